@@ -1,0 +1,15 @@
+"""Errors a user meets: one paragraph that names file, field, what was found and what is expected."""
+
+from __future__ import annotations
+
+
+class RLTuneError(Exception):
+    """A mistake in what the user gave (file, value, data); its text is the whole message shown."""
+
+
+class ConfigError(RLTuneError):
+    """A value, key or file of the configuration is wrong."""
+
+
+class DataError(RLTuneError):
+    """A trace file is missing, truncated, or not what its configuration says."""

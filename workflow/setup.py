@@ -1,0 +1,60 @@
+"""Make the project's virtual environment from the lock: uv where there is one, pip otherwise.
+
+Runs on a bare Python (3.11 or later) with nothing installed; called by ``make setup``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+OLDEST, TOO_NEW = (3, 11), (3, 14)  # as requires-python in pyproject.toml
+
+
+def run(*command: str) -> None:
+    """Run one command; on failure say which and stop."""
+    result = subprocess.run(command)
+    if result.returncode:
+        sys.exit(f"set-up failed (exit status {result.returncode}) at: {' '.join(command)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--venv", default=".venv")
+    parser.add_argument("--lock", default="requirements.lock")
+    args = parser.parse_args()
+    found = ".".join(map(str, sys.version_info[:3]))
+    if not OLDEST <= sys.version_info[:2] < TOO_NEW:
+        sys.exit(
+            f"RLTune needs Python {'.'.join(map(str, OLDEST))} or later, below {'.'.join(map(str, TOO_NEW))}; "
+            f"{sys.executable} is {found}. Name another one: make setup PYTHON=python3.12"
+        )
+    started = time.monotonic()
+    root = Path(args.venv).resolve()
+    python = str(root / "bin" / "python")
+    uv = shutil.which("uv", path=os.pathsep.join(p for p in os.get_exec_path() if not p.startswith(str(root))))
+    print(f"setting up {args.venv} with Python {found} and {'uv' if uv else 'pip'} (once; a minute or two) …", flush=True)
+    if not Path(python).exists():
+        if uv:
+            run(uv, "venv", "--quiet", "--python", sys.executable, str(root))
+        else:
+            venv.create(root, with_pip=True, clear=root.exists())
+    if uv:
+        run(uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", args.lock)
+        run(uv, "pip", "install", "--quiet", "--python", python, "--no-deps", "--no-build-isolation", "-e", ".")
+    else:
+        pip = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+        run(*pip, "--require-hashes", "-r", args.lock)
+        run(*pip, "--no-deps", "--no-build-isolation", "-e", ".")
+    run(python, "-m", "ipykernel", "install", "--prefix", str(root), "--name", "rltune", "--display-name", "RLTune")
+    print(f"set-up done in {time.monotonic() - started:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
