@@ -1,0 +1,107 @@
+"""A cell of the experiment matrix: one value that gives its name, folder, hash and configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from rltune.config.base import Block
+
+Policy = Literal["fifo", "sjf", "saf", "f1", "wfp3"]
+Metric = Literal["wait"]
+Blocking = Literal["none", "fits", "easy"]
+Placement = Literal["first_fit", "best_fit", "lookahead"]
+Locality = Literal["strict"]
+Features = Literal["raw", "engineered"]
+
+POLICIES: tuple[str, ...] = get_args(Policy)
+BLOCKINGS: tuple[str, ...] = get_args(Blocking)
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One trained agent and the setting it is trained and judged in.
+
+    ``policy`` is the base policy the agent is rewarded against and compared with; both get the same
+    ``blocking``, ``placement``, ``locality`` and run-time ``estimate``.
+    """
+
+    trace: str
+    cluster: str
+    policy: str
+    metric: str
+    blocking: str
+    placement: str
+    locality: str
+    features: str
+    estimate: str
+    preset: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Readable and unique: the axes joined by two underscores; also the name of its folder."""
+        return "__".join(f"s{v}" if k == "seed" else str(v) for k, v in asdict(self).items())
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that change when any axis does."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def workload(self) -> str:
+        """Name of its trace × cluster."""
+        return f"{self.trace}__{self.cluster}"
+
+    def but(self, **changes: str | int) -> Cell:
+        """The cell that differs in these axes only."""
+        return replace(self, **changes)
+
+
+AXES: tuple[str, ...] = tuple(f.name for f in fields(Cell))
+
+
+class Workload(Block):
+    """A trace on a cluster."""
+
+    trace: str
+    """Name of a file in config/traces."""
+    cluster: str
+    """Name of a file in config/clusters."""
+
+
+class Experiment(Block):
+    """A block of the matrix: every combination of its lists is a cell."""
+
+    name: str
+    """What it is for; printed in the run's plan."""
+    workloads: list[Workload] = Field(min_length=1)
+    """Traces on clusters."""
+    policy: list[Policy] = Field(min_length=1)
+    """Base policies (paper Table 5; saf: smallest area first)."""
+    metric: list[Metric] = ["wait"]
+    """What the reward measures."""
+    blocking: list[Blocking] = ["none"]
+    """What may start while the first job of the queue does not fit."""
+    placement: list[Placement] = ["lookahead"]
+    """How a job's nodes are chosen."""
+    locality: list[Locality] = ["strict"]
+    """How many nodes a job may be spread over."""
+    features: list[Features] = ["engineered"]
+    """What the agent sees of a queued job."""
+    estimate: list[str] = Field(["lognormal-1"], min_length=1)
+    """Run-time estimates every policy gets: `exact` or `lognormal-SIGMA`."""
+    preset: list[str] = Field(["quick"], min_length=1)
+    """Training preset."""
+    seed: list[int] = Field([1], min_length=1)
+    """Seeds of training."""
+
+    def cells(self) -> list[Cell]:
+        """Its cells, in the order of its lists."""
+        axes = [getattr(self, a) for a in AXES[2:]]
+        return [Cell(w.trace, w.cluster, *rest) for w in self.workloads for rest in itertools.product(*axes)]

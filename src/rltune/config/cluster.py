@@ -1,0 +1,77 @@
+"""The configuration of one cluster: pools of node groups.
+
+One file a cluster in ``config/clusters/<name>.yaml``; the file's stem is the cluster's name.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from rltune.config.base import Block
+
+
+class NodeGroup(Block):
+    """Identical nodes."""
+
+    gpu_type: str
+    """GPU model; jobs name it, and a job never mixes two."""
+    nodes: int = Field(ge=1)
+    """Number of nodes."""
+    gpus: int = Field(ge=1, le=64)
+    """GPUs a node."""
+    cpus: float = Field(gt=0)
+    """CPU cores a node."""
+    mem_gb: float = Field(gt=0)
+    """Memory a node, GB."""
+
+
+class Pool(Block):
+    """A queueing domain: its own queue over its own nodes (a virtual cluster, a partition)."""
+
+    name: str
+    """Name in tables and figures."""
+    vcs: list[str] | None = None
+    """Virtual clusters of the trace that this pool serves; default: the one of its own name."""
+    groups: list[NodeGroup] = Field(min_length=1)
+    """Its nodes."""
+
+
+class ClusterConfig(Block):
+    """A cluster: pools, and how jobs of a trace find theirs."""
+
+    title: str
+    """Name in tables and figures."""
+    pools: list[Pool] = Field(min_length=1)
+    """Queueing domains; a cluster of one pool has no virtual clusters, every job goes there."""
+    gpu_types: Literal["match", "ignore"] = "match"
+    """`match`: a job's GPU type is a constraint; `ignore`: all GPUs of a pool count as alike."""
+    unknown_vc: Literal["leave_out", "impute"] = "leave_out"
+    """A job whose VC no pool serves: left out (counted), or its pool drawn as for a job without a VC (counted)."""
+    max_job_gpus: int | None = Field(None, ge=1)
+    """Leave out jobs of more GPUs than this (counted)."""
+    source: str = ""
+    """Where the layout comes from."""
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> ClusterConfig:
+        names = [p.name for p in self.pools]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(f"pool names must differ; found twice: {', '.join(twice)}")
+        served = [v for p in self.pools for v in (p.vcs if p.vcs is not None else [p.name])]
+        twice = sorted({v for v in served if served.count(v) > 1})
+        if twice:
+            raise ValueError(f"a virtual cluster belongs to one pool; found in two: {', '.join(twice)}")
+        return self
+
+    @property
+    def gpus(self) -> int:
+        """GPUs in all."""
+        return sum(g.nodes * g.gpus for p in self.pools for g in p.groups)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes in all."""
+        return sum(g.nodes for p in self.pools for g in p.groups)
