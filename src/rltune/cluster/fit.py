@@ -1,0 +1,165 @@
+"""What of a trace a cluster can hold: each job's pool and chunks, and an audit of the rest."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from rltune.cluster.layout import MILLI, Layout, build_layout
+from rltune.config import ClusterConfig
+from rltune.errors import DataError
+from rltune.traces.audit import Audit
+from rltune.traces.estimates import job_uniform
+
+
+class Jobs(NamedTuple):
+    """Jobs as flat arrays, in the order of submission (ties by id); J jobs, T GPU types of the cluster.
+
+    ``size``, ``full`` and ``rem`` say how a job is cut on nodes of a type under strict locality
+    (rltune.cluster.nodes); ``full`` is −1 where the type is not allowed or cannot hold it.
+    """
+
+    submit_s: np.ndarray  # [J] float64, seconds since the trace's t0
+    run_s: np.ndarray  # [J] float64, true run time
+    estimate_s: np.ndarray  # [J] float64, what policies are told
+    gpus: np.ndarray  # [J] int64
+    cpu_milli: np.ndarray  # [J] int64, thousandths of a CPU per GPU; −1: the GPU share of the node
+    mem_mb: np.ndarray  # [J] int64, MB per GPU; −1: the GPU share of the node
+    pool: np.ndarray  # [J] int64
+    size: np.ndarray  # [J, T] int64, GPUs of a full chunk
+    full: np.ndarray  # [J, T] int64, number of full chunks
+    rem: np.ndarray  # [J, T] int64, GPUs of the last chunk, 0 for none
+
+
+def fit(jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "") -> tuple[pd.DataFrame, Audit]:
+    """Keep the jobs a cluster can hold, each with its pool (a new column ``pool``, int64).
+
+    A missing VC on a cluster that has VCs is drawn among the pools that could hold the job, in proportion to
+    their nodes, from the job's id (paper §4.2 has no rule; ours). Everything left out or imputed is counted.
+    Raises DataError when nothing is left.
+    """
+    layout = build_layout(cluster)
+    audit = Audit(rows_read=len(jobs))
+    keep = np.ones(len(jobs), dtype=bool)
+
+    def leave_out(reason: str, wrong: np.ndarray) -> None:
+        audit.leave_out(reason, int((keep & wrong).sum()))
+        keep[wrong] = False
+
+    gpus = jobs["gpus"].to_numpy(np.int64)
+    leave_out("asks for no GPU", (jobs["resource"] != "gpu").to_numpy() | (gpus < 1))
+    if cluster.max_job_gpus is not None:
+        leave_out(f"more GPUs than max_job_gpus ({cluster.max_job_gpus})", gpus > cluster.max_job_gpus)
+    kinds = _type_masks(jobs, cluster, layout)
+    leave_out("GPU type not in the cluster", ~kinds.any(axis=1))
+    cpu, mem = _per_gpu(jobs)
+    # what each pool could hold, for every job: [J, P]
+    could = np.stack([_cuts(layout, p, gpus, cpu, mem, kinds)[1].max(axis=1) >= 0 for p in range(len(layout.pools))], 1)
+    leave_out("larger than every pool", ~could.any(axis=1))
+    pool = np.zeros(len(jobs), dtype=np.int64)
+    if layout.has_vcs:
+        vc = jobs["vc"]
+        known = vc.isin(list(layout.pool_of_vc)).to_numpy()
+        pool[known] = vc[known].map(layout.pool_of_vc).to_numpy(np.int64)
+        unknown = ~known & vc.notna().to_numpy()
+        if cluster.unknown_vc == "leave_out":
+            leave_out("its VC is not in the cluster", unknown)
+        audit.note("VC missing, pool drawn", int((keep & vc.isna().to_numpy()).sum()))
+        audit.note("VC not in the cluster, pool drawn", int((keep & unknown).sum()))
+        draw = keep & ~known
+        pool[draw] = _draw_pool(jobs["job_id"].to_numpy()[draw], could[draw], layout)
+    leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
+    if cluster.gpu_types == "ignore":
+        audit.note("GPU type ignored", int((keep & jobs["gpu_type"].notna().to_numpy()).sum()))
+    audit.note("CPUs follow the GPU share", int((keep & (cpu < 0)).sum()))
+    audit.note("memory follows the GPU share", int((keep & (mem < 0)).sum()))
+    fitted = jobs[keep].assign(pool=pool[keep]).reset_index(drop=True)
+    audit.rows_kept = len(fitted)
+    audit.check()
+    if not len(fitted):
+        raise DataError(
+            f"{name or cluster.title}: no job of the trace fits the cluster ({len(jobs)} read); left out: "
+            + "; ".join(f"{n} {reason}" for reason, n in audit.left_out.items())
+        )
+    return fitted, audit
+
+
+def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterConfig) -> Jobs:
+    """The fitted table as arrays for the simulator."""
+    layout = build_layout(cluster)
+    gpus = fitted["gpus"].to_numpy(np.int64)
+    pool = fitted["pool"].to_numpy(np.int64)
+    cpu, mem = _per_gpu(fitted)
+    kinds = _type_masks(fitted, cluster, layout)
+    shape = (len(fitted), len(layout.types))
+    size, full, rem = (np.full(shape, v, dtype=np.int64) for v in (0, -1, 0))
+    for p in range(len(layout.pools)):
+        here = pool == p
+        if here.any():
+            size[here], full[here], rem[here] = _cuts(layout, p, gpus[here], cpu[here], mem[here], kinds[here])
+    return Jobs(
+        fitted["submit_s"].to_numpy(np.float64), fitted["run_s"].to_numpy(np.float64),
+        np.asarray(estimate_s, dtype=np.float64), gpus, cpu, mem, pool, size, full, rem,
+    )  # fmt: skip
+
+
+def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """(CPU thousandths, MB) per GPU of each job, −1 where the trace does not say; rounded down."""
+    gpus = np.maximum(jobs["gpus"].to_numpy(np.float64), 1)
+    cpu = jobs["cpus"].to_numpy(dtype=np.float64, na_value=np.nan) * MILLI / gpus
+    mem = jobs["mem_gb"].to_numpy(dtype=np.float64, na_value=np.nan) * 1000 / gpus
+    return tuple(np.where(np.isnan(x), -1, np.floor(np.nan_to_num(x))).astype(np.int64) for x in (cpu, mem))  # type: ignore[return-value]
+
+
+def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> np.ndarray:
+    """Which types each job may use [J, T]: all where it names none; ``A|B`` names two."""
+    if cluster.gpu_types == "ignore":
+        return np.ones((len(jobs), 1), dtype=bool)
+    codes, names = pd.factorize(jobs["gpu_type"], use_na_sentinel=True)
+    table = np.array([[t in str(n).split("|") for t in layout.types] for n in names], dtype=bool)
+    table = np.vstack([table.reshape(-1, len(layout.types)), np.ones(len(layout.types), dtype=bool)])
+    return table[codes]  # the sentinel −1 takes the last row
+
+
+def _cuts(
+    layout: Layout, pool: int, gpus: np.ndarray, cpu: np.ndarray, mem: np.ndarray, kinds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(size, full, rem), each [J, T], of every job on the nodes of one pool."""
+    nodes = layout.nodes
+    start, stop = nodes.pool_start[pool], nodes.pool_start[pool + 1]
+    size, rem = np.zeros(kinds.shape, np.int64), np.zeros(kinds.shape, np.int64)
+    full = np.full(kinds.shape, -1, np.int64)
+    groups, first, count = np.unique(nodes.group[start:stop], return_index=True, return_counts=True)
+    del groups
+    for t in range(kinds.shape[1]):
+        # GPUs one node of each group of this type can give a job: [J, groups]
+        mine = [(int(start + f), int(c)) for f, c in zip(first, count, strict=True) if nodes.type[start + f] == t]
+        if not mine:
+            continue
+        most = np.stack([_most(nodes.gpus[m], nodes.cpu_milli[m], nodes.mem_mb[m], cpu, mem) for m, _ in mine], 1)
+        largest = most.max(axis=1)
+        usable = kinds[:, t] & (largest > 0)
+        per = np.maximum(largest, 1)
+        f, r = gpus // per, gpus % per
+        number = np.array([c for _, c in mine])
+        enough = (number * (most == largest[:, None])).sum(axis=1) >= f
+        room_for_rest = (number * (most >= np.maximum(r, 1)[:, None])).sum(axis=1) >= f + (r > 0)
+        usable &= enough & room_for_rest
+        size[usable, t], full[usable, t], rem[usable, t] = per[usable], f[usable], r[usable]
+    return size, full, rem
+
+
+def _most(gpus: int, cpu_milli: int, mem_mb: int, cpu: np.ndarray, mem: np.ndarray) -> np.ndarray:
+    most = np.full(cpu.shape, gpus, dtype=np.int64)
+    most = np.where(cpu > 0, np.minimum(most, cpu_milli // np.maximum(cpu, 1)), most)
+    return np.where(mem > 0, np.minimum(most, mem_mb // np.maximum(mem, 1)), most)
+
+
+def _draw_pool(job_id: np.ndarray, could: np.ndarray, layout: Layout) -> np.ndarray:
+    """A pool for each job, by nodes among those that could hold it; the same for a job in every run."""
+    weight = could * np.diff(layout.nodes.pool_start)
+    cumulative = np.cumsum(weight, axis=1)
+    target = job_uniform(job_id, "pool") * cumulative[:, -1]
+    return (cumulative <= target[:, None]).sum(axis=1)
