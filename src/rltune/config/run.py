@@ -32,8 +32,8 @@ class LookaheadConfig(Block):
     rank_decay: float = Field(0.8, gt=0, le=1)
     """Weight of starting the next-ranked job relative to the one before."""
     whole_node: float = Field(0.01, ge=0)
-    """Worth of leaving one wholly free node untouched, in units of starting the first of the next jobs."""
-    tightness: float = Field(0.001, ge=0)
+    """Worth of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
+    tightness: float = Field(0.01, ge=0)
     """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
     time_limit_s: float = Field(5.0, gt=0)
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""

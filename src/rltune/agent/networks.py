@@ -1,0 +1,60 @@
+"""Actor and critic (paper §3.2, Figure 9) in TensorFlow, on ragged rows: no padding until the critic needs it."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+from rltune.agent.features import CRITIC_WIDTH, WIDTH  # noqa: E402
+from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
+
+ACTOR_LAYERS = (32, 16, 8)
+CRITIC_LAYERS = (32, 16, 8)
+
+
+def set_up(seed: int, threads: int | None = None) -> str:
+    """Seed TensorFlow, ask it for determinism and for no more than ``threads`` threads; says what it runs on."""
+    if threads:
+        try:
+            tf.config.threading.set_intra_op_parallelism_threads(threads)
+            tf.config.threading.set_inter_op_parallelism_threads(1)
+        except RuntimeError:
+            # TensorFlow fixes its threads at its first operation; a second training in one process keeps them
+            threads = tf.config.threading.get_intra_op_parallelism_threads()
+    keras.utils.set_random_seed(seed)
+    tf.config.experimental.enable_op_determinism()
+    devices = ", ".join(d.name.removeprefix("/physical_device:") for d in tf.config.list_physical_devices())
+    return f"TensorFlow {tf.__version__} on {devices}, {threads or 'default'} threads"
+
+
+def build_actor() -> keras.Model:
+    """An MLP whose weights every job shares: features of a job → its logit. [rows, WIDTH] → [rows, 1]."""
+    layers = [keras.layers.Dense(n, activation="relu") for n in ACTOR_LAYERS]
+    return keras.Sequential([keras.Input((WIDTH,)), *layers, keras.layers.Dense(1)], name="actor")
+
+
+def build_critic() -> keras.Model:
+    """An MLP over the flattened queue, zeros behind its end: [decisions, MAX_VISIBLE · CRITIC_WIDTH] → [decisions, 1]."""
+    layers = [keras.layers.Dense(n, activation="relu") for n in CRITIC_LAYERS]
+    return keras.Sequential([keras.Input((MAX_VISIBLE * CRITIC_WIDTH,)), *layers, keras.layers.Dense(1)], name="critic")
+
+
+def pad(critic_rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Ragged critic rows [rows, CRITIC_WIDTH] → zero-padded [decisions, MAX_VISIBLE · CRITIC_WIDTH] float32."""
+    out = np.zeros((len(lengths), MAX_VISIBLE, CRITIC_WIDTH), np.float32)
+    decision = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.arange(len(critic_rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    out[decision, place] = critic_rows
+    return out.reshape(len(lengths), -1)
+
+
+def log_softmax(logits: tf.Tensor, segment: tf.Tensor, decisions: tf.Tensor) -> tf.Tensor:
+    """Log-softmax within segments: [rows], [rows] int32 sorted, number of segments → [rows]."""
+    shifted = logits - tf.stop_gradient(tf.gather(tf.math.segment_max(logits, segment), segment))
+    total = tf.math.unsorted_segment_sum(tf.exp(shifted), segment, decisions)
+    return shifted - tf.gather(tf.math.log(total), segment)

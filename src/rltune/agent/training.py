@@ -1,0 +1,124 @@
+"""Train one cell's agent: roll out, reward against the base policy, update, validate, keep the best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+
+from rltune.agent.networks import set_up
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.ppo import PPO
+from rltune.agent.rollout import AgentRanker
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.config import Cell, LookaheadConfig, Preset
+from rltune.placement.lookahead import Lookahead
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.metrics import sequence_table
+from rltune.traces.split import Split, disjoint_windows
+
+METRIC_COLUMN = {"wait": "wait_s"}
+"""Column of the sequence table that each metric is the mean of."""
+REWARD_FLOOR = {"wait": 1.0}
+"""Smallest denominator of the reward, in the metric's unit."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What came out."""
+
+    policy: TrainedPolicy
+    history: pd.DataFrame
+    runs_on: str
+
+
+def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
+    """Normalised gap (base − agent) / max(|base|, |agent|, floor) of a metric to be minimised (paper §3.2)."""
+    return (base - agent) / np.maximum(np.maximum(np.abs(base), np.abs(agent)), floor)
+
+
+def spread(windows: np.ndarray, most: int | None) -> np.ndarray:
+    """At most ``most`` of the windows, evenly spread over them."""
+    if most is None or len(windows) <= most:
+        return windows
+    return windows[np.linspace(0, len(windows) - 1, most).round().astype(int)]
+
+
+def train(
+    cell: Cell,
+    preset: Preset,
+    lookahead: LookaheadConfig,
+    jobs: Jobs,
+    layout: Layout,
+    split: Split,
+    threads: int | None = None,
+    progress: Callable[[dict[str, float]], None] | None = None,
+) -> Training:
+    """Train on the training part, choose the checkpoint on the validation part; the test part is not touched.
+
+    Sequences start anywhere in the training part. Every ``validate_every`` epochs, and at the last, the
+    greedy policy runs on disjoint validation windows; the weights with the best mean metric there are kept.
+    ``progress`` is called with each epoch's row of the history.
+    """
+    runs_on = set_up(cell.seed, threads)
+    rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
+    ppo = PPO(preset, rng)
+    placer = Lookahead(lookahead) if cell.placement == "lookahead" else None
+    setting = Setting(cell.policy, cell.blocking, cell.placement)
+    column, floor = METRIC_COLUMN[cell.metric], REWARD_FLOOR[cell.metric]
+    length = preset.sequence_jobs
+
+    def run(first: np.ndarray, ranker: AgentRanker | None) -> pd.DataFrame:
+        state = simulate(jobs, layout, first, np.full(len(first), length), setting, ranker, placer)
+        return sequence_table(jobs, state, layout.gpus)
+
+    held = spread(disjoint_windows(*split.validation, length), preset.validation_windows)
+    held_base = run(held, None)[column].mean()
+    rows, best, best_weights = [], np.inf, None
+    last_start = split.train[1] - length
+    for epoch in range(1, preset.epochs + 1):
+        began = time.perf_counter()
+        before = placer.counts.copy() if placer else None
+        first = rng.integers(split.train[0], last_start, size=preset.trajectories, endpoint=True)
+        base = run(first, None)[column].to_numpy()
+        ranker = AgentRanker(ppo.logits, jobs, layout, cell.features, rng)
+        table = run(first, ranker)
+        agent = table[column].to_numpy()
+        batch = ranker.batch(reward(base, agent, floor))
+        rolled = time.perf_counter()
+        log = ppo.update(batch)
+        updated = time.perf_counter()
+        placed = placer.counts.since(before) if placer and before else None
+        row = {
+            "epoch": epoch, "reward": float(batch.reward.mean()), "base_s": base.mean(), "rl_s": agent.mean(),
+            "difference": (base - agent).mean(), **asdict(log), "decisions": int(table["decisions"].sum()),
+            "choices": int(table["choices"].sum()), "mean_queue": float(table["mean_queue"].mean()),
+            "milp_calls": placed.calls if placed else 0, "milp_cached": placed.cached if placed else 0,
+            "milp_settled": placed.settled if placed else 0,
+            "milp_not_optimal": placed.calls - placed.optimal if placed else 0,
+            "milp_seconds": placed.seconds if placed else 0.0,
+            "rollout_seconds": rolled - began, "update_seconds": updated - rolled,
+            "validation_rl": np.nan, "validation_base": np.nan,
+        }  # fmt: skip
+        if epoch % preset.validate_every == 0 or epoch == preset.epochs:
+            greedy = AgentRanker(ppo.logits, jobs, layout, cell.features)
+            score = run(held, greedy)[column].mean()
+            row |= {"validation_rl": score, "validation_base": held_base}
+            if score < best:
+                best = score
+                best_weights = tuple(np.array(w) for w in ppo.actor.get_weights())
+        rows.append(row)
+        if progress:
+            progress(row)
+    assert best_weights is not None
+    history = pd.DataFrame(rows)
+    facts = {
+        "cell": asdict(cell), "features": cell.features, "preset": preset.model_dump(),
+        "lookahead": lookahead.model_dump() if placer else None, "validation_metric": float(best),
+        "validation_base": float(held_base), "best_epoch": int(history.loc[history["validation_rl"].idxmin(), "epoch"]),
+    }  # fmt: skip
+    return Training(TrainedPolicy(best_weights, facts), history, runs_on)
