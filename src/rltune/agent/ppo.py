@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from rltune.agent.features import WIDTH
+from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.networks import build_actor, build_critic, log_softmax, pad
 from rltune.config import Preset
 
@@ -78,14 +79,13 @@ class PPO:
         flat, whole = tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.int32)
         rows = tf.TensorSpec([None, WIDTH], tf.float32)
         queues = tf.TensorSpec([None, self.critic.input_shape[1]], tf.float32)
-        self._logits = tf.function(lambda x: self.actor(x)[:, 0], input_signature=[rows])
         self._values = tf.function(lambda x: self.critic(x)[:, 0], input_signature=[queues])
         self._actor_step = tf.function(self._actor_step, input_signature=[rows, whole, whole, flat, flat])
         self._critic_step = tf.function(self._critic_step, input_signature=[queues, flat])
 
-    def logits(self, obs: np.ndarray) -> np.ndarray:
-        """Logits [rows] of jobs [rows, WIDTH]."""
-        return self._logits(obs).numpy()
+    def snapshot(self) -> TrainedPolicy:
+        """The actor as it is now, to act with: a numpy forward pass, ten times quicker than TensorFlow on a queue."""
+        return TrainedPolicy(tuple(np.array(w) for w in self.actor.get_weights()), {})
 
     def values(self, batch: Batch, at_once: int = 8192) -> np.ndarray:
         """The critic's value of every decision of a batch [D]."""

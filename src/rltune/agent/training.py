@@ -19,7 +19,7 @@ from rltune.config import Cell, LookaheadConfig, Preset
 from rltune.placement.lookahead import Lookahead
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import sequence_table
-from rltune.traces.split import Split, disjoint_windows
+from rltune.traces.split import Split, disjoint_windows, spread
 
 METRIC_COLUMN = {"wait": "wait_s"}
 """Column of the sequence table that each metric is the mean of."""
@@ -39,13 +39,6 @@ class Training:
 def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
     """Normalised gap (base − agent) / max(|base|, |agent|, floor) of a metric to be minimised (paper §3.2)."""
     return (base - agent) / np.maximum(np.maximum(np.abs(base), np.abs(agent)), floor)
-
-
-def spread(windows: np.ndarray, most: int | None) -> np.ndarray:
-    """At most ``most`` of the windows, evenly spread over them."""
-    if most is None or len(windows) <= most:
-        return windows
-    return windows[np.linspace(0, len(windows) - 1, most).round().astype(int)]
 
 
 def train(
@@ -85,7 +78,7 @@ def train(
         before = placer.counts.copy() if placer else None
         first = rng.integers(split.train[0], last_start, size=preset.trajectories, endpoint=True)
         base = run(first, None)[column].to_numpy()
-        ranker = AgentRanker(ppo.logits, jobs, layout, cell.features, rng)
+        ranker = AgentRanker(ppo.snapshot().logits, jobs, layout, cell.features, rng)
         table = run(first, ranker)
         agent = table[column].to_numpy()
         batch = ranker.batch(reward(base, agent, floor))
@@ -105,12 +98,12 @@ def train(
             "validation_rl": np.nan, "validation_base": np.nan,
         }  # fmt: skip
         if epoch % preset.validate_every == 0 or epoch == preset.epochs:
-            greedy = AgentRanker(ppo.logits, jobs, layout, cell.features)
+            snapshot = ppo.snapshot()
+            greedy = AgentRanker(snapshot.logits, jobs, layout, cell.features)
             score = run(held, greedy)[column].mean()
             row |= {"validation_rl": score, "validation_base": held_base}
             if score < best:
-                best = score
-                best_weights = tuple(np.array(w) for w in ppo.actor.get_weights())
+                best, best_weights = score, snapshot.weights
         rows.append(row)
         if progress:
             progress(row)

@@ -1,0 +1,1 @@
+"""Judging: schedulers on the same held-out windows, and intervals for every comparison."""

@@ -1,0 +1,82 @@
+"""Two schedulers on the same windows: how much better one is, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rltune.evaluation.intervals import bootstrap_improvement
+
+COLUMN = {"wait": "wait_s"}
+"""Column of windows.csv that holds each metric."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours against theirs, lower is better; means over windows of equal length."""
+
+    metric: str
+    sequence_jobs: int
+    windows: int
+    ours_mean: float
+    theirs_mean: float
+    ours_median: float
+    theirs_median: float
+    improvement: float
+    """1 − Σ ours / Σ theirs."""
+    low: float
+    high: float
+    worst_tenth_share: float
+    """Share of theirs' total that the worst tenth of windows carries (at least one window)."""
+
+
+def select(windows: pd.DataFrame, sequence_jobs: int, which: dict[str, str]) -> pd.DataFrame:
+    """The rows of one scheduler at one sequence length, in order of time.
+
+    Raises ValueError when the filter meets none, or more than one scheduler.
+    """
+    rows = windows[windows["sequence_jobs"] == sequence_jobs]
+    for column, value in which.items():
+        rows = rows[rows[column] == value]
+    if not len(rows):
+        raise ValueError(f"no windows of {sequence_jobs} jobs for {which}")
+    if rows["window"].duplicated().any():
+        raise ValueError(f"{which} meets more than one scheduler at {sequence_jobs} jobs")
+    return rows.sort_values("window")
+
+
+def compare(
+    windows: pd.DataFrame,
+    metric: str,
+    sequence_jobs: int,
+    ours: dict[str, str],
+    theirs: dict[str, str],
+    bootstrap: int = 5000,
+    confidence: float = 0.95,
+    seed: int = 1,
+) -> Comparison:
+    """Compare two schedulers, given as column filters of windows.csv, window by window."""
+    a, b = (select(windows, sequence_jobs, which) for which in (ours, theirs))
+    if list(a["first_job"]) != list(b["first_job"]):
+        raise ValueError(f"{ours} and {theirs} were run on different windows")
+    x, y = (frame[COLUMN[metric]].to_numpy(float) for frame in (a, b))
+    low, high = bootstrap_improvement(x, y, bootstrap, confidence, seed)
+    total = y.sum()
+    worst = np.sort(y)[-max(1, round(len(y) / 10)) :].sum()
+    return Comparison(
+        metric, sequence_jobs, len(x), float(x.mean()), float(y.mean()), float(np.median(x)), float(np.median(y)),
+        float(1 - x.sum() / total) if total > 0 else float("nan"), low, high,
+        float(worst / total) if total > 0 else float("nan"),
+    )  # fmt: skip
+
+
+def strong_baseline(windows: pd.DataFrame, metric: str, sequence_jobs: int) -> dict[str, str]:
+    """Filter of the best baseline on these very windows, in hindsight."""
+    rows = windows[(windows["role"] == "baseline") & (windows["sequence_jobs"] == sequence_jobs)]
+    if not len(rows):
+        raise ValueError(f"no baselines among the windows of {sequence_jobs} jobs")
+    mean = rows.groupby(["policy", "blocking", "placement"], sort=True)[COLUMN[metric]].mean()
+    policy, blocking, placement = mean.idxmin()
+    return {"role": "baseline", "policy": policy, "blocking": blocking, "placement": placement}

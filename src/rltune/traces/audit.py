@@ -1,0 +1,90 @@
+"""The audit: how many rows a stage read, left out (by reason), found remarkable, and kept.
+
+Nothing is dropped silently: ``rows_read == rows_kept + sum(left_out)`` is checked wherever an audit is closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass
+class Audit:
+    """Counts of one stage (cleaning a trace, fitting it to a cluster). Every count is a number of rows (jobs)."""
+
+    rows_read: int = 0
+    rows_kept: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Reason → rows left out, in the order the reasons were first met."""
+    noted: dict[str, int] = field(default_factory=dict)
+    """Remark → rows it holds for; such rows may be kept (a run time clamped, a fallback used)."""
+
+    def read(self, rows: int) -> None:
+        """Count rows that came in."""
+        self.rows_read += int(rows)
+
+    def leave_out(self, reason: str, rows: int) -> None:
+        """Count rows left out for one reason; nothing is recorded for zero rows."""
+        _add(self.left_out, reason, rows)
+
+    def note(self, remark: str, rows: int) -> None:
+        """Count rows that are remarkable without being left out for it."""
+        _add(self.noted, remark, rows)
+
+    def keep(self, rows: int) -> None:
+        """Set the number of rows that remain, and check the sum."""
+        self.rows_kept = int(rows)
+        self.check()
+
+    def check(self) -> None:
+        """Raise ``AssertionError`` unless every row read was either kept or left out for a reason."""
+        out = sum(self.left_out.values())
+        if self.rows_read != self.rows_kept + out:
+            raise AssertionError(
+                f"audit does not add up: {self.rows_read} rows read, {self.rows_kept} kept and {out} left out "
+                f"({self.left_out})"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "rows_read": self.rows_read,
+            "left_out": dict(self.left_out),
+            "noted": dict(self.noted),
+            "rows_kept": self.rows_kept,
+        }
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Audit:
+        """The inverse of :meth:`to_dict`; the sum is checked."""
+        audit = cls(value["rows_read"], value["rows_kept"], dict(value["left_out"]), dict(value["noted"]))
+        audit.check()
+        return audit
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a line of the audit: ``kind`` (read, left out, kept, noted), ``reason``, ``rows``, ``share``."""
+        lines = [("read", "", self.rows_read)]
+        lines += [("left out", reason, rows) for reason, rows in self.left_out.items()]
+        lines += [("kept", "", self.rows_kept)]
+        lines += [("noted", remark, rows) for remark, rows in self.noted.items()]
+        frame = pd.DataFrame(lines, columns=["kind", "reason", "rows"])
+        frame["share"] = frame["rows"] / max(self.rows_read, 1)
+        return frame
+
+    def __str__(self) -> str:
+        out = "; ".join(f"{rows} {reason}" for reason, rows in self.left_out.items()) or "none"
+        text = f"{self.rows_read} rows read, {self.rows_kept} kept; left out: {out}"
+        if self.noted:
+            text += "; noted: " + "; ".join(f"{rows} {remark}" for remark, rows in self.noted.items())
+        return text
+
+
+def _add(counts: dict[str, int], reason: str, rows: int) -> None:
+    rows = int(rows)
+    if rows < 0:
+        raise AssertionError(f"audit cannot count {rows} rows for {reason!r}")
+    if rows:
+        counts[reason] = counts.get(reason, 0) + rows

@@ -1,0 +1,79 @@
+"""A first column map for a CSV file, guessed from the names of its columns."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+_NAMES: dict[str, str] = {
+    "job_id": r"^(job[_ ]?id(raw)?|job[_ ]?name|job|id|name)$",
+    "user": r"^(user|user[_ ]?(id|name)|uid|owner)$",
+    "vc": r"^(vc|vc[_ ]?id|virtual[_ ]?cluster|partition|queue[_ ]?name|pool)$",
+    "submit_s": r"^(submi(t|tted|ssion)([_ ]?(time|s|ts))?|creation[_ ]?time|created([_ ]?at)?|arrival([_ ]?time)?)$",
+    "start_s": r"^(start(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|scheduled[_ ]?time)$",
+    "end_s": r"^(end(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|finish(ed)?([_ ]?time)?|deletion[_ ]?time)$",
+    "run_s": r"^(run[_ ]?(time)?([_ ]?s)?|duration([_ ]?s)?|elapsed(raw)?|run_(sum|span)_s)$",
+    "requested_s": r"^(requested[_ ]?time|time[_ ]?limit(raw)?|limit|wall[_ ]?time|req(uest)?[_ ]?time)$",
+    "gpus": r"^(gpus?|num[_ ]?gpus?|gpu[_ ]?(num|count)|n[_ ]?gpus?|req[_ ]?gpus)$",
+    "cpus": r"^(cpus?|num[_ ]?cpus?|cpu[_ ]?(num|count|milli)|n?cpus|req[_ ]?cpus)$",
+    "mem_gb": r"^(mem(ory)?([_ ]?(gb|mib|mb|gib))?|req[_ ]?mem)$",
+    "gpu_type": r"^(gpu[_ ]?(type|spec|model)|model)$",
+    "wait_s": r"^(wait([_ ]?time)?([_ ]?s)?|queue([_ ]?(time|s))?)$",
+    "status": r"^(status|state|job[_ ]?state|pod[_ ]?phase)$",
+    "run_clamped": r"^(run[_ ]?)?clamped.*$",
+}
+_STATUS = {"pass": "passed", "passed": "passed", "completed": "passed", "succeeded": "passed", "terminated": "passed",
+           "success": "passed", "failed": "failed", "timeout": "failed", "node_fail": "failed", "error": "failed",
+           "cancelled": "killed", "canceled": "killed", "killed": "killed", "running": "running"}
+_MEMORY = {"mib": "MiB", "gib": "GiB", "mb": "MB"}
+
+
+def guess_map(table: pd.DataFrame, path: Path) -> str:
+    """A YAML text for ``config/traces/NAME.yaml`` with what could be guessed, and comments where it could not."""
+    found = guess_columns(list(map(str, table.columns)))
+    lines = ["title: My cluster", "data: own", "format: csv", "time_zone: UTC  # zone of times without one",
+             f"path: {_quoted(str(path.resolve()))}", "columns:"]
+    for name, column in found.items():
+        lines += _entry(name, column, table[column])
+    for needed in ("submit_s", "gpus", "run_s"):
+        derived = needed == "run_s" and {"start_s", "end_s"} <= found.keys()
+        if needed not in found and not derived:
+            lines.append(f"  # {needed}: COLUMN   # needed, and not found")
+    unused = [str(c) for c in table.columns if c not in found.values()]
+    if unused:
+        lines.append(f"# not used: {', '.join(unused)}")
+    return "\n".join(lines)
+
+
+def guess_columns(columns: list[str]) -> dict[str, str]:
+    """Canonical column → column of the file, by name; each column of the file is used once."""
+    found: dict[str, str] = {}
+    for name, pattern in _NAMES.items():
+        for column in columns:
+            if column not in found.values() and re.match(pattern, column.strip(), re.IGNORECASE):
+                found[name] = column
+                break
+    return found
+
+
+def _entry(name: str, column: str, values: pd.Series) -> list[str]:
+    if name == "status":
+        states = [str(s) for s in values.dropna().unique()[:20]]
+        lines = ["  status:", f"    column: {_quoted(column)}", "    map:"]
+        return lines + [f"      {_quoted(s)}: {_STATUS.get(s.lower(), 'unknown')}" for s in states]
+    if name == "mem_gb":
+        unit = next((u for mark, u in _MEMORY.items() if column.lower().endswith(mark)), "GB")
+        return [f"  mem_gb: {{column: {_quoted(column)}, unit: {unit}}}"]
+    if name == "cpus" and column.lower().endswith("milli"):
+        return [f"  cpus: {{column: {_quoted(column)}, unit: milli}}"]
+    return [f"  {name}: {_quoted(column)}"]
+
+
+def _quoted(text: str) -> str:
+    """As YAML: quoted unless it is a plain word YAML takes for nothing else."""
+    plain = re.fullmatch(r"[A-Za-z_/][\w/.\-]*", text) and text.lower() not in (
+        "true", "false", "yes", "no", "on", "off", "null", "y", "n"
+    )
+    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,197 @@
+"""Any CSV (plain or .gz) through a column map: canonical column → column of the file, with unit, zone and fallback.
+
+Besides the canonical columns the map takes ``start_s`` and ``end_s`` (times): where it has no ``run_s``, the run time
+is end − start; where it has no ``wait_s``, the wait is start − submission. Times are wall clock (``2017-10-01
+12:00:00``, with an offset or in the time zone given) or numbers (seconds since 1970 UTC after unit and factor).
+Where the map has no ``job_id``, jobs are numbered by row, from 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rltune.config.trace import Column, Filter, TraceConfig
+from rltune.errors import ConfigError, DataError
+from rltune.traces.audit import Audit
+from rltune.traces.readers.archive import open_member
+from rltune.traces.readers.raw import missing_column, numbers, raw_frame, read_csv_text, reasons
+from rltune.traces.readers.times import wall_clock_to_unix
+from rltune.traces.table import COLUMNS, RESOURCES, STATUSES
+
+TIMES = ("submit_s", "start_s", "end_s")
+SECONDS = {"count": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+GIGABYTES = {"count": 1.0, "GB": 1.0, "MB": 1e-3, "GiB": 1.073741824, "MiB": 1.048576e-3}
+COUNTS = {"count": 1.0, "milli": 1e-3, "percent": 1e-2}
+UNITS = {**dict.fromkeys([*TIMES, "run_s", "requested_s", "wait_s"], SECONDS), "mem_gb": GIGABYTES,
+         "gpus": COUNTS, "cpus": COUNTS}
+TEXTS = ("job_id", "user", "vc", "gpu_type", "status", "resource")
+FLAGS = ("run_clamped", "sla")
+TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
+
+
+def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
+    """Raw columns of a CSV file read through ``trace.columns`` and ``trace.filter``.
+
+    Raises:
+        ConfigError: the map names a column RLTune does not have, or a unit that does not suit it.
+        DataError: the file is missing, truncated or not CSV, or lacks a mapped column.
+    """
+    _check_map(trace)
+    if not folder.is_file():
+        raise DataError(f"{folder}: format csv reads one file; found a folder. Give the file itself as `path`.")
+    with open_member(folder, folder.name) as (stream, where):
+        table = read_csv_text(stream, where, audit)
+    rows = len(table)
+    source = _Source(table, where, trace, audit)
+    values: dict[str, object] = {}
+    submit = source.time("submit_s", None)
+    values["submit_unix_s"] = submit
+    start = source.time("start_s", submit)
+    end = source.time("end_s", start if start is not None else submit)
+    for name in UNITS:
+        if name not in TIMES and trace.column(name):
+            values[name] = source.number(name)
+    if "run_s" not in values and start is not None and end is not None:
+        values["run_s"] = end - start
+    if "wait_s" not in values and start is not None:
+        values["wait_s"] = start - submit
+    for name in TEXTS:
+        if trace.column(name):
+            values[name] = source.text(name)
+    for name in FLAGS:
+        if trace.column(name):
+            values[name] = source.flag(name)
+    if "job_id" not in values:
+        values["job_id"] = (np.arange(rows) + 1).astype(str)
+        audit.note("without job id: numbered by row", rows)
+    _tidy(values, audit)
+    out = [(f"filter: not {f.column} {f.op} {f.value}", ~_matches(table, f, where)) for f in trace.filter]
+    values["unusable"] = reasons(rows, *out)
+    return raw_frame(values, rows)
+
+
+def _check_map(trace: TraceConfig) -> None:
+    known = (*COLUMNS, "start_s", "end_s")
+    for name in trace.columns or {}:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
+            hint = f" (nearest: {', '.join(near)})" if near else ""
+            raise ConfigError(
+                f"columns.{name}: not a column of the job table{hint}; expected one of {', '.join(known)}."
+            )
+        column, units = trace.column(name), UNITS.get(name, {"count": 1.0})
+        if column and column.unit not in units:
+            raise ConfigError(f"columns.{name}.unit: found {column.unit!r}, expected one of {', '.join(units)}.")
+    needed = [n for n in ("submit_s", "gpus") if trace.column(n) is None]
+    if trace.column("run_s") is None and (trace.column("start_s") is None or trace.column("end_s") is None):
+        needed.append("run_s (or start_s and end_s)")
+    resource = trace.column("resource")
+    if "gpus" in needed and resource is not None and resource.constant == "cpu":
+        needed.remove("gpus")
+    if needed:
+        raise ConfigError(
+            f"columns: a column map needs {', '.join(needed)} as well; add them to the trace's configuration."
+        )
+
+
+def _tidy(values: dict[str, object], audit: Audit) -> None:
+    """Impossible values of optional columns become null; GPUs become whole; statuses become ours."""
+    for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
+        if name in values:
+            v = np.asarray(values[name], dtype=np.float64)
+            bad = (v < 0) if name == "wait_s" else (v <= 0)
+            audit.note(f"{name} not positive, taken as unknown", bad.sum())
+            values[name] = np.where(bad, np.nan, v)
+    if "gpus" in values:
+        gpus = np.asarray(values["gpus"], dtype=np.float64)
+        audit.note("share of a GPU rounded up to whole GPUs", (gpus % 1 > 0).sum())
+        # The small slack keeps a sum of hundredths such as 3.0000000000000004 from becoming 4.
+        values["gpus"] = np.ceil(gpus - 1e-9)
+    for name, allowed, default in (("status", STATUSES, "unknown"), ("resource", RESOURCES, "gpu")):
+        if name in values:
+            text = pd.Series(values[name], dtype="str")
+            odd = ~text.isin(allowed)
+            audit.note(f"{name} not one of {', '.join(allowed)}: taken as {default}", (odd & text.notna()).sum())
+            audit.note(f"{name} not given: taken as {default}", text.isna().sum())
+            values[name] = text.mask(odd, default)
+
+
+class _Source:
+    """The columns of one file, looked up through the map."""
+
+    def __init__(self, table: pd.DataFrame, where: str, trace: TraceConfig, audit: Audit) -> None:
+        self.table, self.where, self.trace, self.audit = table, where, trace, audit
+
+    def _read(self, name: str) -> tuple[pd.Series, Column] | None:
+        """The column's text after constant, fallback and value map; None where the map has no such column."""
+        column = self.trace.column(name)
+        if column is None:
+            return None
+        if column.constant is not None:
+            constant = str(column.constant)
+            return pd.Series([constant] * len(self.table), dtype="str"), column
+        for wanted in filter(None, (column.column, column.fallback)):
+            if wanted not in self.table.columns:
+                raise missing_column(self.where, wanted, f"mapped to {name}", list(self.table.columns))
+        text = self.table[column.column]
+        if column.fallback:
+            used = text.isna() & self.table[column.fallback].notna()
+            text = text.mask(used, self.table[column.fallback])
+            self.audit.note(f"{name} from {column.fallback}, as {column.column} is empty", used.sum())
+        if column.map is not None:
+            mapped = text.map(column.map).astype("str")
+            self.audit.note(f"{name}: value not in the map", (mapped.isna() & text.notna()).sum())
+            text = mapped
+        return text, column
+
+    def text(self, name: str) -> pd.Series:
+        return self._read(name)[0]
+
+    def number(self, name: str) -> np.ndarray:
+        text, column = self._read(name)
+        return numbers(text, name, self.audit) * (UNITS[name][column.unit] * column.factor)
+
+    def flag(self, name: str) -> np.ndarray:
+        text = self._read(name)[0].str.strip().str.lower()
+        yes = text.isin(TRUE).to_numpy()
+        self.audit.note(f"{name} neither true nor false: taken as false", (~yes & ~text.isin(FALSE).to_numpy()).sum())
+        return yes
+
+    def time(self, name: str, not_before: np.ndarray | None) -> np.ndarray | None:
+        found = self._read(name)
+        if found is None:
+            return None
+        text, column = found
+        plain = pd.to_numeric(text, errors="coerce").notna()
+        if plain.sum() * 2 >= max(text.notna().sum(), 1):
+            return numbers(text, name, self.audit) * (SECONDS[column.unit] * column.factor)
+        if column.factor != 1.0:
+            raise ConfigError(
+                f"columns.{name}.factor: goes with numeric times; {self.where} has wall-clock times there."
+            )
+        zone = column.time_zone or self.trace.time_zone
+        return wall_clock_to_unix(text, zone, name, self.audit, not_before)
+
+
+def _matches(table: pd.DataFrame, rule: Filter, where: str) -> np.ndarray:
+    """Which rows meet a filter; numbers compare as numbers, else as text; an empty field meets only ``!=``."""
+    if rule.column not in table.columns:
+        raise missing_column(where, rule.column, "named in filter", list(table.columns))
+    text = table[rule.column]
+    if rule.op == "in":
+        if not isinstance(rule.value, list):
+            raise ConfigError(f"filter: `in` needs a list of values; found {rule.value!r}.")
+        return text.isin([str(v) for v in rule.value]).to_numpy()
+    if isinstance(rule.value, list):
+        raise ConfigError(f"filter: {rule.op!r} needs one value; found a list. Use `in` for several.")
+    numeric = isinstance(rule.value, (int, float)) and not isinstance(rule.value, bool)
+    left = pd.to_numeric(text, errors="coerce") if numeric else text
+    right = rule.value if numeric else str(rule.value)
+    compare = {"==": left.eq, "!=": left.ne, "<": left.lt, "<=": left.le, ">": left.gt, ">=": left.ge}
+    if rule.op not in compare:
+        raise ConfigError(f"filter: found op {rule.op!r}, expected one of {', '.join([*compare, 'in'])}.")
+    return compare[rule.op](right).fillna(False).to_numpy(dtype=bool)

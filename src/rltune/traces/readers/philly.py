@@ -1,0 +1,128 @@
+"""Philly (Microsoft, 2017): one JSON list of jobs, ``trace-data/cluster_job_log``, streamed job by job.
+
+A job: ``{status, vc, jobid, submitted_time, user, attempts: [{start_time, end_time, detail: [{ip, gpus: […]}]}]}``;
+times are wall clock without a zone, and may be missing or ``"None"``; ``attempts`` and ``detail`` may be empty.
+
+Rules:
+- ``run_s`` is the sum of end − start over the attempts that have both times: a retried job held its GPUs that long.
+- ``wait_s`` is the first start − submission; where the log has the start before the submission it is null (counted).
+- ``gpus`` is the number of GPUs listed in the ``detail`` of the first attempt that has any: what the user asked for;
+  later attempts of a job ask for the same.
+"""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+from typing import Any
+
+import ijson
+import numpy as np
+import pandas as pd
+
+from rltune.config.trace import TraceConfig
+from rltune.errors import DataError
+from rltune.traces.audit import Audit
+from rltune.traces.readers.archive import open_member
+from rltune.traces.readers.raw import raw_frame, reasons
+from rltune.traces.readers.times import wall_clock_to_unix
+
+MEMBER = "cluster_job_log"
+ARCHIVES = ("trace-data.tar.gz",)
+STATUS = {"Pass": "passed", "Failed": "failed", "Killed": "killed"}
+
+
+def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
+    """Raw columns of a Philly log; memory grows by a few numbers per job, not with the JSON.
+
+    Raises:
+        DataError: the log is missing, truncated, not JSON, or not a list of jobs.
+    """
+    with open_member(folder, MEMBER, ARCHIVES) as (stream, where):
+        jobs, attempts = _stream(stream, where)
+    rows = len(jobs["job_id"])
+    audit.read(rows)
+    submit = wall_clock_to_unix(_text(jobs["submitted"]), trace.time_zone, "submitted_time", audit)
+    owner = np.frombuffer(attempts["job"], dtype=np.int64) if attempts["job"] else np.empty(0, dtype=np.int64)
+    start = wall_clock_to_unix(_text(attempts["start"]), trace.time_zone, "start_time", audit, submit[owner])
+    end = wall_clock_to_unix(_text(attempts["end"]), trace.time_zone, "end_time", audit, start)
+    length = end - start
+    whole = length >= 0
+    audit.note("attempt ends before it starts: not counted in the run time", (length < 0).sum())
+    run = np.bincount(owner[whole], weights=length[whole], minlength=rows)
+    complete = np.bincount(owner[whole], minlength=rows)
+    tried = np.bincount(owner, minlength=rows)
+    audit.note("job with an attempt without times, run time from its other attempts",
+               ((complete > 0) & (complete < tried)).sum())
+    audit.note("job with more than one attempt, run time is their sum", (complete > 1).sum())
+    first_start = np.full(rows, np.inf)
+    np.fmin.at(first_start, owner, start)
+    wait = np.where(np.isfinite(first_start), first_start - submit, np.nan)
+    early = wait < 0
+    audit.note("started before submission, wait unknown", early.sum())
+    gpus = np.array(jobs["gpus"], dtype=np.float64)
+    status = _text(jobs["status"])
+    audit.note("status unknown", (~status.isin(list(STATUS))).sum())
+    columns = {
+        "job_id": jobs["job_id"],
+        "user": jobs["user"],
+        "vc": jobs["vc"],
+        "submit_unix_s": submit,
+        "run_s": np.where(complete > 0, run, np.nan),
+        "gpus": np.where(gpus > 0, gpus, np.nan),
+        "wait_s": np.where(early, np.nan, wait),
+        "status": status.map(STATUS).fillna("unknown"),
+        "unusable": reasons(
+            rows,
+            ("no attempt to run", tried == 0),
+            ("no attempt with start and end time", complete == 0),
+            ("no GPUs listed in any attempt", gpus == 0),
+        ),
+    }
+    return raw_frame(columns, rows)
+
+
+def _stream(stream: Any, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Per-job lists, and per-attempt lists whose ``job`` is the row of the job they belong to."""
+    jobs: dict[str, list[Any]] = {k: [] for k in ("job_id", "user", "vc", "submitted", "status", "gpus")}
+    attempts: dict[str, Any] = {"job": array("q"), "start": [], "end": []}
+    try:
+        for row, job in enumerate(ijson.items(stream, "item")):
+            if not isinstance(job, dict):
+                raise DataError(f"{where}: entry {row} is {str(job)[:60]!r}; expected a job, i.e. a JSON object.")
+            jobs["job_id"].append(job.get("jobid"))
+            jobs["user"].append(job.get("user"))
+            jobs["vc"].append(job.get("vc"))
+            jobs["submitted"].append(job.get("submitted_time"))
+            jobs["status"].append(job.get("status"))
+            gpus = 0
+            for attempt in _dicts(job.get("attempts")):
+                attempts["job"].append(row)  # row of the job this attempt belongs to
+                attempts["start"].append(attempt.get("start_time"))
+                attempts["end"].append(attempt.get("end_time"))
+                gpus = gpus or _gpus(attempt)
+            jobs["gpus"].append(gpus)
+    except (ijson.JSONError, UnicodeDecodeError) as error:
+        kind = "truncated" if isinstance(error, ijson.IncompleteJSONError) else "not valid"
+        raise DataError(
+            f"{where}: {kind} JSON after {len(jobs['job_id'])} jobs ({str(error).splitlines()[0]}). "
+            "Delete the file and obtain it again."
+        ) from None
+    if not jobs["job_id"]:
+        raise DataError(f"{where}: no jobs in it; expected one JSON list of jobs ([{{\"jobid\": …}}, …]).")
+    return jobs, attempts
+
+
+def _gpus(attempt: dict[str, Any]) -> int:
+    """GPUs listed over the nodes of an attempt."""
+    listed = (node.get("gpus") for node in _dicts(attempt.get("detail")))
+    return sum(len(gpus) for gpus in listed if isinstance(gpus, list))
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    """The objects of a JSON list; anything else counts as absent."""
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def _text(values: list[Any]) -> pd.Series:
+    return pd.Series([v if isinstance(v, str) else None for v in values], dtype="str")

@@ -1,0 +1,65 @@
+"""The chronological split and the disjoint windows of evaluation. All positions are row numbers of the job table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rltune.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Split:
+    """Half-open ranges of rows (start, stop), in order of submission and without overlap."""
+
+    train: tuple[int, int]
+    validation: tuple[int, int]
+    test: tuple[int, int]
+
+
+def split_points(n_jobs: int, train: float = 0.9, validation: float = 0.1) -> Split:
+    """Split ``n_jobs`` rows in time (paper §3.1.1: first 90 % for training, last 10 % held out).
+
+    Args:
+        n_jobs: rows of the job table.
+        train: share, from the beginning, that training and every choice may use; the rest is test.
+        validation: share of that, at its end, kept for choices (checkpoint, settings).
+
+    Raises:
+        ConfigError: a share outside (0, 1), or a range without a job.
+    """
+    if not 0 < train < 1:
+        raise ConfigError(f"train: found {train}, expected a share between 0 and 1, such as 0.9.")
+    if not 0 < validation < 1:
+        raise ConfigError(f"validation: found {validation}, expected a share between 0 and 1, such as 0.1.")
+    # Rounding first keeps 0.9 × 1000 from becoming 899.
+    stop = int(round(n_jobs * train, 6))
+    cut = int(round(stop * (1 - validation), 6))
+    if not 0 < cut < stop < n_jobs:
+        raise ConfigError(f"{n_jobs} jobs are too few for training, validation and test; give a longer trace.")
+    return Split(train=(0, cut), validation=(cut, stop), test=(stop, n_jobs))
+
+
+def disjoint_windows(start: int, stop: int, length: int) -> np.ndarray:
+    """First rows of the consecutive windows of ``length`` jobs that fit whole into [start, stop) (int64).
+
+    Raises:
+        ConfigError: not one window fits.
+    """
+    if length < 1:
+        raise ConfigError(f"window length: found {length}, expected at least 1 job.")
+    count = (stop - start) // length
+    if count < 1:
+        raise ConfigError(
+            f"a window of {length} jobs does not fit into rows {start}–{stop} ({stop - start} jobs); "
+            "shorten the windows or use a longer trace."
+        )
+    return start + length * np.arange(count, dtype=np.int64)
+
+
+def spread(windows: np.ndarray, most: int | None) -> np.ndarray:
+    """At most ``most`` of the windows, evenly spread over them; all where ``most`` is None."""
+    if most is None or len(windows) <= most:
+        return windows
+    return windows[np.linspace(0, len(windows) - 1, most).round().astype(np.int64)]

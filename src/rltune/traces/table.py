@@ -1,0 +1,198 @@
+"""The canonical job table: one row a job, sorted by ``submit_s``, then ``job_id``; stored as parquet.
+
+============  =======  ====  ==========================================================================
+column        dtype    null  meaning
+============  =======  ====  ==========================================================================
+job_id        str      no    unique within the trace
+user          str      yes   who submitted it
+vc            str      yes   virtual cluster, partition or queue
+submit_s      float64  no    submission, seconds since the trace's ``t0``, ≥ 0
+run_s         float64  no    run time, seconds, > 0
+run_clamped   bool     no    the source cut the run time off at a ceiling
+requested_s   float64  yes   the user's limit or estimate, seconds, > 0
+resource      str      no    ``gpu`` or ``cpu``
+gpus          int64    no    GPUs in all; ≥ 1 for gpu jobs, 0 for cpu jobs
+cpus          float64  yes   CPU cores in all, > 0
+mem_gb        float64  yes   main memory in all, GB (10⁹ bytes), > 0
+gpu_type      str      yes   GPU type asked for; ``A|B`` means either
+wait_s        float64  yes   wait as recorded, seconds, ≥ 0
+status        str      no    passed, failed, killed, running or unknown
+sla           bool     no    left to the cluster's own scheduler
+============  =======  ====  ==========================================================================
+
+The table is a property of the trace alone; what a cluster cannot hold is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+import pandera.pandas as pa
+import pyarrow
+import pyarrow.parquet
+
+from rltune.errors import DataError
+from rltune.files import aside
+
+STATUSES = ("passed", "failed", "killed", "running", "unknown")
+RESOURCES = ("gpu", "cpu")
+
+DTYPES: dict[str, str] = {
+    "job_id": "str",
+    "user": "str",
+    "vc": "str",
+    "submit_s": "float64",
+    "run_s": "float64",
+    "run_clamped": "bool",
+    "requested_s": "float64",
+    "resource": "str",
+    "gpus": "int64",
+    "cpus": "float64",
+    "mem_gb": "float64",
+    "gpu_type": "str",
+    "wait_s": "float64",
+    "status": "str",
+    "sla": "bool",
+}
+COLUMNS = tuple(DTYPES)
+NULLABLE = ("user", "vc", "requested_s", "cpus", "mem_gb", "gpu_type", "wait_s")
+
+_METADATA_KEY = b"rltune"
+_ARROW = {"str": pyarrow.string(), "float64": pyarrow.float64(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
+_FINITE = pa.Check(lambda s: s.abs() < float("inf"), error="a finite number")
+
+
+def _column(name: str, *checks: pa.Check, unique: bool = False) -> pa.Column:
+    return pa.Column(DTYPES[name], list(checks), nullable=name in NULLABLE, unique=unique)
+
+
+def _gt0() -> list[pa.Check]:
+    return [pa.Check.gt(0), _FINITE]
+
+
+SCHEMA = pa.DataFrameSchema(
+    {
+        "job_id": _column("job_id", pa.Check.str_length(min_value=1), unique=True),
+        "user": _column("user"),
+        "vc": _column("vc"),
+        "submit_s": _column("submit_s", pa.Check.ge(0), _FINITE),
+        "run_s": _column("run_s", *_gt0()),
+        "run_clamped": _column("run_clamped"),
+        "requested_s": _column("requested_s", *_gt0()),
+        "resource": _column("resource", pa.Check.isin(RESOURCES)),
+        "gpus": _column("gpus", pa.Check.ge(0)),
+        "cpus": _column("cpus", *_gt0()),
+        "mem_gb": _column("mem_gb", *_gt0()),
+        "gpu_type": _column("gpu_type"),
+        "wait_s": _column("wait_s", pa.Check.ge(0), _FINITE),
+        "status": _column("status", pa.Check.isin(STATUSES)),
+        "sla": _column("sla"),
+    },
+    checks=[
+        pa.Check(
+            lambda t: (t["gpus"] > 0) == (t["resource"] == "gpu"),
+            error="gpus ≥ 1 for gpu jobs and 0 for cpu jobs",
+        ),
+    ],
+    strict=True,
+    ordered=True,
+)
+
+
+@dataclass(frozen=True)
+class TraceMeta:
+    """What a job table does not say of itself; travels in the parquet file's metadata."""
+
+    name: str
+    """Stem of the trace's configuration file."""
+    title: str
+    """Name in tables and figures."""
+    data: str
+    """synthetic, sample, full or own: shown wherever the rows are."""
+    format: str
+    """Layout of the raw files."""
+    t0: str
+    """ISO date and time with offset (to the ms) of the first kept submission, at which ``submit_s`` is 0."""
+    time_zone: str
+    """IANA zone of the cluster, for hours of day and days of week."""
+    source: str
+    """Where the raw files came from."""
+    licence: str | None = None
+    citation: str | None = None
+
+
+def empty_columns(rows: int) -> pd.DataFrame:
+    """A frame of ``rows`` rows with all canonical columns at their 'not known' value, to fill in."""
+    index = pd.RangeIndex(rows)
+    plain = {"run_clamped": False, "sla": False, "gpus": 0, "resource": "gpu", "status": "unknown"}
+    return pd.DataFrame({c: pd.Series(plain.get(c), index=index, dtype=t) for c, t in DTYPES.items()})
+
+
+def validate(jobs: pd.DataFrame, what: str = "the job table") -> pd.DataFrame:
+    """Return ``jobs`` if it is a canonical job table.
+
+    Raises:
+        DataError: naming every column at fault, the check it fails and the first rows that do.
+    """
+    try:
+        checked = SCHEMA.validate(jobs, lazy=True)
+    except pa.errors.SchemaErrors as error:
+        raise DataError(f"{what} is not a canonical job table: {_faults(error.failure_cases)}.") from None
+    order = checked[["submit_s", "job_id"]]
+    if not order.equals(order.sort_values(["submit_s", "job_id"], ignore_index=True)):
+        raise DataError(f"{what} is not a canonical job table: rows are not sorted by submit_s, then job_id.")
+    return checked
+
+
+def _faults(cases: pd.DataFrame) -> str:
+    """One clause per column and check, e.g. ``run_s: greater_than(0) fails on 2 rows (first: row 4 is -1.0)``."""
+    clauses = []
+    for (column, check), group in cases.groupby(["column", "check"], sort=False, dropna=False):
+        if pd.isna(column) or check in ("column_in_dataframe", "column_in_schema"):
+            clauses.append(f"{check} ({', '.join(map(str, group['failure_case'].head(5)))})")
+            continue
+        rows = group.dropna(subset=["index"])
+        if rows.empty:
+            clauses.append(f"{column}: {check}, found {group['failure_case'].iloc[0]}")
+            continue
+        first = ", ".join(f"row {i} is {v!r}" for i, v in zip(rows["index"].head(3), rows["failure_case"].head(3)))
+        clauses.append(f"{column}: {check} fails on {rows['index'].nunique()} rows (first: {first})")
+    return "; ".join(clauses)
+
+
+def write_table(jobs: pd.DataFrame, meta: TraceMeta, path: Path | str) -> None:
+    """Validate and write a job table with its metadata (parquet, zstd), atomically."""
+    validate(jobs, f"the table for {path}")
+    schema = pyarrow.schema([(c, _ARROW[t]) for c, t in DTYPES.items()])
+    table = pyarrow.Table.from_pandas(jobs, schema=schema, preserve_index=False)
+    text = json.dumps(asdict(meta), ensure_ascii=False).encode()
+    table = table.replace_schema_metadata({_METADATA_KEY: text})
+    with aside(path) as temporary:
+        pyarrow.parquet.write_table(table, temporary, compression="zstd")
+
+
+def read_table(path: Path | str) -> tuple[pd.DataFrame, TraceMeta]:
+    """Read a job table and its metadata, with the dtypes of :data:`DTYPES`.
+
+    Raises:
+        DataError: the file is missing, is not parquet, or does not hold a canonical job table.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; expected a job table (parquet). Run the cleaning stage first.")
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path}: not readable as parquet ({error}); delete it and clean the trace again.") from None
+    text = (table.schema.metadata or {}).get(_METADATA_KEY)
+    if text is None:
+        raise DataError(f"{path}: parquet, but without the trace's metadata; it was not written by RLTune's cleaning.")
+    jobs = table.to_pandas()
+    missing = [c for c in COLUMNS if c not in jobs.columns]
+    if missing:
+        raise DataError(f"{path}: not a canonical job table; columns missing: {', '.join(missing)}.")
+    jobs = jobs.astype(DTYPES)
+    return validate(jobs, str(path)), TraceMeta(**json.loads(text))

@@ -1,0 +1,203 @@
+"""Any CSV through a column map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from rltune.errors import ConfigError, DataError, RLTuneError
+from rltune.traces.clean import clean_trace
+
+BASIC = {"job_id": "id", "submit_s": "t", "run_s": "run", "gpus": "g"}
+
+
+@pytest.fixture
+def clean(tmp_path: Path, trace: Callable) -> Callable:
+    """Clean a CSV text through a column map."""
+
+    def run(text: str, columns: dict, **fields: object) -> object:
+        path = tmp_path / "own.csv"
+        path.write_text(text)
+        return clean_trace("own", trace("csv", columns=columns, **fields), path)
+
+    return run
+
+
+def test_units_factors_constants_fallbacks_and_maps(clean: Callable) -> None:
+    text = (
+        "id,t,run,span,g,mem,cpu,state,cut\n"
+        "a,1000,2,,1500,2048,500,OK,1\n"
+        "b,3000,,90,1000,,1000,NO,0\n"
+        "c,2000,1,5,0,1,1,??,no\n"
+        "d,5000,1,5,3000,1,1,OK,maybe\n"
+    )
+    result = clean(
+        text,
+        {
+            "job_id": "id",
+            "submit_s": {"column": "t", "unit": "ms", "factor": 0.5},
+            "run_s": {"column": "run", "fallback": "span", "unit": "min"},
+            "gpus": {"column": "g", "unit": "milli"},
+            "mem_gb": {"column": "mem", "unit": "MiB"},
+            "cpus": {"column": "cpu", "unit": "percent"},
+            "status": {"column": "state", "map": {"OK": "passed", "NO": "failed"}},
+            "run_clamped": "cut",
+            "vc": {"constant": "main"},
+        },
+    )
+    jobs = result.jobs.set_index("job_id")
+    assert jobs.index.tolist() == ["a", "b", "d"]
+    assert jobs["submit_s"].tolist() == [0, 1, 2]
+    assert jobs["run_s"].tolist() == [120, 5400, 60]
+    assert jobs["gpus"].tolist() == [2, 1, 3]
+    assert jobs["mem_gb"].round(6).fillna(0).tolist() == [2.147484, 0, 0.001049]
+    assert jobs["cpus"].tolist() == [5, 10, 0.01]
+    assert jobs["status"].tolist() == ["passed", "failed", "passed"]
+    assert jobs["run_clamped"].tolist() == [True, False, False]
+    assert set(jobs["vc"]) == {"main"}
+    assert result.audit.left_out == {"GPU count not positive": 1}
+    assert result.audit.noted["run_s from span, as run is empty"] == 1
+    assert result.audit.noted["share of a GPU rounded up to whole GPUs"] == 1
+    assert result.audit.noted["status: value not in the map"] == 1
+    assert result.audit.noted["run_clamped neither true nor false: taken as false"] == 1
+
+
+def test_wall_clock_start_and_end(clean: Callable) -> None:
+    text = (
+        "t,s,e,g\n"
+        "2021-03-28 00:30:00,2021-03-28 01:30:00,2021-03-28 03:30:00,1\n"  # clocks forward at 2:00: one hour, not two
+        "2021-10-31 02:30:00,2021-10-31 02:10:00,2021-10-31 02:50:00,1\n"  # 2:10 can only be the second one
+        "2021-10-31T02:30:00+01:00,2021-10-31T01:40:00Z,2021-10-31T02:40:00.5Z,1\n"
+        "2021-03-28 02:30:00,2021-03-28 03:30:00,2021-03-28 03:40:00,1\n"  # 2:30 does not exist: 3:00
+    )
+    result = clean(text, {"submit_s": "t", "start_s": "s", "end_s": "e", "gpus": "g"}, time_zone="Europe/Berlin")
+    jobs = result.jobs.set_index("job_id")
+    assert jobs.loc["1", ["run_s", "wait_s"]].tolist() == [3600, 3600]
+    assert jobs.loc["2", ["run_s", "wait_s"]].tolist() == [2400, 2400]
+    assert jobs.loc["3", ["run_s", "wait_s"]].tolist() == [3600.5, 600]
+    assert jobs.loc["4", ["run_s", "wait_s"]].tolist() == [600, 1800]
+    assert result.meta.t0 == "2021-03-28T00:30:00.000+01:00"
+    assert result.audit.noted["submit_s within the hour skipped in spring: moved to its end"] == 1
+
+
+def test_column_time_zone_and_window(clean: Callable) -> None:
+    text = "id,t,run,g\na,2021-01-01 23:30:00,5,1\nb,2021-01-02 00:30:00,5,1\nc,2021-01-03 00:00:00,5,1\n"
+    columns = {**BASIC, "submit_s": {"column": "t", "time_zone": "Asia/Shanghai"}}
+    result = clean(text, columns, time_zone="Asia/Shanghai", start="2021-01-02", end="2021-01-03")
+    assert result.jobs["job_id"].tolist() == ["b"]
+    assert result.audit.left_out == {"submitted before 2021-01-02": 1, "submitted on or after 2021-01-03": 1}
+    assert clean(text, columns).meta.t0 == "2021-01-01T15:30:00.000+00:00"
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "kept"),
+    [("==", 2, "b"), ("!=", 2, "acd"), ("<", 2, "a"), ("<=", 2, "ab"), (">", 2, "c"), (">=", 2, "bc"),
+     ("in", [1, 3], "ac"), ("==", "2", "b"), ("in", ["x"], "d")],
+)
+def test_filters(op: str, value: object, kept: str, clean: Callable) -> None:
+    text = "id,t,run,g,k\na,0,5,1,1\nb,1,5,1,2\nc,2,5,1,3\nd,3,5,1,x\n"
+    result = clean(text, BASIC, filter=[{"column": "k", "op": op, "value": value}])
+    assert "".join(result.jobs["job_id"]) == kept
+    assert sum(result.audit.left_out.values()) == 4 - len(kept)
+
+
+def test_mistakes_are_named(clean: Callable, trace: Callable) -> None:
+    text = "id,t,run,g\na,0,5,1\n"
+    with pytest.raises(DataError, match=r"own.csv: column 'gpu_nm' \(mapped to gpus\).*nearest: gpu_num"):
+        clean("id,t,run,gpu_num\na,0,5,1\n", {**BASIC, "gpus": "gpu_nm"})
+    with pytest.raises(ConfigError, match=r"columns.submit: not a column.*nearest: submit_s"):
+        clean(text, {**BASIC, "submit": "t"})
+    with pytest.raises(ConfigError, match="columns.run_s.unit: found 'GB', expected one of"):
+        clean(text, {**BASIC, "run_s": {"column": "run", "unit": "GB"}})
+    with pytest.raises(ConfigError, match="needs gpus as well"):
+        clean(text, {k: v for k, v in BASIC.items() if k != "gpus"})
+    with pytest.raises(ConfigError, match="factor"):
+        clean("id,t,run,g\na,2020-01-01,5,1\n", {**BASIC, "submit_s": {"column": "t", "factor": 2}})
+    with pytest.raises(DataError, match="'k' .named in filter."):
+        clean(text, BASIC, filter=[{"column": "k", "op": "==", "value": 1}])
+    with pytest.raises(ConfigError, match="needs a list"):
+        clean(text, BASIC, filter=[{"column": "g", "op": "in", "value": 1}])
+    with pytest.raises(ValidationError, match="op"):
+        trace("csv", columns=BASIC, filter=[{"column": "g", "op": "=~", "value": 1}])
+
+
+def test_no_job_left_shows_the_audit(clean: Callable) -> None:
+    with pytest.raises(DataError, match="no job left.*1 rows read, 0 kept; left out: 1 run time negative"):
+        clean("id,t,run,g\na,0,-5,1\n", BASIC)
+
+
+def test_gzip_truncated_and_folder(tmp_path: Path, trace: Callable, make_gzip: Callable) -> None:
+    path = tmp_path / "own.csv.gz"
+    make_gzip(path, "id,t,run,g\n" + "".join(f"j{i},{i},{i * i % 97 + 1},1\n" for i in range(5000)))
+    config = trace("csv", columns=BASIC)
+    assert len(clean_trace("own", config, path).jobs) == 5000
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(DataError, match="own.csv.gz: truncated or damaged.*obtain it again"):
+        clean_trace("own", config, path)
+    path.write_bytes(b"plain text")
+    with pytest.raises(DataError, match="own.csv.gz"):
+        clean_trace("own", config, path)
+    with pytest.raises(DataError, match="found a folder"):
+        clean_trace("own", config, tmp_path)
+
+
+def test_poisoned_rows_never_crash(clean: Callable) -> None:
+    text = (
+        "id,t,run,g\n"
+        "good,0,5,1\n"
+        ",1,5,1\n"
+        "inf,2,inf,1\n"
+        "text,3,five,1\n"
+        "huge,4,5,1e400\n"
+        "negative,5,5,-3\n"
+        "short,6\n"
+        "long,7,5,1,9,9\n"
+        "good,8,5,1\n"
+        "never,,5,1\n"
+        '"quoted, name",9,5,1\n'
+        "nul\x00,10,5,1\n"
+        "\ufffd\u00e9,11,5,1\n"
+    )
+    result = clean(text, BASIC)
+    assert {"good", "quoted, name"} <= set(result.jobs["job_id"])
+    assert result.audit.rows_read == 13
+    assert result.audit.left_out["row with too many fields"] == 1
+    assert result.audit.left_out["job id met before"] == 1
+    assert result.audit.left_out["no run time"] == 3
+    result.audit.check()
+
+
+def test_impossible_numbers_are_counted(clean: Callable) -> None:
+    text = "id,t,run,g\na,0,5,1\nb,1e300,5,1\nc,-1e300,5,1\nd,1,5,1e30\ne,2,1e200,1\n"
+    result = clean(text, BASIC)
+    assert result.jobs["job_id"].tolist() == ["a", "e"]
+    assert sum(result.audit.left_out.values()) == 3
+    text = "id,t,run,g\na,2020-01-01,5,1\nb,9999-12-31 23:59:59,5,1\nc,0001-01-01 00:00:00,5,1\nd,2020-13-45,5,1\n"
+    result = clean(text, BASIC, time_zone="America/Los_Angeles")
+    assert "a" in set(result.jobs["job_id"]) and result.audit.rows_read == 4
+
+
+@pytest.mark.parametrize("delimiter", ["|", ";", "\t"])
+def test_other_delimiters(delimiter: str, clean: Callable) -> None:
+    text = "id,t,run,g\na,0,5,1\nb,1,6,2\n".replace(",", delimiter)
+    assert clean(text, BASIC).jobs["run_s"].tolist() == [5, 6]
+    with pytest.raises(DataError, match="truncated: the last row has 2 of 4"):
+        clean(text[:-5], BASIC)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=300))
+def test_any_bytes_give_jobs_or_a_plain_error(tmp_path: Path, trace: Callable, content: bytes) -> None:
+    path = tmp_path / "any.csv"
+    path.write_bytes(b"id,t,run,g\n" + content)
+    try:
+        result = clean_trace("own", trace("csv", columns=BASIC), path)
+    except RLTuneError as error:
+        assert "\n" not in str(error)
+    else:
+        assert len(result.jobs) == result.audit.rows_kept

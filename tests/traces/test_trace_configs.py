@@ -1,0 +1,34 @@
+"""The trace configurations that come with the project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rltune.config.load import load_trace
+from rltune.traces.clean import clean_trace
+from rltune.traces.fetch import obtain
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = sorted(p.stem for p in (ROOT / "config" / "traces").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_valid(name: str) -> None:
+    trace = load_trace(name, ROOT)
+    assert (trace.synthetic is not None) == (trace.data == "synthetic")
+    assert trace.data in ("synthetic", "own") or (trace.licence and trace.citation)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "out"),
+    [("philly-csv", 103_467, {"submitted before 2017-10-01": 8_072, "run time zero": 10}),
+     ("venus-csv", 125_303, {}), ("pai-csv", 60_105, {})],
+)
+def test_real_rows(name: str, kept: int, out: dict[str, int], real_traces: Path, monkeypatch) -> None:
+    monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))
+    trace = load_trace(name, ROOT)
+    clean = clean_trace(name, trace, obtain(name, trace, ROOT / ".cache", ROOT))
+    assert clean.audit.rows_kept == kept and clean.audit.left_out == out
+    assert clean.meta.data == "sample"

@@ -1,0 +1,55 @@
+"""Run-time estimates: median, spread, independence of order and company, and golden values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.errors import ConfigError
+from rltune.traces.estimates import estimate_run_s, job_normal
+
+JOBS = pd.DataFrame({"job_id": pd.Series([f"job-{i}" for i in range(20_000)], dtype="str"), "run_s": 1000.0})
+GOLDEN = [668.769402726, 1212.935776449, 422.057555957, 297.504512177]
+
+
+def test_golden_values() -> None:
+    """Results published with a seed must not change under our feet."""
+    got = estimate_run_s(JOBS.head(4), "lognormal", 1.0, "philly", 7)
+    assert got == pytest.approx(GOLDEN, rel=1e-9)
+
+
+def test_median_one_and_sigma() -> None:
+    z = job_normal(JOBS["job_id"], "philly", 0)
+    assert abs(np.median(z)) < 0.03 and abs(z.mean()) < 0.03 and abs(z.std() - 1) < 0.02
+    ratio = estimate_run_s(JOBS, "lognormal", 0.5, "philly", 0) / 1000
+    assert np.median(ratio) == pytest.approx(1, abs=0.02)
+    assert np.log(ratio).std() == pytest.approx(0.5, rel=0.03)
+
+
+def test_depends_on_neither_order_nor_company() -> None:
+    whole = pd.Series(estimate_run_s(JOBS, "lognormal", 1, "t", 1), index=JOBS["job_id"])
+    part = JOBS.sample(500, random_state=1)
+    assert np.array_equal(estimate_run_s(part, "lognormal", 1, "t", 1), whole[part["job_id"]])
+    one = JOBS.iloc[[77]]
+    assert estimate_run_s(one, "lognormal", 1, "t", 1)[0] == whole["job-77"]
+
+
+def test_depends_on_trace_and_seed() -> None:
+    first, *others = (job_normal(JOBS["job_id"], t, s) for t, s in (("a", 1), ("b", 1), ("a", 2), ("a1", 1)))
+    for other in others:
+        assert abs(np.corrcoef(first, other)[0, 1]) < 0.03
+
+
+def test_exact_zero_sigma_and_floor() -> None:
+    jobs = JOBS.head(3).assign(run_s=[0.25, 1.0, 50.0])
+    assert estimate_run_s(jobs, "exact", 1, "t", 0).tolist() == [1, 1, 50]
+    assert estimate_run_s(jobs, "lognormal", 0, "t", 0).tolist() == [1, 1, 50]
+
+
+def test_mistakes() -> None:
+    with pytest.raises(ConfigError, match="found 'guess'"):
+        estimate_run_s(JOBS, "guess", 1, "t", 0)
+    for sigma in (-1, float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match="sigma: found"):
+            estimate_run_s(JOBS, "lognormal", sigma, "t", 0)

@@ -1,0 +1,98 @@
+"""The canonical job table: round trip, dtypes, and all faults reported at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rltune.errors import DataError
+from rltune.traces.audit import Audit
+from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, empty_columns, read_table, validate, write_table
+
+META = TraceMeta("t", "Title – ü", "own", "csv", "2017-10-01T00:00:27.000-07:00", "America/Los_Angeles", "a file")
+
+
+def table(rows: int = 3) -> pd.DataFrame:
+    jobs = empty_columns(rows)
+    jobs["job_id"] = pd.Series([f"j{i}" for i in range(rows)], dtype="str")
+    jobs["submit_s"] = [float(i // 2) for i in range(rows)]
+    jobs["run_s"] = 10.0
+    jobs["gpus"] = 2
+    return jobs
+
+
+def test_round_trip_keeps_values_dtypes_and_metadata(tmp_path: Path) -> None:
+    jobs = table()
+    jobs.loc[1, "user"] = "anna"
+    write_table(jobs, META, tmp_path / "jobs.parquet")
+    back, meta = read_table(tmp_path / "jobs.parquet")
+    pd.testing.assert_frame_equal(back, jobs)
+    assert meta == META
+    assert {c: str(t) for c, t in back.dtypes.items()} == DTYPES
+
+
+def test_same_table_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_table(table(), META, tmp_path / f"{name}.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    jobs = table()
+    jobs.loc[0, "run_s"] = -1.0
+    jobs.loc[1, "gpus"] = 0
+    jobs.loc[2, "status"] = "finished"
+    with pytest.raises(DataError) as error:
+        validate(jobs, "trace x")
+    for part in ("trace x", "run_s", "row 0 is -1.0", "gpus", "status", "'finished'"):
+        assert part in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_missing_column_is_named(column: str) -> None:
+    with pytest.raises(DataError, match=column):
+        validate(table().drop(columns=column))
+
+
+def test_other_faults() -> None:
+    with pytest.raises(DataError, match="job_id"):
+        validate(table().assign(job_id=pd.Series(["a", "a", "b"], dtype="str")))
+    with pytest.raises(DataError, match="sorted"):
+        validate(table().assign(submit_s=[2.0, 1.0, 0.0]))
+    with pytest.raises(DataError, match="run_s"):
+        validate(table().assign(run_s=float("inf")))
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        read_table(tmp_path / "none.parquet")
+    write_table(table(), META, tmp_path / "jobs.parquet")
+    whole = (tmp_path / "jobs.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="cut.parquet"):
+        read_table(tmp_path / "cut.parquet")
+    table().to_parquet(tmp_path / "plain.parquet")
+    with pytest.raises(DataError, match="without the trace's metadata"):
+        read_table(tmp_path / "plain.parquet")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 20)), max_size=8), st.integers(0, 50))
+def test_audit_adds_up(lines: list[tuple[str, int]], kept: int) -> None:
+    audit = Audit()
+    audit.read(kept + sum(n for _, n in lines))
+    for reason, rows in lines:
+        audit.leave_out(reason, rows)
+    audit.keep(kept)
+    assert Audit.from_dict(audit.to_dict()) == audit
+    frame = audit.to_frame()
+    out = frame.loc[frame["kind"] == "left out", "rows"].sum()
+    assert frame.loc[frame["kind"] == "read", "rows"].item() == out + kept
+    audit.rows_read += 1
+    with pytest.raises(AssertionError, match="does not add up"):
+        audit.check()
