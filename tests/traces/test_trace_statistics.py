@@ -25,18 +25,18 @@ def jobs() -> pd.DataFrame:
 
 def test_workload(jobs: pd.DataFrame) -> None:
     row = workload_row(jobs, META).iloc[0]
-    assert row["type"] == "GPU" and row["jobs"] == 11 and row["run_mean_s"] == 600
-    assert row["arrival_rate_per_s"] == pytest.approx(1 / DAY_S)
+    assert row["type"] == "GPU" and row["avg_run_s"] == 600
+    assert row["arrival_per_s"] == pytest.approx(1 / DAY_S)
     assert row["jobs_per_month"] == pytest.approx(30)
-    assert row["allocated_per_month"] == pytest.approx(60)
-    assert pd.isna(row["wait_mean_s"])
+    assert row["alloc"] == pytest.approx(60)
+    assert pd.isna(row["avg_wait_s"])
     jobs["wait_s"] = 5.0
-    assert workload_row(jobs, META)["wait_mean_s"].item() == 5
+    assert workload_row(jobs, META)["avg_wait_s"].item() == 5
 
 
 def test_cpu_trace(jobs: pd.DataFrame) -> None:
     row = workload_row(jobs.assign(resource="cpu", gpus=0, cpus=4.0), META).iloc[0]
-    assert row["type"] == "CPU" and row["allocated_per_month"] == pytest.approx(120)
+    assert row["type"] == "CPU" and row["alloc"] == pytest.approx(120)
 
 
 def test_summary(jobs: pd.DataFrame) -> None:

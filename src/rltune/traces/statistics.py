@@ -29,9 +29,9 @@ def span_s(jobs: pd.DataFrame) -> float:
 def workload_row(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
     """One row of Table 2.
 
-    Columns: ``title``, ``data``, ``type`` (GPU or CPU), ``jobs`` (in the trace), ``jobs_per_month``,
-    ``wait_mean_s`` (recorded waits; null where none is recorded), ``run_mean_s``, ``arrival_rate_per_s``,
-    ``allocated_per_month`` (GPUs, for CPU traces CPUs, summed over the jobs of one month of 30 days).
+    Columns: ``title``, ``data``, ``type`` (GPU or CPU), ``jobs_per_month``, ``avg_wait_s`` (recorded waits; null
+    where none is recorded), ``avg_run_s``, ``arrival_per_s``, ``alloc`` (GPUs, for CPU traces CPUs, summed over the
+    jobs of one month). A month has 30 days.
     """
     span = span_s(jobs)
     rate = (len(jobs) - 1) / span
@@ -42,12 +42,11 @@ def workload_row(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
             "title": [meta.title],
             "data": [meta.data],
             "type": ["GPU" if gpu else "CPU"],
-            "jobs": [len(jobs)],
             "jobs_per_month": [rate * MONTH_S],
-            "wait_mean_s": [jobs["wait_s"].mean()],
-            "run_mean_s": [jobs["run_s"].mean()],
-            "arrival_rate_per_s": [rate],
-            "allocated_per_month": [allocated * rate * MONTH_S],
+            "avg_wait_s": [jobs["wait_s"].mean()],
+            "avg_run_s": [jobs["run_s"].mean()],
+            "arrival_per_s": [rate],
+            "alloc": [allocated * rate * MONTH_S],
         }
     )
 
@@ -69,7 +68,7 @@ def summary_row(
         gpu_types: its GPU types; default: those the jobs name.
 
     Columns: ``title``, ``data``, ``days`` (first to last submission), ``jobs``, ``gpus``, ``nodes``, ``gpu_types``
-    (comma-separated), ``users``, ``run_mean_s``, ``run_max_days``. What is not known is null.
+    (comma-separated), ``users``, ``run_avg_s``, ``run_max_days``. What is not known is null.
     """
     types = list(gpu_types) if gpu_types is not None else sorted(set(jobs["gpu_type"].dropna()))
     users = jobs["user"].nunique()
@@ -83,7 +82,7 @@ def summary_row(
             "nodes": pd.array([nodes], dtype="Int64"),
             "gpu_types": pd.Series([", ".join(types) or None], dtype="str"),
             "users": pd.array([users or None], dtype="Int64"),
-            "run_mean_s": [jobs["run_s"].mean()],
+            "run_avg_s": [jobs["run_s"].mean()],
             "run_max_days": [jobs["run_s"].max() / DAY_S],
         }
     )

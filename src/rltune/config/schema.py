@@ -1,0 +1,28 @@
+"""The JSON schema of the configuration files, for editors; generated, never written by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rltune.config.cluster import ClusterConfig
+from rltune.config.run import RunConfig
+from rltune.config.trace import TraceConfig
+from rltune.files import write_text
+
+MEND = "rltune config schema"
+"""The command that brings config/schema.json up to date."""
+
+
+def schema_text() -> str:
+    """The schemas of run, trace and cluster files as one JSON document."""
+    models = {"run": RunConfig, "trace": TraceConfig, "cluster": ClusterConfig}
+    schemas = {name: model.model_json_schema(ref_template=f"#/{name}/$defs/{{model}}") for name, model in models.items()}
+    return json.dumps(schemas, indent=1, ensure_ascii=False) + "\n"
+
+
+def write_schema(root: Path) -> Path:
+    """Write config/schema.json."""
+    path = root / "config" / "schema.json"
+    write_text(path, schema_text())
+    return path

@@ -1,0 +1,77 @@
+"""Run one notebook as a stage of the workflow: papermill executes it, nbconvert renders it.
+
+The executed notebook is the stage's log: it is written as it goes and stays when the stage fails.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from rltune.errors import RLTuneError
+from rltune.files import write_text
+
+THREAD_VARIABLES = (
+    "RLTUNE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+)  # fmt: skip
+"""Set to the rule's number of threads before the kernel starts, so that stages side by side share the machine."""
+
+
+class NotebookError(RLTuneError):
+    """A notebook stopped at an error."""
+
+
+def run_notebook(
+    source: Path, log: Path, page: Path, parameters: Mapping[str, object], threads: int, label: str
+) -> None:
+    """Execute ``source`` with ``parameters`` into ``log`` (.ipynb) and render it to ``page`` (.html).
+
+    What it prints is passed on line by line with ``label`` in front. Raises NotebookError with the cell's own
+    message when a cell fails; the notebook up to there is in ``log``.
+    """
+    import papermill
+    from jupyter_client.kernelspec import NoSuchKernel
+
+    os.environ.update({name: str(threads) for name in THREAD_VARIABLES}, TF_NUM_INTEROP_THREADS="1")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        papermill.execute_notebook(
+            source, log, parameters=dict(parameters), progress_bar=False, cwd=os.getcwd(), stdout_file=_Labelled(label)
+        )
+    except papermill.PapermillExecutionError as error:
+        raise NotebookError(
+            f"{source.name} stopped in cell {error.cell_index}: {error.ename}: {error.evalue}\n"
+            f"the notebook up to there, with the whole traceback, is {log}"
+        ) from None
+    except NoSuchKernel as error:
+        raise NotebookError(
+            f"{source.name}: Jupyter kernel {error.name!r} is not installed here; `make setup` installs it, or: "
+            "python -m ipykernel install --sys-prefix --name rltune --display-name RLTune"
+        ) from None
+    write_text(page, render(log))
+
+
+def render(notebook: Path) -> str:
+    """An executed notebook as one HTML page that asks nothing of the network."""
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
+    nothing = {"mathjax_url": "", "require_js_url": "", "jquery_url": "", "mermaid_js_url": ""}
+    exporter = HTMLExporter(config=Config({"HTMLExporter": {"embed_images": True, **nothing}}))
+    body, _ = exporter.from_filename(str(notebook))
+    return body
+
+
+class _Labelled(io.TextIOBase):
+    """Passes text on to standard output, each line with a label in front."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def write(self, text: str) -> int:
+        for line in filter(str.strip, text.splitlines()):
+            print(f"[{self.label}] {line}", flush=True)
+        return len(text)

@@ -1,0 +1,71 @@
+"""Like Figure 10: what the variants of RLTune win over their base policy, side by side."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from rltune.report.artefact import Artefact
+from rltune.report.format import show
+from rltune.report.paper import PaperResults
+from rltune.report.style import BLUE, INK, MUTED, ORANGE, PURPLE, SKY, WIDTH_IN, rows_only, styled
+from rltune.report.tables.common import data_labels, where
+
+COLOUR = {"naive": ORANGE, "pro": BLUE}
+BETWEEN = (SKY, PURPLE, MUTED)
+
+
+def ablation(
+    variants: pd.DataFrame, paper: PaperResults, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Bars of improvement over base with intervals: a panel a window length, a group a trace × base, a bar a variant.
+
+    ``variants`` is the frame of `tables.ablation`, which is also this figure's. Raises ValueError when it is empty.
+    """
+    if variants.empty:
+        raise ValueError("no ablation: the run has no setting in which pro stands beside another variant")
+    frame = variants.copy()
+    with styled():
+        figure = _draw(frame)
+    told = [f"{r['trace_title']} {r['base']}, windows of {r['sequence_jobs']}, {r['variant']} "
+            f"{show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
+    artefact = Artefact(
+        "ablation", "figure", "Naive against pro RLTune", paper_ref=paper.ref("fig10"),
+        caption="How much less than its base policy each variant waits, with interval. On wait, where the paper’s "
+        "figure is on BSLD over Slurm’s multifactor priority.",
+        data=data_labels(frame), source=source,
+        alt=f"Bars of improvement over the base policy: {'; '.join(told)}.",
+    )
+    return artefact, frame, figure
+
+
+def _draw(frame: pd.DataFrame) -> Figure:
+    sizes = list(dict.fromkeys(frame["sequence_jobs"]))
+    variants = list(dict.fromkeys(frame["variant"]))
+    between = iter(BETWEEN * len(variants))
+    colours = {v: COLOUR.get(v) or next(between) for v in variants}
+    groups = frame[["trace_title", "base"]].drop_duplicates().itertuples(index=False, name=None)
+    places = {g: i for i, g in enumerate(groups)}
+    width = 0.7 / len(variants)
+    figure = Figure(figsize=(WIDTH_IN, 3.1))
+    axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
+    for axis, n in zip(axes, sizes):
+        for k, variant in enumerate(variants):
+            # several cells of one bar's setting (seeds): their mean, with the widest interval
+            rows = where(frame, sequence_jobs=n, variant=variant).groupby(["trace_title", "base"], sort=False).agg(
+                {"improvement": "mean", "low": "min", "high": "max"})
+            x = [places[g] + (k - (len(variants) - 1) / 2) * width for g in rows.index]
+            errors = [(rows["improvement"] - rows["low"]).clip(lower=0),
+                      (rows["high"] - rows["improvement"]).clip(lower=0)]
+            axis.bar(x, rows["improvement"], width * 0.92, color=colours[variant], label=variant, yerr=errors,
+                     error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5})
+        axis.axhline(0, color=INK, linewidth=0.9)
+        axis.set_title(f"Windows of {show(n, 'int')} jobs")
+        axis.set_xticks(range(len(places)), [f"{t}\n{b}" for t, b in places])
+        rows_only(axis)
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+    axes[0].set_ylabel("Less mean wait than base")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(variants))
+    return figure

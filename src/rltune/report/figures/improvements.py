@@ -1,0 +1,95 @@
+"""All comparisons at a glance: improvement over the base policy and over the strongest heuristic, with intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from rltune.report.artefact import Artefact
+from rltune.report.format import show
+from rltune.report.paper import PaperResults
+from rltune.report.style import INK, MUTED, PURPLE, WIDTH_IN, styled, trace_colours
+from rltune.report.tables.common import data_labels, where
+
+SIDES = (("Over its base policy", "improvement", "low", "high"),
+         ("Over the strongest heuristic", "over_strong", "over_strong_low", "over_strong_high"))
+LEFT_MOST = -1.0
+"""Improvements below −100 % are drawn at this edge as an arrow; the table has their size."""
+
+
+def improvements(
+    comparison: pd.DataFrame, paper: PaperResults, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Dots with intervals, a row a comparison of the longest windows; the paper's figure as a cross.
+
+    ``comparison`` is the frame of `tables.comparison`, which this figure's frame is a part of.
+    """
+    frame = where(comparison, sequence_jobs=comparison["sequence_jobs"].max()).reset_index(drop=True)
+    for column in (c for _, *columns in SIDES for c in columns):
+        if column not in frame:
+            frame[column] = float("nan")
+    with styled():
+        figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
+    shown = [f"{r['trace_title']} {r['base']} {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
+    artefact = Artefact(
+        "improvements", "figure", "How much less RLTune waits", paper_ref=paper.ref("fig12"),
+        caption=f"Relative improvement of mean wait in windows of {show(frame['sequence_jobs'].max(), 'int')} jobs, "
+        "with interval. Left: over the base policy, as in the paper (cross: the paper’s figure, where it prints one). "
+        "Right: over the strongest heuristic, chosen in hindsight. An interval that touches the zero line shows no "
+        "difference.",
+        data=data_labels(frame), source=source,
+        notes=("Arrows: worse by more than the axis shows; the table has the size.",)
+        if (frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any() else (),
+        alt=f"Dot plot of improvements over the base policy: {'; '.join(shown)}.",
+    )
+    return artefact, frame, figure
+
+
+def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
+    colours = trace_colours(traces)
+    figure = Figure(figsize=(WIDTH_IN, 0.9 + 0.24 * len(frame)))
+    axes = figure.subplots(1, 2, sharey=True)
+    drawn = _extent(frame)
+    for axis, (title, value, low, high) in zip(axes, SIDES):
+        axis.axvline(0, color=INK, linewidth=0.9)
+        axis.set_title(title)
+        for y, (_, row) in enumerate(frame.iterrows()):
+            _draw_row(axis, row, y, colours[row["trace_title"]], value, low, high)
+            if value == "improvement" and pd.notna(row["paper"]):
+                axis.plot([row["paper"]], [y], marker="x", color=PURPLE, markersize=6.5, markeredgewidth=1.8, zorder=6)
+        axis.set_xlim(*drawn)
+        axis.grid(axis="y", visible=False)
+        axis.tick_params(axis="y", length=0)
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+    axes[0].set_yticks(range(len(frame)), [f"{r['trace_title']} · {r['base']}" for _, r in frame.iterrows()])
+    axes[0].set_ylim(len(frame) - 0.4, -0.6)
+    figure.supxlabel("Less mean wait (negative: more)", fontsize=9)
+    if frame["paper"].notna().any():
+        figure.legend(
+            handles=[Line2D([], [], color=MUTED, marker="o", markersize=4.5, label="ours, with interval"),
+                     Line2D([], [], color=PURPLE, marker="x", linestyle="none", markeredgewidth=1.8,
+                            label="the paper")],
+            loc="outside upper center", ncols=2,
+        )
+    return figure
+
+
+def _extent(frame: pd.DataFrame) -> tuple[float, float]:
+    values = frame[[c for _, *columns in SIDES for c in columns] + ["paper"]].astype(float)
+    least, most = float(values.min().min()), float(values.max().max())
+    return max(min(least - 0.05, -0.1), LEFT_MOST - 0.05), max(most + 0.05, 0.1)
+
+
+def _draw_row(axis: Any, row: pd.Series, y: int, colour: str, value: str, low: str, high: str) -> None:
+    if pd.isna(row[value]):
+        return
+    if row[value] < LEFT_MOST:
+        axis.plot([LEFT_MOST], [y], marker="<", color=colour, markersize=6)
+        return
+    if pd.notna(row[low]):
+        axis.plot([row[low], row[high]], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
+    axis.plot([row[value]], [y], marker="o", color=colour, markersize=5.5, zorder=5)

@@ -1,0 +1,99 @@
+"""Figure 11: how far the agent is from its base policy, epoch by epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from rltune.report.artefact import Artefact
+from rltune.report.paper import PaperResults
+from rltune.report.style import INK, MARKERS, MUTED, POLICY_TITLE, WIDTH_IN, styled, trace_colours
+from rltune.report.tables.common import constant_settings, data_labels, pro_cells, where
+
+SMALLEST_S = 1.0
+"""Waits below a second count as one in the normalised difference, as in the reward."""
+
+
+def training(
+    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Training curves of RLTune proper: a panel a base policy, a line a cell, coloured by trace.
+
+    The frame has one row an epoch: `training` and `validation`, both (base − RLTune) / the larger of the two mean
+    waits (no unit, above 0: RLTune waits less), `difference_s` the same of training undivided, in seconds.
+    """
+    chosen = pro_cells(cells).reset_index(drop=True)
+    frame = pd.concat([_curve(cell, where(histories, cell=cell["cell"])) for _, cell in chosen.iterrows()],
+                      ignore_index=True)
+    with styled():
+        figure = _draw(chosen, frame)
+    last = frame.groupby("cell", sort=False)["training"].last()
+    titles = list(dict.fromkeys(chosen["trace_title"]))
+    policies = list(dict.fromkeys(POLICY_TITLE.get(p, p) for p in chosen["policy"]))
+    artefact = Artefact(
+        "fig11", "figure", "Training curves", paper_ref=paper.ref("fig11"),
+        caption="Mean wait of RLTune against its base policy on each epoch’s training sequences: (base − RLTune) over "
+        "the larger of the two, so above the line RLTune waits less. Faint: each epoch; strong: mean of the last five. "
+        "Markers: validation windows, the agent acting greedily; the checkpoint kept is the best of these.",
+        data=data_labels(chosen), source=source,
+        notes=tuple(n for n in (
+            "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared "
+            "with these.",
+            constant_settings(chosen),
+        ) if n),
+        alt=f"Line charts, one panel a base policy ({', '.join(policies)}), one line a trace ({', '.join(titles)}). "
+        f"In the last epoch RLTune waits less than its base in {int((last > 0).sum())} of {len(last)} curves.",
+    )
+    return artefact, frame, figure
+
+
+def normalised(base: pd.Series, agent: pd.Series) -> pd.Series:
+    """(base − agent) / the larger of the two, at least a second."""
+    return (base - agent) / np.maximum(np.maximum(base.abs(), agent.abs()), SMALLEST_S)
+
+
+def _curve(cell: pd.Series, history: pd.DataFrame) -> pd.DataFrame:
+    history = history.sort_values("epoch")
+    return pd.DataFrame({
+        **{k: cell[k] for k in ("trace_title", "policy", "seed", "cell", "data")},
+        "epoch": history["epoch"],
+        "training": normalised(history["base_s"], history["rl_s"]),
+        "validation": normalised(history["validation_base"], history["validation_rl"]),
+        "difference_s": history["base_s"] - history["rl_s"],
+    })
+
+
+def _draw(cells: pd.DataFrame, frame: pd.DataFrame) -> Figure:
+    policies = list(dict.fromkeys(cells["policy"]))
+    across = min(2, len(policies))
+    down = -(-len(policies) // across)
+    figure = Figure(figsize=(WIDTH_IN, 0.5 + 2.05 * down))
+    axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    traces = dict(zip(cells["trace_title"], cells["paper_trace"]))
+    colours = trace_colours(traces)
+    markers = dict(zip(traces, MARKERS))
+    for axis, policy in zip(axes.flat, policies):
+        axis.axhline(0, color=INK, linewidth=0.9)
+        axis.set_title(f"Base policy {POLICY_TITLE.get(policy, policy)}")
+        for _, cell in where(cells, policy=policy).iterrows():
+            rows, trace = where(frame, cell=cell["cell"]), cell["trace_title"]
+            axis.plot(rows["epoch"], rows["training"], color=colours[trace], linewidth=0.8, alpha=0.4)
+            axis.plot(rows["epoch"], rows["training"].rolling(5, min_periods=1).mean(), color=colours[trace])
+            seen = rows.dropna(subset=["validation"])
+            axis.plot(seen["epoch"], seen["validation"], linestyle="none", marker=markers[trace], markersize=4.5,
+                      markeredgecolor=colours[trace], markerfacecolor="none", markeredgewidth=1.2)
+    for axis in axes.flat[len(policies):]:
+        axis.set_visible(False)
+    axes[0, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.supxlabel("Epoch", fontsize=9)
+    figure.supylabel("(base − RLTune) / larger of the two, no unit", fontsize=9)
+    handles = [Line2D([], [], color=colours[t], marker=markers[t], markerfacecolor="none", markersize=4.5, label=t)
+               for t in traces]
+    handles += [Line2D([], [], color=MUTED, label="training"),
+                Line2D([], [], color=MUTED, linestyle="none", marker="o", markerfacecolor="none", markersize=4.5,
+                       label="validation")]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    return figure

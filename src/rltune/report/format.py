@@ -1,0 +1,62 @@
+"""Numbers as text: one place decides digits, signs and what an unknown looks like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+MISSING = "–"
+MINUS = "−"
+NBSP = "\u00a0"
+"""Keeps a number and its unit on one line."""
+
+
+def is_missing(value: Any) -> bool:
+    """None, not-a-number, or an empty text."""
+    return bool(pd.isna(value)) or value == ""
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits, thousands parted, no exponent between a millionth and infinity: 8,725 · 0.0223."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 9)}e}" if abs(value) < 1e-6 else f"{value:,.{digits}f}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}{NBSP}%"
+
+
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "text": str,
+    "int": lambda v: f"{round(float(v)):,}",
+    "number": lambda v: three_digits(float(v)),
+    "seconds": lambda v: f"{float(v):,.0f}" if abs(float(v)) >= 100 else three_digits(float(v)),
+    "percent": lambda v: _percent(float(v)),
+    "printed": lambda v: f"{float(v):g}",
+    "plain-int": lambda v: str(round(float(v))),
+}
+"""Format's name → how a value that is there becomes text, without its unit.
+
+`percent` takes a fraction; `printed` keeps the digits given.
+"""
+
+
+def show(value: Any, format: str = "text") -> str:
+    """A value as text; unknown values are a dash, minus signs are true ones."""
+    if is_missing(value):
+        return MISSING
+    text = FORMATS[format](value)
+    return text.replace("-", MINUS, 1) if format != "text" and text.startswith("-") else text
+
+
+def show_interval(low: Any, high: Any, format: str) -> str:
+    """An interval as text, the unit once: `30.2 to 39.9 %`; empty when either end is unknown."""
+    if is_missing(low) or is_missing(high):
+        return ""
+    first = show(low, format)
+    return f"{first.removesuffix(f'{NBSP}%')} to {show(high, format)}"

@@ -1,0 +1,40 @@
+"""Files as parts of the page: pictures that follow its colours, data that can be saved from it."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+import pandas as pd
+from markupsafe import Markup, escape
+
+from rltune.report.artefact import Saved
+from rltune.report.style import GRID, INK, MUTED, PAPER
+
+INKS = {INK: "--figure-ink", MUTED: "--figure-muted", GRID: "--figure-grid", PAPER: "--figure-paper"}
+"""Colours of a figure that the page replaces, so that dark mode is dark all through."""
+
+_ID = re.compile(r'\bid="([^"]+)"')
+_REFERENCE = re.compile(r'(xlink:href="#|href="#|url\(#)')
+
+
+def svg(saved: Saved) -> Markup:
+    """A figure's SVG for use inside HTML: ids of its own, the page's inks, a text alternative, no fixed size."""
+    name, text = saved.artefact.id, saved.svg
+    text = text[text.index("<svg"):]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = _ID.sub(lambda m: f'id="{name}--{m[1]}"', text)
+    text = _REFERENCE.sub(lambda m: f"{m[1]}{name}--", text)
+    for colour, variable in INKS.items():
+        text = re.sub(rf"(?<![0-9a-f]){colour}\b", f"var({variable})", text, flags=re.IGNORECASE)
+    # namespaces are implied inside HTML
+    opening = text[: text.index(">") + 1]
+    width, height = (float(v) for v in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', opening).groups())
+    bare = f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(saved.artefact.alt)}">'
+    return Markup(bare + text[len(opening):].replace("xlink:href", "href"))
+
+
+def csv_link(frame: pd.DataFrame) -> str:
+    """The frame's CSV as an address that holds it whole."""
+    data = frame.to_csv(index=False, lineterminator="\n").encode()
+    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(data).decode()}"

@@ -1,0 +1,135 @@
+"""The paper's own numbers, read from ``config/paper_results.yaml``, so that none is typed into code or prose."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from rltune.config.base import Block
+from rltune.config.load import read_block
+from rltune.errors import ConfigError
+
+FILE = "config/paper_results.yaml"
+"""Where the numbers lie, relative to the project's root."""
+
+
+class PaperEntry(Block):
+    """One printed figure."""
+
+    value: float | None = None
+    """The number; null where the paper only says it in words."""
+    text: str | None = None
+    """The words, where there is no number."""
+    unit: str = ""
+    """Unit of the number; `fraction` is a relative improvement (0.25: 25 % better)."""
+    where: str = ""
+    """Section, table or figure; default: the artefact's."""
+    note: str = ""
+    """What else one must know of it."""
+
+    @model_validator(mode="after")
+    def _number_or_words(self) -> PaperEntry:
+        if (self.value is None) == (self.text is None):
+            raise ValueError("give either `value` or `text`")
+        if self.value is not None and not self.unit:
+            raise ValueError("a value needs its `unit`")
+        return self
+
+
+class PaperArtefact(Block):
+    """A table, figure or section of the paper."""
+
+    title: str
+    """What it shows."""
+    where: str
+    """How the paper calls it."""
+    entries: dict[str, PaperEntry] = Field(min_length=1)
+    """Dotted key → printed figure."""
+
+
+class PaperPicture(Block):
+    """A table or figure of the paper that prints no number."""
+
+    title: str
+    """What it shows."""
+    where: str
+    """How the paper calls it."""
+
+
+class Contradiction(Block):
+    """Two things the paper prints that cannot both be right."""
+
+    where: str
+    """Sections and tables."""
+    text: str
+    """What disagrees."""
+
+
+class PaperResults(Block):
+    """All of it."""
+
+    source: str
+    """The paper."""
+    aliases: dict[str, list[str]]
+    """The paper's name of a trace → parts of names that mean it."""
+    artefacts: dict[str, PaperArtefact]
+    """Artefact id → its figures."""
+    without_figures: dict[str, PaperPicture]
+    """Artefact id → the artefact, where it prints no number."""
+    contradictions: list[Contradiction]
+    """The paper against itself."""
+
+    def find(self, artefact: str, *key: object) -> PaperEntry | None:
+        """The printed figure, or None where the paper has none.
+
+        Raises ConfigError when the file has no such artefact at all (a mistyped id must not read as "no figure").
+        """
+        if artefact not in self.artefacts:
+            raise ConfigError(f"{FILE}: no artefact {artefact!r}{_nearest(artefact, self.artefacts)}")
+        return self.artefacts[artefact].entries.get(".".join(map(str, key)))
+
+    def value(self, artefact: str, *key: object) -> float:
+        """The printed number. Raises ConfigError naming the key, and the nearest one, where there is none."""
+        entry, name = self.find(artefact, *key), ".".join(map(str, key))
+        if entry is None:
+            raise ConfigError(
+                f"{FILE}: {artefact} has no entry {name!r}{_nearest(name, self.artefacts[artefact].entries)}"
+            )
+        if entry.value is None:
+            raise ConfigError(f"{FILE}: {artefact}.{name} is not a number but {entry.text!r}")
+        return entry.value
+
+    def where(self, artefact: str, *key: object) -> str:
+        """Section or table a figure is printed in. Raises ConfigError as `value` does."""
+        entry = self.find(artefact, *key)
+        if entry is None:
+            self.value(artefact, *key)
+        return entry.where or self.artefacts[artefact].where
+
+    def ref(self, artefact: str) -> str:
+        """How the paper calls an artefact ("Table 2"). Raises ConfigError where it has no such artefact."""
+        if artefact in self.without_figures:
+            return self.without_figures[artefact].where
+        self.find(artefact)
+        return self.artefacts[artefact].where
+
+    def trace(self, name: str) -> str:
+        """The paper's name of one of our traces (by file name or title), or "" where it has no such trace."""
+        lower = name.lower()
+        return next((p for p, parts in self.aliases.items() if any(part in lower for part in parts)), "")
+
+
+def load_paper(root: Path) -> PaperResults:
+    """Read the paper's numbers of the project at ``root``.
+
+    Raises ConfigError naming file, line and key for every mistake in the file.
+    """
+    return read_block(root / FILE, PaperResults, root)
+
+
+def _nearest(found: str, known: object) -> str:
+    names = list(known)
+    close = difflib.get_close_matches(found, names, n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else f"; there are {', '.join(names[:12])}"

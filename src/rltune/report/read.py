@@ -1,0 +1,118 @@
+"""Gather the tables a run has written, through its workspace: what tables and figures are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from rltune.config import Cell, Workspace
+from rltune.errors import DataError
+from rltune.files import read_json
+from rltune.report.paper import PaperResults
+
+
+def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
+    """One row a cell of the run's matrix: its name as `cell`, every axis, titles, data label.
+
+    `trace_title` tells every trace × cluster apart; `paper_trace` is the paper's name of the trace, "" where it has
+    none.
+    """
+    rows = []
+    titles = _titles(workspace)
+    for cell in workspace.config.cells():
+        trace, cluster = workspace.trace(cell.trace), workspace.cluster(cell.cluster)
+        rows.append({
+            "cell": cell.name,
+            **asdict(cell),
+            "trace_title": titles[cell.trace, cell.cluster],
+            "cluster_title": cluster.title,
+            "paper_trace": paper.trace(cell.trace) or paper.trace(trace.title),
+            "data": trace.data,
+        })
+    return pd.DataFrame(rows)
+
+
+def windows(workspace: Workspace) -> pd.DataFrame:
+    """Test results of every cell, one row a scheduler × window, with the cell's name as `cell`.
+
+    Raises DataError naming the first file that is missing.
+    """
+    return _gather(workspace.config.cells(), workspace.windows, pd.read_csv)
+
+
+def histories(workspace: Workspace) -> pd.DataFrame:
+    """Training curves of every cell, one row an epoch, with the cell's name as `cell`. Raises as `windows`."""
+    return _gather(workspace.config.cells(), workspace.history, pd.read_csv)
+
+
+def jobs(workspace: Workspace, columns: Iterable[str] = ("role", "sequence_jobs", "wait_s")) -> pd.DataFrame:
+    """Test jobs of every cell, one row a job × {agent, base}, with the cell's name as `cell`. Raises as `windows`."""
+    names = list(columns)
+    return _gather(workspace.config.cells(), workspace.test_jobs, lambda p: pd.read_parquet(p, columns=names))
+
+
+def audits(workspace: Workspace) -> pd.DataFrame:
+    """What cleaning and fitting kept and left out, one row a count.
+
+    Columns: trace (title), cluster (title, "" for cleaning), data, stage (clean | fit), kind (read | kept | left out
+    | noted), reason ("" for read and kept), rows. Raises DataError naming the first audit that is missing.
+    """
+    rows: list[dict[str, object]] = []
+    titles = _trace_titles(workspace)
+    for name in workspace.config.traces():
+        trace = workspace.trace(name)
+        rows += _audit(workspace.clean_audit(name), trace=titles[name], cluster="", data=trace.data, stage="clean")
+    for workload in workspace.config.all_workloads():
+        trace, cluster = workspace.trace(workload.trace), workspace.cluster(workload.cluster)
+        rows += _audit(
+            workspace.fit_audit(workload.trace, workload.cluster),
+            trace=titles[workload.trace], cluster=cluster.title, data=trace.data, stage="fit",
+        )
+    return pd.DataFrame(rows)
+
+
+def _titles(workspace: Workspace) -> dict[tuple[str, str], str]:
+    """Title of each trace × cluster: the trace's, with what tells it apart where two would be called the same."""
+    names = _trace_titles(workspace)
+    pairs = list(dict.fromkeys((c.trace, c.cluster) for c in workspace.config.cells()))
+    clusters = {trace: [c for t, c in pairs if t == trace] for trace, _ in pairs}
+    return {
+        (trace, cluster): f"{names[trace]} · {workspace.cluster(cluster).title}" if len(clusters[trace]) > 1
+        else names[trace]
+        for trace, cluster in pairs
+    }
+
+
+def _trace_titles(workspace: Workspace) -> dict[str, str]:
+    """Title of each trace, with its name where two have the same."""
+    titles = {name: workspace.trace(name).title for name in workspace.config.traces()}
+    twice = {t for t in titles.values() if list(titles.values()).count(t) > 1}
+    return {name: f"{title} ({name})" if title in twice else title for name, title in titles.items()}
+
+
+def _audit(path: Path, **where: str) -> list[dict[str, object]]:
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; run the stage that prepares the trace")
+    audit = read_json(path)
+    counts = [("read", "", audit["rows_read"])]
+    counts += [("left out", reason, rows) for reason, rows in audit.get("left_out", {}).items()]
+    counts += [("kept", "", audit["rows_kept"])]
+    counts += [("noted", remark, rows) for remark, rows in audit.get("noted", {}).items()]
+    return [{**where, "kind": kind, "reason": reason, "rows": rows} for kind, reason, rows in counts]
+
+
+def _gather(
+    cells: Iterable[Cell], place: Callable[[Cell], Path], read: Callable[[Path], pd.DataFrame]
+) -> pd.DataFrame:
+    frames = []
+    for cell in cells:
+        path = place(cell)
+        if not path.is_file():
+            raise DataError(f"{path}: no such file; train and evaluate the cell {cell.name} first")
+        frame = read(path)
+        frame.insert(0, "cell", cell.name)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)

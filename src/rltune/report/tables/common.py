@@ -1,0 +1,60 @@
+"""What the tables over cells share: which cells, which windows, which settings differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+PRO = {"features": "engineered", "placement": "lookahead"}
+NAIVE = {"features": "raw", "placement": "best_fit"}
+"""The paper's two variants (Section 5.1), with best-fit in place of whole nodes."""
+
+SETTING_TITLE = {
+    "cluster_title": "cluster", "blocking": "backfilling", "placement": "placement", "features": "features",
+    "estimate": "run-time estimates", "preset": "training preset", "seed": "seed",
+}
+SETTINGS = tuple(SETTING_TITLE)
+
+
+def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
+    """Rows whose columns have these values."""
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
+
+
+def pro_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells of RLTune proper; where a run has none, all of its cells."""
+    chosen = where(cells, **PRO)
+    return chosen if len(chosen) else cells
+
+
+def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
+    """Settings in which the cells differ beyond what the trace decides.
+
+    A cluster that always goes with the same trace is no setting of its own.
+    """
+    return [
+        c for c in among
+        if cells[c].nunique() > 1 and not (c == "cluster_title" and cells.groupby("trace")[c].nunique().max() == 1)
+    ]
+
+
+def constant_settings(cells: pd.DataFrame) -> str:
+    """The settings all cells share, as a sentence; "" where all differ."""
+    parts = [
+        str(cells[c].iloc[0]) if c == "cluster_title" else f"{title} {cells[c].iloc[0]}"
+        for c, title in SETTING_TITLE.items() if len(cells) and cells[c].nunique() == 1
+    ]
+    return f"All rows: {', '.join(parts)}." if parts else ""
+
+
+def data_labels(frame: pd.DataFrame) -> tuple[str, ...]:
+    """What data the rows show, each label once."""
+    return tuple(sorted(set(frame["data"]))) if len(frame) else ()
+
+
+def lengths(windows: pd.DataFrame) -> list[int]:
+    """Window lengths there are, longest first."""
+    return sorted((int(n) for n in windows["sequence_jobs"].unique()), reverse=True)

@@ -1,0 +1,35 @@
+"""The verdict on a comparison, by a rule printed on the page beside every verdict."""
+
+from __future__ import annotations
+
+import math
+
+MATCHES, HOLDS, UNDECIDED, FAILS = "matches", "holds", "undecided", "does not hold"
+
+RULE = (
+    "“matches”: our interval covers the paper’s figure and lies on its side of zero; "
+    "“holds”: it lies on the paper’s side of zero but does not cover the figure; "
+    "“undecided”: it covers both zero and the paper’s figure; "
+    "“does not hold”: anything else."
+)
+
+
+def verdict(paper: float | None, low: float, high: float) -> str:
+    """Ours against the paper's figure (both relative improvements); "" where either is unknown.
+
+    A wide interval that covers zero as well as the figure is evidence for neither, hence `undecided`.
+    """
+    if paper is None or any(math.isnan(v) for v in (paper, low, high)):
+        return ""
+    covers = low <= paper <= high
+    same_side = (low > 0 and paper > 0) or (high < 0 and paper < 0)
+    if same_side:
+        return MATCHES if covers else HOLDS
+    return UNDECIDED if covers else FAILS
+
+
+def direction(low: float, high: float) -> str:
+    """What an interval of an improvement shows: `better`, `worse`, or `open` where it covers zero."""
+    if math.isnan(low) or math.isnan(high):
+        return "not measured"
+    return "better" if low > 0 else "worse" if high < 0 else "open"

@@ -1,0 +1,211 @@
+"""A small project with generated results: what the other stages would have written, in seconds and without them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rltune.config import Workspace, load_run
+from rltune.config.cells import BLOCKINGS, POLICIES, Cell
+from rltune.files import write_json, write_text
+from rltune.report import figures, read, tables
+from rltune.report.artefact import Saved, save_figure, save_table
+from rltune.report.paper import load_paper
+
+SOURCE = Path(__file__).resolve().parents[2]
+TRACES = {"philly": ("Philly", 8725.0), "venus": ("Helios Venus", 5113.0), "pai": ("Alibaba PAI", 38223.0)}
+GAIN = {"fifo": 0.85, "sjf": 0.4, "f1": -0.02, "wfp3": 0.6, "saf": 0.0}
+LEVEL = {"fifo": 1.0, "sjf": 0.35, "f1": 0.12, "wfp3": 0.4, "saf": 0.2}
+WINDOWS = {256: 24, 1024: 8}
+
+CLUSTER = """title: Cluster {name}
+pools: [{{name: all, groups: [{{gpu_type: P100, nodes: 4, gpus: 8, cpus: 64, mem_gb: 512}}]}}]
+"""
+TRACE = """title: {title}
+data: synthetic
+format: {format}
+{part}synthetic: {{seed: 7, jobs: 100}}
+"""
+RUN = """title: RLTune, a test run
+description: Generated numbers, to look at the page with.
+experiments:
+  - name: wait
+    workloads:
+      - {trace: philly, cluster: philly-192}
+      - {trace: venus, cluster: venus-160}
+      - {trace: pai, cluster: pai-140}
+    policy: [fifo, sjf, f1, wfp3]
+  - name: ablation
+    workloads: [{trace: philly, cluster: philly-192}]
+    policy: [fifo, sjf]
+    features: [raw]
+    placement: [best_fit]
+evaluation: {bootstrap: 200}
+"""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A finished fake run; tests must not write to it."""
+
+    workspace: Workspace
+    there: dict[str, Saved]
+    page: Path
+
+    @property
+    def html(self) -> str:
+        return self.page.read_text(encoding="utf-8")
+
+
+def project(root: Path) -> Workspace:
+    """A project folder with configuration and no results."""
+    write_text(root / "workflow" / "Snakefile", "")
+    write_text(root / "config" / "default.yaml", RUN)
+    (root / "config").mkdir(exist_ok=True)
+    shutil.copy(SOURCE / "config" / "paper_results.yaml", root / "config")
+    for name, format in (("philly", "philly"), ("venus", "helios"), ("pai", "alibaba2020")):
+        part = "part: Venus\n" if format == "helios" else ""
+        write_text(root / "config" / "traces" / f"{name}.yaml",
+                   TRACE.format(title=TRACES[name][0], format=format, part=part))
+    for name in ("philly-192", "venus-160", "pai-140"):
+        write_text(root / "config" / "clusters" / f"{name}.yaml", CLUSTER.format(name=name))
+    return Workspace(root, root, "config/default.yaml", load_run("config/default.yaml", root))
+
+
+def results(workspace: Workspace) -> None:
+    """Every result file the report reads."""
+    for i, cell in enumerate(workspace.config.cells()):
+        rng = np.random.default_rng(i)
+        _csv(workspace.windows(cell), windows(cell, rng))
+        _csv(workspace.history(cell), history(cell, rng))
+        path = workspace.test_jobs(cell)
+        jobs(cell, rng).to_parquet(path)
+    audit = {"rows_read": 1200, "left_out": {"no GPU": 150, "ends before it starts": 50}, "noted": {"clamped": 3},
+             "rows_kept": 1000}
+    fit = {"rows_read": 1000, "left_out": {"larger than any node group": 12}, "noted": {}, "rows_kept": 988}
+    for name in workspace.config.traces():
+        write_json(workspace.clean_audit(name), audit)
+    for work in workspace.config.all_workloads():
+        write_json(workspace.fit_audit(work.trace, work.cluster), fit)
+    for i, step in enumerate(("clean/philly", "train/philly-fifo", "figures")):
+        write_text(workspace.results / "benchmarks" / f"{step}.tsv", f"s\th:m:s\n{12.5 * (i + 1)}\t0:00:12\n")
+    for page in ("figures", "clean-philly"):
+        write_text(workspace.page(page), "<!doctype html><title>notebook</title>")
+
+
+def artefacts(workspace: Workspace) -> None:
+    """Every table and figure, saved as the figures notebook would."""
+    paper = load_paper(workspace.root)
+    cells, wins = read.cells(workspace, paper), read.windows(workspace)
+    curves, waits = read.histories(workspace), read.jobs(workspace)
+    judge = {"bootstrap": 200, "confidence": 0.95, "seed": 1, "source": "figures"}
+    folder = workspace.artefacts
+    numbers = tables.comparison(cells, wins, paper, **judge)
+    variants = tables.ablation(cells, wins, paper, **judge)
+    for artefact, frame in (
+        numbers, variants, tables.costs(cells, wins, curves, paper, source="figures"),
+        tables.audits(read.audits(workspace), source="clean"), tables.loads(loads(), source="figures"),
+        tables.table2(statistics(), paper, source="figures"), tables.table4(summary(), paper, source="figures"),
+    ):
+        save_table(folder, artefact, frame)
+    for artefact, frame, figure in (
+        figures.training(cells, curves, paper, "figures"), figures.waits(cells, waits, paper, source="figures"),
+        figures.waits(cells, waits, paper, 256, "figures"), figures.ablation(variants[1], paper, "figures"),
+        figures.improvements(numbers[1], paper, "figures"),
+    ):
+        save_figure(folder, artefact, figure, frame)
+
+
+def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
+    """A row a scheduler × window; every scheduler sees the same windows."""
+    rows = []
+    base = TRACES[cell.trace][1] * LEVEL[cell.policy]
+    gain = GAIN[cell.policy] * (0.6 if cell.features == "raw" else 1)
+    roles = [("base", cell.policy, cell.blocking, cell.placement, 1.0),
+             ("base_best_fit", cell.policy, cell.blocking, "best_fit", 1.03),
+             ("rltune", cell.policy, cell.blocking, cell.placement, 1 - gain)]
+    # heuristics do not depend on the base policy the agent was trained against
+    level = TRACES[cell.trace][1] / base
+    roles += [("baseline", p, b, "best_fit", level * LEVEL[p] * {"none": 1.0, "fits": 0.6, "easy": 0.55}[b])
+              for p in POLICIES for b in BLOCKINGS]
+    for n, count in WINDOWS.items():
+        hardness = rng.lognormal(0, 0.8, count)
+        for role, policy, blocking, placement, factor in roles:
+            agent = role == "rltune"
+            for w in range(count):
+                wait = base * factor * hardness[w] * (n / 256) ** 0.5 * rng.lognormal(0, 0.15)
+                rows.append({
+                    "role": role, "policy": policy, "blocking": blocking, "placement": placement, "sequence_jobs": n,
+                    "window": w, "first_job": w * n, "submit_s": w * n * 40.0, "jobs": n, "wait_s": wait,
+                    "jct_s": wait + 9000, "bsld": 1 + wait / 400, "utilisation": 0.5, "utilisation_span": 0.6,
+                    "makespan_s": n * 60.0, "decisions": n, "choices": n // 3, "milp_asked": 30 * agent,
+                    "milp_settled": 5 * agent, "milp_cached": 5 * agent, "milp_calls": 20 * agent,
+                    "milp_infeasible": agent * 1, "milp_limit": 0, "milp_failure": 0,
+                    "seconds": 0.05,
+                })
+    return pd.DataFrame(rows)
+
+
+def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFrame:
+    """A learning curve that flattens."""
+    e = np.arange(1, epochs + 1)
+    base = TRACES[cell.trace][1] * rng.lognormal(0, 0.1, epochs)
+    rl = base * (1 - GAIN[cell.policy] * (1 - np.exp(-e / 6)) + rng.normal(0, 0.04, epochs))
+    validated = e % 4 == 0
+    return pd.DataFrame({
+        "epoch": e, "reward": (base - rl) / base, "base_s": base, "rl_s": rl, "difference": base - rl, "kl": 0.01,
+        "entropy": 1.0, "clip_fraction": 0.1, "value_loss": 0.5, "explained_variance": 0.3, "decisions": 5000,
+        "choices": 1800, "mean_queue": 30.0, "milp_calls": 100, "milp_cached": 20, "rollout_seconds": 2.0,
+        "update_seconds": 1.0, "validation_rl": np.where(validated, rl * 1.02, np.nan),
+        "validation_base": np.where(validated, base, np.nan),
+    })
+
+
+def jobs(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
+    """Jobs of the test windows under base and agent; a third do not wait."""
+    frames = []
+    for n, count in WINDOWS.items():
+        for role, factor in (("base", 1.0), ("rltune", 1 - GAIN[cell.policy])):
+            wait = rng.lognormal(np.log(TRACES[cell.trace][1] * factor / 3), 1.5, n * count)
+            wait[rng.random(n * count) < 0.33] = 0
+            frames.append(pd.DataFrame({
+                "role": role, "sequence_jobs": n, "window": np.repeat(np.arange(count), n),
+                "job_id": [f"j{i}" for i in range(n * count)], "gpus": 1, "run_s": 600.0, "wait_s": wait,
+                "jct_s": wait + 600, "bsld": 1 + wait / 600,
+            }))
+    return pd.concat(frames, ignore_index=True)
+
+
+def statistics() -> pd.DataFrame:
+    """Table 2 of our traces."""
+    return pd.DataFrame([
+        {"title": t, "type": "GPU", "jobs_per_month": 60000.0 + i, "avg_wait_s": 2703.3 / (i + 1),
+         "avg_run_s": 2e4 / (i + 1), "arrival_per_s": 0.0223 * (i + 1), "alloc": 84602 * (i + 1), "data": "synthetic"}
+        for i, (t, _) in enumerate(TRACES.values())
+    ] + [{"title": "SDSC-SP2", "type": "CPU", "jobs_per_month": 2887.0, "avg_wait_s": 1.0, "avg_run_s": 1.0,
+          "arrival_per_s": 0.001, "alloc": 44416, "data": "synthetic"}])
+
+
+def summary() -> pd.DataFrame:
+    """Table 4 of our traces."""
+    return pd.DataFrame([
+        {"title": t, "days": 75, "jobs": 96260, "gpus": 2490, "nodes": 552, "gpu_types": "P100", "users": 319,
+         "run_avg_s": 28329.0, "run_max_days": 60.0, "data": "synthetic"} for t, _ in TRACES.values()
+    ]).assign(nodes=pd.array([552, None, None], dtype="Int64"))
+
+
+def loads() -> pd.DataFrame:
+    """Offered load of every workload."""
+    return pd.DataFrame([
+        {"trace": t, "cluster": f"Cluster {i}", "gpus": 192, "load_all": 0.8 + i, "load_test": 0.7 + i,
+         "data": "synthetic"} for i, (t, _) in enumerate(TRACES.values())
+    ])
+
+
+def _csv(path: Path, frame: pd.DataFrame) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(path, index=False)

@@ -1,0 +1,250 @@
+"""The page: whole, valid, offline, honest; every number on it is a cell of a CSV."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import subprocess
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+from report_fakes import Made
+
+from rltune.config import Workspace
+from rltune.report.artefact import load_artefacts
+from rltune.report.page import build, contents, provenance
+from rltune.report.page.build import render
+
+VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
+IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers",
+       "table2", "table4", "loads", "audits", "costs", "paper", "provenance")
+
+
+class Page(HTMLParser):
+    """Elements with their attributes and text, and whether tags are closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str], list[str]]] = []
+        self.open: list[int] = []
+        self.faults: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {k: v or "" for k, v in attrs}, []))
+        if tag not in VOID:
+            self.open.append(len(self.elements) - 1)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {k: v or "" for k, v in attrs}, []))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.elements[self.open[-1]][0] != tag:
+            self.faults.append(f"</{tag}> at {self.getpos()}")
+        else:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        for i in self.open:
+            self.elements[i][2].append(data)
+
+    def all(self, tag: str = "", **attrs: str) -> list[tuple[str, dict[str, str], str]]:
+        wanted = {k.replace("_", "-"): v for k, v in attrs.items()}
+        return [(t, a, "".join(x)) for t, a, x in self.elements
+                if (not tag or t == tag) and all(k in a and (v == "*" or a[k] == v) for k, v in wanted.items())]
+
+
+@pytest.fixture(scope="module")
+def page(made: Made) -> Page:
+    return Page(made.html)
+
+
+def test_it_parses_and_nothing_of_the_template_is_left(page: Page, made: Made) -> None:
+    assert page.faults == [] and page.open == []
+    assert not re.search(r"\{\{|\}\}|\{%|%\}", re.sub(r"<(style|script)>.*?</\1>", "", made.html, flags=re.DOTALL))
+    assert "Undefined" not in made.html and ">nan<" not in made.html.lower()
+
+
+def test_ids_are_there_and_unique(page: Page) -> None:
+    ids = [a["id"] for _, a, _ in page.all(id="*")]
+    assert set(IDS) <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_nothing_is_fetched(page: Page, made: Made) -> None:
+    for tag, attrs, _ in page.elements:
+        for name in ("src", "srcset", "href", "xlink:href", "data", "action"):
+            if name in attrs and tag != "a":
+                assert attrs[name].startswith(("data:", "#")), (tag, attrs[name])
+    css = "".join(x for _, _, x in page.all("style"))
+    assert "@import" not in css and "url(" not in css
+    assert not re.search(r"fetch\(|XMLHttpRequest|import\(", "".join(x for _, _, x in page.all("script")))
+    assert all(not a["href"].startswith("http") for _, a, _ in page.all("a", href="*"))
+
+
+def test_local_links_resolve(page: Page, made: Made) -> None:
+    ids = {a["id"] for _, a, _ in page.all(id="*")}
+    seen = set()
+    for _, attrs, _ in page.all("a", href="*"):
+        address = attrs["href"]
+        if address.startswith("#"):
+            assert address[1:] in ids, address
+        elif not address.startswith("data:"):
+            assert (made.page.parent / address).is_file(), address
+            seen.add(address)
+    assert {"notebooks/figures.html", "notebooks/clean-philly.html"} <= seen
+    for use in page.all("use", href="*"):
+        assert use[1]["href"][1:] in ids
+    for reference in re.findall(r"url\(#([^)]+)\)", made.html):
+        assert reference in ids
+
+
+def test_downloads_hold_the_artefacts_csv(page: Page, made: Made) -> None:
+    links = {a["download"]: a["href"] for _, a, _ in page.all("a", download="*")}
+    assert set(links) == {f"{name}.csv" for name in made.there}
+    for name, address in links.items():
+        held = base64.b64decode(address.split(",", 1)[1])
+        there = pd.read_csv(made.workspace.artefacts / name)
+        pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(held)), there)
+
+
+def test_every_number_in_the_summary_is_in_a_csv(page: Page, made: Made) -> None:
+    from_cells = page.all("data", data_from="*")
+    assert len(from_cells) > 12 * 8
+    for _, attrs, text in from_cells:
+        name, row, column = attrs["data-from"].replace(".csv", "").split(":")
+        value = made.there[name].frame[column][int(row)]
+        assert float(attrs["value"]) == pytest.approx(float(value))
+        digits = float(re.sub(r"[^0-9.]", "", text))
+        shown = abs(value) * (100 if "%" in text else 1)
+        assert digits == pytest.approx(shown, rel=6e-3, abs=0.06)
+    for _, attrs, text in page.all("data", data_sum="*"):
+        name, column = attrs["data-sum"].split(".csv:")
+        assert float(text.replace(",", "")) == pytest.approx(made.there[name].frame[column].sum(), abs=0.5)
+
+
+def test_tiles_count_rows(page: Page, made: Made) -> None:
+    frame = made.there["fig12-numbers"].frame
+    rows = frame[frame["sequence_jobs"] == 1024]
+    counts = {a["data-count"]: int(x) for _, a, x in page.all("data", data_count="*")}
+    for column in ("shows", "shows_strong"):
+        assert counts[f"fig12-numbers.csv:{column}=better"] == (rows[column] == "better").sum()
+    assert counts["fig12-numbers.csv:verdict=matches|holds"] == rows["verdict"].isin(["matches", "holds"]).sum()
+
+
+def test_every_number_in_the_tables_is_in_a_csv(made: Made) -> None:
+    for name, saved in made.there.items():
+        if saved.artefact.kind != "table":
+            continue
+        article = made.html[made.html.index(f'<article id="{name}"'):]
+        found = Page(article[: article.index("</article>")]).all("td", data_value="*")
+        csv = {str(v) for v in saved.frame.to_numpy().ravel()}
+        for _, attrs, text in found:
+            assert attrs["data-value"] in csv or attrs["data-value"] == "", (name, text)
+
+
+def test_headings_are_in_order(page: Page) -> None:
+    levels = [int(t[1]) for t, _, _ in page.elements if re.fullmatch(r"h[1-6]", t)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip(levels, levels[1:]))
+
+
+def test_pictures_have_words(page: Page, made: Made) -> None:
+    pictures = page.all("svg", role="img")
+    assert len(pictures) == sum(s.artefact.kind == "figure" for s in made.there.values()) == 5
+    assert all(len(a["aria-label"]) > 40 for _, a, _ in pictures)
+    assert all(a.get("alt") for _, a, _ in page.all("img"))
+
+
+def test_dark_mode_reaches_the_pictures(made: Made) -> None:
+    drawings = "".join(re.findall(r"<svg.*?</svg>", made.html, flags=re.DOTALL))
+    assert "var(--figure-ink)" in drawings and "#22282f" not in drawings and "#ffffff" not in drawings
+
+
+def test_data_labels_and_verdicts_are_shown(page: Page) -> None:
+    badges = [x for _, a, x in page.all("span") if "badge" in a.get("class", "")]
+    assert badges.count("synthetic data") >= 12 and "holds" in badges
+
+
+def test_sentences_say_when_zero_is_covered(made: Made) -> None:
+    rows = made.there["fig12-numbers"].frame
+    rows = rows[rows["sequence_jobs"] == 1024]
+    open_ones = (rows["shows"] == "open").sum() + (rows["shows_strong"] == "open").sum()
+    assert open_ones > 0
+    assert made.html.count("covers zero. ") + made.html.count("covers zero.</li>") >= open_ones
+    assert made.html.count("no difference is shown: ") == open_ones
+
+
+def test_provenance_is_complete(made: Made) -> None:
+    for told in ("generated trace Philly", "matplotlib", "Processor", "train/philly-fifo",
+                 "policy: [fifo, sjf, f1, wfp3]"):
+        assert told in made.html, told
+    assert "unknown (no git here)" in made.html or "not a git repository" in made.html
+
+
+def test_an_empty_run_names_what_is_missing(empty: Workspace) -> None:
+    text = build(empty).read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.faults == []
+    told = next(x for t, a, x in page.all("section", id="missing"))
+    for name, title in contents.expected(empty.config).items():
+        assert f"{title} ({name})" in told
+    assert "No comparison has been written yet" in text
+
+
+def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
+    experiments = made.workspace.config.experiments[:1]
+    config = made.workspace.config.model_copy(update={"experiments": experiments})
+    there = {k: v for k, v in made.there.items() if not k.startswith("ablation")}
+    found = contents.missing(config, there)
+    assert [m.id for m in found] == ["ablation", "ablation-numbers"]
+    assert "no setting with both" in found[0].why
+
+
+def test_windows_that_do_not_fit_are_named(made: Made) -> None:
+    there = {k: v for k, v in made.there.items() if k not in ("fig12", "fig12-256")}
+    there["fig12"] = made.there["fig12-256"]
+    assert [(m.id, m.why) for m in contents.missing(made.workspace.config, there)] == [
+        ("fig12-1024", "no test part is long enough for such a window")]
+
+
+def test_text_from_files_is_escaped(made: Made) -> None:
+    config = made.workspace.config.model_copy(update={"title": "<script>alert(1)</script> & more"})
+    workspace = Workspace(made.workspace.root, made.workspace.base, made.workspace.config_path, config)
+    text = render(workspace, made.there)
+    assert "<script>alert(1)" not in text and "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
+
+
+def test_the_same_artefacts_make_the_same_page(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    first = render(made.workspace, load_artefacts(made.workspace.artefacts))
+    assert first == render(made.workspace, load_artefacts(made.workspace.artefacts))
+    assert "2023-11-14 22:13 UTC" in first
+
+
+def test_commit_and_clean_tree(empty: Workspace) -> None:
+    git = ["git", "-C", str(empty.root), "-c", "user.name=a", "-c", "user.email=a@b.invalid"]
+    try:
+        subprocess.run([*git, "init", "-q"], check=True)
+    except FileNotFoundError:
+        pytest.skip("git is not installed")
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
+    assert re.fullmatch(r"[0-9a-f]{40}, no file changed", provenance.commit(empty.root))
+    (empty.root / "new").write_text("x")
+    assert provenance.commit(empty.root).endswith("with 1 changed or new files")
+
+
+def test_unreadable_benchmarks_do_not_stop_the_page(empty: Workspace) -> None:
+    folder = empty.results / "benchmarks"
+    folder.mkdir(parents=True)
+    (folder / "empty.tsv").write_text("")
+    (folder / "running.tsv").write_text("s\th:m:s\n-\t-\n")
+    (folder / "done.tsv").write_text("s\th:m:s\n2.5\t0:00:02\n")
+    frame = provenance.stages(folder)
+    assert list(frame["stage"]) == ["done", "empty", "running"] and frame["seconds"][0] == 2.5

@@ -1,0 +1,59 @@
+"""The paper's numbers: complete, readable, loud when asked for what is not there."""
+
+from __future__ import annotations
+
+import pytest
+from report_fakes import SOURCE
+
+from rltune.errors import ConfigError
+from rltune.report.paper import load_paper
+
+PAPER = load_paper(SOURCE)
+PRINTED = ("abstract", "table2", "table4", "table6", "table7", "table8", "table9", "fig10", "fig12", "fig14", "fig15",
+           "fig16", "fig17", "fig18", "costs")
+
+
+def test_every_artefact_that_prints_figures_is_there_with_numbers() -> None:
+    assert set(PAPER.artefacts) == set(PRINTED)
+    for name, artefact in PAPER.artefacts.items():
+        assert any(e.value is not None for e in artefact.entries.values()), name
+
+
+def test_every_table_and_figure_of_the_paper_is_named_once() -> None:
+    refs = [a.where for a in (*PAPER.artefacts.values(), *PAPER.without_figures.values())]
+    told = " ".join(refs).replace("Figures 18 and 19", "Figure 18 Figure 19").split()
+    numbers = {(kind, int(n)) for kind, n in zip(told, told[1:]) if kind in ("Table", "Figure") and n.isdigit()}
+    assert numbers == {("Table", n) for n in range(1, 10)} | {("Figure", n) for n in range(1, 20)}
+    assert len(refs) == len(set(refs))
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    (("fig12", "Philly", "fifo", "wait"), 0.875),
+    (("table7", "Helios", "wfp3", "sjf", "wait"), -0.0401),
+    (("table9", "Alibaba", "rlscheduler", "utilisation_pct"), 0.06),
+    (("table2", "Helios", "arrival_per_s"), 0.032919),
+    (("costs", "decision_s", 512), 14.3),
+])
+def test_known_figures(key: tuple[object, ...], value: float) -> None:
+    assert PAPER.value(str(key[0]), *key[1:]) == value
+
+
+def test_own_contradictions_are_listed() -> None:
+    assert len(PAPER.contradictions) == 5
+    jct, wait = PAPER.value("table9", "Philly", "rltune", "jct_s"), PAPER.value("table9", "Philly", "rltune", "wait_s")
+    assert f"{jct - wait:,.0f} s for RLTune" in PAPER.contradictions[0].text
+
+
+def test_unknown_names_raise_and_suggest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'Philly.fifo.wait'"):
+        PAPER.value("fig12", "Philly", "fif", "wait")
+    with pytest.raises(ConfigError, match="no artefact 'fig99'"):
+        PAPER.find("fig99", "x")
+    with pytest.raises(ConfigError, match="not a number but 'only a small change'"):
+        PAPER.value("fig12", "Alibaba", "sjf", "wait")
+    assert PAPER.find("fig12", "Helios", "fifo", "wait") is None
+
+
+def test_traces_find_their_name_in_the_paper() -> None:
+    names = ("philly", "Helios (Venus)", "pai-2020", "mine")
+    assert [PAPER.trace(n) for n in names] == ["Philly", "Helios", "Alibaba", ""]

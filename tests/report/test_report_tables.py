@@ -1,0 +1,163 @@
+"""Tables and figures: known numbers out of generated results, empty and odd inputs, purity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import report_fakes as fakes
+from report_fakes import Made
+
+from rltune.errors import DataError
+from rltune.report import figures, read, tables
+from rltune.report.artefact import Saved
+from rltune.report.page.build import render
+from rltune.report.paper import load_paper
+
+PAPER = load_paper(fakes.SOURCE)
+JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
+
+
+def test_comparison_means_and_improvements_are_those_of_the_windows(made: Made) -> None:
+    frame = made.there["fig12-numbers"].frame
+    cells = {c.name: c for c in made.workspace.config.cells()}
+    assert len(frame) == 12 * 2
+    for _, row in frame.iterrows():
+        windows = pd.read_csv(made.workspace.windows(cells[row["cell"]]))
+        windows = windows[windows["sequence_jobs"] == row["sequence_jobs"]]
+        mean = windows.groupby("role")["wait_s"].mean()
+        assert row["rltune_mean"] == pytest.approx(mean["rltune"])
+        assert row["base_mean"] == pytest.approx(mean["base"])
+        assert row["improvement"] == pytest.approx(1 - mean["rltune"] / mean["base"])
+        rivals = windows[windows["role"] == "baseline"].groupby(["policy", "blocking", "placement"])["wait_s"].mean()
+        assert row["strong_mean"] == pytest.approx(rivals.min())
+        assert row["low"] <= row["improvement"] <= row["high"]
+        assert row["rivals"] == 15
+
+
+def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> None:
+    frame = made.there["fig12-numbers"].frame
+    printed = frame[frame["paper"].notna()]
+    assert set(zip(printed["trace"], printed["policy"])) == {("philly", "fifo")}
+    assert set(printed["paper"]) == {0.875}
+    assert set(frame.loc[frame["verdict"].notna(), "policy"]) == {"fifo"}
+    says = frame[(frame["trace"] == "pai") & (frame["policy"] == "sjf")]["paper_says"]
+    assert set(says) == {"only a small change"}
+
+
+def test_backfilling_has_no_figure_in_the_paper(made: Made) -> None:
+    cells = read.cells(made.workspace, PAPER).assign(blocking="easy")
+    _, frame = tables.comparison(cells, read.windows(made.workspace), PAPER, **JUDGE)
+    assert frame["paper"].isna().all() and (frame["verdict"] == "").all()
+
+
+def test_ablation_pairs_pro_with_each_other_variant(made: Made) -> None:
+    frame = made.there["ablation-numbers"].frame
+    assert list(frame["variant"]) == ["naive", "pro"] * 4
+    naive, pro = frame[frame["variant"] == "naive"], frame[frame["variant"] == "pro"]
+    assert pro["pro_over"].isna().all()
+    expected = 1 - pro["rltune_mean"].to_numpy() / naive["rltune_mean"].to_numpy()
+    assert naive["pro_over"].to_numpy() == pytest.approx(expected)
+
+
+def test_two_by_two(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    pro = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo") & (cells["features"] == "engineered")]
+    extra = [(cells, windows)]
+    for features, placement in (("raw", "lookahead"), ("engineered", "best_fit")):
+        name = f"{features}-{placement}"
+        extra.append((pro.assign(cell=name, features=features, placement=placement),
+                      windows[windows["cell"] == pro["cell"].iloc[0]].assign(cell=name)))
+    cells, windows = (pd.concat(parts, ignore_index=True) for parts in zip(*extra))
+    _, frame = tables.ablation(cells, windows, PAPER, **JUDGE)
+    rows = frame[(frame["policy"] == "fifo") & (frame["sequence_jobs"] == 1024)]
+    assert list(rows["variant"]) == ["naive", "raw + lookahead", "engineered + best-fit", "pro"]
+    assert rows["pro_over"].iloc[2] == pytest.approx(0)
+    figures.ablation(frame, PAPER)
+
+
+def test_without_a_pair_there_is_no_ablation(made: Made) -> None:
+    cells = read.cells(made.workspace, PAPER)
+    cells = cells[cells["features"] == "engineered"]
+    artefact, frame = tables.ablation(cells, read.windows(made.workspace), PAPER, **JUDGE)
+    assert frame.empty and artefact.columns == {}
+    with pytest.raises(ValueError, match="no ablation"):
+        figures.ablation(frame, PAPER)
+
+
+def test_solver_outcomes_add_up(made: Made) -> None:
+    frame = made.there["costs"].frame
+    outcomes = ["milp_optimal", "milp_infeasible", "milp_limit", "milp_failure"]
+    assert (frame[outcomes].sum(axis=1) == frame["milp_calls"]).all()
+    assert (frame[["milp_settled", "milp_cached", "milp_calls"]].sum(axis=1) == frame["milp_asked"]).all()
+    assert (frame["training_s"] == 60).all()
+
+
+def test_audits_say_when_rows_are_unaccounted_for(made: Made) -> None:
+    counts = read.audits(made.workspace)
+    artefact, frame = tables.audits(counts)
+    assert (frame["unaccounted"] == 0).all() and len(artefact.notes) == 1
+    counts.loc[counts["kind"] == "kept", "rows"] -= 1
+    artefact, _ = tables.audits(counts)
+    assert any("neither kept nor left out" in n for n in artefact.notes)
+
+
+def test_table2_leaves_a_trace_the_paper_lacks_without_paper_values() -> None:
+    statistics = fakes.statistics().assign(title=lambda f: f["title"].replace("Philly", "Mine"))
+    _, frame = tables.table2(statistics, PAPER)
+    assert list(frame["title"]) == ["Mine", "Helios Venus", "Alibaba PAI"]
+    assert np.isnan(frame["jobs_paper"][0]) and frame["jobs_paper"][1] == PAPER.value("table2", "Helios", "jobs")
+
+
+def test_loads_are_read_as_they_are() -> None:
+    _, frame = tables.loads(fakes.loads())
+    assert list(frame["regime"]) == ["below capacity", "overloaded", "overloaded"]
+
+
+def test_figures_hold_what_they_draw(made: Made) -> None:
+    cells, jobs = read.cells(made.workspace, PAPER), read.jobs(made.workspace)
+    artefact, frame, _ = figures.waits(cells, jobs, PAPER)
+    assert artefact.id == "fig12" and set(frame["sequence_jobs"]) == {1024}
+    first = frame.iloc[0]
+    own = jobs[(jobs["cell"] == cells["cell"][0]) & (jobs["role"] == first["role"]) & (jobs["sequence_jobs"] == 1024)]
+    assert first["mean_s"] == pytest.approx(own["wait_s"].mean())
+    assert first["p50"] == pytest.approx(own["wait_s"].median())
+    assert figures.waits(cells, jobs, PAPER, 256)[0].id == "fig12-256"
+    with pytest.raises(ValueError, match="no test jobs of windows of 99"):
+        figures.waits(cells, jobs, PAPER, 99)
+
+
+def test_inputs_are_left_as_they_were(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    before = cells.copy(), windows.copy()
+    tables.comparison(cells, windows, PAPER, **JUDGE)
+    tables.ablation(cells, windows, PAPER, **JUDGE)
+    pd.testing.assert_frame_equal(cells, before[0])
+    pd.testing.assert_frame_equal(windows, before[1])
+
+
+def test_a_missing_result_names_its_file_and_cell(empty: object) -> None:
+    with pytest.raises(DataError, match=r"windows\.csv: no such file; train and evaluate the cell philly__"):
+        read.windows(empty)
+
+
+def test_titles_tell_workloads_apart(made: Made) -> None:
+    config = made.workspace.config
+    experiment = config.experiments[0].model_dump()
+    experiment["workloads"].append({"trace": "philly", "cluster": "pai-140"})
+    both = config.model_copy(update={"experiments": [type(config.experiments[0]).model_validate(experiment)]})
+    workspace = type(made.workspace)(made.workspace.root, made.workspace.base, made.workspace.config_path, both)
+    assert set(read.cells(workspace, PAPER)["trace_title"]) == {
+        "Philly · Cluster philly-192", "Philly · Cluster pai-140", "Helios Venus", "Alibaba PAI"}
+
+
+def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    few = windows[windows["role"].isin(["rltune", "base"]) & (windows["window"] == 0)]
+    artefact, frame = tables.comparison(cells, few, PAPER, **JUDGE)
+    assert "strong" not in artefact.columns and "strong" not in frame
+    figures.improvements(frame, PAPER)
+    there = dict(made.there)
+    there["fig12-numbers"] = Saved(artefact, frame)
+    text = render(made.workspace, there)
+    assert "the strongest heuristic: " not in text

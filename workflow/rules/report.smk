@@ -1,0 +1,25 @@
+# The page that shows it all.
+
+
+rule report:
+    input:
+        rules.characterise.output,
+        rules.figures.output,
+        rules.ablation.output if has_ablation(run) else [],
+        pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],
+        cleaning=[here(workspace.page("clean", trace)) for trace in run.traces()],
+        config=source(workspace.config_path),
+        paper=source("config", "paper_results.yaml"),
+    output:
+        here(workspace.report / "index.html"),
+    log:
+        here(workspace.results / "logs" / "report.log"),
+    benchmark:
+        here(workspace.results / "benchmarks" / "report.tsv")
+    threads: 1
+    resources:
+        mem_mb=1000,
+    message:
+        "report"
+    shell:
+        "rltune stage report {RUN} > {log} 2>&1"

@@ -1,0 +1,49 @@
+# One agent a cell of the matrix; one notebook serves them all.
+
+
+def workload_files(wildcards):
+    """The job table, pools and estimates of a cell."""
+    cell = CELLS[wildcards.cell]
+    return [
+        here(workspace.jobs(cell.trace)),
+        here(workspace.fitted(cell.trace, cell.cluster)),
+        here(workspace.estimates(cell.trace, cell.cluster, cell.estimate)),
+    ]
+
+
+def training_of(wildcards):
+    """What a cell's training depends on besides its files: a change of it trains the cell anew."""
+    preset = run.preset(CELLS[wildcards.cell].preset)
+    return {**preset.model_dump(), **run.lookahead.model_dump(), **run.split.model_dump()}
+
+
+def label_of(stage):
+    """What a cell's progress lines begin with: the stage and the axes in which the run's cells differ."""
+    axes = [axis for axis in AXES if len({getattr(cell, axis) for cell in CELLS.values()}) > 1]
+    return lambda wildcards: " ".join([stage] + [str(getattr(CELLS[wildcards.cell], axis)) for axis in axes])
+
+
+rule train:
+    input:
+        workload_files,
+        notebook=source("notebooks", "train.ipynb"),
+    output:
+        policy=here(workspace.policy(ANY_CELL)),
+        history=here(workspace.history(ANY_CELL)),
+        page=here(workspace.page("train", "{cell}")),
+    log:
+        here(workspace.notebook("train", "{cell}")),
+    benchmark:
+        here(workspace.results / "benchmarks" / "train" / "{cell}.tsv")
+    # small networks gain little from a second thread; cells side by side use the cores better
+    threads: 1
+    resources:
+        mem_mb=3000,
+    params:
+        label=label_of("train"),
+        training=training_of,
+    message:
+        "train {wildcards.cell}"
+    shell:
+        "rltune stage notebook train --log {log} --page {output.page} --threads {threads}"
+        " --label '{params.label}' {PARAMETERS} -p cell={wildcards.cell}"
