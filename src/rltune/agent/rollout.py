@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rltune.agent.decisions import Batch
 from rltune.agent.features import CRITIC_WIDTH, FEATURE_SETS, WIDTH, answer, observe
-from rltune.agent.ppo import Batch
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.simulator.state import State

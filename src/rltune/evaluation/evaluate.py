@@ -70,9 +70,9 @@ def evaluate(
             if role in ("rltune", "base"):
                 mine = job_table(jobs, state).rename(columns={"sequence": "window"})
                 tables.append(mine.assign(role=role, sequence_jobs=length, job_id=job_ids[mine["job"]]))
-            if progress:
-                name = "RLTune" if role == "rltune" else f"{setting.policy} {setting.blocking} {setting.placement}"
-                progress(f"{length} jobs × {len(first)}: {name}: mean wait {table['wait_s'].mean():.0f} s")
+            if progress and role in ("rltune", "base"):
+                name = "RLTune" if role == "rltune" else f"{setting.policy}, {setting.blocking}"
+                progress(f"{len(first)} windows of {length} jobs, {name}: mean wait {table['wait_s'].mean():.0f} s")
     if not windows:
         lengths = ", ".join(map(str, evaluation.sequence_jobs))
         raise ValueError(f"no test window of {lengths} jobs fits {split.test[1] - split.test[0]} test jobs")

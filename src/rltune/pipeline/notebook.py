@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from rltune.errors import RLTuneError
@@ -37,13 +39,16 @@ def run_notebook(
 
     os.environ.update({name: str(threads) for name in THREAD_VARIABLES}, TF_NUM_INTEROP_THREADS="1")
     log.parent.mkdir(parents=True, exist_ok=True)
+    noise = log.with_suffix(".stderr.txt")  # what libraries say below Python: TensorFlow's and the kernel's greetings
     try:
-        papermill.execute_notebook(
-            source, log, parameters=dict(parameters), progress_bar=False, cwd=os.getcwd(), stdout_file=_Labelled(label)
-        )
+        with open(noise, "w") as file, _stderr_to(file):
+            papermill.execute_notebook(
+                source, log, parameters=dict(parameters), progress_bar=False, cwd=os.getcwd(),
+                stdout_file=_Labelled(label),
+            )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         raise NotebookError(
-            f"{source.name} stopped in cell {error.cell_index}: {error.ename}: {error.evalue}\n"
+            f"{source.name} stopped in cell {error.exec_count}: {error.ename}: {error.evalue}\n"
             f"the notebook up to there, with the whole traceback, is {log}"
         ) from None
     except NoSuchKernel as error:
@@ -62,7 +67,21 @@ def render(notebook: Path) -> str:
     nothing = {"mathjax_url": "", "require_js_url": "", "jquery_url": "", "mermaid_js_url": ""}
     exporter = HTMLExporter(config=Config({"HTMLExporter": {"embed_images": True, **nothing}}))
     body, _ = exporter.from_filename(str(notebook))
-    return body
+    return body.replace('<script src=""></script>', "")
+
+
+@contextmanager
+def _stderr_to(file: io.TextIOBase) -> Iterator[None]:
+    """Send the standard error of this process and its children to a file for a while."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 class _Labelled(io.TextIOBase):

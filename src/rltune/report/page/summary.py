@@ -109,6 +109,8 @@ def _outcome(index: int, row: pd.Series, value: str, low: str, high: str, shows:
     def size(column: str) -> Markup:
         return cell(SOURCE, index, column, row[column], "percent", unsigned=True)
 
+    if is_missing(row[value]):
+        return Markup("nobody waits, so there is nothing to compare")
     word = "less" if row[value] >= 0 else "more"
     if is_missing(row[low]) or is_missing(row[high]):
         return Markup("{} {}, too few windows for an interval").format(size(value), word)

@@ -1,0 +1,108 @@
+"""PPO: advantages against a hand-made case, ragged softmax against a loop, and a task it has to learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rltune.agent.decisions import Batch
+from rltune.agent.features import CRITIC_WIDTH, WIDTH
+from rltune.agent.networks import log_softmax, pad, set_up
+from rltune.agent.ppo import PPO, advantages
+from rltune.config.preset import BUILT_IN
+
+
+def test_advantages_by_hand():
+    values = np.array([0.5, 0.25, 1.0])
+    sequence = np.array([0, 0, 1])
+    advantage, returns = advantages(values, sequence, np.array([2.0, -1.0]), discount=0.9, gae_lambda=0.5)
+    last = 2.0 - 0.25
+    assert advantage == pytest.approx([0.9 * 0.25 - 0.5 + 0.9 * 0.5 * last, last, -2.0])
+    assert returns == pytest.approx([0.9 * 2.0, 2.0, -1.0])
+
+
+def test_without_discount_every_decision_of_a_sequence_gets_its_reward():
+    rng = np.random.default_rng(0)
+    sequence = np.repeat([0, 1, 2], [4, 1, 7])
+    reward = rng.normal(size=3)
+    advantage, returns = advantages(rng.normal(size=12), sequence, reward, 1.0, 1.0)
+    assert returns == pytest.approx(reward[sequence])
+
+
+def test_log_softmax_by_segment_equals_a_loop():
+    rng = np.random.default_rng(1)
+    lengths = np.array([1, 5, 2, 9])
+    logits = rng.normal(size=17).astype(np.float32) * 30
+    segment = np.repeat(np.arange(4, dtype=np.int32), lengths)
+    got = log_softmax(tf.constant(logits), tf.constant(segment), tf.constant(4)).numpy()
+    for i in range(4):
+        x = logits[segment == i].astype(np.float64)
+        expected = x - x.max() - np.log(np.exp(x - x.max()).sum())
+        assert got[segment == i] == pytest.approx(expected, abs=1e-4)
+
+
+def test_pad_puts_rows_in_place_and_zeros_behind():
+    rows = np.arange(3 * CRITIC_WIDTH, dtype=np.float32).reshape(3, CRITIC_WIDTH) + 1
+    out = pad(rows, np.array([1, 2])).reshape(2, -1, CRITIC_WIDTH)
+    assert (out[0, 0] == rows[0]).all() and not out[0, 1:].any()
+    assert (out[1, :2] == rows[1:]).all() and not out[1, 2:].any()
+
+
+def test_numpy_snapshot_equals_the_network():
+    set_up(3)
+    ppo = PPO(BUILT_IN["quick"], np.random.default_rng(3))
+    obs = np.random.default_rng(3).normal(size=(50, WIDTH)).astype(np.float32)
+    assert ppo.snapshot().logits(obs) == pytest.approx(ppo.actor(obs).numpy()[:, 0], abs=1e-5)
+
+
+def _bandit(ppo: PPO, rng: np.random.Generator, decisions: int = 400) -> tuple[Batch, float]:
+    """One-decision sequences of 2 to 6 jobs; picking the job with the smallest first feature is rewarded."""
+    length = rng.integers(2, 7, size=decisions)
+    obs = rng.random((length.sum(), WIDTH)).astype(np.float32)
+    critic = np.zeros((length.sum(), CRITIC_WIDTH), np.float32)
+    logits = ppo.snapshot().logits(obs)
+    action, log_prob, reward = np.empty(decisions, np.int64), np.empty(decisions, np.float32), np.empty(decisions)
+    at = 0
+    for i, n in enumerate(length):
+        p = np.exp(logits[at : at + n] - logits[at : at + n].max())
+        p /= p.sum()
+        action[i] = rng.choice(n, p=p)
+        log_prob[i] = np.log(p[action[i]])
+        reward[i] = float(action[i] == obs[at : at + n, 0].argmin())
+        at += n
+    return Batch(obs, critic, length, action, log_prob, np.arange(decisions), reward.astype(np.float32)), reward.mean()
+
+
+def test_it_learns_to_pick_the_smallest():
+    set_up(5)
+    rng = np.random.default_rng(5)
+    ppo = PPO(BUILT_IN["quick"].model_copy(update={"actor_lr": 5e-3}), rng)
+    first = None
+    for _ in range(40):
+        batch, score = _bandit(ppo, rng)
+        first = score if first is None else first
+        ppo.update(batch)
+    assert first < 0.5
+    assert score > 0.85
+
+
+def test_updates_stop_at_the_target_divergence():
+    set_up(6)
+    rng = np.random.default_rng(6)
+    wild = BUILT_IN["quick"].model_copy(update={"actor_lr": 0.1, "target_kl": 0.001, "actor_iterations": 50})
+    ppo = PPO(wild, rng)
+    batch, _ = _bandit(ppo, rng)
+    assert ppo.update(batch).actor_iterations < 50
+
+
+def test_minibatches_hold_whole_decisions():
+    ppo = PPO(BUILT_IN["quick"].model_copy(update={"batch_decisions": 64}), np.random.default_rng(7))
+    batch, _ = _bandit(ppo, np.random.default_rng(7))
+    pick, rows, segment, action = ppo._draw(batch)
+    begins = np.cumsum(batch.length) - batch.length
+    assert len(pick) == 64 and len(set(pick)) == 64
+    for i, decision in enumerate(pick):
+        mine = rows[segment == i]
+        assert list(mine) == list(range(begins[decision], begins[decision] + batch.length[decision]))
+        assert rows[action[i]] == begins[decision] + batch.action[decision]

@@ -1,0 +1,6 @@
+"""Makes agent_fakes importable."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))

@@ -1,0 +1,72 @@
+"""The evaluation: everyone on the same windows of the test part, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from agent_fakes import workload
+
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.config import Cell, LookaheadConfig
+from rltune.config.run import EvaluationConfig
+from rltune.evaluation.evaluate import evaluate
+from rltune.traces.split import split_points
+
+CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
+# the logit is minus the job size: smallest area first
+SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "engineered"})
+
+
+@pytest.fixture(scope="module")
+def results():
+    jobs, layout = workload(1500, seed=3)
+    ids = np.array([f"id{i}" for i in range(len(jobs.gpus))])
+    split = split_points(len(ids))
+    config = EvaluationConfig(sequence_jobs=[32, 500, 64])
+    return (*evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig()), split, jobs)
+
+
+def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
+    windows, _, split, _ = results
+    assert set(windows["sequence_jobs"]) == {32, 64}, "a length that does not fit is left out"
+    for length, rows in windows.groupby("sequence_jobs"):
+        starts = {tuple(r["first_job"]) for _, r in rows.groupby(["role", "policy", "blocking", "placement"])}
+        assert len(starts) == 1
+        (start,) = starts
+        assert start[0] == split.test[0] and start[-1] + length <= split.test[1]
+        assert (np.diff(start) == length).all()
+    assert windows.groupby("role")["policy"].count().to_dict() == {
+        "rltune": 6, "base": 6, "base_best_fit": 6, "baseline": 90,
+    }  # fmt: skip
+
+
+def test_job_rows_agree_with_window_rows(results):
+    windows, jobs, _, _ = results
+    means = jobs.groupby(["role", "sequence_jobs", "window"])[["wait_s", "jct_s", "bsld"]].mean()
+    for _, row in windows[windows["role"].isin(["rltune", "base"])].iterrows():
+        got = means.loc[(row["role"], row["sequence_jobs"], row["window"])]
+        assert got.to_numpy() == pytest.approx(row[["wait_s", "jct_s", "bsld"]].to_numpy(float))
+
+
+def test_an_agent_that_ranks_like_a_policy_waits_like_it(results):
+    windows, _, _, _ = results
+    rows = windows[windows["sequence_jobs"] == 64]
+    agent = rows[rows["role"] == "rltune"]["wait_s"].mean()
+    saf = rows[(rows["policy"] == "saf") & (rows["blocking"] == "none") & (rows["role"] == "baseline")]["wait_s"].mean()
+    base = rows[rows["role"] == "base"]["wait_s"].mean()
+    assert agent == pytest.approx(saf, rel=0.1) and agent < base
+
+
+def test_solver_counts_stand_once_a_batch(results):
+    windows, _, _, _ = results
+    first = windows[(windows["role"] == "rltune") & (windows["window"] == 0)]
+    assert (first["milp_asked"] > 0).all()
+    assert (first["milp_asked"] == first["milp_settled"] + first["milp_cached"] + first["milp_calls"]).all()
+    assert not windows.loc[windows["window"] > 0, "milp_asked"].any()
+
+
+def test_no_window_at_all_is_an_error():
+    jobs, layout = workload(200, seed=3)
+    with pytest.raises(ValueError, match="no test window"):
+        evaluate(CELL, SMALLEST, jobs, np.arange(200).astype(str), layout, split_points(200),
+                 EvaluationConfig(sequence_jobs=[256]), LookaheadConfig())  # fmt: skip
