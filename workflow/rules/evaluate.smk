@@ -47,7 +47,6 @@ rule ablation:
     resources:
         mem_mb=2000,
     params:
-        label=label_of("evaluate"),
         cells=list(CELLS),
     message:
         "naive against pro"

@@ -41,6 +41,11 @@ def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
     return (base - agent) / np.maximum(np.maximum(np.abs(base), np.abs(agent)), floor)
 
 
+def _group_mean(values: np.ndarray, size: int) -> np.ndarray:
+    """Each value's mean over its consecutive group of ``size``."""
+    return np.repeat(values.reshape(-1, size).mean(axis=1), size)
+
+
 def train(
     cell: Cell,
     preset: Preset,
@@ -76,18 +81,20 @@ def train(
     for epoch in range(1, preset.epochs + 1):
         began = time.perf_counter()
         before = placer.counts.copy() if placer else None
-        first = rng.integers(split.train[0], last_start, size=preset.trajectories, endpoint=True)
-        base = run(first, None)[column].to_numpy()
+        begins = rng.integers(split.train[0], last_start, size=max(1, preset.trajectories // preset.rollouts), endpoint=True)
+        first = np.repeat(begins, preset.rollouts)
+        base = np.repeat(run(begins, None)[column].to_numpy(), preset.rollouts)
         ranker = AgentRanker(ppo.snapshot().logits, jobs, layout, cell.features, rng)
         table = run(first, ranker)
         agent = table[column].to_numpy()
-        batch = ranker.batch(reward(base, agent, floor))
+        gap = reward(base, agent, floor)
+        batch = ranker.batch(gap if preset.rollouts == 1 else gap - _group_mean(gap, preset.rollouts))
         rolled = time.perf_counter()
         log = ppo.update(batch)
         updated = time.perf_counter()
         placed = placer.counts.since(before) if placer and before else None
         row = {
-            "epoch": epoch, "reward": float(batch.reward.mean()), "base_s": base.mean(), "rl_s": agent.mean(),
+            "epoch": epoch, "reward": float(gap.mean()), "base_s": base.mean(), "rl_s": agent.mean(),
             "difference": (base - agent).mean(), **asdict(log), "decisions": int(table["decisions"].sum()),
             "choices": int(table["choices"].sum()), "mean_queue": float(table["mean_queue"].mean()),
             "milp_calls": placed.calls if placed else 0, "milp_cached": placed.cached if placed else 0,

@@ -13,7 +13,9 @@ class Preset(Block):
     epochs: int = Field(100, ge=1)
     """Policy updates."""
     trajectories: int = Field(100, ge=1)
-    """Sequences rolled out an epoch."""
+    """Rollouts an epoch."""
+    rollouts: int = Field(1, ge=1)
+    """How often each of an epoch's sequences is rolled out; above 1 rewards count relative to the sequence's mean."""
     sequence_jobs: int = Field(256, ge=2)
     """Jobs a sequence."""
     clip: float = Field(0.2, gt=0, lt=1)
@@ -47,13 +49,14 @@ BUILT_IN: dict[str, Preset] = {
     "quick": Preset(
         epochs=20,
         trajectories=20,
+        rollouts=5,
         actor_lr=2e-3,
         critic_lr=2e-3,
         actor_iterations=20,
         critic_iterations=20,
         batch_decisions=2048,
         target_kl=0.02,
-        entropy=0.001,
+        gae_lambda=1.0,
         validate_every=4,
         validation_windows=8,
     ),

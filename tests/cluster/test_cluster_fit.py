@@ -1,0 +1,230 @@
+"""What a cluster can hold of a trace: every reason to leave a job out, and how jobs are cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from workload_cases import cluster, compiled, group, random_cluster, random_rows, table
+
+from rltune.cluster.fit import compile_jobs, fit
+from rltune.cluster.layout import build_layout
+from rltune.config import ClusterConfig
+from rltune.errors import DataError
+
+ONE = cluster([group(2, 4)])
+
+
+def test_every_reason_to_leave_a_job_out_and_the_sum() -> None:
+    config = cluster([group(2, 4, "V100")], [group(4, 8, "P100")], max_job_gpus=20)
+    rows = [
+        {"resource": "cpu", "gpus": 0},
+        {"vc": "a", "gpus": 21},
+        {"vc": "a", "gpus": 1, "gpu_type": "T4"},
+        {"vc": "a", "gpus": 12, "gpu_type": "V100"},  # 8 V100 in all
+        {"vc": "b", "gpus": 1, "cpus": 65.0, "gpu_type": "P100"},  # 64 CPUs on a node
+        {"vc": "z", "gpus": 1},
+        {"vc": "a", "gpus": 9},  # pool b could
+        {"vc": "a", "gpus": 1, "gpu_type": "P100"},  # pool b could
+        {"vc": "a", "gpus": 8},
+        {"vc": "b", "gpus": 20},
+    ]
+    fitted, audit = fit(table(rows), config)
+    assert audit.left_out == {
+        "asks for no GPU": 1,
+        "more GPUs than max_job_gpus (20)": 1,
+        "GPU type not in the cluster": 1,
+        "larger than every pool": 2,
+        "its VC is not in the cluster": 1,
+        "larger than its pool": 2,
+    }
+    assert fitted["job_id"].tolist() == ["0008", "0009"]
+    assert fitted["pool"].tolist() == [0, 1]
+    assert fitted["pool"].dtype == np.int64
+    assert (audit.rows_read, audit.rows_kept) == (10, 2)
+    assert audit.noted == {"CPUs follow the GPU share": 2, "memory follows the GPU share": 2}
+
+
+def test_nothing_left_is_an_error_that_names_the_reasons() -> None:
+    with pytest.raises(DataError, match=r"tiny: no job .*\(2 read\).*1 asks for no GPU; 1 larger than every pool"):
+        fit(table([{"resource": "cpu", "gpus": 0}, {"gpus": 99}]), ONE, "tiny")
+
+
+def test_the_audit_adds_up_on_random_tables() -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        config = random_cluster(rng)
+        rows = random_rows(rng, config, 60)
+        for row in rows:
+            if rng.random() < 0.3:
+                row["vc"] = str(rng.choice(["z", "a"]))
+            if rng.random() < 0.2:
+                row.pop("vc")
+            if rng.random() < 0.1:
+                row |= {"resource": "cpu", "gpus": 0}
+                row.pop("gpu_type", None)
+        rows[0] = {"vc": "a", "gpus": 1}
+        jobs = table(rows)
+        fitted, audit = fit(jobs, config)
+        assert len(jobs) == len(fitted) + sum(audit.left_out.values())
+        assert audit.rows_kept == len(fitted)
+        pd.testing.assert_frame_equal(  # nothing but the pool is new, and the order stays
+            fitted.drop(columns="pool"), jobs[jobs["job_id"].isin(fitted["job_id"])].reset_index(drop=True)
+        )
+
+
+def test_a_cluster_of_one_pool_has_no_vcs() -> None:
+    fitted, audit = fit(table([{"vc": "z"}, {"vc": "a"}, {}]), ONE)
+    assert fitted["pool"].tolist() == [0, 0, 0]
+    assert not any("VC" in remark for remark in audit.noted)
+
+
+def test_an_unknown_vc_is_left_out_or_drawn_as_the_cluster_says() -> None:
+    pools = ([group(1, 4)], [group(1, 4)])
+    rows = [{"vc": "z"}, {"vc": "b"}, {}]
+    fitted, audit = fit(table(rows), cluster(*pools))
+    assert fitted["job_id"].tolist() == ["0001", "0002"]
+    assert audit.noted["VC missing, pool drawn"] == 1
+    fitted, audit = fit(table(rows), cluster(*pools, unknown_vc="impute"))
+    assert len(fitted) == 3
+    assert fitted["pool"][1] == 1
+    assert audit.noted["VC not in the cluster, pool drawn"] == audit.noted["VC missing, pool drawn"] == 1
+
+
+def test_a_missing_vc_is_drawn_by_nodes_and_the_same_in_every_run() -> None:
+    config = cluster([group(1, 4)], [group(3, 4)], [group(6, 2)])
+    jobs = table([{"gpus": 1 if i % 2 else 4} for i in range(4000)])
+    fitted, audit = fit(jobs, config)
+    assert audit.noted["VC missing, pool drawn"] == 4000
+    small = np.bincount(fitted["pool"][fitted["gpus"] == 1], minlength=3) / 2000
+    np.testing.assert_allclose(small, [0.1, 0.3, 0.6], atol=0.04)
+    # a job of four GPUs needs two nodes of the third pool, and may go there
+    wide = np.bincount(fitted["pool"][fitted["gpus"] == 4], minlength=3) / 2000
+    np.testing.assert_allclose(wide, [0.1, 0.3, 0.6], atol=0.04)
+    other, _ = fit(jobs.iloc[::-1].reset_index(drop=True).iloc[:1000], config)
+    expected = fitted.set_index("job_id")["pool"].loc[other["job_id"]].to_numpy()
+    np.testing.assert_array_equal(other["pool"].to_numpy(), expected)
+
+
+def test_a_missing_vc_is_drawn_among_the_pools_that_hold_the_job() -> None:
+    config = cluster([group(50, 1)], [group(1, 4, mem_gb=100)], [group(1, 4, "P100")])
+    jobs = table([{"gpus": 4, "mem_gb": 100.0, "gpu_type": "V100"} for _ in range(100)])
+    fitted, _ = fit(jobs, config)
+    assert set(fitted["pool"]) == {0, 1}
+    jobs = table([{"gpus": 2, "mem_gb": 100.0, "gpu_type": "V100"} for _ in range(100)])  # 50 GB on nodes of 32
+    fitted, _ = fit(jobs, config)
+    assert set(fitted["pool"]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("gpu_type", "allowed"),
+    [("V100", [True, False, False]), ("K80|V100", [True, False, True]), ("T4|P100", [False, True, False]),
+     (None, [True, True, True])],
+)  # fmt: skip
+def test_types_are_a_set(gpu_type: str | None, allowed: list[bool]) -> None:
+    config = cluster([group(1, 4, "V100"), group(1, 4, "P100"), group(1, 4, "K80")])
+    jobs, layout = compiled(config, [{"gpu_type": gpu_type} if gpu_type else {}])
+    assert layout.types == ("V100", "P100", "K80")
+    assert (jobs.full[0] >= 0).tolist() == allowed
+
+
+def test_a_job_never_mixes_types() -> None:
+    config = cluster([group(1, 4, "V100"), group(1, 4, "P100")])
+    _, audit = fit(table([{"gpus": 8}, {"gpus": 4}]), config)
+    assert audit.left_out == {"larger than every pool": 1}
+    fitted, audit = fit(table([{"gpus": 8, "gpu_type": "T4"}]), config.model_copy(update={"gpu_types": "ignore"}))
+    assert len(fitted) == 1
+    assert audit.noted["GPU type ignored"] == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "cut"),  # (size, full, rem) on nodes of 4 GPUs, 32 CPUs, 128 GB
+    [
+        ({"gpus": 3}, (4, 0, 3)),
+        ({"gpus": 4}, (4, 1, 0)),
+        ({"gpus": 7}, (4, 1, 3)),
+        ({"gpus": 8}, (4, 2, 0)),
+        ({"gpus": 4, "cpus": 32.0}, (4, 1, 0)),
+        ({"gpus": 4, "cpus": 40.0}, (3, 1, 1)),  # 10 CPUs a GPU: three on a node
+        ({"gpus": 4, "cpus": 64.0}, (2, 2, 0)),
+        ({"gpus": 2, "mem_gb": 256.0}, (1, 2, 0)),
+        ({"gpus": 3, "cpus": 30.0, "mem_gb": 192.0}, (2, 1, 1)),  # CPUs allow three, memory two
+        ({"gpus": 1, "cpus": 0.001, "mem_gb": 0.0001}, (4, 0, 1)),
+    ],
+)
+def test_a_job_is_cut_into_the_fewest_nodes_that_could_ever_hold_it(row: dict, cut: tuple[int, int, int]) -> None:
+    jobs, _ = compiled(ONE, [row])
+    assert (jobs.size[0, 0], jobs.full[0, 0], jobs.rem[0, 0]) == cut
+
+
+def test_the_largest_node_of_the_type_sets_the_cut() -> None:
+    """16 × 2 and 3 × 8: a job of 2 fits either, one of 16 needs two of the large."""
+    config = cluster([group(16, 2), group(3, 8)])
+    jobs, _ = compiled(config, [{"gpus": 2}, {"gpus": 16}, {"gpus": 17}, {"gpus": 24}])
+    assert jobs.full[:, 0].tolist() == [0, 2, 2, 3]
+    assert jobs.rem[:, 0].tolist() == [2, 0, 1, 0]
+
+
+def test_cuts_against_enumeration() -> None:
+    """Full chunks are the most one node could give; they and the rest fit the empty pool, or nothing does."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        config = random_cluster(rng)
+        jobs = table(random_rows(rng, config, 30) + [{"vc": "a"}])
+        fitted, _ = fit(jobs, config)
+        layout = build_layout(config)
+        got = compile_jobs(fitted, fitted["run_s"].to_numpy(), config)
+        kept = dict(zip(fitted["job_id"], range(len(fitted)), strict=True))
+        for row in jobs.itertuples():
+            pool = ord(row.vc) - ord("a")
+            names = set(layout.types) if pd.isna(row.gpu_type) else set(row.gpu_type.split("|"))
+            cuts = [_cut(row, layout, pool, t) if name in names else None for t, name in enumerate(layout.types)]
+            assert (row.job_id in kept) == any(cuts), row
+            if row.job_id in kept:
+                j = kept[row.job_id]
+                found = [
+                    None if f < 0 else (s, f, r)
+                    for s, f, r in zip(*(x[j].tolist() for x in (got.size, got.full, got.rem)), strict=True)
+                ]
+                assert found == cuts, row
+                assert got.pool[j] == pool
+
+
+def _cut(row, layout, pool: int, kind: int) -> tuple[int, int, int] | None:
+    """(size, full, rem) of a job on one type of a pool by trying chunk by chunk; None where it does not fit."""
+    nodes = layout.nodes
+
+    def most(m: int) -> int:
+        g = 0
+        while g < nodes.gpus[m] and all(
+            pd.isna(total) or (g + 1) * np.floor(total * 1000 / row.gpus) <= have
+            for total, have in ((row.cpus, nodes.cpu_milli[m]), (row.mem_gb, nodes.mem_mb[m]))
+        ):
+            g += 1
+        return g
+
+    mine = [m for m in range(nodes.pool_start[pool], nodes.pool_start[pool + 1]) if nodes.type[m] == kind]
+    room = sorted((most(m) for m in mine), reverse=True)
+    if not room or room[0] == 0:
+        return None
+    full, rem = divmod(row.gpus, room[0])
+    chunks = [room[0]] * full + ([rem] if rem else [])
+    fits = len(chunks) <= len(room) and all(have >= need for have, need in zip(room, chunks))
+    return (room[0], full, rem) if fits else None
+
+
+def test_compiled_jobs_keep_the_units() -> None:
+    rows = [{"gpus": 2, "cpus": 5.0, "mem_gb": 3.0, "run_s": 7.5, "requested_s": 9.0, "submit_s": 3.25}]
+    jobs, _ = compiled(ONE, rows)
+    assert (jobs.submit_s[0], jobs.run_s[0], jobs.estimate_s[0], jobs.gpus[0]) == (3.25, 7.5, 9.0, 2)
+    assert (jobs.cpu_milli[0], jobs.mem_mb[0]) == (2500, 1500)
+    jobs, _ = compiled(ONE, [{"gpus": 3}])
+    assert (jobs.cpu_milli[0], jobs.mem_mb[0]) == (-1, -1)
+
+
+def test_thirds_are_rounded_down_so_that_they_still_fit() -> None:
+    """31.9 CPUs of 32 for three GPUs: 10,633 thousandths each."""
+    config: ClusterConfig = cluster([group(1, 3, cpus=31.9)])
+    jobs, _ = compiled(config, [{"gpus": 3, "cpus": 31.9}])
+    assert jobs.cpu_milli[0] == 10633
+    assert jobs.full[0, 0] == 1

@@ -1,0 +1,98 @@
+"""Clusters and job tables in a line, and random ones for comparisons of the simulator with its oracles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rltune.cluster.fit import Jobs, compile_jobs, fit
+from rltune.cluster.layout import Layout, build_layout
+from rltune.config import ClusterConfig
+from rltune.traces.table import empty_columns, validate
+
+
+def group(nodes: int, gpus: int, gpu_type: str = "V100", cpus: float | None = None, mem_gb: float | None = None) -> dict:
+    """A node group; 8 CPUs and 32 GB a GPU unless told."""
+    return {
+        "gpu_type": gpu_type, "nodes": nodes, "gpus": gpus,
+        "cpus": 8 * gpus if cpus is None else cpus, "mem_gb": 32 * gpus if mem_gb is None else mem_gb,
+    }  # fmt: skip
+
+
+def cluster(*pools: list[dict], **fields: Any) -> ClusterConfig:
+    """A cluster of pools ``a``, ``b``, … with these groups."""
+    named = [{"name": chr(ord("a") + i), "groups": groups} for i, groups in enumerate(pools)]
+    return ClusterConfig.model_validate({"title": "C", "pools": named, **fields})
+
+
+def table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """A canonical job table; a row names what it needs, the rest is ``run_s`` 100, ``gpus`` 1, not known.
+
+    Ids are row numbers unless given; ``requested_s`` is the run time unless given.
+    """
+    frame = empty_columns(len(rows))
+    for i, row in enumerate(rows):
+        values = {"job_id": f"{i:04d}", "submit_s": 0.0, "run_s": 100.0, "gpus": 1, **row}
+        values.setdefault("requested_s", values["run_s"])
+        for column, value in values.items():
+            frame.loc[i, column] = value
+    return validate(frame.sort_values(["submit_s", "job_id"], ignore_index=True))
+
+
+def compiled(config: ClusterConfig, rows: list[dict[str, Any]]) -> tuple[Jobs, Layout]:
+    """What the cluster can hold of a table, compiled; estimates are ``requested_s``."""
+    fitted, _ = fit(table(rows), config)
+    return compile_jobs(fitted, fitted["requested_s"].to_numpy(), config), build_layout(config)
+
+
+def simple(config: ClusterConfig, *jobs: tuple) -> tuple[Jobs, Layout]:
+    """The same for (submit_s, run_s, gpus) or (submit_s, run_s, gpus, estimate_s) tuples."""
+    names = ("submit_s", "run_s", "gpus", "requested_s")
+    return compiled(config, [dict(zip(names, job)) for job in jobs])
+
+
+def random_cluster(rng: np.random.Generator, pools: int | None = None, types: int | None = None) -> ClusterConfig:
+    """One to three pools of one to three groups of one to three nodes; groups of a type may differ in size."""
+    names = ["V100", "P100", "K80"][: types or rng.integers(1, 4)]
+
+    def some_group() -> dict:
+        gpus = int(rng.choice([1, 2, 4, 8]))
+        return group(
+            int(rng.integers(1, 4)), gpus, str(rng.choice(names)), gpus * float(rng.choice([2.5, 4, 8])),
+            gpus * float(rng.choice([16, 33.3])),
+        )  # fmt: skip
+
+    number = pools or int(rng.integers(1, 4))
+    return cluster(*([some_group() for _ in range(rng.integers(1, 4))] for _ in range(number)))
+
+
+def random_rows(rng: np.random.Generator, config: ClusterConfig, n: int) -> list[dict[str, Any]]:
+    """Jobs that queue: many ties in submission and run time, some with their own CPUs, memory and GPU types."""
+    pools = [p.name for p in config.pools]
+    types = sorted({g.gpu_type for p in config.pools for g in p.groups})
+    rows, now = [], 0.0
+    for _ in range(n):
+        now += float(rng.choice([0, 0, 1, 10, 60]))
+        gpus = int(rng.choice([1, 1, 1, 2, 2, 3, 4, 5, 8, 12, 16]))
+        run = float(rng.choice([1, 10, 50, 100, 300, 1000, rng.integers(1, 500)]))
+        row: dict[str, Any] = {"submit_s": now, "gpus": gpus, "run_s": run, "vc": str(rng.choice(pools))}
+        row["requested_s"] = float(rng.choice([run, run, max(1.0, run // 3), run * 2, 100.0, 7.5]))
+        if rng.random() < 0.3:
+            row["cpus"] = gpus * float(rng.choice([0.5, 3, 6]))
+        if rng.random() < 0.3:
+            row["mem_gb"] = gpus * float(rng.choice([1, 20, 30]))
+        if rng.random() < 0.5:
+            row["gpu_type"] = "|".join(rng.permutation(types)[: rng.integers(1, len(types) + 1)])
+        rows.append(row)
+    return rows
+
+
+def random_case(seed: int, n: int, **shape: Any) -> tuple[Jobs, Layout]:
+    """A random cluster with at least one job it can hold of ``n`` random ones."""
+    rng = np.random.default_rng(seed)
+    config = random_cluster(rng, **shape)
+    rows = random_rows(rng, config, n)
+    rows[0] = {"submit_s": 0.0, "vc": "a", "gpus": 1}
+    return compiled(config, rows)

@@ -1,0 +1,96 @@
+"""A cell's name and hash identify it, and the matrix holds each cell once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rltune.config import Cell, Experiment, RunConfig, parse_estimate
+from rltune.config.cells import AXES, POLICIES
+
+CELL = Cell("philly", "philly-192", "fifo", "wait", "none", "lookahead", "strict", "engineered", "lognormal-1", "paper", 1)
+NAME = "philly__philly-192__fifo__wait__none__lookahead__strict__engineered__lognormal-1__paper__s1"
+OTHER: dict[str, str | int] = {
+    "trace": "helios", "cluster": "venus-160", "policy": "sjf", "metric": "bsld", "blocking": "easy",
+    "placement": "best_fit", "locality": "any", "features": "raw", "estimate": "exact", "preset": "quick", "seed": 2,
+}  # fmt: skip
+
+
+def run(*experiments: dict, **more) -> RunConfig:
+    workloads = [{"trace": "philly", "cluster": "philly-192"}]
+    return RunConfig(title="T", experiments=[{"name": "e", "workloads": workloads, **e} for e in experiments], **more)
+
+
+def test_name_and_hash_are_stable() -> None:
+    """Folders of earlier runs stay valid: a change of either is a change of format."""
+    assert CELL.name == NAME
+    assert CELL.hash == "ce7936318069"
+    assert CELL.workload == "philly__philly-192"
+
+
+def test_every_axis_tells_cells_apart() -> None:
+    assert set(OTHER) == set(AXES) == {f.name for f in fields(Cell)}
+    others = [CELL.but(**{axis: value}) for axis, value in OTHER.items()]
+    for what in ("name", "hash"):
+        assert len({getattr(c, what) for c in [CELL, *others]}) == len(AXES) + 1
+
+
+def test_but_changes_only_what_it_is_told() -> None:
+    other = CELL.but(policy="sjf", seed=3)
+    assert (other.policy, other.seed) == ("sjf", 3) and CELL.policy == "fifo"
+    assert other.but(policy="fifo", seed=1) == CELL
+    with pytest.raises(TypeError):
+        CELL.but(colour="red")
+    with pytest.raises(FrozenInstanceError):
+        CELL.policy = "sjf"  # type: ignore[misc]
+
+
+def test_a_name_is_fit_for_a_folder_and_a_wildcard() -> None:
+    assert re.fullmatch(r"[\w.-]+", CELL.name) and len(CELL.name) < 200
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_expansion_is_the_product_of_the_lists(data: st.DataObject) -> None:
+    policy = data.draw(st.lists(st.sampled_from(POLICIES), min_size=1, unique=True))
+    blocking = data.draw(st.lists(st.sampled_from(["none", "fits", "easy"]), min_size=1, unique=True))
+    seed = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True))
+    cells = run({"policy": policy, "blocking": blocking, "seed": seed}).cells()
+    assert len(cells) == len(policy) * len(blocking) * len(seed) == len({c.name for c in cells})
+    assert {(c.policy, c.blocking, c.seed) for c in cells} == {(p, b, s) for p in policy for b in blocking for s in seed}
+
+
+def test_a_cell_that_two_experiments_name_is_there_once() -> None:
+    config = run({"policy": ["fifo", "sjf", "fifo"]}, {"policy": ["sjf", "saf"]}, {"policy": ["saf"], "features": ["raw"]})
+    assert [(c.policy, c.features) for c in config.cells()] == [
+        ("fifo", "engineered"), ("sjf", "engineered"), ("saf", "engineered"), ("saf", "raw"),
+    ]  # fmt: skip
+
+
+def test_a_cell_is_found_by_its_name() -> None:
+    config = run({"policy": ["fifo", "sjf"]})
+    second = config.cells()[1]
+    assert config.cell(second.name) == second and config.cell("") == config.cells()[0]
+    with pytest.raises(KeyError, match="no cell 'nope'; the run has .*sjf"):
+        config.cell("nope")
+
+
+def test_workloads_beside_the_matrix_are_there_once() -> None:
+    extra = [{"trace": t, "cluster": "philly-192"} for t in ("helios", "philly", "helios")]
+    config = run({"policy": ["fifo"]}, workloads=extra)
+    assert [w.trace for w in config.all_workloads()] == config.traces() == ["philly", "helios"]
+
+
+def test_experiment_defaults_are_the_proposed_setting() -> None:
+    experiment = Experiment(name="e", workloads=[{"trace": "t", "cluster": "c"}], policy=["fifo"])
+    (cell,) = experiment.cells()
+    assert cell == Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "lognormal-1", "quick", 1)
+
+
+def test_estimates_are_parsed() -> None:
+    assert parse_estimate("exact") == ("exact", 0.0)
+    assert parse_estimate("lognormal-0.5") == ("lognormal", 0.5)

@@ -1,0 +1,229 @@
+"""A mistake in a configuration file is explained: file, line, key, what was found, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rltune.config import ClusterConfig, RunConfig, TraceConfig
+from rltune.config.load import load_run, read_block
+from rltune.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = """\
+title: T
+experiments:
+  - name: main
+    workloads: [{trace: philly-smoke, cluster: philly-192}]
+    policy: [fifo]
+"""
+CLUSTER = """\
+title: C
+pools:
+  - name: all
+    groups:
+      - {gpu_type: P100, nodes: 2, gpus: 8, cpus: 64, mem_gb: 512}
+"""
+TRACE = """\
+title: T
+data: own
+format: csv
+path: jobs.csv
+columns: {submit_s: a, gpus: b, run_s: {column: c, unit: s}}
+"""
+MODELS = {"run": (RunConfig, RUN), "cluster": (ClusterConfig, CLUSTER), "trace": (TraceConfig, TRACE)}
+
+Mistake = Callable[[str | bytes, type], str]
+
+
+@pytest.fixture
+def mistake(tmp_path: Path) -> Mistake:
+    """The message a file of this text gets."""
+
+    def read(text: str | bytes, model: type = RunConfig) -> str:
+        path = tmp_path / "mine.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        with pytest.raises(ConfigError) as caught:
+            load_run(path, ROOT) if model is RunConfig else read_block(path, model, ROOT)
+        return str(caught.value)
+
+    return read
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_texts_these_tests_break_are_valid(kind: str, tmp_path: Path) -> None:
+    model, text = MODELS[kind]
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    read_block(path, model, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "parts"),
+    [
+        ("run", RUN + "evaluations: {}\n", ["mine.yaml:6: evaluations", "'evaluation'", "split, lookahead"]),
+        ("run", RUN.replace("policy:", "polcy:"), ["mine.yaml:5: experiments[0].polcy", "'policy'", "placement"]),
+        ("run", RUN.replace("cluster:", "clutser:"), ["mine.yaml:4: experiments[0].workloads[0].clutser", "'cluster'"]),
+        ("run", RUN + "presets:\n  mine:\n    epoch: 3\n", ["mine.yaml:8: presets.mine.epoch", "'epochs'", "clip"]),
+        ("run", RUN + "lookahead:\n  job: 8\n", ["mine.yaml:7: lookahead.job:", "'jobs'", "rank_decay"]),
+        ("cluster", CLUSTER.replace("mem_gb", "memory"), ["mine.yaml:5: pools[0].groups[0].memory", "mem_gb"]),
+        ("trace", TRACE + "timezone: UTC\n", ["mine.yaml:6: timezone", "'time_zone'"]),
+        ("trace", TRACE + "filter: [{colum: a, op: '<', value: 1}]\n", ["mine.yaml:6: filter[0].colum", "'column'"]),
+    ],
+)
+def test_unknown_key(kind: str, text: str, parts: list[str], mistake: Mistake) -> None:
+    message = mistake(text, MODELS[kind][0])
+    assert all(part in message for part in [*parts, "unknown key", "allowed here"]), message
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "parts"),
+    [
+        ("run", RUN + "presets:\n  mine:\n    epochs: many\n", ["mine.yaml:8: presets.mine.epochs: found 'many'"]),
+        ("run", RUN + "split: {train: 1.5}\n", ["mine.yaml:6: split.train: found 1.5", "less than 1"]),
+        ("run", RUN + "split: {train: .nan}\n", ["mine.yaml:6: split.train: found nan"]),
+        ("run", RUN + "    seed: [1.5]\n", ["mine.yaml:6: experiments[0].seed[0]: found 1.5", "integer"]),
+        ("run", RUN + "lookahead:\n  jobs: 99\n", ["mine.yaml:7: lookahead.jobs: found 99", "16"]),
+        ("run", RUN.replace("[fifo]", "fifo"), ["mine.yaml:5: experiments[0].policy: found 'fifo'", "list"]),
+        ("run", RUN.replace("[fifo]", "[]"), ["mine.yaml:5: experiments[0].policy: found []", "at least 1"]),
+        ("run", RUN + "presets: [paper]\n", ["mine.yaml:6: presets: found list"]),
+        ("run", "title: T\nexperiments:\n", ["mine.yaml:2: experiments: found None"]),
+        ("run", RUN.replace("title: T", "title: 2020-01-01"), ["mine.yaml:1: title: found", "string"]),
+        ("cluster", CLUSTER.replace("gpus: 8", "gpus: eight"), [".gpus: found 'eight'", "integer"]),
+        ("cluster", CLUSTER.replace("nodes: 2", "nodes: 0"), ["mine.yaml:5: pools[0].groups[0].nodes: found 0"]),
+        ("cluster", CLUSTER.replace("cpus: 64", "cpus: -1"), [".cpus: found -1", "greater than 0"]),
+        ("cluster", "title: C\npools: []\n", ["mine.yaml:2: pools: found []", "at least 1"]),
+        ("cluster", "title: C\npools: [{name: a, groups: []}]\n", ["pools[0].groups: found []", "at least 1"]),
+        ("trace", TRACE + "start: yesterday\n", ["mine.yaml:6: start: found 'yesterday'", "date"]),
+        ("trace", TRACE + "time_zone: Mars/Olympus\n", ["mine.yaml:6: time_zone", "Mars/Olympus", "IANA"]),
+    ],
+)
+def test_wrong_value(kind: str, text: str, parts: list[str], mistake: Mistake) -> None:
+    message = mistake(text, MODELS[kind][0])
+    assert all(part in message for part in parts), message
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "parts"),
+    [
+        ("run", RUN.replace("[fifo]", "[fifo, sfj]"), [":5: experiments[0].policy[1]: found 'sfj'", "'sjf'", "wfp3"]),
+        ("run", RUN + "    blocking: [easyy]\n", [":6: experiments[0].blocking[0]: found 'easyy'", "'easy'", "fits"]),
+        ("run", RUN + "    blocking: [~]\n", [":6: experiments[0].blocking[0]: found None", "none, fits, easy"]),
+        ("run", RUN + "    placement: [bestfit]\n", ["found 'bestfit'", "'best_fit'", "first_fit", "lookahead"]),
+        ("run", RUN + "    metric: [bsld]\n", ["found 'bsld'", "allowed: wait"]),
+        ("trace", TRACE.replace("data: own", "data: mine"), [":2: data: found 'mine'", "synthetic, sample, full, own"]),
+        ("trace", TRACE.replace("csv\n", "slurm\n", 1), [":3: format: found 'slurm'", "philly, helios, alibaba2020"]),
+        ("cluster", CLUSTER + "gpu_types: ignored\n", [":6: gpu_types: found 'ignored'", "'ignore'"]),
+    ],
+)
+def test_wrong_word(kind: str, text: str, parts: list[str], mistake: Mistake) -> None:
+    message = mistake(text, MODELS[kind][0])
+    assert all(part in message for part in [*parts, "allowed: "]), message
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("- a\n- b\n", ["found list", "mapping"]),
+        ("hello", ["found str", "mapping"]),
+        ("", ["mapping"]),
+        ("# only a remark\n", ["mapping"]),
+        (RUN + "  bad: [1, 2\n", ["not valid YAML", "line 6"]),
+        ("title:\tx\n\tfoo: 1\n", ["not valid YAML"]),
+        (RUN + "---\ntitle: U\n", ["not valid YAML", "single document"]),
+        (b"\x00\x01\x02", ["not valid YAML"]),
+        ('title: !!python/object/apply:os.system ["true"]\n', ["not valid YAML", "tag"]),
+    ],
+)
+def test_not_a_mapping_or_not_yaml(text: str | bytes, parts: list[str], mistake: Mistake) -> None:
+    message = mistake(text)
+    assert message.startswith(("/", "mine.yaml")) and "mine.yaml: " in message
+    assert all(part in message for part in parts), message
+    assert "\n" not in message
+
+
+def test_missing_file() -> None:
+    with pytest.raises(ConfigError, match=r"^config/nope\.yaml: no such file$"):
+        load_run("config/nope.yaml", ROOT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("philly-smoke", "philly-smok", ["'philly-smok'", "config/traces/philly-smok.yaml", "'philly-smoke'", "helios"]),
+        ("philly-192", "phily-192", ["'phily-192'", "config/clusters/phily-192.yaml", "'philly-192'", "venus-160"]),
+        ("philly-192", "zzz", ["'zzz'", "there are", "alibaba-slice"]),
+    ],
+)
+def test_unknown_trace_or_cluster(old: str, new: str, parts: list[str], mistake: Mistake) -> None:
+    message = mistake(RUN.replace(old, new))
+    assert "mine.yaml" in message and all(part in message for part in parts), message
+
+
+def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_read(tmp_path: Path) -> None:
+    for folder, name, text in (("traces", "philly-smoke", TRACE + "x: 1\n"), ("clusters", "philly-192", CLUSTER)):
+        (tmp_path / "config" / folder).mkdir(parents=True)
+        (tmp_path / "config" / folder / f"{name}.yaml").write_text(text)
+    (tmp_path / "config" / "mine.yaml").write_text(RUN)
+    with pytest.raises(ConfigError, match=r"^config/traces/philly-smoke\.yaml:6: x: unknown key"):
+        load_run("config/mine.yaml", tmp_path)
+
+
+@pytest.mark.parametrize("key", ["results", "cache"])
+@pytest.mark.parametrize("value", ["/tmp/x", "~/x", "../x", "a/../../x", '""'])
+def test_folders_stay_inside_the_project(key: str, value: str, mistake: Mistake) -> None:
+    message = mistake(RUN + f"{key}: {value}\n")
+    assert f"mine.yaml:6: {key}: found '{value.strip(chr(34))}'" in message and "below the project's root" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("    preset: [quick, quik]\n", ["experiments[0].preset", "'quik'", "paper, quick"]),
+        ("    estimate: [exact, lognormal]\n", ["experiments[0].estimate", "'lognormal'", "lognormal-SIGMA"]),
+        ("    estimate: [lognormal--1]\n", ["experiments[0].estimate", "'lognormal--1'", "exact"]),
+    ],
+)
+def test_unknown_preset_or_estimate(line: str, parts: list[str], mistake: Mistake) -> None:
+    message = mistake(RUN + line)
+    assert all(part in message for part in parts), message
+
+
+def test_a_preset_of_ones_own_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(RUN + "    preset: [mine]\npresets: {mine: {epochs: 3}}\n")
+    run = load_run(path, ROOT)
+    assert run.preset("mine").epochs == 3 and run.preset("mine").clip == run.preset("paper").clip
+
+
+def test_pools_and_their_virtual_clusters_are_told_apart(mistake: Mistake) -> None:
+    twice = CLUSTER + CLUSTER.split("pools:\n")[1]
+    assert "found twice: all" in mistake(twice, ClusterConfig)
+    shared = twice.replace("name: all", "name: a\n    vcs: [x]", 1).replace("name: all", "name: b\n    vcs: [y, x]")
+    assert "found in two: x" in mistake(shared, ClusterConfig)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TRACE + "synthetic: {jobs: 10}\n", "exactly one of"),
+        (TRACE.replace("path: jobs.csv\n", ""), "exactly one of"),
+        (TRACE.split("columns")[0], "`columns` goes with format `csv`"),
+        (TRACE.replace("format: csv", "format: philly"), "`columns` goes with format `csv`"),
+        (TRACE + "part: Venus\n", "`part` goes with format `helios`"),
+        ("title: T\ndata: synthetic\nformat: csv\nsynthetic: {}\ncolumns: {gpus: g}\n", "reads a file of yours"),
+    ],
+)
+def test_a_trace_that_contradicts_itself(text: str, words: str, mistake: Mistake) -> None:
+    message = mistake(text, TraceConfig)
+    assert "mine.yaml" in message and words in message
+
+
+def test_all_mistakes_are_reported_at_once(mistake: Mistake) -> None:
+    text = RUN.replace("[fifo]", "[fio]") + "colour: red\nsplit: {train: 2}\npresets: {mine: {epoch: 1}}\n"
+    lines = mistake(text).splitlines()
+    assert len(lines) == 4
+    for line, number, key in zip(sorted(lines), (5, 6, 7, 8), ("policy[0]", "colour", "split.train", "presets.mine")):
+        assert f"mine.yaml:{number}: " in line and key in line

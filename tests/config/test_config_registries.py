@@ -1,0 +1,119 @@
+"""The words the configuration allows are those the code above it knows; the shipped files are valid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from rltune.agent.features import FEATURE_SETS
+from rltune.cluster.layout import build_layout
+from rltune.cluster.nodes import RULES
+from rltune.config import Workspace, load_cluster, load_run, load_trace
+from rltune.config.cells import BLOCKINGS, POLICIES, Blocking, Features, Metric, Placement, Policy
+from rltune.config.preset import BUILT_IN
+from rltune.config.schema import MEND, schema_text
+from rltune.config.trace import Format, Status
+from rltune.evaluation.compare import COLUMN
+from rltune.policies import IDS, TITLES
+from rltune.simulator import blocking
+from rltune.traces.readers import READERS
+from rltune.traces.table import STATUSES
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS = sorted(p.name for p in (ROOT / "config").glob("*.yaml") if p.name != "paper_results.yaml")
+
+
+def test_policies() -> None:
+    assert set(get_args(Policy)) == set(POLICIES) == set(IDS) == set(TITLES)
+    assert sorted(IDS.values()) == list(range(len(IDS)))
+
+
+def test_blockings() -> None:
+    assert set(get_args(Blocking)) == set(BLOCKINGS) == set(blocking.BLOCKINGS)
+
+
+def test_placements() -> None:
+    assert set(get_args(Placement)) == set(RULES) | {"lookahead"}
+
+
+def test_feature_sets() -> None:
+    assert set(get_args(Features)) == set(FEATURE_SETS)
+
+
+def test_metrics() -> None:
+    from rltune.agent.training import METRIC_COLUMN, REWARD_FLOOR  # loads TensorFlow
+
+    assert set(get_args(Metric)) == set(COLUMN) == set(METRIC_COLUMN) == set(REWARD_FLOOR)
+    assert COLUMN == METRIC_COLUMN
+
+
+def test_trace_formats_and_statuses() -> None:
+    assert set(get_args(Format)) == set(READERS)
+    assert set(get_args(Status)) == set(STATUSES)
+
+
+def test_the_schema_is_that_of_the_code() -> None:
+    written = (ROOT / "config" / "schema.json").read_text(encoding="utf-8")
+    assert written == schema_text(), f"config/schema.json is out of date; bring it up to date with: {MEND}"
+
+
+def test_every_field_is_described() -> None:
+    """Units and meaning reach the editor through the schema."""
+    import json
+
+    for name, schema in json.loads(schema_text()).items():
+        for block in [schema, *schema.get("$defs", {}).values()]:
+            for key, field in block.get("properties", {}).items():
+                assert field.get("description"), f"{name}: {block.get('title')}.{key} has no description"
+
+
+def test_there_are_runs_traces_and_clusters() -> None:
+    assert {"default.yaml", "smoke.yaml", "paper.yaml", "csv.yaml"} <= set(RUNS)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_shipped_run_is_valid(name: str) -> None:
+    run = load_run(f"config/{name}", ROOT)
+    cells = run.cells()
+    assert cells and len({c.name for c in cells}) == len(cells)
+    assert all(run.preset(c.preset) for c in cells)
+
+
+def test_shipped_runs_do_not_share_a_folder() -> None:
+    folders = [load_run(f"config/{name}", ROOT).results for name in RUNS]
+    assert len(set(folders)) == len(folders)
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "config" / "traces").glob("*.yaml")))
+def test_a_shipped_trace_is_valid(name: str) -> None:
+    assert load_trace(name, ROOT).title
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "config" / "clusters").glob("*.yaml")))
+def test_a_shipped_cluster_is_valid_and_can_be_built(name: str) -> None:
+    cluster = load_cluster(name, ROOT)
+    layout = build_layout(cluster)
+    assert layout.gpus == cluster.gpus and len(layout.nodes.gpus) == cluster.nodes
+    assert cluster.source, "where the layout comes from"
+
+
+def test_the_default_run_needs_no_download() -> None:
+    run = load_run("config/default.yaml", ROOT)
+    assert all(load_trace(t, ROOT).synthetic is not None for t in run.traces())
+    assert {c.preset for c in run.cells()} == {"quick"}
+    quick, paper = BUILT_IN["quick"], BUILT_IN["paper"]
+    assert quick.epochs * quick.trajectories < paper.epochs * paper.trajectories == 10_000
+
+
+def test_a_workspace_keeps_every_file_below_its_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    workspace = Workspace.open("config/smoke.yaml", tmp_path)
+    cell = workspace.config.cells()[0]
+    places = [workspace.cache, workspace.jobs("t"), workspace.clean_audit("t"), workspace.fitted("t", "c"),
+              workspace.fit_audit("t", "c"), workspace.estimates("t", "c", "exact"), workspace.policy(cell),
+              workspace.history(cell), workspace.windows(cell), workspace.test_jobs(cell), workspace.artefacts,
+              workspace.notebook("train", cell.name), workspace.page("train", cell.name), workspace.notebook("figures")]
+    assert all(place.is_relative_to(tmp_path) for place in places) and len(set(places)) == len(places)
+    assert workspace.root == ROOT and workspace.policy(cell).parent.name == cell.name

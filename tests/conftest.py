@@ -1,0 +1,203 @@
+"""What several folders of tests use: the command line, a small project of one's own, one whole smoke run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rltune.config import Workspace
+
+ROOT = Path(__file__).resolve().parents[1]
+
+TRACE = """\
+title: Tiny
+data: own
+format: csv
+path: jobs.csv
+columns: {job_id: id, submit_s: submitted, gpus: ngpu, run_s: {column: secs, unit: s}}
+"""
+CLUSTER = """\
+title: Small
+source: made for a test
+gpu_types: ignore
+pools:
+  - name: all
+    groups:
+      - {gpu_type: P100, nodes: 2, gpus: 8, cpus: 64, mem_gb: 512}
+      - {gpu_type: P100, nodes: 2, gpus: 2, cpus: 16, mem_gb: 128}
+"""
+RUN = """\
+title: A tiny run
+experiments:
+  - name: main
+    workloads: [{trace: tiny, cluster: small}]
+    policy: [fifo]
+    preset: [tiny]
+evaluation: {sequence_jobs: [32], bootstrap: 200}
+presets:
+  tiny: {epochs: 2, trajectories: 2, sequence_jobs: 32, actor_iterations: 2, critic_iterations: 2,
+         batch_decisions: 64, validate_every: 1, validation_windows: 1}
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    def explains(self, *parts: str) -> None:
+        """It failed with one paragraph that names these, and without a traceback."""
+        assert self.status == 1, self
+        assert "Traceback" not in self.out + self.err, self.err
+        assert self.err.startswith("rltune: ") and "\n\n" not in self.err.strip(), self.err
+        assert not [part for part in parts if part not in self.err], self.err
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project of one's own: the workflow's files, one tiny trace of one's own, one small cluster."""
+
+    root: Path
+
+    @property
+    def trace(self) -> Path:
+        return self.root / "config" / "traces" / "tiny.yaml"
+
+    @property
+    def cluster(self) -> Path:
+        return self.root / "config" / "clusters" / "small.yaml"
+
+    @property
+    def run(self) -> Path:
+        return self.root / "config" / "tiny.yaml"
+
+    @property
+    def jobs(self) -> Path:
+        return self.root / "jobs.csv"
+
+    def change(self, path: Path, old: str, new: str) -> None:
+        """Replace a text that must be there."""
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+
+@dataclass(frozen=True)
+class SmokeRun:
+    """One whole run of config/smoke.yaml, to be read and not changed."""
+
+    workspace: Workspace
+    outcome: Outcome
+    before: dict[str, object]
+    """What the checkout held before it; the same function gives what it holds now."""
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a user's shell in which the project's virtual environment is active."""
+    caches = {"NUMBA_CACHE_DIR": ROOT / ".cache" / "numba", "MPLCONFIGDIR": ROOT / ".cache" / "matplotlib"}
+    home.mkdir(parents=True, exist_ok=True)
+    return {
+        **{name: str(path) for name, path in caches.items()},
+        **{name: value for name, value in os.environ.items() if not name.startswith("RLTUNE_")},
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "HOME": str(home),
+    }
+
+
+def rltune_command(*arguments: object) -> list[str]:
+    """The installed command, as the shell would find it."""
+    return [str(Path(sys.executable).parent / "rltune"), *map(str, arguments)]
+
+
+def rltune_process(*arguments: object, cwd: Path, home: Path, timeout: float = 600) -> Outcome:
+    """Run ``rltune`` as a process of its own."""
+    done = subprocess.run(
+        rltune_command(*arguments), cwd=cwd, env=environment(home), capture_output=True, text=True, timeout=timeout
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def checkout_listing() -> dict[str, object]:
+    """What a run into another folder must leave alone: names in the project's folders, files of its results."""
+    folders = (".", "config", "config/traces", "config/clusters", "notebooks", "workflow", "workflow/rules")
+    listing: dict[str, object] = {
+        folder: sorted(p.name for p in (ROOT / folder).iterdir() if p.name not in (".pytest_cache", ".hypothesis"))
+        for folder in folders
+    }
+    smoke = ROOT / "results" / "smoke"
+    listing["results/smoke"] = sorted((str(p), p.stat().st_mtime_ns) for p in smoke.rglob("*")) if smoke.exists() else []
+    return listing
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Runs the command line in this process."""
+    from rltune.cli import main
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["rltune", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            main()
+            status = 0
+        except SystemExit as end:
+            status = int(end.code or 0)
+        return Outcome(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def make_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Project]:
+    """Makes a :class:`Project` in a folder of its own."""
+    rng = np.random.default_rng(7)
+    n = 1200
+    submitted = np.cumsum(rng.exponential(60, n)).round().astype(int)
+    seconds = np.maximum(1, rng.lognormal(6, 2, n)).round().astype(int)
+    rows = zip(submitted, rng.choice([1, 2, 4, 8], n), seconds, strict=True)
+    text = "id,submitted,ngpu,secs\n" + "".join(f"j{i},{s},{g},{r}\n" for i, (s, g, r) in enumerate(rows))
+
+    def make() -> Project:
+        root = tmp_path_factory.mktemp("project")
+        for folder in ("config", "notebooks", "workflow"):
+            shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        project = Project(root)
+        for path, content in ((project.trace, TRACE), (project.cluster, CLUSTER), (project.run, RUN), (project.jobs, text)):
+            path.write_text(content)
+        return project
+
+    return make
+
+
+@pytest.fixture
+def project(make_project: Callable[[], Project], monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A small project of one's own, with its root as the current folder."""
+    made = make_project()
+    monkeypatch.chdir(made.root)
+    return made
+
+
+@pytest.fixture(scope="session")
+def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
+    """The whole workflow, once, on config/smoke.yaml into a folder outside the checkout."""
+    folder = tmp_path_factory.mktemp("smoke")
+    before = checkout_listing()
+    outcome = rltune_process(
+        "run", "--config", "config/smoke.yaml", "--base", folder / "base", "--cores", 2, cwd=ROOT, home=folder / "home"
+    )
+    if outcome.status:
+        pytest.fail(f"the smoke run failed with status {outcome.status}\n{outcome.out}\n{outcome.err}", pytrace=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return SmokeRun(Workspace.open("config/smoke.yaml", folder / "base"), outcome, before)

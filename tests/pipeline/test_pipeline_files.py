@@ -1,0 +1,46 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rltune.files import aside, read_json, write_json, write_text
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_the_final_name_appears_only_when_all_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "table.parquet"
+    with aside(path) as temporary:
+        temporary.write_text("half")
+        assert not path.exists() and temporary.suffix == ".parquet" and temporary.name.startswith(".")
+    assert path.read_text() == "half" and names(path.parent) == ["table.parquet"]
+
+
+def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), aside(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old" and names(tmp_path) == ["table.csv"]
+
+
+def test_json_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    write_json(path, {"b": 1, "a": [1, 2]})
+    assert path.read_text().endswith("\n") and list(read_json(path)) == ["b", "a"]
+    for wrong in ({"x": float("nan")}, {"x": object()}):
+        with pytest.raises((ValueError, TypeError)):
+            write_json(path, wrong)
+    assert json.loads(path.read_text()) == {"b": 1, "a": [1, 2]} and names(tmp_path) == ["x.json"]
+
+
+def test_text_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    write_text(tmp_path / "t.txt", "§ é →\n")
+    assert (tmp_path / "t.txt").read_bytes() == "§ é →\n".encode()

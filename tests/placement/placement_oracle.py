@@ -1,0 +1,155 @@
+"""Placement questions at random, and the best answer by trying every allocation of every job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+from workload_cases import compiled, random_cluster, random_rows
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.config import LookaheadConfig
+from rltune.simulator.state import State, new_state
+
+Free = tuple[tuple[int, int, int], ...]
+Way = tuple[tuple[int, int], ...]  # (node, GPUs) of each chunk, the remainder last
+
+
+class Oracle:
+    """One question: sequence 0 of a state in which a job is chosen and others follow in the ranking."""
+
+    def __init__(self, jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -> None:
+        self.jobs, self.nodes, self.config = jobs, layout.nodes, config
+        self.chosen = int(state.first[0] + state.chosen[0])
+        self.next = [
+            (config.rank_decay ** (rank - 1), int(state.first[0] + r))
+            for rank, r in enumerate(state.top[0])
+            if rank > 0 and r >= 0
+        ]
+        self.free: Free = tuple(
+            zip(state.free_gpus[0].tolist(), state.free_cpu[0].tolist(), state.free_mem[0].tolist(), strict=True)
+        )
+        pool = int(jobs.pool[self.chosen])
+        self.pool = range(int(self.nodes.pool_start[pool]), int(self.nodes.pool_start[pool + 1]))
+        self.largest = max(int(self.nodes.gpus[m]) for m in self.pool)
+        self.known: dict[tuple[Free, int], float] = {}
+
+    def best(self) -> float:
+        """The largest value of any way of the chosen job."""
+        values = {}
+        for way in self.ways(self.chosen, self.free):
+            alike = tuple((self.nodes.group[m], self.free[m], g) for m, g in way)
+            if alike not in values:
+                values[alike] = self.value(way)
+        return max(values.values())
+
+    def value(self, way: Way) -> float:
+        """What a way of the chosen job is worth: the next jobs that can start beside it, less what it costs."""
+        return self._starts(self.after(self.chosen, way, self.free), 0) - self.cost(way)
+
+    def cost(self, way: Way) -> float:
+        """Whole nodes of the largest size touched, and GPUs left beside a remainder."""
+        whole = sum(self.free[m][0] == self.largest for m, _ in way)
+        full = self.jobs.full[self.chosen, self.nodes.type[way[0][0]]]
+        left = self.free[way[-1][0]][0] - way[-1][1] if len(way) > full else 0
+        return self.config.whole_node * whole + self.config.tightness * left
+
+    def _starts(self, free: Free, i: int) -> float:
+        """Largest weight of the next jobs from the i-th on that can start together."""
+        if i == len(self.next):
+            return 0.0
+        if (free, i) not in self.known:
+            weight, j = self.next[i]
+            best = self._starts(free, i + 1)
+            for way in self.ways(j, free):
+                best = max(best, weight + self._starts(self.after(j, way, free), i + 1))
+            self.known[free, i] = best
+        return self.known[free, i]
+
+    def ways(self, j: int, free: Free) -> Iterator[Way]:
+        """Every allocation of a job."""
+        for kind in range(self.jobs.full.shape[1]):
+            size, full, rem = (int(x[j, kind]) for x in (self.jobs.size, self.jobs.full, self.jobs.rem))
+            if full < 0:
+                continue
+            mine = [m for m in self.pool if self.nodes.type[m] == kind]
+            for whole in combinations([m for m in mine if self.fits(j, size, m, free)], full):
+                chunks = tuple((m, size) for m in whole)
+                if not rem:
+                    yield chunks
+                    continue
+                for m in mine:
+                    if m not in whole and self.fits(j, rem, m, free):
+                        yield (*chunks, (m, rem))
+
+    def needs(self, j: int, gpus: int, m: int) -> tuple[int, int, int]:
+        """GPUs, thousandths of a CPU and MB of a chunk on a node."""
+        n, cpu, mem = self.nodes, int(self.jobs.cpu_milli[j]), int(self.jobs.mem_mb[j])
+        return (
+            gpus,
+            gpus * (cpu if cpu >= 0 else int(n.cpu_milli[m] // n.gpus[m])),
+            gpus * (mem if mem >= 0 else int(n.mem_mb[m] // n.gpus[m])),
+        )
+
+    def fits(self, j: int, gpus: int, m: int, free: Free) -> bool:
+        """Whether a chunk fits a node."""
+        return all(have >= need for have, need in zip(free[m], self.needs(j, gpus, m), strict=True))
+
+    def after(self, j: int, way: Way, free: Free) -> Free:
+        """What is free when the job has started; never less than nothing."""
+        out = list(free)
+        for m, gpus in way:
+            assert self.fits(j, gpus, m, out), f"job {j} exceeds node {m}"
+            out[m] = tuple(a - b for a, b in zip(out[m], self.needs(j, gpus, m), strict=True))
+        return tuple(out)
+
+    def written(self, state: State) -> Way:
+        """The answer in the state's place buffers; asserts that it is a way of the chosen job."""
+        n = int(state.place_len[0])
+        way = tuple(zip(state.place_node[0, :n].tolist(), state.place_gpus[0, :n].tolist(), strict=True))
+        kind = int(self.nodes.type[way[0][0]])
+        size, full, rem = (int(x[self.chosen, kind]) for x in (self.jobs.size, self.jobs.full, self.jobs.rem))
+        assert [g for _, g in way] == [size] * full + [rem] * (rem > 0)
+        assert len({m for m, _ in way}) == n
+        assert {int(self.nodes.type[m]) for m, _ in way} == {kind}
+        self.after(self.chosen, way, self.free)
+        return way
+
+
+def question(
+    seed: int, config: LookaheadConfig, nodes: int = 5, n: int = 12, types: int | None = None
+) -> tuple[Jobs, Layout, State] | None:
+    """A pool of at most ``nodes`` nodes, partly in use, a chosen job that fits and others; None where none fits."""
+    rng = np.random.default_rng(seed)
+    cluster = random_cluster(rng, pools=1, types=types or int(rng.integers(1, 3)))
+    if cluster.nodes > nodes:
+        return None
+    rows = random_rows(rng, cluster, n)
+    rows[0] = {"submit_s": 0.0, "gpus": 1}
+    jobs, layout = compiled(cluster, rows)
+    return ask(jobs, layout, config, rng)
+
+
+def ask(jobs: Jobs, layout: Layout, config: LookaheadConfig, rng: np.random.Generator) -> tuple | None:
+    """The same on a cluster and jobs of one's own."""
+    n = len(jobs.gpus)
+    if n < 3:
+        return None
+    state = new_state(jobs, layout.nodes, [0], [n], top=config.jobs)
+    share = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0, 1.0, 1.0], len(layout.nodes.gpus))
+    state.free_gpus[0] = np.ceil(layout.nodes.gpus * share)
+    state.free_cpu[0] = np.floor(layout.nodes.cpu_milli * share * rng.choice([0.7, 1, 1], len(share)))
+    state.free_mem[0] = np.floor(layout.nodes.mem_mb * share * rng.choice([0.7, 1, 1], len(share)))
+    whole = share == 1
+    state.free_cpu[0, whole], state.free_mem[0, whole] = layout.nodes.cpu_milli[whole], layout.nodes.mem_mb[whole]
+    order = rng.permutation(n)
+    oracle = Oracle(jobs, layout, state, config)
+    able = [r for r in order if next(oracle.ways(int(r), oracle.free), None) is not None]
+    if not able:
+        return None
+    ranking = [able[0], *(r for r in order if r != able[0])][: config.jobs]
+    state.chosen[0] = able[0]
+    state.top[0, : len(ranking)] = ranking
+    return jobs, layout, state

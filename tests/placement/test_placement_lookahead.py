@@ -1,0 +1,201 @@
+"""Look-ahead placement: optima worked out by hand, what it wins in a schedule, and what happens when it fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from placement_oracle import Oracle, question
+from workload_cases import cluster, compiled, group, random_case
+
+from rltune.cluster.nodes import BEST_FIT, find
+from rltune.config import ClusterConfig, LookaheadConfig
+from rltune.placement import lookahead
+from rltune.placement.lookahead import Counts, Lookahead
+from rltune.placement.model import LookaheadModel, Outcome, Solution
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.state import ASKED_PLACE, new_state
+
+CONFIG = LookaheadConfig()
+
+
+def answer(config: ClusterConfig, rows: list[dict], free: list[int], placer: Lookahead) -> list[tuple[int, int]]:
+    """Where the first job goes on nodes with these GPUs (and their share of the rest) free."""
+    jobs, layout = compiled(config, rows)
+    state = new_state(jobs, layout.nodes, [0], [len(rows)], top=placer.top)
+    free_gpus = np.array(free)
+    state.free_gpus[0] = free_gpus
+    state.free_cpu[0] = layout.nodes.cpu_milli // layout.nodes.gpus * free_gpus
+    state.free_mem[0] = layout.nodes.mem_mb // layout.nodes.gpus * free_gpus
+    state.top[0, : len(rows)] = np.arange(len(rows))
+    placer.place(jobs, layout, state, np.array([0]))
+    n = state.place_len[0]
+    return list(zip(state.place_node[0, :n].tolist(), state.place_gpus[0, :n].tolist(), strict=True))
+
+
+def test_the_looser_node_so_that_both_next_jobs_start() -> None:
+    """Free 3 and 4; two GPUs now, then three, then two: the tighter node would leave one of them waiting."""
+    placer = Lookahead(CONFIG)
+    rows = [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}]
+    assert answer(cluster([group(2, 4)]), rows, [3, 4], placer) == [(1, 2)]
+    assert placer.counts.optimal == 1
+    # with the three-GPU job alone behind it, the tighter node is as good for it and better by its own terms
+    assert answer(cluster([group(2, 4)]), rows[:2], [3, 4], placer) == [(0, 2)]
+    assert placer.counts.settled == 1
+
+
+def test_objective_by_hand() -> None:
+    """Both next jobs start (1 + 0.8); one whole node is touched (0.01) and two GPUs are left on it (0.02)."""
+    placer = Lookahead(CONFIG)
+    answer(cluster([group(2, 4)]), [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}], [3, 4], placer)
+    (solution,) = placer._memory.values()
+    assert solution.objective == pytest.approx(1.8 - 0.01 - 0.02, abs=1e-9)
+
+
+def test_whole_nodes_are_kept_where_nothing_else_tells_ways_apart() -> None:
+    """A wholly free node of 8 and one of 16 with 8 free: both leave five GPUs."""
+    config = cluster([group(1, 16), group(1, 8)])
+    assert answer(config, [{"gpus": 3}, {"gpus": 1}], [8, 8], Lookahead(CONFIG)) in ([(0, 3)], [(1, 3)])
+    # only nodes of the pool's largest size are whole: 16 free against 8 free
+    strong = LookaheadConfig(whole_node=1.0, tightness=0.0)
+    assert answer(config, [{"gpus": 3}, {"gpus": 1}], [16, 8], Lookahead(strong)) == [(1, 3)]
+
+
+@pytest.fixture
+def many_and_few_cpus() -> tuple:
+    """Two nodes with many CPUs, one with few; three GPUs now, then eight with many CPUs."""
+    config = cluster([group(2, 4, cpus=64), group(1, 4, cpus=16)])
+    return compiled(config, [{"gpus": 3, "cpus": 3.0}, {"gpus": 8, "cpus": 64.0}])
+
+
+def test_look_ahead_keeps_the_nodes_the_next_job_needs(many_and_few_cpus: tuple) -> None:
+    """best_fit sees three nodes that leave one GPU each, takes the first, and the next job waits for its end."""
+    jobs, layout = many_and_few_cpus
+    blind = simulate(jobs, layout, [0], [2], Setting("fifo", "none", "best_fit"))
+    assert blind.start[0].tolist() == [0, 100]
+    placer = Lookahead(CONFIG)
+    state = simulate(jobs, layout, [0], [2], Setting("fifo", "none", "lookahead"), placer=placer)
+    assert state.start[0].tolist() == [0, 0]
+    assert state.alloc_node[0, state.alloc_at[0, 0]] == 2
+    assert state.counts[0, ASKED_PLACE] == placer.counts.asked == 1
+
+
+def test_types_are_kept_for_the_job_that_has_no_other() -> None:
+    """Any type now, V100 next; by GPUs left the V100 node, listed first, is as good."""
+    config = cluster([group(1, 4, "V100"), group(1, 4, "P100")])
+    rows = [{"gpus": 4}, {"gpus": 4, "gpu_type": "V100"}]
+    assert answer(config, rows, [4, 4], Lookahead(CONFIG)) == [(1, 4)]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.INFEASIBLE, Outcome.LIMIT, Outcome.FAILURE])
+def test_what_the_solver_does_not_answer_is_counted_and_placed_by_best_fit(
+    outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LookaheadModel, "solve", lambda self, a, limit: Solution(outcome, float("nan")))
+    placer = Lookahead(CONFIG)
+    rows = [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}]
+    assert answer(cluster([group(2, 4)]), rows, [3, 4], placer) == [(0, 2)]
+    assert getattr(placer.counts, outcome.value) == placer.counts.calls == placer.counts.asked == 1
+    assert placer.counts.optimal == placer.counts.settled == placer.counts.cached == 0
+    # a second time it is not hidden behind the memory
+    assert answer(cluster([group(2, 4)]), rows, [3, 4], placer) == [(0, 2)]
+    assert getattr(placer.counts, outcome.value) == 2
+
+
+def test_a_run_without_any_answer_is_the_best_fit_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LookaheadModel, "solve", lambda self, a, limit: Solution(Outcome.FAILURE, float("nan")))
+    real = lookahead.settle
+    monkeypatch.setattr(lookahead, "settle", lambda *a: (*real(*a)[:2], 0))
+    jobs, layout = random_case(9, n=60)
+    n = len(jobs.gpus)
+    placer = Lookahead(CONFIG)
+    state = simulate(jobs, layout, [0], [n], Setting("saf", "easy", "lookahead"), placer=placer)
+    expected = simulate(jobs, layout, [0], [n], Setting("saf", "easy", "best_fit"))
+    np.testing.assert_array_equal(state.start, expected.start)
+    assert placer.counts.asked == placer.counts.failure == state.counts[0, ASKED_PLACE] > 0
+
+
+@pytest.mark.parametrize(("limit_s", "outcome"), [(1e9, Outcome.FAILURE), (1e-9, Outcome.LIMIT)])
+def test_an_error_of_the_solver_is_a_failure_or_a_limit_by_the_clock(
+    limit_s: float, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self, *args, **kwargs):
+        raise lookahead_error("Solver failed")
+
+    from cvxpy.error import SolverError as lookahead_error
+
+    monkeypatch.setattr("cvxpy.Problem.solve", fails)
+    placer = Lookahead(LookaheadConfig(time_limit_s=limit_s))
+    answer(cluster([group(2, 4)]), [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}], [3, 4], placer)
+    assert getattr(placer.counts, outcome.value) == 1
+
+
+def test_memory_gives_the_same_answer_wherever_the_nodes_lie() -> None:
+    placer = Lookahead(CONFIG)
+    rows = [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}]
+    assert answer(cluster([group(4, 4)]), rows, [3, 4, 0, 0], placer) == [(1, 2)]
+    assert answer(cluster([group(4, 4)]), rows, [0, 3, 0, 4], placer) == [(3, 2)]
+    assert (placer.counts.optimal, placer.counts.cached) == (1, 1)
+
+
+def test_memory_and_solver_agree_on_random_questions() -> None:
+    placer = Lookahead(LookaheadConfig(jobs=5))
+    found = [q for q in (question(seed, placer.config) for seed in range(120)) if q is not None]
+    answers = []
+    for _ in range(2):
+        ways = []
+        for jobs, layout, state in found:
+            placer.place(jobs, layout, state, np.array([0]))
+            ways.append(Oracle(jobs, layout, state, placer.config).written(state))
+        answers.append(ways)
+    assert answers[0] == answers[1]
+    assert placer.counts.cached >= placer.counts.optimal > 10
+
+
+@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
+def test_a_whole_run_never_exceeds_a_node(blocking: str) -> None:
+    """Starts, ends and allocations of every job replayed: nothing is over capacity at any start."""
+    asked = 0
+    for seed in range(4):
+        jobs, layout = random_case(300 + seed, n=50)
+        n, nodes = len(jobs.gpus), layout.nodes
+        placer = Lookahead(CONFIG)
+        state = simulate(jobs, layout, [0], [n], Setting("saf", blocking, "lookahead"), placer=placer)
+        start, end = state.start[0], state.start[0] + jobs.run_s
+        assert (start >= jobs.submit_s).all()
+        for now in start:
+            used = np.zeros((3, len(nodes.gpus)), np.int64)
+            for j in np.flatnonzero((start <= now) & (end > now)):
+                at, length = state.alloc_at[0, j], state.alloc_len[0, j]
+                total = 0
+                for m, gpus in zip(state.alloc_node[0, at : at + length], state.alloc_gpus[0, at : at + length]):
+                    cpu = jobs.cpu_milli[j] if jobs.cpu_milli[j] >= 0 else nodes.cpu_milli[m] // nodes.gpus[m]
+                    mem = jobs.mem_mb[j] if jobs.mem_mb[j] >= 0 else nodes.mem_mb[m] // nodes.gpus[m]
+                    used[:, m] += gpus * np.array([1, cpu, mem])
+                    total += gpus
+                assert total == jobs.gpus[j]
+            assert (used <= np.stack([nodes.gpus, nodes.cpu_milli, nodes.mem_mb])).all()
+        asked += placer.counts.asked
+    assert asked > 10
+
+
+def test_counts_of_a_stretch() -> None:
+    before = Counts(asked=3, settled=1, optimal=2, seconds=1.0, longest_s=0.5)
+    now = Counts(asked=10, settled=4, optimal=5, limit=1, seconds=1.5, longest_s=0.7)
+    assert now.since(before) == Counts(asked=7, settled=3, optimal=3, limit=1, seconds=0.5, longest_s=0.7)
+    copy = now.copy()
+    now.asked += 1
+    assert copy.asked == 10
+    assert now.calls == 6
+
+
+def test_best_fit_is_the_fallback_and_always_finds_a_place() -> None:
+    """Whatever the placer is asked about fits, so the fallback has an answer."""
+    for seed in range(60):
+        found = question(seed, CONFIG)
+        if found is not None:
+            jobs, layout, s = found
+            chunks = find(
+                layout.nodes, jobs, s.chosen[0], s.free_gpus[0], s.free_cpu[0], s.free_mem[0], BEST_FIT,
+                s.place_node[0], s.place_gpus[0],
+            )  # fmt: skip
+            assert chunks > 0

@@ -1,0 +1,149 @@
+"""The placement model's answers are optimal: against enumeration, a second solver and the unreduced model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from placement_oracle import Oracle, ask, question
+from workload_cases import cluster, compiled, group
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.config import LookaheadConfig
+from rltune.placement import lookahead
+from rltune.placement.instance import Instance, build_instance, new_table, settle
+from rltune.placement.lookahead import Lookahead
+from rltune.placement.model import LookaheadModel, Outcome, arrays
+from rltune.simulator.state import State
+
+SMALL = LookaheadConfig(jobs=5)
+# several worths, so that neither term always wins
+WORTHS = (
+    SMALL,
+    LookaheadConfig(jobs=5, whole_node=0.3, tightness=0.05, rank_decay=0.5),
+    LookaheadConfig(jobs=5, whole_node=0.0, tightness=0.2, rank_decay=1.0),
+)
+
+
+def questions(number: int, config: LookaheadConfig, begin: int = 0) -> Iterator[tuple[Jobs, Layout, State]]:
+    """So many random questions."""
+    seed = begin
+    while number:
+        found = question(seed, config)
+        seed += 1
+        if found is not None:
+            number -= 1
+            yield found
+
+
+def settled(jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -> tuple[int, np.ndarray, int, np.ndarray]:
+    """(chunks of the settled way or 0, classes, their number, startable next jobs)."""
+    table, startable = new_table(), np.empty(config.jobs, np.int64)
+    n_next, k, n = settle(layout.nodes, jobs, state, 0, config.whole_node, config.tightness, table, startable)
+    return n, table, k, startable[:n_next]
+
+
+def reduced(jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -> Instance:
+    _, table, k, startable = settled(jobs, layout, state, config)
+    return build_instance(layout.nodes, jobs, state, 0, table, k, startable)
+
+
+def per_node(jobs: Jobs, layout: Layout, state: State, instance: Instance) -> Instance:
+    """The same problem with every node of the pool in it, each a class of its own."""
+    nodes = layout.nodes
+    pool = jobs.pool[state.chosen[0]]
+    m = np.arange(nodes.pool_start[pool], nodes.pool_start[pool + 1])
+    return instance._replace(
+        type=nodes.type[m], free_gpus=state.free_gpus[0, m], free_cpu=state.free_cpu[0, m],
+        free_mem=state.free_mem[0, m], share_cpu=nodes.cpu_milli[m] // nodes.gpus[m],
+        share_mem=nodes.mem_mb[m] // nodes.gpus[m], whole=state.free_gpus[0, m] == nodes.gpus[m].max(),
+        count=np.ones(len(m), np.int64), lowest=m,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("worth", range(len(WORTHS)))
+def test_the_solver_equals_enumeration(worth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = WORTHS[worth]
+    placer = Lookahead(config)
+    objectives = []
+    solution_of = placer._solution
+    monkeypatch.setattr(placer, "_solution", lambda instance: objectives.append(solution_of(instance)) or objectives[-1])
+    monkeypatch.setattr(lookahead, "settle", lambda *a: (*settle(*a)[:2], 0))  # never answered without the solver
+    better = 0
+    for jobs, layout, state in questions(120, config, begin=1000 * worth):
+        oracle = Oracle(jobs, layout, state, config)
+        best = oracle.best()
+        placer.place(jobs, layout, state, np.array([0]))
+        assert objectives[-1].objective == pytest.approx(best, abs=1e-6)
+        assert oracle.value(oracle.written(state)) == pytest.approx(best, abs=1e-6)
+        better += min(oracle.value(w) for w in oracle.ways(oracle.chosen, oracle.free)) < best - 1e-6
+    assert placer.counts.optimal + placer.counts.cached == placer.counts.asked == 120
+    assert better > 50  # the choice mattered
+
+
+@pytest.mark.parametrize("worth", range(len(WORTHS)))
+def test_what_is_settled_without_the_solver_is_optimal(worth: int) -> None:
+    config = WORTHS[worth]
+    answered = 0
+    for jobs, layout, state in questions(300, config, begin=10_000 + 1000 * worth):
+        n, *_ = settled(jobs, layout, state, config)
+        if n:
+            answered += 1
+            state.place_len[0] = n
+            oracle = Oracle(jobs, layout, state, config)
+            assert oracle.value(oracle.written(state)) == pytest.approx(oracle.best(), abs=1e-9)
+    assert 100 < answered < 300
+
+
+def test_settling_counts_what_the_job_takes_of_a_wholly_free_node() -> None:
+    """CPUs cut the job in two chunks of two on whole V100 nodes; one P100 node holds it and is no whole node."""
+    config = LookaheadConfig(jobs=2, whole_node=0.5, tightness=0.01)
+    types = cluster([group(3, 4, "V100", cpus=8), group(1, 4, "P100", cpus=64)])
+    jobs, layout = compiled(types, [{"gpus": 4, "cpus": 16.0}, {"gpus": 1, "cpus": 1.0}, {"gpus": 2, "cpus": 8.0}])
+    found = ask(jobs, layout, config, np.random.default_rng(0))
+    assert found is not None
+    state = found[2]
+    for name, full in (("free_gpus", "gpus"), ("free_cpu", "cpu_milli"), ("free_mem", "mem_mb")):
+        getattr(state, name)[0] = getattr(layout.nodes, full)
+    state.chosen[0], state.top[0] = 0, [0, 1]
+    oracle = Oracle(jobs, layout, state, config)
+    assert oracle.best() == pytest.approx(1 - 0.5)  # on the P100 node; two whole V100 nodes would cost 1
+    state.place_len[0], *_ = settled(jobs, layout, state, config)
+    if state.place_len[0]:
+        assert oracle.written(state) == ((3, 4),)
+
+
+def test_classes_lose_nothing_against_one_node_each() -> None:
+    model = LookaheadModel(SMALL.jobs, 12, 8)
+    for jobs, layout, state in questions(60, SMALL, begin=20_000):
+        small = reduced(jobs, layout, state, SMALL)
+        a, b = (model.solve(arrays(i, SMALL), 10) for i in (small, per_node(jobs, layout, state, small)))
+        assert a.outcome is b.outcome is Outcome.OPTIMAL
+        assert a.objective == pytest.approx(b.objective, abs=1e-6)
+
+
+def test_two_solvers_agree_on_larger_questions() -> None:
+    config = LookaheadConfig(jobs=8)
+    rng = np.random.default_rng(5)
+    types = cluster([group(8, 2, "P100"), group(6, 8, "P100", cpus=40), group(4, 4, "V100")])
+    model = LookaheadModel(config.jobs, 16, 24)
+    compared = 0
+    while compared < 12:
+        rows = [
+            {"gpus": int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16])), "cpus": float(rng.choice([2, 8, 24]))}
+            | ({"gpu_type": str(rng.choice(["P100", "V100"]))} if rng.random() < 0.5 else {})
+            for _ in range(12)
+        ]
+        found = ask(*compiled(types, rows), config, rng)
+        if found is None:
+            continue
+        jobs, layout, state = found
+        a = arrays(reduced(jobs, layout, state, config), config)
+        if a.may_rem.shape[0] > 16 or a.may_rem.shape[1] > 24:
+            continue
+        glpk, highs = model.solve(a, 20), model.solve(a, 20, solver="HIGHS")
+        assert glpk.outcome is highs.outcome is Outcome.OPTIMAL
+        assert glpk.objective == pytest.approx(highs.objective, abs=1e-5)
+        compared += 1

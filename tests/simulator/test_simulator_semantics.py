@@ -1,0 +1,170 @@
+"""Small schedules worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from workload_cases import cluster, compiled, group, random_case, random_cluster, random_rows, simple
+
+from rltune.simulator import twin
+from rltune.simulator.batch import Setting, simulate
+
+ONE_NODE = cluster([group(1, 4)])
+
+
+def starts(case: tuple, policy: str = "fifo", blocking: str = "none", placement: str = "best_fit") -> list[float]:
+    """Start times by the engine; the twin agrees."""
+    jobs, layout = case
+    n = len(jobs.gpus)
+    found = simulate(jobs, layout, [0], [n], Setting(policy, blocking, placement)).start[0]
+    np.testing.assert_array_equal(found, twin.run(jobs, layout, 0, n, policy, blocking, placement)[0])
+    return found.tolist()
+
+
+@pytest.mark.parametrize(
+    ("blocking", "expected"),
+    [
+        # the second job needs the whole node and waits for the first to end at 100
+        ("none", [0, 100, 200, 200, 200]),
+        # the fourth job takes the GPU that the third gives back at 52 and keeps it until 252
+        ("fits", [0, 252, 2, 52, 100]),
+        # reserved for 100: the third (until 52) and the fifth (until 100) may go before, the fourth may not
+        ("easy", [0, 100, 2, 200, 60]),
+    ],
+)
+def test_blocking_rules_differ_as_worked_out_by_hand(blocking: str, expected: list[float]) -> None:
+    case = simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 50, 1), (3, 200, 1), (60, 40, 1))
+    assert starts(case, blocking=blocking) == expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("fifo", [0, 10, 40, 50, 70]),
+        ("sjf", [0, 50, 10, 30, 20]),
+        ("saf", [0, 20, 50, 60, 10]),
+        # all arrive at 0, so log10(rt) · n alone decides: 1, 1.48, 4, 5.2, 1
+        ("f1", [0, 20, 50, 60, 10]),
+        # (wt / rt)³ · n at 10: 0.04, 4, 0.5, 1 (third job); at 20: 0.3, 4, 8 (fifth); at 30: 1, 13.5 (fourth)
+        ("wfp3", [0, 50, 10, 30, 20]),
+    ],
+)
+def test_order_of_policies(policy: str, expected: list[float]) -> None:
+    """One job at a time: each needs the node's whole memory."""
+    rows = [(10.0, 1), (30.0, 1), (10.0, 4), (20.0, 4), (10.0, 1)]
+    case = compiled(ONE_NODE, [{"run_s": run, "gpus": gpus, "mem_gb": 128.0} for run, gpus in rows])
+    assert starts(case, policy) == expected
+
+
+def test_completions_come_before_arrivals() -> None:
+    assert starts(simple(ONE_NODE, (0, 100, 4), (100, 10, 4))) == [0, 100]
+
+
+def test_ties_go_by_submission_then_id() -> None:
+    rows = [{"job_id": i, "gpus": 4, "run_s": 10.0} for i in ("c", "a", "b")]
+    rows.append({"job_id": "0", "gpus": 4, "run_s": 10.0, "submit_s": 5.0})
+    assert starts(compiled(ONE_NODE, rows), "sjf") == [0, 10, 20, 30]  # a, b, c, then the later one
+
+
+def test_head_is_forgotten_at_the_next_event() -> None:
+    """Under SJF a shorter job that arrives later comes before the old head."""
+    case = simple(ONE_NODE, (0, 100, 3), (1, 50, 4), (2, 10, 1))
+    assert starts(case, "sjf") == [0, 100, 2]
+    assert starts(case, "fifo") == [0, 100, 150]
+
+
+def test_blocked_head_of_one_pool_does_not_block_another() -> None:
+    config = cluster([group(1, 2)], [group(1, 2)])
+    rows = [
+        {"vc": "a", "gpus": 2, "submit_s": 0.0},
+        {"vc": "a", "gpus": 2, "submit_s": 1.0},
+        {"vc": "b", "gpus": 2, "submit_s": 2.0},
+    ]
+    assert starts(compiled(config, rows)) == [0, 100, 2]
+
+
+def test_easy_lets_a_long_job_use_what_the_shadow_allocation_leaves() -> None:
+    """The head is to take node 0 at 100; two GPUs of node 1 are nobody's."""
+    config = cluster([group(2, 4)])
+    jobs = [(0, 100, 4), (0, 1000, 2), (1, 100, 4), (2, 5000, 2), (3, 5000, 1)]
+    assert starts(simple(config, *jobs), blocking="easy") == [0, 0, 100, 2, 200]
+
+
+def test_shadow_allocation_sees_all_that_ends_at_the_reserved_time() -> None:
+    """Two jobs are expected to end at 100; best_fit puts the head where it leaves nothing, so the other's stays free.
+
+    Node 0 has 8 GPUs, of which 4 are kept until 1000; node 1 has 4. The head needs 4: at 100 both nodes have 4 free
+    and it is to take node 0, the lower. The last job may then have node 1's GPU beside it until long after.
+    """
+    config = cluster([group(1, 8), group(1, 4)])
+    jobs = [(0, 1000, 4), (0, 100, 4), (0, 100, 3), (1, 100, 4), (2, 300, 1)]
+    case = simple(config, *jobs)
+    assert starts(case, blocking="easy") == [0, 0, 0, 100, 2]
+
+
+@pytest.mark.parametrize(("estimate", "expected"), [(150, 150), (151, 1010)])
+def test_a_job_past_its_estimate_is_expected_to_run_as_long_again(estimate: float, expected: float) -> None:
+    """Estimated at 100 s, still running at 150 s: expected to end at 300 s."""
+    jobs = [(0, 1000, 3, 100), (1, 10, 4, 10), (150, 150, 1, estimate)]
+    assert starts(simple(ONE_NODE, *jobs), blocking="easy") == [0, 1000, expected]
+
+
+def test_doubling_begins_at_the_very_end_of_the_estimate() -> None:
+    """An event exactly 100 s after a start with estimate 100 s: expected to end at 200 s."""
+    jobs = [(0, 1000, 3, 100), (1, 10, 4, 10), (100, 100, 1, 100)]
+    assert starts(simple(ONE_NODE, *jobs), blocking="easy") == [0, 1000, 100]
+
+
+def test_first_fit_takes_the_lowest_node_and_best_fit_the_fullest() -> None:
+    config = cluster([group(2, 4)])
+    jobs, layout = simple(config, (0, 100, 3), (0, 100, 3), (1, 100, 1), (150, 10, 2), (151, 10, 3), (152, 10, 1))
+    state = simulate(jobs, layout, [0], [6], Setting("fifo", "none", "first_fit"))
+    assert state.alloc_node[0, state.alloc_at[0]].tolist() == [0, 1, 0, 0, 1, 0]
+    state = simulate(jobs, layout, [0], [6], Setting("fifo", "none", "best_fit"))
+    assert state.alloc_node[0, state.alloc_at[0]].tolist() == [0, 1, 0, 0, 1, 1]
+
+
+def test_a_multi_node_job_takes_full_nodes_and_one_remainder() -> None:
+    config = cluster([group(3, 4)])
+    jobs, layout = simple(config, (0, 100, 2), (0, 50, 10), (0, 50, 6))
+    for blocking in ("none", "fits", "easy"):
+        starts_s, where = twin.run(jobs, layout, 0, 3, "fifo", blocking, "best_fit")
+        assert starts_s.tolist() == starts((jobs, layout), blocking=blocking) == [0, 0, 50]
+        assert where == [{0: 2}, {1: 4, 2: 4, 0: 2}, {1: 4, 0: 2}]
+
+
+@pytest.mark.parametrize("placement", ["first_fit", "best_fit"])
+def test_easy_never_delays_a_head_beyond_its_reservation(placement: str) -> None:
+    """With exact estimates and an order that does not change: the guarantee is per head."""
+    reserved = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        config = random_cluster(rng)
+        rows = random_rows(rng, config, 50)
+        rows[0] = {"submit_s": 0.0, "vc": "a", "gpus": 1}
+        for row in rows:
+            row.pop("requested_s", None)
+        jobs, layout = compiled(config, rows)
+        oracle = twin.Twin(jobs, layout, 0, len(jobs.gpus), "fifo", "easy", placement)
+        oracle.play()
+        start = simulate(jobs, layout, [0], [len(jobs.gpus)], Setting("fifo", "easy", placement)).start[0]
+        for _, head, time in oracle.reservations:
+            assert start[head] <= time
+            reserved += 1
+    assert reserved > 300
+
+
+def test_jobs_that_never_meet_start_at_once() -> None:
+    jobs, layout = random_case(5, n=60)
+    apart = np.arange(len(jobs.gpus)) * 1e5
+    apart.flags.writeable = False  # as in every compiled table: one signature, one compilation
+    wide = jobs._replace(submit_s=apart)
+    for blocking in ("none", "fits", "easy"):
+        state = simulate(wide, layout, [0], [len(jobs.gpus)], Setting("fifo", blocking, "best_fit"))
+        np.testing.assert_array_equal(state.start[0], wide.submit_s)
+
+
+def test_lookahead_needs_a_placer_and_others_take_none() -> None:
+    jobs, layout = simple(ONE_NODE, (0, 100, 1))
+    with pytest.raises(ValueError, match="needs placer"):
+        simulate(jobs, layout, [0], [1], Setting("fifo", "none", "lookahead"))
