@@ -11,7 +11,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export XDG_CACHE_HOME := $(CURDIR)/.cache/xdg
 export JUPYTER_CONFIG_DIR := $(CURDIR)/.cache/jupyter/config

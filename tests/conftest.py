@@ -17,6 +17,9 @@ from rltune.config import Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 
+CACHES = (".cache", ".pytest_cache", ".hypothesis", "__pycache__")
+"""Folders of the checkout in which tools keep what they can make anew."""
+
 TRACE = """\
 title: Tiny
 data: own
@@ -99,44 +102,51 @@ class SmokeRun:
 
     workspace: Workspace
     outcome: Outcome
-    before: dict[str, object]
-    """What the checkout held before it; the same function gives what it holds now."""
+    checkout: tuple[dict[str, object], dict[str, object]]
+    """What the checkout held before it and after it."""
 
 
-def environment(home: Path) -> dict[str, str]:
-    """The environment of a user's shell in which the project's virtual environment is active."""
-    caches = {"NUMBA_CACHE_DIR": ROOT / ".cache" / "numba", "MPLCONFIGDIR": ROOT / ".cache" / "matplotlib"}
-    home.mkdir(parents=True, exist_ok=True)
-    return {
-        **{name: str(path) for name, path in caches.items()},
-        **{name: value for name, value in os.environ.items() if not name.startswith("RLTUNE_")},
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-        "HOME": str(home),
-    }
+@dataclass(frozen=True)
+class Shell:
+    """Runs the installed command as a user would, in a process of its own, with a home folder of its own."""
 
+    home: Path
 
-def rltune_command(*arguments: object) -> list[str]:
-    """The installed command, as the shell would find it."""
-    return [str(Path(sys.executable).parent / "rltune"), *map(str, arguments)]
+    def environment(self) -> dict[str, str]:
+        """The variables of a shell in which the project's virtual environment is active."""
+        caches = {"NUMBA_CACHE_DIR": ROOT / ".cache" / "numba", "MPLCONFIGDIR": ROOT / ".cache" / "matplotlib"}
+        return {
+            **{name: str(path) for name, path in caches.items()},
+            **{name: value for name, value in os.environ.items() if not name.startswith("RLTUNE_")},
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+            "HOME": str(self.home),
+        }
 
+    def start(self, *arguments: object, cwd: Path, output: Path) -> subprocess.Popen[bytes]:
+        """Start ``rltune`` as the leader of a process group of its own; what it says goes to a file."""
+        with open(output, "wb") as file:
+            return subprocess.Popen(
+                ["rltune", *map(str, arguments)], cwd=cwd, env=self.environment(), stdout=file, stderr=file,
+                start_new_session=True,
+            )  # fmt: skip
 
-def rltune_process(*arguments: object, cwd: Path, home: Path, timeout: float = 600) -> Outcome:
-    """Run ``rltune`` as a process of its own."""
-    done = subprocess.run(
-        rltune_command(*arguments), cwd=cwd, env=environment(home), capture_output=True, text=True, timeout=timeout
-    )
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    def rltune(self, *arguments: object, cwd: Path, timeout: float = 600) -> Outcome:
+        """Run ``rltune`` to its end."""
+        done = subprocess.run(
+            ["rltune", *map(str, arguments)], cwd=cwd, env=self.environment(), capture_output=True, text=True,
+            timeout=timeout,
+        )  # fmt: skip
+        return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def checkout_listing() -> dict[str, object]:
     """What a run into another folder must leave alone: names in the project's folders, files of its results."""
     folders = (".", "config", "config/traces", "config/clusters", "notebooks", "workflow", "workflow/rules")
     listing: dict[str, object] = {
-        folder: sorted(p.name for p in (ROOT / folder).iterdir() if p.name not in (".pytest_cache", ".hypothesis"))
-        for folder in folders
+        folder: sorted(p.name for p in (ROOT / folder).iterdir() if p.name not in CACHES) for folder in folders
     }
     smoke = ROOT / "results" / "smoke"
-    listing["results/smoke"] = sorted((str(p), p.stat().st_mtime_ns) for p in smoke.rglob("*")) if smoke.exists() else []
+    listing["results/smoke"] = sorted((str(p), p.stat().st_mtime_ns) for p in smoke.rglob("*"))
     return listing
 
 
@@ -173,8 +183,10 @@ def make_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Proje
         for folder in ("config", "notebooks", "workflow"):
             shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
         project = Project(root)
-        for path, content in ((project.trace, TRACE), (project.cluster, CLUSTER), (project.run, RUN), (project.jobs, text)):
-            path.write_text(content)
+        project.trace.write_text(TRACE)
+        project.cluster.write_text(CLUSTER)
+        project.run.write_text(RUN)
+        project.jobs.write_text(text)
         return project
 
     return make
@@ -189,15 +201,19 @@ def project(make_project: Callable[[], Project], monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture(scope="session")
-def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """Runs the installed command in processes of its own."""
+    return Shell(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def smoke_run(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
     """The whole workflow, once, on config/smoke.yaml into a folder outside the checkout."""
-    folder = tmp_path_factory.mktemp("smoke")
+    base = tmp_path_factory.mktemp("smoke") / "base"
     before = checkout_listing()
-    outcome = rltune_process(
-        "run", "--config", "config/smoke.yaml", "--base", folder / "base", "--cores", 2, cwd=ROOT, home=folder / "home"
-    )
+    outcome = shell.rltune("run", "--config", "config/smoke.yaml", "--base", base, "--cores", 2, cwd=ROOT)
     if outcome.status:
         pytest.fail(f"the smoke run failed with status {outcome.status}\n{outcome.out}\n{outcome.err}", pytrace=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        return SmokeRun(Workspace.open("config/smoke.yaml", folder / "base"), outcome, before)
+        return SmokeRun(Workspace.open("config/smoke.yaml", base), outcome, (before, checkout_listing()))

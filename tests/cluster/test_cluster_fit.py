@@ -9,8 +9,8 @@ from workload_cases import cluster, compiled, group, random_cluster, random_rows
 
 from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.layout import build_layout
-from rltune.config import ClusterConfig
 from rltune.errors import DataError
+from rltune.traces.table import validate
 
 ONE = cluster([group(2, 4)])
 
@@ -64,7 +64,7 @@ def test_the_audit_adds_up_on_random_tables() -> None:
                 row |= {"resource": "cpu", "gpus": 0}
                 row.pop("gpu_type", None)
         rows[0] = {"vc": "a", "gpus": 1}
-        jobs = table(rows)
+        jobs = validate(table(rows))
         fitted, audit = fit(jobs, config)
         assert len(jobs) == len(fitted) + sum(audit.left_out.values())
         assert audit.rows_kept == len(fitted)
@@ -224,7 +224,7 @@ def test_compiled_jobs_keep_the_units() -> None:
 
 def test_thirds_are_rounded_down_so_that_they_still_fit() -> None:
     """31.9 CPUs of 32 for three GPUs: 10,633 thousandths each."""
-    config: ClusterConfig = cluster([group(1, 3, cpus=31.9)])
+    config = cluster([group(1, 3, cpus=31.9)])
     jobs, _ = compiled(config, [{"gpus": 3, "cpus": 31.9}])
     assert jobs.cpu_milli[0] == 10633
     assert jobs.full[0, 0] == 1

@@ -10,10 +10,12 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
-from rltune.traces.table import empty_columns, validate
+from rltune.traces.table import DTYPES, empty_columns
 
 
-def group(nodes: int, gpus: int, gpu_type: str = "V100", cpus: float | None = None, mem_gb: float | None = None) -> dict:
+def group(
+    nodes: int, gpus: int, gpu_type: str = "V100", cpus: float | None = None, mem_gb: float | None = None
+) -> dict[str, Any]:
     """A node group; 8 CPUs and 32 GB a GPU unless told."""
     return {
         "gpu_type": gpu_type, "nodes": nodes, "gpus": gpus,
@@ -33,12 +35,12 @@ def table(rows: list[dict[str, Any]]) -> pd.DataFrame:
     Ids are row numbers unless given; ``requested_s`` is the run time unless given.
     """
     frame = empty_columns(len(rows))
-    for i, row in enumerate(rows):
-        values = {"job_id": f"{i:04d}", "submit_s": 0.0, "run_s": 100.0, "gpus": 1, **row}
-        values.setdefault("requested_s", values["run_s"])
-        for column, value in values.items():
-            frame.loc[i, column] = value
-    return validate(frame.sort_values(["submit_s", "job_id"], ignore_index=True))
+    full = [{"job_id": f"{i:04d}", "submit_s": 0.0, "run_s": 100.0, "gpus": 1, **row} for i, row in enumerate(rows)]
+    full = [{"requested_s": row["run_s"], **row} for row in full]
+    for column in {c for row in full for c in row}:
+        unknown = frame[column].iloc[0]
+        frame[column] = pd.Series([row.get(column, unknown) for row in full], dtype=DTYPES[column])
+    return frame.sort_values(["submit_s", "job_id"], ignore_index=True)
 
 
 def compiled(config: ClusterConfig, rows: list[dict[str, Any]]) -> tuple[Jobs, Layout]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import FrozenInstanceError, fields
 
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from rltune.config import Cell, Experiment, RunConfig, parse_estimate
 from rltune.config.cells import AXES, POLICIES
+from rltune.errors import ConfigError
 
-CELL = Cell("philly", "philly-192", "fifo", "wait", "none", "lookahead", "strict", "engineered", "lognormal-1", "paper", 1)
+REST = ("wait", "none", "lookahead", "strict", "engineered", "lognormal-1")
+CELL = Cell("philly", "philly-192", "fifo", *REST, "paper", 1)
 NAME = "philly__philly-192__fifo__wait__none__lookahead__strict__engineered__lognormal-1__paper__s1"
 OTHER: dict[str, str | int] = {
     "trace": "helios", "cluster": "venus-160", "policy": "sjf", "metric": "bsld", "blocking": "easy",
@@ -61,11 +64,12 @@ def test_expansion_is_the_product_of_the_lists(data: st.DataObject) -> None:
     seed = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True))
     cells = run({"policy": policy, "blocking": blocking, "seed": seed}).cells()
     assert len(cells) == len(policy) * len(blocking) * len(seed) == len({c.name for c in cells})
-    assert {(c.policy, c.blocking, c.seed) for c in cells} == {(p, b, s) for p in policy for b in blocking for s in seed}
+    assert {(c.policy, c.blocking, c.seed) for c in cells} == set(itertools.product(policy, blocking, seed))
 
 
 def test_a_cell_that_two_experiments_name_is_there_once() -> None:
-    config = run({"policy": ["fifo", "sjf", "fifo"]}, {"policy": ["sjf", "saf"]}, {"policy": ["saf"], "features": ["raw"]})
+    raw = {"policy": ["saf"], "features": ["raw"]}
+    config = run({"policy": ["fifo", "sjf", "fifo"]}, {"policy": ["sjf", "saf"]}, raw)
     assert [(c.policy, c.features) for c in config.cells()] == [
         ("fifo", "engineered"), ("sjf", "engineered"), ("saf", "engineered"), ("saf", "raw"),
     ]  # fmt: skip
@@ -75,7 +79,7 @@ def test_a_cell_is_found_by_its_name() -> None:
     config = run({"policy": ["fifo", "sjf"]})
     second = config.cells()[1]
     assert config.cell(second.name) == second and config.cell("") == config.cells()[0]
-    with pytest.raises(KeyError, match="no cell 'nope'; the run has .*sjf"):
+    with pytest.raises(ConfigError, match="found .nope.; the run has: .*sjf"):
         config.cell("nope")
 
 
@@ -88,7 +92,7 @@ def test_workloads_beside_the_matrix_are_there_once() -> None:
 def test_experiment_defaults_are_the_proposed_setting() -> None:
     experiment = Experiment(name="e", workloads=[{"trace": "t", "cluster": "c"}], policy=["fifo"])
     (cell,) = experiment.cells()
-    assert cell == Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "lognormal-1", "quick", 1)
+    assert cell == Cell("t", "c", "fifo", *REST, "quick", 1)
 
 
 def test_estimates_are_parsed() -> None:

@@ -152,7 +152,7 @@ def test_missing_file() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "parts"),
     [
-        ("philly-smoke", "philly-smok", ["'philly-smok'", "config/traces/philly-smok.yaml", "'philly-smoke'", "helios"]),
+        ("philly-smoke", "philly-smok", ["'philly-smok'", "traces/philly-smok.yaml", "'philly-smoke'", "helios"]),
         ("philly-192", "phily-192", ["'phily-192'", "config/clusters/phily-192.yaml", "'philly-192'", "venus-160"]),
         ("philly-192", "zzz", ["'zzz'", "there are", "alibaba-slice"]),
     ],

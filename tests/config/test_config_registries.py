@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import get_args
 
@@ -61,8 +62,6 @@ def test_the_schema_is_that_of_the_code() -> None:
 
 def test_every_field_is_described() -> None:
     """Units and meaning reach the editor through the schema."""
-    import json
-
     for name, schema in json.loads(schema_text()).items():
         for block in [schema, *schema.get("$defs", {}).values()]:
             for key, field in block.get("properties", {}).items():

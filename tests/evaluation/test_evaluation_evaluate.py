@@ -9,6 +9,7 @@ from agent_fakes import workload
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.config import Cell, LookaheadConfig
 from rltune.config.run import EvaluationConfig
+from rltune.errors import ConfigError
 from rltune.evaluation.evaluate import evaluate
 from rltune.traces.split import split_points
 
@@ -29,14 +30,17 @@ def results():
 def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
     windows, _, split, _ = results
     assert set(windows["sequence_jobs"]) == {32, 64}, "a length that does not fit is left out"
-    for length, rows in windows.groupby("sequence_jobs"):
+    held = windows["role"] == "baseline_validation"
+    assert windows.loc[held, "first_job"].min() == split.validation[0]
+    assert (windows.loc[held, "first_job"] + windows.loc[held, "sequence_jobs"] <= split.validation[1]).all()
+    for length, rows in windows[~held].groupby("sequence_jobs"):
         starts = {tuple(r["first_job"]) for _, r in rows.groupby(["role", "policy", "blocking", "placement"])}
         assert len(starts) == 1
         (start,) = starts
         assert start[0] == split.test[0] and start[-1] + length <= split.test[1]
         assert (np.diff(start) == length).all()
     assert windows.groupby("role")["policy"].count().to_dict() == {
-        "rltune": 6, "base": 6, "base_best_fit": 6, "baseline": 90,
+        "rltune": 6, "base": 6, "base_best_fit": 6, "baseline": 90, "baseline_validation": 90,
     }  # fmt: skip
 
 
@@ -67,6 +71,6 @@ def test_solver_counts_stand_once_a_batch(results):
 
 def test_no_window_at_all_is_an_error():
     jobs, layout = workload(200, seed=3)
-    with pytest.raises(ValueError, match="no test window"):
+    with pytest.raises(ConfigError, match="no test window"):
         evaluate(CELL, SMALLEST, jobs, np.arange(200).astype(str), layout, split_points(200),
                  EvaluationConfig(sequence_jobs=[256]), LookaheadConfig())  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.evaluation.compare import compare, strong_baseline
+from rltune.evaluation.compare import compare, picked_baseline, strong_baseline
 from rltune.evaluation.intervals import block_length, bootstrap_improvement
 
 
@@ -74,6 +74,14 @@ def test_strong_baseline_is_the_best_mean():
     assert strong_baseline(windows, "wait", 64) == {
         "role": "baseline", "policy": "f1", "blocking": "fits", "placement": "best_fit",
     }  # fmt: skip
+
+
+def test_the_picked_baseline_is_the_best_on_validation_judged_on_test():
+    windows = _windows(baseline_sjf_none=[3.0, 1.0], baseline_saf_easy=[9.0, 9.0])
+    assert picked_baseline(windows, "wait", 64) is None
+    held = _windows(baseline_sjf_none=[5.0], baseline_saf_easy=[4.0]).assign(role="baseline_validation")
+    picked = picked_baseline(pd.concat([windows, held]), "wait", 64)
+    assert picked == {"role": "baseline", "policy": "saf", "blocking": "easy", "placement": "best_fit"}
 
 
 def test_what_cannot_be_compared_is_refused():

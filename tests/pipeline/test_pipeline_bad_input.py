@@ -108,7 +108,8 @@ def test_some_jobs_larger_than_every_pool_are_counted(project: Any, fit: Cli) ->
 
 
 def test_negative_and_missing_run_times_are_counted(project: Any, fit: Cli, cli: Cli) -> None:
-    edit_jobs(project, secs=lambda c: c.astype(object).mask(c.index < 3, -5).mask(c.index == 3, 0).mask(c.index == 4, ""))
+    wrong = {0: -5, 1: -5, 2: -5, 3: 0, 4: None}
+    edit_jobs(project, secs=lambda c: [wrong.get(i, value) for i, value in enumerate(c)])
     assert fit().status == 0
     audit = audit_of(Workspace.open("config/tiny.yaml").clean_audit("tiny"))
     assert (audit.rows_read, audit.rows_kept) == (1200, 1195)

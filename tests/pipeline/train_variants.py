@@ -1,6 +1,6 @@
 """Trains and judges one cell three times over in one process: as it is, with another seed, with its test rows poisoned.
 
-Called as a script: ``train_variants.py BASE CELL`` with the smoke run's traces and workloads in BASE. Not a test itself.
+Called as a script: ``train_variants.py BASE CELL``, with the smoke run's traces and workloads in BASE/plain.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def run(workspace: Workspace, cell: Cell) -> None:
 
 def poison(workspace: Workspace, cell: Cell) -> None:
     """Give the jobs of the test part absurd run times, wherever they are stored."""
-    first_test_job = ensure_workload(workspace, cell)
-    held_out = first_test_job.job_ids[first_test_job.split.test[0] :]
+    workload = ensure_workload(workspace, cell)
+    held_out = workload.job_ids[workload.split.test[0] :]
     jobs, meta = read_table(workspace.jobs(cell.trace))
     mine = jobs["job_id"].isin(held_out)
     jobs.loc[mine, "run_s"] = np.where(np.arange(mine.sum()) % 2, 1.0, 3e7)

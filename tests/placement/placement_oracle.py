@@ -40,10 +40,14 @@ class Oracle:
         """The largest value of any way of the chosen job."""
         values = {}
         for way in self.ways(self.chosen, self.free):
-            alike = tuple((self.nodes.group[m], self.free[m], g) for m, g in way)
+            alike = self.alike(way)
             if alike not in values:
                 values[alike] = self.value(way)
         return max(values.values())
+
+    def alike(self, way: Way) -> tuple:
+        """Equal for ways that differ by swapping identical nodes only."""
+        return tuple(sorted((gpus, int(self.nodes.group[m]), self.free[m]) for m, gpus in way))
 
     def value(self, way: Way) -> float:
         """What a way of the chosen job is worth: the next jobs that can start beside it, less what it costs."""
@@ -121,7 +125,10 @@ class Oracle:
 def question(
     seed: int, config: LookaheadConfig, nodes: int = 5, n: int = 12, types: int | None = None
 ) -> tuple[Jobs, Layout, State] | None:
-    """A pool of at most ``nodes`` nodes, partly in use, a chosen job that fits and others; None where none fits."""
+    """A pool of at most ``nodes`` nodes, partly in use, a chosen job with two ways or more, and others.
+
+    None where no job has two ways: the simulator asks nothing then.
+    """
     rng = np.random.default_rng(seed)
     cluster = random_cluster(rng, pools=1, types=types or int(rng.integers(1, 3)))
     if cluster.nodes > nodes:
@@ -146,7 +153,7 @@ def ask(jobs: Jobs, layout: Layout, config: LookaheadConfig, rng: np.random.Gene
     state.free_cpu[0, whole], state.free_mem[0, whole] = layout.nodes.cpu_milli[whole], layout.nodes.mem_mb[whole]
     order = rng.permutation(n)
     oracle = Oracle(jobs, layout, state, config)
-    able = [r for r in order if next(oracle.ways(int(r), oracle.free), None) is not None]
+    able = [r for r in order if len({oracle.alike(w) for w in oracle.ways(int(r), oracle.free)}) > 1]
     if not able:
         return None
     ranking = [able[0], *(r for r in order if r != able[0])][: config.jobs]

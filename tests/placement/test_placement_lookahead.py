@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cvxpy.error import SolverError
 from placement_oracle import Oracle, question
 from workload_cases import cluster, compiled, group, random_case
 
@@ -119,9 +120,7 @@ def test_an_error_of_the_solver_is_a_failure_or_a_limit_by_the_clock(
     limit_s: float, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(self, *args, **kwargs):
-        raise lookahead_error("Solver failed")
-
-    from cvxpy.error import SolverError as lookahead_error
+        raise SolverError("Solver failed")
 
     monkeypatch.setattr("cvxpy.Problem.solve", fails)
     placer = Lookahead(LookaheadConfig(time_limit_s=limit_s))
@@ -139,7 +138,7 @@ def test_memory_gives_the_same_answer_wherever_the_nodes_lie() -> None:
 
 def test_memory_and_solver_agree_on_random_questions() -> None:
     placer = Lookahead(LookaheadConfig(jobs=5))
-    found = [q for q in (question(seed, placer.config) for seed in range(120)) if q is not None]
+    found = [q for q in (question(seed, placer.config) for seed in range(80)) if q is not None]
     answers = []
     for _ in range(2):
         ways = []

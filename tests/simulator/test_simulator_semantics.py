@@ -90,16 +90,14 @@ def test_easy_lets_a_long_job_use_what_the_shadow_allocation_leaves() -> None:
     assert starts(simple(config, *jobs), blocking="easy") == [0, 0, 100, 2, 200]
 
 
-def test_shadow_allocation_sees_all_that_ends_at_the_reserved_time() -> None:
-    """Two jobs are expected to end at 100; best_fit puts the head where it leaves nothing, so the other's stays free.
+def test_shadow_allocation_sees_all_that_is_expected_to_end_at_the_reserved_time() -> None:
+    """Both nodes are expected to be whole again at 100, so the head is to take the lower one.
 
-    Node 0 has 8 GPUs, of which 4 are kept until 1000; node 1 has 4. The head needs 4: at 100 both nodes have 4 free
-    and it is to take node 0, the lower. The last job may then have node 1's GPU beside it until long after.
+    The last job may then keep the free GPU of the other for long. The job there ends at 90 in truth; had its node
+    been reserved because its end is looked at first, the last job would have had to wait.
     """
-    config = cluster([group(1, 8), group(1, 4)])
-    jobs = [(0, 1000, 4), (0, 100, 4), (0, 100, 3), (1, 100, 4), (2, 300, 1)]
-    case = simple(config, *jobs)
-    assert starts(case, blocking="easy") == [0, 0, 0, 100, 2]
+    jobs = [(0, 100, 4, 100), (0, 90, 3, 100), (1, 100, 4, 100), (2, 300, 1, 300)]
+    assert starts(simple(cluster([group(2, 4)]), *jobs), blocking="easy") == [0, 0, 100, 2]
 
 
 @pytest.mark.parametrize(("estimate", "expected"), [(150, 150), (151, 1010)])

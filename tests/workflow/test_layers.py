@@ -96,7 +96,8 @@ def loaded_by(*modules: str) -> set[str]:
 
 def test_tensorflow_is_loaded_for_training_only() -> None:
     loaded = loaded_by("rltune.pipeline.cells", "rltune.pipeline.prepare", "rltune.evaluation.evaluate",
-                       "rltune.evaluation.compare", "rltune.report.page", "rltune.report.tables", "rltune.report.figures")
+                       "rltune.evaluation.compare", "rltune.report.page", "rltune.report.tables",
+                       "rltune.report.figures")
     assert not loaded & {"tensorflow", "keras"} and "numba" in loaded
 
 

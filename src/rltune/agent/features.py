@@ -30,7 +30,7 @@ import math
 import numpy as np
 from numba import njit
 
-from rltune.cluster.nodes import MAX_CLASSES, MAX_WAYS, classes, count_ways
+from rltune.cluster.nodes import MAX_WAYS, classes, count_ways, room
 from rltune.simulator.blocking import expected_end
 
 WIDTH = 8
@@ -48,7 +48,7 @@ def observe(nodes, jobs, st, asking, feature_set, offsets, obs, critic):
 
     ``obs`` [rows, WIDTH] float32, ``critic`` [rows, CRITIC_WIDTH] float32.
     """
-    table = np.empty((MAX_CLASSES, 6), np.int64)
+    table = room(nodes)
     types = jobs.full.shape[1]
     free = np.empty(types, np.float64)
     back = np.empty(types, np.float64)

@@ -99,10 +99,9 @@ def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterC
         here = pool == p
         if here.any():
             size[here], full[here], rem[here] = _cuts(layout, p, gpus[here], cpu[here], mem[here], kinds[here])
-    return Jobs(
-        fitted["submit_s"].to_numpy(np.float64), fitted["run_s"].to_numpy(np.float64),
-        np.asarray(estimate_s, dtype=np.float64), gpus, cpu, mem, pool, size, full, rem,
-    )  # fmt: skip
+    times = (fitted["submit_s"], fitted["run_s"], estimate_s)
+    # copies: pandas may hand out read-only arrays, and compiled code is made anew for each kind of array
+    return Jobs(*(np.array(x, np.float64) for x in times), *(np.array(x) for x in (gpus, cpu, mem, pool, size, full, rem)))
 
 
 def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,6 @@ from numba import njit
 FIRST_FIT, BEST_FIT = 0, 1
 RULES = {"first_fit": FIRST_FIT, "best_fit": BEST_FIT}
 MAX_WAYS = 8  # ways are counted up to here
-MAX_CLASSES = 96  # distinct free vectors told apart; beyond it they are merged into the last
 
 
 @njit(cache=True, inline="always")
@@ -108,11 +107,17 @@ def find(nodes, jobs, j, free_gpus, free_cpu, free_mem, rule, out_node, out_gpus
 
 
 @njit(cache=True)
+def room(nodes):
+    """A table that holds the classes of any pool: as many rows as the largest has nodes."""
+    return np.empty((np.diff(nodes.pool_start).max(), 6), np.int64)
+
+
+@njit(cache=True)
 def classes(nodes, pool, free_gpus, free_cpu, free_mem, out):
     """Sort a pool's nodes into classes of the same group and free vector; number of classes.
 
-    ``out`` [MAX_CLASSES, 6] int64 gets a row a class: group, free GPUs, free CPU, free memory, number of
-    nodes, lowest node. Nodes without a free GPU are left out.
+    ``out`` [nodes of the pool, 6] int64 (:func:`room`) gets a row a class: group, free GPUs, free CPU, free
+    memory, number of nodes, lowest node. Nodes without a free GPU are left out.
     """
     k = 0
     for m in range(nodes.pool_start[pool], nodes.pool_start[pool + 1]):
@@ -128,13 +133,12 @@ def classes(nodes, pool, free_gpus, free_cpu, free_mem, out):
             ):
                 found = i
                 break
-        if found < 0 and k < out.shape[0]:
+        if found < 0:
             found = k
             out[k, 0], out[k, 1], out[k, 2], out[k, 3] = nodes.group[m], free_gpus[m], free_cpu[m], free_mem[m]
             out[k, 4], out[k, 5] = 0, m
             k += 1
-        if found >= 0:
-            out[found, 4] += 1
+        out[found, 4] += 1
     return k
 
 
@@ -160,7 +164,9 @@ def count_ways(nodes, jobs, j, table, k):
                 rest_classes += 1
         if whole < full:
             continue
-        if rem == 0:
+        if full > 0 and whole > full and whole_classes > 1 and (full > 1 or rem > 0):
+            ways += _mixtures(nodes, cpu_pg, mem_pg, kind, size, full, rem, table, k)
+        elif rem == 0:
             ways += max(1, whole_classes) if whole > full else 1
         elif full > 0 and whole == full:
             ways += max(0, rest_classes - whole_classes)  # every whole node is used up
@@ -169,6 +175,31 @@ def count_ways(nodes, jobs, j, table, k):
         if ways >= MAX_WAYS:
             return MAX_WAYS
     return ways
+
+
+@njit(cache=True)
+def _mixtures(nodes, cpu_pg, mem_pg, kind, size, full, rem, table, k):
+    """Ways to take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_WAYS."""
+    total = 0
+    for last in range(k if rem > 0 else 1):
+        fits = nodes.type[table[last, 5]] == kind and _class_holds(nodes, cpu_pg, mem_pg, rem, table, last)
+        if rem > 0 and not fits:
+            continue
+        # choices[f]: mixtures of f full chunks of the classes so far
+        choices = np.zeros(full + 1, np.int64)
+        choices[0] = 1
+        for i in range(k):
+            if nodes.type[table[i, 5]] != kind or not _class_holds(nodes, cpu_pg, mem_pg, size, table, i):
+                continue
+            here = table[i, 4] - (1 if rem > 0 and i == last else 0)
+            for f in range(full, 0, -1):
+                for x in range(1, min(here, f) + 1):
+                    choices[f] += choices[f - x]
+                choices[f] = min(choices[f], MAX_WAYS)
+        total += choices[full]
+        if total >= MAX_WAYS:
+            return MAX_WAYS
+    return total
 
 
 @njit(cache=True, inline="always")

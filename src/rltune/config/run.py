@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from rltune.config.base import Block
 from rltune.config.cells import BLOCKINGS, POLICIES, Blocking, Cell, Experiment, Policy, Workload
 from rltune.config.preset import BUILT_IN, Preset
+from rltune.errors import ConfigError
 
 ESTIMATE = re.compile(r"exact|lognormal-(\d+(?:\.\d+)?)")
 
@@ -113,7 +114,7 @@ class RunConfig(Block):
     def cell(self, name: str) -> Cell:
         """The cell of this name; an empty name is the first one.
 
-        Raises KeyError when the matrix has none of that name.
+        Raises ConfigError when the matrix has none of that name.
         """
         cells = self.cells()
         if not name:
@@ -121,7 +122,7 @@ class RunConfig(Block):
         for cell in cells:
             if cell.name == name:
                 return cell
-        raise KeyError(f"no cell {name!r}; the run has {', '.join(c.name for c in cells)}")
+        raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in cells)}")
 
     def all_workloads(self) -> list[Workload]:
         """Every trace × cluster once."""

@@ -78,6 +78,23 @@ class Filter(Block):
     """What it is compared with."""
 
 
+class RecordedOn(Block):
+    """The system a trace was recorded on, as published; shown in Table 4."""
+
+    gpus: int | None = Field(None, ge=1)
+    """GPUs in all."""
+    nodes: int | None = Field(None, ge=1)
+    """Nodes with GPUs."""
+    gpu_types: list[str] = []
+    """GPU types."""
+    scheduler: str | None = None
+    """Its scheduler."""
+    network: str | None = None
+    """Its network."""
+    source: str
+    """Where this is said."""
+
+
 class TraceConfig(Block):
     """One trace: its source, its format and what to keep of it."""
 
@@ -105,6 +122,8 @@ class TraceConfig(Block):
     """Format `csv`: canonical column → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
     """Format `csv`: rows to keep."""
+    recorded_on: RecordedOn | None = None
+    """The system the trace comes from (a generated trace: the one it imitates)."""
     licence: str | None = None
     """Licence of the data."""
     citation: str | None = None

@@ -73,10 +73,20 @@ def compare(
 
 
 def strong_baseline(windows: pd.DataFrame, metric: str, sequence_jobs: int) -> dict[str, str]:
-    """Filter of the best baseline on these very windows, in hindsight."""
-    rows = windows[(windows["role"] == "baseline") & (windows["sequence_jobs"] == sequence_jobs)]
+    """Filter of the best baseline on these very test windows, in hindsight."""
+    return {"role": "baseline", **_best(windows, metric, sequence_jobs, "baseline")}
+
+
+def picked_baseline(windows: pd.DataFrame, metric: str, sequence_jobs: int) -> dict[str, str] | None:
+    """Filter of the baseline that was best on validation windows; None where the validation part has no window."""
+    if not ((windows["role"] == "baseline_validation") & (windows["sequence_jobs"] == sequence_jobs)).any():
+        return None
+    return {"role": "baseline", **_best(windows, metric, sequence_jobs, "baseline_validation")}
+
+
+def _best(windows: pd.DataFrame, metric: str, sequence_jobs: int, role: str) -> dict[str, str]:
+    rows = windows[(windows["role"] == role) & (windows["sequence_jobs"] == sequence_jobs)]
     if not len(rows):
-        raise ValueError(f"no baselines among the windows of {sequence_jobs} jobs")
-    mean = rows.groupby(["policy", "blocking", "placement"], sort=True)[COLUMN[metric]].mean()
-    policy, blocking, placement = mean.idxmin()
-    return {"role": "baseline", "policy": policy, "blocking": blocking, "placement": placement}
+        raise ValueError(f"no {role} rows among the windows of {sequence_jobs} jobs")
+    labels = ["policy", "blocking", "placement"]
+    return dict(zip(labels, rows.groupby(labels, sort=True)[COLUMN[metric]].mean().idxmin(), strict=True))

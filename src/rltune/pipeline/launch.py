@@ -13,6 +13,13 @@ from rltune.errors import RLTuneError
 from rltune.files import write_text
 
 
+CACHES = {
+    "MPLCONFIGDIR": "matplotlib", "XDG_CACHE_HOME": "xdg", "IPYTHONDIR": "ipython",
+    "JUPYTER_CONFIG_DIR": "jupyter/config", "JUPYTER_DATA_DIR": "jupyter/data",
+}  # fmt: skip
+"""Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
+
+
 class WorkflowError(RLTuneError):
     """The workflow could not be started."""
 
@@ -24,6 +31,8 @@ def launch(workspace: Workspace, cores: int, arguments: Sequence[str] = ()) -> i
     """
     base = workspace.base
     base.mkdir(parents=True, exist_ok=True)
+    for name, folder in CACHES.items():
+        os.environ.setdefault(name, str(workspace.root / ".cache" / folder))
     command = _snakemake(workspace, cores)
     pid_file = base / ".snakemake" / "rltune.pid"
     _clear_stale_lock(base, pid_file, command)

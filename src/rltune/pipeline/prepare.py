@@ -98,7 +98,7 @@ def characterise(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame, pd.D
     """(rows of Table 2, rows of Table 4, offered loads) of the run's traces and workloads."""
     tables = {name: ensure_clean(workspace, name) for name in workspace.config.traces()}
     table2 = pd.concat([workload_row(*t) for t in tables.values()], ignore_index=True)
-    table4 = pd.concat([summary_row(*t) for t in tables.values()], ignore_index=True)
+    table4 = pd.concat([_summary(workspace, name, *t) for name, t in tables.items()], ignore_index=True)
     loads = []
     for workload in workspace.config.all_workloads():
         jobs, meta = ensure_fitted(workspace, workload.trace, workload.cluster)
@@ -110,6 +110,14 @@ def characterise(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame, pd.D
             "load_test": offered_load(jobs.iloc[slice(*split.test)], cluster.gpus), "data": meta.data,
         })  # fmt: skip
     return table2, table4, pd.DataFrame(loads)
+
+
+def _summary(workspace: Workspace, name: str, jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
+    system = workspace.trace(name).recorded_on
+    if system is None:
+        return summary_row(jobs, meta)
+    row = summary_row(jobs, meta, system.gpus, system.nodes, system.gpu_types or None)
+    return row.assign(scheduler=system.scheduler, network=system.network)
 
 
 def audit_of(path: Path) -> Audit:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from rltune.cluster.nodes import MAX_CLASSES, classes, count_ways, find, holds
+from rltune.cluster.nodes import classes, count_ways, find, holds
 from rltune.simulator.blocking import take
 
 BEST_FIT = 1
@@ -51,7 +51,7 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, table, startable):
     The chosen job's best way by its own terms (whole node kept, tightness) is optimal for the whole model if
     all the next jobs that could start on their own can then start together; best_fit in the order of the
     ranking is tried as a witness. Returns (number of startable next jobs, classes, chunks of the way if
-    settled else 0). ``table`` [MAX_CLASSES, 6] gets the classes, ``startable`` [K] the next jobs' places in
+    settled else 0). ``table`` (rltune.cluster.nodes.room) gets the classes, ``startable`` [K] the next jobs' places in
     the ranking.
     """
     first, pool = st.first[s], st.pool[s]
@@ -89,12 +89,13 @@ def _best_way(nodes, jobs, j, fg, fc, fm, whole_worth, tightness, table, k, out_
         full, size, rem = jobs.full[j, kind], jobs.size[j, kind], jobs.rem[j, kind]
         if full < 0:
             continue
-        whole_classes, available = 0, 0
+        whole_classes, available, whole_free = 0, 0, 0
         for i in range(k):
             m = table[i, 5]
             if nodes.type[m] == kind and holds(nodes, jobs.cpu_milli[j], jobs.mem_mb[j], size, m, fg, fc, fm):
                 whole_classes += 1
                 available += table[i, 4]
+                whole_free = fg[m]
         if full > 0 and whole_classes > 1:
             return 0
         if available < full:
@@ -114,7 +115,7 @@ def _best_way(nodes, jobs, j, fg, fc, fm, whole_worth, tightness, table, k, out_
                     continue
                 left = fg[m] - rem
                 untouched = 1.0 if fg[m] == largest else 0.0
-            if full > 0 and size == largest:
+            if full > 0 and whole_free == largest:
                 untouched += full
             cost = whole_worth * untouched + tightness * left
             if cost < best_cost - 1e-12:
@@ -160,8 +161,3 @@ def build_instance(nodes, jobs, st, s: int, table: np.ndarray, k: int, startable
         nodes.cpu_milli[lowest] // nodes.gpus[lowest], nodes.mem_mb[lowest] // nodes.gpus[lowest],
         free_gpus == largest, np.minimum(count, chunks), lowest,
     )  # fmt: skip
-
-
-def new_table() -> np.ndarray:
-    """Room for the classes of a pool."""
-    return np.empty((MAX_CLASSES, 6), np.int64)

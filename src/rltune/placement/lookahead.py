@@ -10,9 +10,9 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.nodes import BEST_FIT, find
+from rltune.cluster.nodes import BEST_FIT, find, room
 from rltune.config import LookaheadConfig
-from rltune.placement.instance import Instance, build_instance, new_table, settle
+from rltune.placement.instance import Instance, build_instance, settle
 from rltune.placement.model import LookaheadModel, Outcome, Solution, arrays
 from rltune.simulator.state import State
 
@@ -77,7 +77,7 @@ class Lookahead:
 
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
         """Write the chosen job's nodes for each sequence in ``asking``."""
-        table, startable = new_table(), np.empty(self.top, np.int64)
+        table, startable = room(layout.nodes), np.empty(self.top, np.int64)
         worth, tight = self.config.whole_node, self.config.tightness
         for s in asking:
             self.counts.asked += 1
@@ -105,7 +105,7 @@ class Lookahead:
             self._memory.move_to_end(key)
             return known
         a = arrays(instance, self.config)
-        size = tuple(next(step for step in STEPS if step >= x) for x in a.may_rem.shape)
+        size = tuple(next((step for step in STEPS if step >= x), x) for x in a.may_rem.shape)
         if size not in self._models:
             self._models[size] = LookaheadModel(self.top, *size)
         began = time.perf_counter()
@@ -115,7 +115,7 @@ class Lookahead:
         self.counts.longest_s = max(self.counts.longest_s, took)
         name = solution.outcome.value
         setattr(self.counts, name, getattr(self.counts, name) + 1)
-        if solution.outcome is not Outcome.LIMIT:
+        if solution.outcome is Outcome.OPTIMAL:
             self._memory[key] = solution
             if len(self._memory) > MEMORY:
                 self._memory.popitem(last=False)

@@ -42,7 +42,9 @@ def reserve(nodes, jobs, st, s, head, rule):
             mine[k] = r
             k += 1
     free = st.pool_free[s, pool]
-    for i in np.argsort(ends[:k], kind="mergesort"):
+    by_end = np.argsort(ends[:k], kind="mergesort")
+    for x in range(k):
+        i = by_end[x]
         r = mine[i]
         at = st.alloc_at[s, r]
         for c in range(at, at + st.alloc_len[s, r]):
@@ -52,8 +54,8 @@ def reserve(nodes, jobs, st, s, head, rule):
             fc[m] += cpu
             fm[m] += mem
             free += g
-        if free < jobs.gpus[first + head]:
-            continue
+        if free < jobs.gpus[first + head] or (x + 1 < k and ends[by_end[x + 1]] == ends[i]):
+            continue  # all that ends at one instant is free at it
         n = find(nodes, jobs, first + head, fg, fc, fm, rule, st.place_node[s], st.place_gpus[s])
         if n > 0:
             take(nodes, jobs, first + head, fg, fc, fm, st.place_node[s], st.place_gpus[s], n)

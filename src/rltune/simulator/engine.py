@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from rltune.cluster.nodes import classes, count_ways, find, needs
+from rltune.cluster.nodes import classes, count_ways, find, needs, room
 from rltune.policies import compiled_score
 from rltune.simulator.blocking import fits_beside, reserve, take
 from rltune.simulator.state import (
@@ -127,6 +127,8 @@ def _next_event(nodes, jobs, st, s):
         now = st.heap_end[s, 0]
     if st.arrived[s] < n:
         now = min(now, jobs.submit_s[first + st.arrived[s]])
+    if now == np.inf:
+        raise RuntimeError("a job in the queue can never fit its pool")
     st.now[s] = now
     while st.running[s] > 0 and st.heap_end[s, 0] <= now:
         r = _pop(st, s)
@@ -185,7 +187,7 @@ def _fit(nodes, jobs, st, s, job, rule):
 
 @njit(cache=True)
 def _ways(nodes, jobs, st, s, job):
-    table = np.empty((96, 6), np.int64)
+    table = room(nodes)
     k = classes(nodes, st.pool[s], st.free_gpus[s], st.free_cpu[s], st.free_mem[s], table)
     return count_ways(nodes, jobs, st.first[s] + job, table, k)
 

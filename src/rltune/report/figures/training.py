@@ -89,7 +89,7 @@ def _draw(cells: pd.DataFrame, frame: pd.DataFrame) -> Figure:
         axis.set_visible(False)
     axes[0, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel("Epoch", fontsize=9)
-    figure.supylabel("(base − RLTune) / larger of the two, no unit", fontsize=9)
+    figure.supylabel("gap to base (relative)", fontsize=9)
     handles = [Line2D([], [], color=colours[t], marker=markers[t], markerfacecolor="none", markersize=4.5, label=t)
                for t in traces]
     handles += [Line2D([], [], color=MUTED, label="training"),

@@ -108,7 +108,7 @@ def _artefact(
     }
     return Artefact(
         "ablation-numbers", "table", "Naive and pro RLTune in numbers", paper_ref=paper.ref("fig10"),
-        caption="Naive sees raw features and places by best-fit; pro sees sampled, engineered features and places with "
+        caption="Naive sees raw features and places by best-fit; pro sees eight engineered features and places with "
         f"the look-ahead model. Brackets: {100 * confidence:.0f} % interval, paired by window; negative is worse.",
         data=data_labels(cells), source=source, columns=columns if len(frame) else {},
         notes=tuple(n for n in (

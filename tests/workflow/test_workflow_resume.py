@@ -1,0 +1,117 @@
+"""Runs that are killed, that fail, and that meet each other in one folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+UNTIL_TRAINED = ("run", "--config", "config/tiny.yaml", "--cores", 1, "--", "--until", "train")
+PATIENCE_S = 120
+
+
+@dataclass
+class Story:
+    """One run that is disturbed, killed while it trains, and started again."""
+
+    root: Path
+    second: Any = None
+    """Another run, started while the first one was at work."""
+    kept: dict[Path, int] = field(default_factory=dict)
+    """What the killed run had finished, with its time."""
+    resumed: Any = None
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+
+def wait_for(condition: Callable[[], Any], process: Any, output: Path) -> None:
+    """Wait until something is there; fail with what the process said if it ends before."""
+    began = time.monotonic()
+    while not condition():
+        assert process.poll() is None and time.monotonic() - began < PATIENCE_S, output.read_text()
+        time.sleep(0.05)
+
+
+def finished(results: Path) -> dict[Path, int]:
+    """Results under their final names, with their times."""
+    folders = ("traces", "workloads", "cells")
+    return {p: p.stat().st_mtime_ns for f in folders for p in (results / f).rglob("[!.]*") if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    root = make_project().root
+    output = tmp_path_factory.mktemp("output") / "first.txt"
+    tale = Story(root)
+    first = shell.start(*UNTIL_TRAINED, cwd=root, output=output)
+    try:
+        locks = root / ".snakemake" / "locks"
+        wait_for(lambda: locks.is_dir() and any(locks.iterdir()), first, output)
+        tale.second = shell.rltune("run", "--config", "config/tiny.yaml", "--cores", 1, cwd=root)
+        notebooks = tale.results / "notebooks"
+        wait_for(lambda: any(notebooks.glob("train-*.ipynb")), first, output)
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    tale.kept = finished(tale.results)
+    tale.resumed = shell.rltune(*UNTIL_TRAINED, cwd=root)
+    yield tale
+
+
+def test_a_second_run_in_the_folder_refuses(story: Story) -> None:
+    story.second.explains("another run (process ", f"is at work in {story.root}", "wait for it")
+    assert not story.second.out
+
+
+def test_the_killed_run_had_done_something_and_not_all(story: Story) -> None:
+    names = {p.name for p in story.kept}
+    assert {"jobs.parquet", "audit.json", "estimate-lognormal-1.parquet"} <= names and "policy.npz" not in names
+
+
+def test_no_half_written_file_had_a_final_name(story: Story) -> None:
+    for path in story.kept:
+        if path.suffix == ".parquet":
+            assert len(pd.read_parquet(path)) == 1200
+        elif path.suffix == ".json":
+            assert json.loads(path.read_text())["rows_kept"] == 1200
+
+
+def test_it_resumes_by_itself(story: Story) -> None:
+    assert story.resumed.status == 0, story.resumed
+    assert "killed" in story.resumed.out
+    assert [p for p in finished(story.results) if p.name == "policy.npz"]
+
+
+def test_what_was_finished_is_not_made_again(story: Story) -> None:
+    now = finished(story.results)
+    assert {p: now.get(p) for p in story.kept} == story.kept
+    text = story.resumed.out + story.resumed.err
+    assert "train tiny__small" in text and "[clean" not in text and "fit tiny" not in text
+
+
+def test_no_lock_is_left(story: Story) -> None:
+    state = story.root / ".snakemake"
+    assert not [p for folder in ("locks", "incomplete") for p in (state / folder).glob("*")]
+
+
+def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
+    project.jobs.unlink()
+    outcome = shell.rltune("run", "--config", "config/tiny.yaml", "--cores", 1, cwd=project.root)
+    text = outcome.out + outcome.err
+    assert outcome.status != 0 and "Traceback" not in text
+    for part in ("config/traces/tiny.yaml, path", str(project.jobs), "clean.ipynb stopped in cell", "clean-tiny.ipynb"):
+        assert part in text, text
+    executed = json.loads((project.root / "results" / "notebooks" / "clean-tiny.ipynb").read_text())
+    errors = [o for c in executed["cells"] for o in c.get("outputs", []) if o["output_type"] == "error"]
+    assert [e["ename"] for e in errors] == ["DataError"] and errors[0]["traceback"]
+    assert not finished(project.root / "results")
