@@ -11,7 +11,8 @@ import typer
 
 from rltune.errors import RLTuneError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+HELP = "RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=HELP)
 trace_app = typer.Typer(no_args_is_help=True, help="Look at trace files.")
 config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 stage_app = typer.Typer(no_args_is_help=True, help="Single steps of the workflow, as its rules call them.")
@@ -80,15 +81,17 @@ def notebook(
     page: Annotated[Path, typer.Option(help="Where its HTML goes.")],
     parameter: Annotated[list[str], typer.Option("--parameter", "-p", help="NAME=VALUE, a text.")] = [],  # noqa: B006
     threads: Annotated[int, typer.Option(min=1, help="Threads for everything it runs.")] = 1,
-    label: Annotated[str, typer.Option(help="Put in front of every line it prints.")] = "",
 ) -> None:
     """Execute a notebook with parameters and render it."""
     from rltune.config import project_root
     from rltune.pipeline.notebook import run_notebook
 
+    for text in parameter:
+        if "=" not in text:
+            raise typer.BadParameter(f"found {text!r}, expected NAME=VALUE", param_hint="--parameter")
     pairs = dict(p.split("=", 1) for p in parameter)
     source = project_root() / "notebooks" / f"{name}.ipynb"
-    run_notebook(source, log, page, pairs, threads, label or name)
+    run_notebook(source, log, page, pairs, threads)
 
 
 @stage_app.command()
@@ -126,4 +129,8 @@ def main() -> None:
         app()
     except RLTuneError as error:
         print(f"rltune: {error}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"rltune: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(1)

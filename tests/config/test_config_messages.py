@@ -93,7 +93,7 @@ def test_unknown_key(kind: str, text: str, parts: list[str], mistake: Mistake) -
         ("run", RUN.replace("title: T", "title: 2020-01-01"), ["mine.yaml:1: title: found", "string"]),
         ("cluster", CLUSTER.replace("gpus: 8", "gpus: eight"), [".gpus: found 'eight'", "integer"]),
         ("cluster", CLUSTER.replace("nodes: 2", "nodes: 0"), ["mine.yaml:5: pools[0].groups[0].nodes: found 0"]),
-        ("cluster", CLUSTER.replace("cpus: 64", "cpus: -1"), [".cpus: found -1", "greater than 0"]),
+        ("cluster", CLUSTER.replace("cpus: 64", "cpus: -1"), [".cpus: found -1", "greater than or equal to 0.001"]),
         ("cluster", "title: C\npools: []\n", ["mine.yaml:2: pools: found []", "at least 1"]),
         ("cluster", "title: C\npools: [{name: a, groups: []}]\n", ["pools[0].groups: found []", "at least 1"]),
         ("trace", TRACE + "start: yesterday\n", ["mine.yaml:6: start: found 'yesterday'", "date"]),
@@ -154,7 +154,7 @@ def test_missing_file() -> None:
     [
         ("philly-smoke", "philly-smok", ["'philly-smok'", "traces/philly-smok.yaml", "'philly-smoke'", "helios"]),
         ("philly-192", "phily-192", ["'phily-192'", "config/clusters/phily-192.yaml", "'philly-192'", "venus-160"]),
-        ("philly-192", "zzz", ["'zzz'", "there are", "alibaba-slice"]),
+        ("philly-192", "zzz", ["'zzz'", "allowed", "alibaba-slice"]),
     ],
 )
 def test_unknown_trace_or_cluster(old: str, new: str, parts: list[str], mistake: Mistake) -> None:
@@ -172,10 +172,42 @@ def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_read(tmp_path: Path
 
 
 @pytest.mark.parametrize("key", ["results", "cache"])
-@pytest.mark.parametrize("value", ["/tmp/x", "~/x", "../x", "a/../../x", '""'])
-def test_folders_stay_inside_the_project(key: str, value: str, mistake: Mistake) -> None:
+@pytest.mark.parametrize("value", ["/tmp/x", "~/x", "../x", "a/../../x", '""', ".", "src", "results/../src"])
+def test_folders_stay_where_results_and_caches_belong(key: str, value: str, mistake: Mistake) -> None:
     message = mistake(RUN + f"{key}: {value}\n")
-    assert f"mine.yaml:6: {key}: found '{value.strip(chr(34))}'" in message and "below the project's root" in message
+    top = {"results": "results", "cache": ".cache"}[key]
+    assert f"mine.yaml:6: {key}: found '{value.strip(chr(34))}', expected {top} or a folder in it" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ((RUN + "description: caf\xe9\n").encode("latin-1"), ["mine.yaml", "UTF-8"]),
+        (RUN + "title: U\n", ["mine.yaml:6: title: found twice"]),
+        (RUN + "    seed: [-1]\n", ["mine.yaml:6: experiments[0].seed[0]: found -1"]),
+        (RUN + "    blocking: []\n", ["mine.yaml:6: experiments[0].blocking: found []"]),
+        (RUN + "evaluation: {sequence_jobs: [0]}\n", ["mine.yaml:6: evaluation.sequence_jobs[0]: found 0"]),
+        (RUN + "evaluation: {sequence_jobs: [64, 64]}\n", ["mine.yaml:6: evaluation.sequence_jobs: found twice: 64"]),
+        (RUN + "evaluation: {baseline_policies: []}\n", ["mine.yaml:6: evaluation.baseline_policies: found []"]),
+        (RUN + "presets: {m: {actor_lr: .inf}}\n", ["mine.yaml:6: presets.m.actor_lr: found inf"]),
+        (RUN + "presets: {a b: {}}\n", ["mine.yaml:6: presets.a b: found 'a b'; allowed: letters"]),
+        (RUN + "    estimate: [lognormal-1.0]\n", ["mine.yaml:6", "'lognormal-1.0'", "lognormal-1,"]),
+        (RUN.replace("philly-smoke", "../traces/philly-smoke"), ["mine.yaml:4", "trace: found", "letters"]),
+        (RUN + "    preset: [quik]\n", ["mine.yaml:6: experiments[0].preset[0]: found 'quik'", "'quick'"]),
+        (RUN.replace("philly-smoke", "x").replace("philly-192", "y"), ["'x'", "'y'", "mine.yaml:4"]),
+        (RUN + "    estimate: [foo]\n    seed: [-1]\ncolour: 1\n", ["'foo'", "found -1", "colour"]),
+    ],
+)
+def test_more_mistakes(text: str | bytes, parts: list[str], mistake: Mistake) -> None:
+    message = mistake(text)
+    assert all(part in message for part in parts), message
+
+
+def test_a_wrong_column_of_a_map_is_named_with_the_nearest(mistake: Mistake) -> None:
+    text = "title: T\ndata: own\nformat: csv\npath: x.csv\ncolumns:\n  submit: t\n  gpus: {colum: g}\n"
+    message = mistake(text, TraceConfig)
+    assert "mine.yaml:6: columns.submit: found 'submit' (did you mean 'submit_s'?)" in message, message
+    assert "mine.yaml:7: columns.gpus.colum: unknown key (did you mean 'column'?)" in message, message
 
 
 @pytest.mark.parametrize(

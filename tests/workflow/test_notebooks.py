@@ -14,7 +14,7 @@ from rltune.config import load_run
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-MAY_IMPORT = {"rltune", "pandas", "matplotlib", "IPython"} | set(sys.stdlib_module_names)
+MAY_IMPORT = {"rltune", "pandas", "matplotlib", "seaborn", "IPython"} | set(sys.stdlib_module_names)
 MOST_LINES = 250
 
 

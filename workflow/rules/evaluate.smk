@@ -18,13 +18,12 @@ rule evaluate:
     resources:
         mem_mb=3000,
     params:
-        label=label_of("evaluate"),
         evaluation=run.evaluation.model_dump(),
     message:
         "evaluate {wildcards.cell}"
     shell:
         "rltune stage notebook evaluate --log {log} --page {output.page} --threads {threads}"
-        " --label '{params.label}' {PARAMETERS} -p cell={wildcards.cell}"
+        " {PARAMETERS} -p cell={wildcards.cell}"
 
 
 WINDOWS = [here(workspace.windows(cell)) for cell in CELLS.values()]

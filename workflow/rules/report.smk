@@ -22,4 +22,4 @@ rule report:
     message:
         "report"
     shell:
-        "rltune stage report {RUN} > {log} 2>&1"
+        "rltune stage report {RUN} 2>&1 | tee {log}"

@@ -20,7 +20,7 @@ rule clean:
         "clean {wildcards.trace}"
     shell:
         "rltune stage notebook clean --log {log} --page {output.page} --threads {threads}"
-        " --label 'clean {wildcards.trace}' {PARAMETERS} -p trace={wildcards.trace}"
+        " {PARAMETERS} -p trace={wildcards.trace}"
 
 
 rule fit:
@@ -40,7 +40,7 @@ rule fit:
     message:
         "fit {wildcards.trace} to {wildcards.cluster}"
     shell:
-        "rltune stage fit {wildcards.trace} {wildcards.cluster} {RUN} > {log} 2>&1"
+        "rltune stage fit {wildcards.trace} {wildcards.cluster} {RUN} 2>&1 | tee {log}"
 
 
 rule estimate:
@@ -58,7 +58,7 @@ rule estimate:
     message:
         "run-time estimates {wildcards.estimate} for {wildcards.trace} on {wildcards.cluster}"
     shell:
-        "rltune stage estimate {wildcards.trace} {wildcards.cluster} {wildcards.estimate} {RUN} > {log} 2>&1"
+        "rltune stage estimate {wildcards.trace} {wildcards.cluster} {wildcards.estimate} {RUN} 2>&1 | tee {log}"
 
 
 rule characterise:
@@ -76,6 +76,8 @@ rule characterise:
     threads: 1
     resources:
         mem_mb=3000,
+    params:
+        split=run.split.model_dump(),
     message:
         "characterise the traces"
     shell:

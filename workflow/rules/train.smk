@@ -17,12 +17,6 @@ def training_of(wildcards):
     return {**preset.model_dump(), **run.lookahead.model_dump(), **run.split.model_dump()}
 
 
-def label_of(stage):
-    """What a cell's progress lines begin with: the stage and the axes in which the run's cells differ."""
-    axes = [axis for axis in AXES if len({getattr(cell, axis) for cell in CELLS.values()}) > 1]
-    return lambda wildcards: " ".join([stage] + [str(getattr(CELLS[wildcards.cell], axis)) for axis in axes])
-
-
 rule train:
     input:
         workload_files,
@@ -40,10 +34,9 @@ rule train:
     resources:
         mem_mb=3000,
     params:
-        label=label_of("train"),
         training=training_of,
     message:
         "train {wildcards.cell}"
     shell:
         "rltune stage notebook train --log {log} --page {output.page} --threads {threads}"
-        " --label '{params.label}' {PARAMETERS} -p cell={wildcards.cell}"
+        " {PARAMETERS} -p cell={wildcards.cell}"

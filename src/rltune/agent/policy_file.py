@@ -53,7 +53,7 @@ def load_policy(path: Path) -> TrainedPolicy:
         with np.load(path) as data:
             facts = json.loads(str(data["facts"]))
             weights = tuple(data[f"w{i}"] for i in range(len(data.files) - 1))
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, OSError) as error:
         raise DataError(f"{path}: not a policy file of RLTune ({error}); train the cell again") from None
     if facts.get("format") != FORMAT:
         raise DataError(f"{path}: policy format {facts.get('format')}, expected {FORMAT}; train the cell again")

@@ -1,10 +1,10 @@
 """Configuration: one pydantic model a block, a loader that explains mistakes, the places of a run's files."""
 
-from rltune.config.cells import Cell, Experiment, Workload
+from rltune.config.cells import Cell, Experiment, Workload, parse_estimate
 from rltune.config.cluster import ClusterConfig
 from rltune.config.load import load_cluster, load_run, load_trace, project_root
 from rltune.config.preset import Preset
-from rltune.config.run import LookaheadConfig, RunConfig, parse_estimate
+from rltune.config.run import LookaheadConfig, RunConfig
 from rltune.config.trace import TraceConfig
 from rltune.config.workspace import Workspace
 

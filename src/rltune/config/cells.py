@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from rltune.config.base import Block
+from rltune.config.base import Block, Name
+from rltune.errors import ConfigError
 
 Policy = Literal["fifo", "sjf", "saf", "f1", "wfp3"]
 Metric = Literal["wait"]
@@ -18,6 +20,30 @@ Blocking = Literal["none", "fits", "easy"]
 Placement = Literal["first_fit", "best_fit", "lookahead"]
 Locality = Literal["strict"]
 Features = Literal["raw", "engineered"]
+
+ESTIMATE = re.compile(r"exact|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
+
+
+def parse_estimate(name: str) -> tuple[str, float]:
+    """(kind, sigma) of an estimate's name: ``lognormal-1`` → ("lognormal", 1.0), ``exact`` → ("exact", 0.0).
+
+    Raises ConfigError for any other name; each estimate has one name only.
+    """
+    match = ESTIMATE.fullmatch(name)
+    if match is None:
+        raise ConfigError(f"found {name!r}, expected exact or lognormal-SIGMA (lognormal-1, lognormal-0.5, …)")
+    return ("exact", 0.0) if match[1] is None else ("lognormal", float(match[1]))
+
+
+def _estimate(name: str) -> str:
+    try:
+        parse_estimate(name)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    return name
+
+
+Estimate = Annotated[str, AfterValidator(_estimate)]
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 BLOCKINGS: tuple[str, ...] = get_args(Blocking)
@@ -69,9 +95,9 @@ AXES: tuple[str, ...] = tuple(f.name for f in fields(Cell))
 class Workload(Block):
     """A trace on a cluster."""
 
-    trace: str
+    trace: Name
     """Name of a file in config/traces."""
-    cluster: str
+    cluster: Name
     """Name of a file in config/clusters."""
 
 
@@ -84,21 +110,21 @@ class Experiment(Block):
     """Traces on clusters."""
     policy: list[Policy] = Field(min_length=1)
     """Base policies (paper Table 5; saf: smallest area first)."""
-    metric: list[Metric] = ["wait"]
+    metric: list[Metric] = Field(["wait"], min_length=1)
     """What the reward measures."""
-    blocking: list[Blocking] = ["none"]
+    blocking: list[Blocking] = Field(["none"], min_length=1)
     """What may start while the first job of the queue does not fit."""
-    placement: list[Placement] = ["lookahead"]
+    placement: list[Placement] = Field(["lookahead"], min_length=1)
     """How a job's nodes are chosen."""
-    locality: list[Locality] = ["strict"]
+    locality: list[Locality] = Field(["strict"], min_length=1)
     """How many nodes a job may be spread over."""
-    features: list[Features] = ["engineered"]
+    features: list[Features] = Field(["engineered"], min_length=1)
     """What the agent sees of a queued job."""
-    estimate: list[str] = Field(["lognormal-1"], min_length=1)
+    estimate: list[Estimate] = Field(["lognormal-1"], min_length=1)
     """Run-time estimates every policy gets: `exact` or `lognormal-SIGMA`."""
-    preset: list[str] = Field(["quick"], min_length=1)
+    preset: list[Name] = Field(["quick"], min_length=1)
     """Training preset."""
-    seed: list[int] = Field([1], min_length=1)
+    seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)
     """Seeds of training."""
 
     def cells(self) -> list[Cell]:

@@ -21,9 +21,9 @@ class NodeGroup(Block):
     """Number of nodes."""
     gpus: int = Field(ge=1, le=64)
     """GPUs a node."""
-    cpus: float = Field(gt=0)
+    cpus: float = Field(ge=0.001)
     """CPU cores a node."""
-    mem_gb: float = Field(gt=0)
+    mem_gb: float = Field(ge=0.001)
     """Memory a node, GB."""
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from rltune.config.cells import Workload
 from rltune.config.cluster import ClusterConfig
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
@@ -18,34 +20,52 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def project_root(start: Path | None = None) -> Path:
-    """The project's root: the nearest folder upwards that holds ``workflow/Snakefile``.
+    """The project's root: RLTUNE_ROOT if set, else the nearest folder upwards that holds ``workflow/Snakefile``.
 
     Raises ConfigError where there is none.
     """
     here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents, *Path(__file__).resolve().parents):
+    given = [Path(os.environ["RLTUNE_ROOT"])] if "RLTUNE_ROOT" in os.environ else []
+    for folder in (*given, here, *here.parents, *Path(__file__).resolve().parents):
         if (folder / "workflow" / "Snakefile").is_file():
             return folder
     raise ConfigError(f"{here}: not inside the RLTune project (no workflow/Snakefile here or above)")
 
 
 def load_run(path: Path | str, root: Path) -> RunConfig:
-    """The run's configuration, with every trace and cluster it names checked to exist and be valid."""
-    run = read_block(_resolve(root, path), RunConfig, root)
+    """The run's configuration, with every trace, cluster and preset it names checked to exist and be valid.
+
+    Raises ConfigError with every mistake of the file; once it has none, with those of the files it names.
+    """
+    path = _resolve(root, path)
+    run, node = _read(path, RunConfig, root)
+    unknown = []
+    for i, experiment in enumerate(run.experiments):
+        for k, workload in enumerate(experiment.workloads):
+            unknown += _unknown_files(root, workload, ("experiments", i, "workloads", k))
+        for k, name in enumerate(experiment.preset):
+            if name not in (known := run.all_presets()):
+                unknown.append((("experiments", i, "preset", k), f"found {name!r}{_nearest(name, list(known))}; "
+                                f"allowed: {', '.join(known)}"))  # fmt: skip
+    for k, workload in enumerate(run.workloads):
+        unknown += _unknown_files(root, workload, ("workloads", k))
+    if unknown:
+        shown = _shown(path, root)
+        raise ConfigError("\n".join(f"{shown}:{_line(node, loc)}: {_dotted(loc)}: {text}" for loc, text in unknown))
     for workload in run.all_workloads():
-        load_trace(workload.trace, root, named_in=path)
-        load_cluster(workload.cluster, root, named_in=path)
+        load_trace(workload.trace, root)
+        load_cluster(workload.cluster, root)
     return run
 
 
-def load_trace(name: str, root: Path, named_in: Path | str = "") -> TraceConfig:
+def load_trace(name: str, root: Path) -> TraceConfig:
     """The trace ``config/traces/<name>.yaml``."""
-    return read_block(_named(root, "traces", name, named_in), TraceConfig, root)
+    return read_block(root / "config" / "traces" / f"{name}.yaml", TraceConfig, root)
 
 
-def load_cluster(name: str, root: Path, named_in: Path | str = "") -> ClusterConfig:
+def load_cluster(name: str, root: Path) -> ClusterConfig:
     """The cluster ``config/clusters/<name>.yaml``."""
-    return read_block(_named(root, "clusters", name, named_in), ClusterConfig, root)
+    return read_block(root / "config" / "clusters" / f"{name}.yaml", ClusterConfig, root)
 
 
 def read_block(path: Path, model: type[Model], root: Path | None = None) -> Model:
@@ -54,38 +74,65 @@ def read_block(path: Path, model: type[Model], root: Path | None = None) -> Mode
     Raises ConfigError naming the file, the line, the key, what was found and what is allowed,
     for every mistake in the file at once.
     """
-    shown = path.relative_to(root) if root and path.is_relative_to(root) else path
+    return _read(path, model, root)[0]
+
+
+def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yaml.Node]:
+    shown = _shown(path, root)
     if not path.is_file():
-        raise ConfigError(f"{shown}: no such file")
+        raise ConfigError(f"{shown}: {'a folder, expected a YAML file' if path.is_dir() else 'no such file'}")
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        value = yaml.safe_load(text)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{shown}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{shown}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(value, dict):
-        raise ConfigError(f"{shown}: found {type(value).__name__}, expected a mapping of keys to values")
+        found = "nothing" if value is None else type(value).__name__
+        raise ConfigError(f"{shown}: found {found}, expected a mapping of keys to values")
+    lines = [f"{shown}:{line}: {key}: found twice; give it once" for line, key in _repeated(node)]
     try:
-        return model.model_validate(value)
+        checked = model.model_validate(value)
     except ValidationError as error:
-        lines = [f"{shown}:{_line(node, e['loc'])}: {_explain(e, model)}" for e in error.errors()]
-        raise ConfigError("\n".join(dict.fromkeys(lines))) from None
+        lines += [f"{shown}:{_line(node, e['loc'])}: {_explain(e, model)}" for e in error.errors()]
+    if lines:
+        raise ConfigError("\n".join(dict.fromkeys(lines)))
+    return checked, node
+
+
+def _shown(path: Path, root: Path | None) -> Path:
+    return path.relative_to(root) if root and path.is_relative_to(root) else path
+
+
+def _repeated(node: yaml.Node) -> list[tuple[int, str]]:
+    """Keys that stand twice in one mapping, of which YAML would silently keep the last: (line, key)."""
+    found = []
+    if isinstance(node, yaml.MappingNode):
+        keys = [key.value for key, _ in node.value]
+        found += [(k.start_mark.line + 1, k.value) for i, (k, _) in enumerate(node.value) if k.value in keys[:i]]
+        children = [child for _, child in node.value]
+    else:
+        children = node.value if isinstance(node, yaml.SequenceNode) else []
+    return found + [pair for child in children for pair in _repeated(child)]
+
+
+def _unknown_files(root: Path, workload: Workload, loc: tuple) -> list[tuple[tuple, str]]:
+    """What is wrong with the names of a workload: (location, text)."""
+    wrong = []
+    for kind, name in (("trace", workload.trace), ("cluster", workload.cluster)):
+        folder = root / "config" / f"{kind}s"
+        known = sorted(p.stem for p in folder.glob("*.yaml"))
+        if name not in known:
+            wrong.append(((*loc, kind), f"found {name!r}, which has no file config/{kind}s/{name}.yaml"
+                          f"{_nearest(name, known)}; allowed: {', '.join(known)}"))  # fmt: skip
+    return wrong
 
 
 def _resolve(root: Path, path: Path | str) -> Path:
     path = Path(path).expanduser()
     return path if path.is_absolute() else root / path
-
-
-def _named(root: Path, kind: str, name: str, named_in: Path | str) -> Path:
-    folder = root / "config" / kind
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
-        known = sorted(p.stem for p in folder.glob("*.yaml"))
-        raise ConfigError(
-            f"{named_in or folder.relative_to(root)}: {kind[:-1]} {name!r} has no file config/{kind}/{name}.yaml"
-            f"{_nearest(name, known)}; there are {', '.join(known)}"
-        )
-    return path
 
 
 def _nearest(found: str, known: list[str]) -> str:
@@ -106,6 +153,8 @@ def _explain(error: dict[str, Any], model: type[BaseModel]) -> str:
         # pydantic words the choices as 'a', 'b' or 'c'
         choices = [c for part in context["expected"].split(" or ") for c in part.replace("'", "").split(", ")]
         return f"{key}: found {found!r}{_nearest(str(found), choices)}; allowed: {', '.join(choices)}"
+    if kind == "string_pattern_mismatch":
+        return f"{key}: found {found!r}; allowed: letters, digits, dots, and single - or _ between them"
     if kind == "value_error":
         text = str(context["error"])
         return f"{key}: {text}" if key else text
@@ -114,6 +163,7 @@ def _explain(error: dict[str, Any], model: type[BaseModel]) -> str:
 
 
 def _dotted(loc: tuple[str | int, ...]) -> str:
+    loc = tuple(part for part in loc if part != "[key]")
     return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in loc).lstrip(".")
 
 

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 
-from pydantic import Field, field_validator, model_validator
+from collections.abc import Hashable, Sequence
+from typing import Annotated
 
-from rltune.config.base import Block
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from rltune.config.base import Block, Name
 from rltune.config.cells import BLOCKINGS, POLICIES, Blocking, Cell, Experiment, Policy, Workload
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.errors import ConfigError
 
-ESTIMATE = re.compile(r"exact|lognormal-(\d+(?:\.\d+)?)")
+def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
+    twice = sorted({str(v) for v in values if list(values).count(v) > 1})
+    if twice:
+        raise ValueError(f"found twice: {', '.join(twice)}")
+    return values
+
+
+EachOnce = AfterValidator(_each_once)
 
 
 class SplitConfig(Block):
@@ -43,13 +53,13 @@ class LookaheadConfig(Block):
 class EvaluationConfig(Block):
     """How trained agents are judged on the test part."""
 
-    sequence_jobs: list[int] = Field([256, 1024], min_length=1)
+    sequence_jobs: Annotated[list[Annotated[int, Field(ge=2)]], EachOnce] = Field([256, 1024], min_length=1)
     """Lengths of the disjoint test windows, each from an idle cluster (paper §4.1, §5.2)."""
     max_windows: int | None = Field(None, ge=1)
     """At most this many windows of each length, evenly spread; null: all that fit."""
-    baseline_policies: list[Policy] = list(POLICIES)
+    baseline_policies: Annotated[list[Policy], EachOnce] = Field(list(POLICIES), min_length=1)
     """Strong baselines: each of these …"""
-    baseline_blockings: list[Blocking] = list(BLOCKINGS)
+    baseline_blockings: Annotated[list[Blocking], EachOnce] = Field(list(BLOCKINGS), min_length=1)
     """… under each of these, with best_fit."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
@@ -67,9 +77,9 @@ class RunConfig(Block):
     description: str = ""
     """One paragraph for the report's first page."""
     results: str = "results"
-    """Folder of everything the run makes, relative to the project's root."""
+    """Folder of everything the run makes: results, or a folder in it."""
     cache: str = ".cache/traces"
-    """Folder of raw traces, relative to the project's root."""
+    """Folder of raw traces: .cache, or a folder in it."""
     workloads: list[Workload] = []
     """Traces on clusters to prepare and characterise besides those the experiments name."""
     experiments: list[Experiment] = Field(min_length=1)
@@ -80,32 +90,16 @@ class RunConfig(Block):
     """MILP placement."""
     evaluation: EvaluationConfig = EvaluationConfig()
     """Judging."""
-    presets: dict[str, Preset] = {}
+    presets: dict[Name, Preset] = {}
     """Presets of your own, or the built-in ones (paper, quick) redefined."""
 
     @field_validator("results", "cache")
     @classmethod
-    def _stays_inside(cls, value: str) -> str:
-        if not value or value.startswith(("/", "~")) or ".." in value.split("/"):
-            raise ValueError(f"found {value!r}, expected a folder below the project's root, such as results/mine")
+    def _stays_inside(cls, value: str, info: ValidationInfo) -> str:
+        top = "results" if info.field_name == "results" else ".cache"
+        if not re.fullmatch(rf"{re.escape(top)}(/[A-Za-z0-9][A-Za-z0-9._-]*)*", value):
+            raise ValueError(f"found {value!r}, expected {top} or a folder in it, such as {top}/mine")
         return value
-
-    @model_validator(mode="after")
-    def _names_are_known(self) -> RunConfig:
-        presets = {**BUILT_IN, **self.presets}
-        for i, experiment in enumerate(self.experiments):
-            for name in experiment.preset:
-                if name not in presets:
-                    raise ValueError(
-                        f"experiments[{i}].preset: found {name!r}, expected one of {', '.join(presets)}"
-                    )
-            for name in experiment.estimate:
-                if not ESTIMATE.fullmatch(name):
-                    raise ValueError(
-                        f"experiments[{i}].estimate: found {name!r}, expected exact or lognormal-SIGMA "
-                        "(lognormal-1, lognormal-0.5, …)"
-                    )
-        return self
 
     def cells(self) -> list[Cell]:
         """Every cell of the matrix once, in the order of the experiments."""
@@ -133,14 +127,10 @@ class RunConfig(Block):
         """Names of the traces, each once."""
         return list(dict.fromkeys(w.trace for w in self.all_workloads()))
 
+    def all_presets(self) -> dict[str, Preset]:
+        """The built-in presets and the run's own."""
+        return {**BUILT_IN, **self.presets}
+
     def preset(self, name: str) -> Preset:
         """The preset of this name."""
-        return {**BUILT_IN, **self.presets}[name]
-
-
-def parse_estimate(name: str) -> tuple[str, float]:
-    """(kind, sigma) of an estimate's name: ``lognormal-1`` → ("lognormal", 1.0), ``exact`` → ("exact", 0.0)."""
-    match = ESTIMATE.fullmatch(name)
-    if match is None:
-        raise ValueError(f"found {name!r}, expected exact or lognormal-SIGMA")
-    return ("exact", 0.0) if match[1] is None else ("lognormal", float(match[1]))
+        return self.all_presets()[name]

@@ -6,7 +6,7 @@ One file a trace in ``config/traces/<name>.yaml``; the file's stem is the trace'
 from __future__ import annotations
 
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, field_validator, model_validator
@@ -15,6 +15,11 @@ from rltune.config.base import Block
 
 Format = Literal["philly", "helios", "alibaba2020", "csv"]
 Status = Literal["passed", "failed", "killed", "running", "unknown"]
+CanonicalColumn = Literal[
+    "job_id", "user", "vc", "submit_s", "run_s", "run_clamped", "requested_s", "resource", "gpus", "cpus", "mem_gb",
+    "gpu_type", "wait_s", "status", "sla", "start_s", "end_s",
+]  # fmt: skip
+"""Columns of the job table, and start and end, from which run time and wait follow."""
 Unit = Literal["s", "ms", "min", "h", "d", "GB", "MB", "GiB", "MiB", "milli", "percent", "count"]
 
 
@@ -59,6 +64,11 @@ class Column(Block):
     """Zone of wall-clock times in this column; default: the trace's."""
     map: dict[str, str] | None = None
     """Replacement of values, e.g. `{COMPLETED: passed}`; a value that is not in the map is counted and becomes null."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return {"column": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _one_source(self) -> Column:
@@ -118,7 +128,7 @@ class TraceConfig(Block):
     """… or read this file or folder (`${VARIABLE}` is replaced from the environment; relative to the project's root)."""
     part: str | None = None
     """The part of an archive that holds several clusters (Helios: Earth, Saturn, Uranus or Venus)."""
-    columns: dict[str, Column | str] | None = None
+    columns: dict[CanonicalColumn, Column] | None = None
     """Format `csv`: canonical column → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
     """Format `csv`: rows to keep."""
@@ -134,12 +144,14 @@ class TraceConfig(Block):
     def _known_zone(cls, name: str) -> str:
         try:
             ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError):
+        except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(f"found {name!r}, expected an IANA time zone such as America/Los_Angeles") from None
         return name
 
     @model_validator(mode="after")
     def _consistent(self) -> TraceConfig:
+        if self.start and self.end and self.start >= self.end:
+            raise ValueError(f"`start` ({self.start}) must come before `end` ({self.end})")
         given = [k for k in ("synthetic", "downloads", "path") if getattr(self, k) is not None]
         if len(given) != 1:
             raise ValueError(f"give exactly one of `synthetic`, `downloads`, `path`; found {given or 'none'}")
@@ -153,5 +165,4 @@ class TraceConfig(Block):
 
     def column(self, name: str) -> Column | None:
         """The map of one canonical column, or None where the trace has none."""
-        entry = (self.columns or {}).get(name)
-        return Column(column=entry) if isinstance(entry, str) else entry
+        return (self.columns or {}).get(name)

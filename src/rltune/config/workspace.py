@@ -59,11 +59,11 @@ class Workspace:
 
     def trace(self, name: str) -> TraceConfig:
         """Configuration of a trace."""
-        return load_trace(name, self.root, self.config_path)
+        return load_trace(name, self.root)
 
     def cluster(self, name: str) -> ClusterConfig:
         """Configuration of a cluster."""
-        return load_cluster(name, self.root, self.config_path)
+        return load_cluster(name, self.root)
 
     def jobs(self, trace: str) -> Path:
         """Cleaned job table of a trace."""

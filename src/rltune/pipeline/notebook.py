@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from rltune.config import Workspace
+from rltune.config.cells import AXES
 from rltune.errors import RLTuneError
 from rltune.files import write_text
 
@@ -26,17 +28,19 @@ class NotebookError(RLTuneError):
     """A notebook stopped at an error."""
 
 
-def run_notebook(
-    source: Path, log: Path, page: Path, parameters: Mapping[str, object], threads: int, label: str
-) -> None:
+def run_notebook(source: Path, log: Path, page: Path, parameters: Mapping[str, str], threads: int) -> None:
     """Execute ``source`` with ``parameters`` into ``log`` (.ipynb) and render it to ``page`` (.html).
 
-    What it prints is passed on line by line with ``label`` in front. Raises NotebookError with the cell's own
+    What it prints is passed on line by line, with the stage and what it works on in front. Raises NotebookError with the cell's own
     message when a cell fails; the notebook up to there is in ``log``.
     """
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel
 
+    if not source.is_file():
+        known = ", ".join(sorted(p.stem for p in source.parent.glob("*.ipynb")))
+        raise NotebookError(f"{source}: no such notebook; there are: {known}")
+    label = _label(source.stem, parameters)
     os.environ.update({name: str(threads) for name in THREAD_VARIABLES}, TF_NUM_INTEROP_THREADS="1")
     log.parent.mkdir(parents=True, exist_ok=True)
     noise = log.with_suffix(".stderr.txt")  # what libraries say below Python: TensorFlow's and the kernel's greetings
@@ -68,6 +72,16 @@ def render(notebook: Path) -> str:
     exporter = HTMLExporter(config=Config({"HTMLExporter": {"embed_images": True, **nothing}}))
     body, _ = exporter.from_filename(str(notebook))
     return body.replace('<script src=""></script>', "")
+
+
+def _label(stage: str, parameters: Mapping[str, str]) -> str:
+    """The stage, and its trace or the axes in which its cell differs from the run's others."""
+    if not parameters.get("cell"):
+        return " ".join(filter(None, [stage, parameters.get("trace")]))
+    config = Workspace.open(parameters["config"], parameters.get("base", "")).config
+    cell = config.cell(parameters["cell"])
+    axes = [axis for axis in AXES if len({getattr(other, axis) for other in config.cells()}) > 1]
+    return " ".join([stage] + [str(getattr(cell, axis)) for axis in axes])
 
 
 @contextmanager

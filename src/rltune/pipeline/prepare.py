@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
@@ -66,8 +67,7 @@ def ensure_fitted(workspace: Workspace, trace: str, cluster: str) -> tuple[pd.Da
     if not (workspace.fitted(trace, cluster).is_file() and workspace.fit_audit(trace, cluster).is_file()):
         fit_workload(workspace, trace, cluster)
     jobs, meta = ensure_clean(workspace, trace)
-    pools = pd.read_parquet(workspace.fitted(trace, cluster))
-    return _in_step(jobs, pools, workspace.fitted(trace, cluster)), meta
+    return _in_step(jobs, workspace.fitted(trace, cluster)), meta
 
 
 def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: str) -> None:
@@ -85,7 +85,7 @@ def ensure_workload(workspace: Workspace, cell: Cell) -> Workload:
     path = workspace.estimates(cell.trace, cell.cluster, cell.estimate)
     if not path.is_file():
         write_estimates(workspace, cell.trace, cell.cluster, cell.estimate)
-    jobs = _in_step(jobs, pd.read_parquet(path), path)
+    jobs = _in_step(jobs, path)
     cluster = workspace.cluster(cell.cluster)
     split = workspace.config.split
     return Workload(
@@ -125,8 +125,15 @@ def audit_of(path: Path) -> Audit:
     return Audit.from_dict(read_json(path))
 
 
-def _in_step(jobs: pd.DataFrame, more: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The jobs that ``more`` names, with its columns. Raises DataError when it names jobs that are not there."""
+def _in_step(jobs: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The jobs that the table at ``path`` names, with its columns.
+
+    Raises DataError when it cannot be read or names jobs that are not there.
+    """
+    try:
+        more = pd.read_parquet(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path}: not readable as parquet ({error}); delete it and run the stage again") from None
     joined = jobs.merge(more, on="job_id", how="inner", validate="one_to_one")
     if len(joined) != len(more):
         raise DataError(f"{path}: names jobs that the cleaned trace does not have; delete it and run the stage again")

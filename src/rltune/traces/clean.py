@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.trace import TraceConfig
-from rltune.errors import DataError
+from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.readers import read
 from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, validate
@@ -46,7 +46,10 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
         DataError: raw files missing or damaged, or no job left; the audit is in the text.
     """
     audit = Audit()
-    rows = read(trace, Path(raw), audit)
+    try:
+        rows = read(trace, Path(raw), audit)
+    except ConfigError as error:
+        raise ConfigError(f"config/traces/{name}.yaml: {error}") from None
     rows = rows.sort_values(["submit_unix_s", "job_id"], ignore_index=True, kind="stable")
     rows = _keep_usable(rows, trace, audit)
     audit.keep(len(rows))

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -24,6 +25,8 @@ from rltune.traces.synthetic import GENERATOR_VERSION, generate
 
 RETRIES = 3
 TIMEOUT_S = 60
+EVERY_S = 5.0
+"""Seconds between two lines of progress."""
 MANIFEST = "manifest.json"
 _VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 
@@ -127,12 +130,38 @@ def _download(name: str, item: Download, expected: str | None, folder: Path) -> 
             retry_if_failed=0 if local else RETRIES,
         )
         try:
-            store.fetch(item.file, downloader=_copy if local else pooch.HTTPDownloader(timeout=TIMEOUT_S))
+            store.fetch(item.file, downloader=_copy if local else _downloader(item.file))
             return
         # pooch raises what requests, the file system or its hash check raise; requests' errors are OSErrors.
         except (OSError, ValueError) as error:
             faults.append(f"{url}: {' '.join(str(error).split())[:300]}")
     raise DataError(_advice(name, item, folder / item.file, "; ".join(faults)))
+
+
+class _Lines:
+    """Progress of a download as a line every few seconds; has the methods pooch asks of a progress bar."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.total = 0
+        self.reset()
+
+    def update(self, size: int) -> None:
+        self.done += size
+        if time.monotonic() - self.said >= EVERY_S:
+            self.said = time.monotonic()
+            share = f" of {self.total / 1e6:.0f} MB ({self.done / self.total:.0%})" if self.total else " MB"
+            print(f"downloading {self.name}: {self.done / 1e6:.0f}{share}", flush=True)
+
+    def reset(self) -> None:
+        self.done, self.said = 0, time.monotonic()
+
+    def close(self) -> None:
+        pass
+
+
+def _downloader(name: str) -> pooch.HTTPDownloader:
+    return pooch.HTTPDownloader(progressbar=_Lines(name), timeout=TIMEOUT_S)
 
 
 def _copy(url: str, output_file: str, _: Any) -> None:

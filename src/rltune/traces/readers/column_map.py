@@ -8,7 +8,6 @@ Where the map has no ``job_id``, jobs are numbered by row, from 1.
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from rltune.traces.audit import Audit
 from rltune.traces.readers.archive import open_member
 from rltune.traces.readers.raw import missing_column, numbers, raw_frame, read_csv_text, reasons
 from rltune.traces.readers.times import wall_clock_to_unix
-from rltune.traces.table import COLUMNS, RESOURCES, STATUSES
+from rltune.traces.table import RESOURCES, STATUSES
 
 TIMES = ("submit_s", "start_s", "end_s")
 SECONDS = {"count": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -37,7 +36,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     """Raw columns of a CSV file read through ``trace.columns`` and ``trace.filter``.
 
     Raises:
-        ConfigError: the map names a column RLTune does not have, or a unit that does not suit it.
+        ConfigError: a unit does not suit its column, or the map lacks a column that is needed.
         DataError: the file is missing, truncated or not CSV, or lacks a mapped column.
     """
     _check_map(trace)
@@ -75,14 +74,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
 
 
 def _check_map(trace: TraceConfig) -> None:
-    known = (*COLUMNS, "start_s", "end_s")
     for name in trace.columns or {}:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
-            hint = f" (nearest: {', '.join(near)})" if near else ""
-            raise ConfigError(
-                f"columns.{name}: not a column of the job table{hint}; expected one of {', '.join(known)}."
-            )
         column, units = trace.column(name), UNITS.get(name, {"count": 1.0})
         if column and column.unit not in units:
             raise ConfigError(f"columns.{name}.unit: found {column.unit!r}, expected one of {', '.join(units)}.")
