@@ -100,7 +100,7 @@ def fit(trace: str, cluster: str, config: ConfigOption = "config/default.yaml", 
     from rltune.config import Workspace
     from rltune.pipeline.prepare import fit_workload
 
-    print(f"{trace} on {cluster}: {fit_workload(Workspace.open(config, base), trace, cluster)}")
+    print(f"[fit {trace} to {cluster}] {fit_workload(Workspace.open(config, base), trace, cluster)}")
 
 
 @stage_app.command()
@@ -120,7 +120,7 @@ def report(config: ConfigOption = "config/default.yaml", base: BaseOption = "") 
     from rltune.config import Workspace
     from rltune.report.page import build
 
-    print(build(Workspace.open(config, base)))
+    print(f"[report] {build(Workspace.open(config, base))}")
 
 
 def main() -> None:

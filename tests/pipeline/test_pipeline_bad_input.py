@@ -32,7 +32,7 @@ def edit_jobs(project: Any, **columns: Any) -> None:
 
 def test_good_input_is_fitted(project: Any, fit: Cli) -> None:
     outcome = fit()
-    assert outcome.status == 0 and "tiny on small: 1200 rows read, 1200 kept; left out: none" in outcome.out
+    assert outcome.status == 0 and "[fit tiny to small] 1200 rows read, 1200 kept; left out: none" in outcome.out
 
 
 def test_file_absent(project: Any, fit: Cli) -> None:
@@ -87,7 +87,7 @@ def test_wrong_column_name(project: Any, fit: Cli) -> None:
 
 def test_wrong_canonical_column(project: Any, fit: Cli) -> None:
     project.change(project.trace, "gpus: ngpu", "gpu: ngpu")
-    fit().explains("columns.gpu", "not a column of the job table", "gpus", "submit_s")
+    fit().explains("columns.gpu", "did you mean 'gpus'", "submit_s")
 
 
 def test_a_folder_in_place_of_the_file(project: Any, fit: Cli) -> None:

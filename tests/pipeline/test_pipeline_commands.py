@@ -77,5 +77,5 @@ def test_schema_mends_drift(project: Any, cli: Cli) -> None:
 def test_a_report_of_nothing_says_what_is_missing(project: Any, cli: Cli) -> None:
     outcome = cli("stage", "report", "--config", "config/tiny.yaml")
     page = project.root / "results" / "report" / "index.html"
-    assert outcome.status == 0 and outcome.out.strip() == str(page)
+    assert outcome.status == 0 and outcome.out.strip() == f"[report] {page}"
     assert "fig12" in page.read_text(encoding="utf-8")

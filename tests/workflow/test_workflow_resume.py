@@ -69,7 +69,7 @@ def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.
 
 
 def test_a_second_run_in_the_folder_refuses(story: Story) -> None:
-    story.second.explains("another run (process ", f"is at work in {story.root}", "wait for it")
+    story.second.explains(f"another run is at work in {story.root} (process ", "wait for it")
     assert not story.second.out
 
 

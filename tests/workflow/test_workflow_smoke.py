@@ -38,7 +38,7 @@ def test_it_says_where_the_report_is(smoke_run: Any) -> None:
 
 def test_its_lines_say_which_stage_they_are_of(smoke_run: Any) -> None:
     lines = smoke_run.outcome.out.splitlines()[:-1]
-    assert lines and all(re.match(r"\[(clean|characterise|train|evaluate|ablation|figures)[^]]*\] ", x) for x in lines)
+    assert lines and all(re.match(r"\[(clean|fit|characterise|train|evaluate|ablation|figures|report)[^]]*\] ", x) for x in lines)
 
 
 def test_every_file_is_there_and_holds_what_its_name_says(smoke_run: Any) -> None:

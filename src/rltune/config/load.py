@@ -60,12 +60,12 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
 
 def load_trace(name: str, root: Path) -> TraceConfig:
     """The trace ``config/traces/<name>.yaml``."""
-    return read_block(root / "config" / "traces" / f"{name}.yaml", TraceConfig, root)
+    return read_block(_named(root, "trace", name), TraceConfig, root)
 
 
 def load_cluster(name: str, root: Path) -> ClusterConfig:
     """The cluster ``config/clusters/<name>.yaml``."""
-    return read_block(root / "config" / "clusters" / f"{name}.yaml", ClusterConfig, root)
+    return read_block(_named(root, "cluster", name), ClusterConfig, root)
 
 
 def read_block(path: Path, model: type[Model], root: Path | None = None) -> Model:
@@ -122,12 +122,23 @@ def _unknown_files(root: Path, workload: Workload, loc: tuple) -> list[tuple[tup
     """What is wrong with the names of a workload: (location, text)."""
     wrong = []
     for kind, name in (("trace", workload.trace), ("cluster", workload.cluster)):
-        folder = root / "config" / f"{kind}s"
-        known = sorted(p.stem for p in folder.glob("*.yaml"))
-        if name not in known:
-            wrong.append(((*loc, kind), f"found {name!r}, which has no file config/{kind}s/{name}.yaml"
-                          f"{_nearest(name, known)}; allowed: {', '.join(known)}"))  # fmt: skip
+        try:
+            _named(root, kind, name)
+        except ConfigError as error:
+            wrong.append(((*loc, kind), str(error)))
     return wrong
+
+
+def _named(root: Path, kind: str, name: str) -> Path:
+    """The file of a trace or cluster. Raises ConfigError with the nearest name and all there are."""
+    folder = root / "config" / f"{kind}s"
+    known = sorted(p.stem for p in folder.glob("*.yaml"))
+    if name not in known:
+        raise ConfigError(
+            f"found {name!r}, which has no file config/{kind}s/{name}.yaml{_nearest(name, known)}; "
+            f"allowed: {', '.join(known)}"
+        )
+    return folder / f"{name}.yaml"
 
 
 def _resolve(root: Path, path: Path | str) -> Path:
