@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CONFIG ?= config/default.yaml
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
-PYTHON ?= python3
+PYTHON ?= $(shell command -v python3)
 BENCH ?=
 ARGS ?=
 
@@ -15,6 +15,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export XDG_CACHE_HOME := $(CURDIR)/.cache/xdg
 export JUPYTER_CONFIG_DIR := $(CURDIR)/.cache/jupyter/config
 export JUPYTER_DATA_DIR := $(CURDIR)/.cache/jupyter/data
+export KERAS_HOME := $(CURDIR)/.cache/keras
 export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONUNBUFFERED := 1
@@ -31,7 +32,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 report: $(READY)  ## the whole run: traces to results/report/index.html (CONFIG=config/….yaml, CORES=n, ARGS=…)
-	@rltune run --config $(CONFIG) --cores $(CORES) -- $(ARGS)
+	@rltune run --config "$(CONFIG)" --cores $(CORES) -- $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
 	@python -m pytest $(ARGS)

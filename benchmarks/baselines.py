@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from rltune.config import Cell, Workspace
+from rltune.config import Workspace
 from rltune.config.cells import BLOCKINGS, POLICIES
 from rltune.pipeline.prepare import ensure_workload
 from rltune.policies import TITLES
@@ -32,8 +32,7 @@ def main() -> None:
         workspace = Workspace.open("config/csv.yaml", folder)
         figures: dict[str, dict] = {}
         for w in workspace.config.all_workloads():
-            cell = Cell(w.trace, w.cluster, "fifo", "wait", "none", "best_fit", "strict", "raw", "lognormal-1", "quick", 1)
-            load = ensure_workload(workspace, cell)
+            load = ensure_workload(workspace, w.trace, w.cluster, "lognormal-1")
             first = disjoint_windows(*load.split.test, LENGTH)
             n = np.full(len(first), LENGTH)
             simulate(load.jobs, load.layout, first[:1], n[:1], Setting("fifo", "easy", "best_fit"))  # compile

@@ -24,6 +24,14 @@ def run(*command: str) -> None:
         sys.exit(f"set-up failed (exit status {result.returncode}) at: {' '.join(command)}")
 
 
+def works(*command: str) -> bool:
+    """Whether a command runs to its end; what it says is not shown."""
+    try:
+        return not subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    except OSError:
+        return False
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--venv", default=".venv")
@@ -39,12 +47,15 @@ def main() -> None:
     root = Path(args.venv).resolve()
     python = str(root / "bin" / "python")
     uv = shutil.which("uv", path=os.pathsep.join(p for p in os.get_exec_path() if not p.startswith(str(root))))
-    print(f"setting up {args.venv} with Python {found} and {'uv' if uv else 'pip'} (once; a minute or two) …", flush=True)
-    if not Path(python).exists():
+    tool = "uv" if uv else "pip"
+    print(f"setting up {args.venv} with Python {found} and {tool} (once; a minute or two) …", flush=True)
+    # A set-up killed half-way may leave a Python without pip, or none that runs: such a folder is made anew.
+    if not works(python, *(("-c", "") if uv else ("-m", "pip", "--version"))):
         if uv:
+            shutil.rmtree(root, ignore_errors=True)
             run(uv, "venv", "--quiet", "--python", sys.executable, str(root))
         else:
-            venv.create(root, with_pip=True, clear=root.exists())
+            venv.create(root, with_pip=True, clear=True)
     if uv:
         run(uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", args.lock)
         run(uv, "pip", "install", "--quiet", "--python", python, "--no-deps", "--no-build-isolation", "-e", ".")

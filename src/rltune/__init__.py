@@ -6,6 +6,18 @@ from pathlib import Path
 
 __version__ = "0.1.0"
 
+COMPILED = ("cluster", "policies", "simulator", "placement", "agent")
+"""Packages with compiled code."""
+
+
+def sources_digest(*packages: str) -> str:
+    """Twelve hexadecimal digits that change when a source file of one of these packages does."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for path in sorted((Path(__file__).parent / package).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
 
 def _keep_compiled_code_apart() -> None:
     """Give each state of the sources a cache of compiled code of its own.
@@ -13,15 +25,9 @@ def _keep_compiled_code_apart() -> None:
     Numba looks only at the file a function stands in: after a change in a function that others call, it would
     go on with their old code. Set NUMBA_CACHE_DIR to decide for yourself.
     """
-    here = Path(__file__).parent
-    project = here.parents[1]
-    if "NUMBA_CACHE_DIR" in os.environ or not (project / "workflow" / "Snakefile").is_file():
-        return
-    digest = hashlib.sha256()
-    for package in ("cluster", "policies", "simulator", "placement", "agent"):
-        for path in sorted((here / package).glob("*.py")):
-            digest.update(path.read_bytes())
-    os.environ["NUMBA_CACHE_DIR"] = str(project / ".cache" / "numba" / digest.hexdigest()[:12])
+    project = Path(__file__).parents[2]
+    if "NUMBA_CACHE_DIR" not in os.environ and (project / "workflow" / "Snakefile").is_file():
+        os.environ["NUMBA_CACHE_DIR"] = str(project / ".cache" / "numba" / sources_digest(*COMPILED))
 
 
 _keep_compiled_code_apart()

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from rltune.config.load import project_root
 from rltune.errors import RLTuneError
 
 HELP = "RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."
@@ -41,7 +42,8 @@ def run(
     if status == 0 and not arguments:
         print(f"report: {index}")
     elif status:
-        print(f"stopped; executed notebooks, the failed one too, are in {workspace.results / 'notebooks'}", file=sys.stderr)
+        where = f"{workspace.results / 'notebooks'}, logs of other stages in {workspace.results / 'logs'}"
+        print(f"stopped; executed notebooks, a failed one too, are in {where}", file=sys.stderr)
     raise typer.Exit(status)
 
 
@@ -68,7 +70,6 @@ def check(config: ConfigOption = "config/default.yaml") -> None:
 @config_app.command()
 def schema() -> None:
     """Write config/schema.json anew from the code."""
-    from rltune.config import project_root
     from rltune.config.schema import write_schema
 
     print(write_schema(project_root()))
@@ -83,7 +84,6 @@ def notebook(
     threads: Annotated[int, typer.Option(min=1, help="Threads for everything it runs.")] = 1,
 ) -> None:
     """Execute a notebook with parameters and render it."""
-    from rltune.config import project_root
     from rltune.pipeline.notebook import run_notebook
 
     for text in parameter:
@@ -115,6 +115,18 @@ def estimate(
 
 
 @stage_app.command()
+def baselines(
+    trace: str, cluster: str, kind: str, config: ConfigOption = "config/default.yaml", base: BaseOption = ""
+) -> None:
+    """Run the heuristics on a workload's windows."""
+    from rltune.config import Workspace
+    from rltune.pipeline.cells import write_baselines
+
+    frame = write_baselines(Workspace.open(config, base), trace, cluster, kind)
+    print(f"[baselines {trace} on {cluster}] {len(frame)} runs of a window")
+
+
+@stage_app.command()
 def report(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
     """Build the report's page from the run's tables and figures."""
     from rltune.config import Workspace
@@ -123,9 +135,19 @@ def report(config: ConfigOption = "config/default.yaml", base: BaseOption = "") 
     print(f"[report] {build(Workspace.open(config, base))}")
 
 
+CACHES = {
+    "MPLCONFIGDIR": "matplotlib", "XDG_CACHE_HOME": "xdg", "IPYTHONDIR": "ipython", "KERAS_HOME": "keras",
+    "JUPYTER_CONFIG_DIR": "jupyter/config", "JUPYTER_DATA_DIR": "jupyter/data",
+}  # fmt: skip
+"""Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
+
+
 def main() -> None:
     """Entry point: a user's mistake ends in its explanation, not in a traceback."""
     try:
+        cache = project_root() / ".cache"
+        for name, folder in CACHES.items():
+            os.environ.setdefault(name, str(cache / folder))
         app()
     except RLTuneError as error:
         print(f"rltune: {error}", file=sys.stderr)

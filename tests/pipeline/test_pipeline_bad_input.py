@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from rltune.config import Workspace
-from rltune.pipeline.prepare import audit_of
+from rltune.files import read_json
+from rltune.traces.audit import Audit
 
 FIT = ("stage", "fit", "tiny", "small", "--config", "config/tiny.yaml")
 Cli = Callable[..., Any]
@@ -111,7 +112,7 @@ def test_negative_and_missing_run_times_are_counted(project: Any, fit: Cli, cli:
     wrong = {0: -5, 1: -5, 2: -5, 3: 0, 4: None}
     edit_jobs(project, secs=lambda c: [wrong.get(i, value) for i, value in enumerate(c)])
     assert fit().status == 0
-    audit = audit_of(Workspace.open("config/tiny.yaml").clean_audit("tiny"))
+    audit = Audit.from_dict(read_json(Workspace.open("config/tiny.yaml").clean_audit("tiny")))
     assert (audit.rows_read, audit.rows_kept) == (1200, 1195)
     assert audit.left_out == {"run time negative": 3, "run time zero": 1, "no run time": 1}
 

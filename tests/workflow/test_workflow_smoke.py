@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from rltune.agent.policy_file import load_policy
-from rltune.pipeline.prepare import audit_of
+from rltune.files import read_json
+from rltune.traces.audit import Audit
 from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,10 +46,10 @@ def test_every_file_is_there_and_holds_what_its_name_says(smoke_run: Any) -> Non
     workspace = smoke_run.workspace
     for trace in workspace.config.traces():
         jobs, meta = read_table(workspace.jobs(trace))
-        assert len(jobs) == audit_of(workspace.clean_audit(trace)).rows_kept and meta.name == trace
+        assert len(jobs) == Audit.from_dict(read_json(workspace.clean_audit(trace))).rows_kept and meta.name == trace
     for workload in workspace.config.all_workloads():
         fitted = pd.read_parquet(workspace.fitted(workload.trace, workload.cluster))
-        assert len(fitted) == audit_of(workspace.fit_audit(workload.trace, workload.cluster)).rows_kept
+        assert len(fitted) == Audit.from_dict(read_json(workspace.fit_audit(workload.trace, workload.cluster))).rows_kept
         estimates = pd.read_parquet(workspace.estimates(workload.trace, workload.cluster, "lognormal-1"))
         assert list(estimates["job_id"]) == list(fitted["job_id"]) and (estimates["estimate_s"] >= 1).all()
     for cell in workspace.config.cells():

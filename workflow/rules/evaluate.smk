@@ -1,9 +1,40 @@
 # Every agent on the test part, beside its base policy and the baselines; then naive against pro.
 
 
+rule baselines:
+    input:
+        jobs=here(workspace.jobs("{trace}")),
+        pools=here(workspace.fitted("{trace}", "{cluster}")),
+        estimates=here(workspace.estimates("{trace}", "{cluster}", "{estimate}")),
+    output:
+        here(workspace.baselines("{trace}", "{cluster}", "{estimate}")),
+    log:
+        here(workspace.results / "logs" / "baselines" / "{trace}__{cluster}__{estimate}.log"),
+    benchmark:
+        here(workspace.results / "benchmarks" / "baselines" / "{trace}__{cluster}__{estimate}.tsv")
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        evaluation=run.evaluation.model_dump(),
+        split=run.split.model_dump(),
+        code=EVALUATION_CODE,
+    message:
+        "heuristics on {wildcards.trace}, {wildcards.cluster}"
+    shell:
+        "rltune stage baselines {wildcards.trace} {wildcards.cluster} {wildcards.estimate} {RUN} 2>&1 | tee {log}"
+
+
+def baselines_of(wildcards):
+    """The heuristics' results on a cell's workload."""
+    cell = CELLS[wildcards.cell]
+    return here(workspace.baselines(cell.trace, cell.cluster, cell.estimate))
+
+
 rule evaluate:
     input:
         workload_files,
+        baselines=baselines_of,
         policy=rules.train.output.policy,
         notebook=source("notebooks", "evaluate.ipynb"),
     output:
@@ -19,6 +50,8 @@ rule evaluate:
         mem_mb=3000,
     params:
         evaluation=run.evaluation.model_dump(),
+        lookahead=run.lookahead.model_dump(),
+        code=EVALUATION_CODE,
     message:
         "evaluate {wildcards.cell}"
     shell:
@@ -28,15 +61,15 @@ rule evaluate:
 
 WINDOWS = [here(workspace.windows(cell)) for cell in CELLS.values()]
 HISTORIES = [here(workspace.history(cell)) for cell in CELLS.values()]
-ABLATION = ("ablation", "ablation-numbers")
 
 
 rule ablation:
     input:
         WINDOWS,
+        paper=PAPER,
         notebook=source("notebooks", "ablation.ipynb"),
     output:
-        artefacts=[here(workspace.artefacts / f"{name}.json") for name in ABLATION],
+        artefacts=artefact_files(tables=["ablation-numbers"], figures=["ablation"]),
         page=here(workspace.page("ablation")),
     log:
         here(workspace.notebook("ablation")),
@@ -47,6 +80,7 @@ rule ablation:
         mem_mb=2000,
     params:
         cells=list(CELLS),
+        code=REPORT_CODE,
     message:
         "naive against pro"
     shell:

@@ -6,13 +6,10 @@ rule figures:
         WINDOWS,
         HISTORIES,
         jobs=[here(workspace.test_jobs(cell)) for cell in CELLS.values()],
-        paper=source("config", "paper_results.yaml"),
+        paper=PAPER,
         notebook=source("notebooks", "figures.ipynb"),
     output:
-        artefacts=[
-            here(workspace.artefacts / f"{name}.json")
-            for name in ("fig11", "fig12", "fig12-numbers", "improvements", "costs")
-        ],
+        artefacts=artefact_files(tables=["fig12-numbers", "costs"], figures=["fig11", "fig12", "improvements"]),
         page=here(workspace.page("figures")),
     log:
         here(workspace.notebook("figures")),
@@ -23,6 +20,8 @@ rule figures:
         mem_mb=3000,
     params:
         cells=list(CELLS),
+        lengths=run.evaluation.sequence_jobs,
+        code=REPORT_CODE,
     message:
         "tables and figures"
     shell:

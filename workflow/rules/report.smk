@@ -9,7 +9,7 @@ rule report:
         pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],
         cleaning=[here(workspace.page("clean", trace)) for trace in run.traces()],
         config=source(workspace.config_path),
-        paper=source("config", "paper_results.yaml"),
+        paper=PAPER,
     output:
         here(workspace.report / "index.html"),
     log:
@@ -19,6 +19,8 @@ rule report:
     threads: 1
     resources:
         mem_mb=1000,
+    params:
+        code=REPORT_CODE,
     message:
         "report"
     shell:

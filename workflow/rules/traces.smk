@@ -1,6 +1,11 @@
 # Raw archives to job tables, and each job table fitted to its clusters.
 
 
+def raw_of(wildcards):
+    """What a trace's own file was when it was read: a corrected file is read again."""
+    return fingerprint(workspace.trace(wildcards.trace), workspace.root)
+
+
 rule clean:
     input:
         notebook=source("notebooks", "clean.ipynb"),
@@ -16,6 +21,9 @@ rule clean:
     threads: 1
     resources:
         mem_mb=3000,
+    params:
+        raw=raw_of,
+        code=TRACES_CODE,
     message:
         "clean {wildcards.trace}"
     shell:
@@ -37,6 +45,8 @@ rule fit:
     threads: 1
     resources:
         mem_mb=2000,
+    params:
+        code=CODE,
     message:
         "fit {wildcards.trace} to {wildcards.cluster}"
     shell:
@@ -50,11 +60,14 @@ rule estimate:
         here(workspace.estimates("{trace}", "{cluster}", "{estimate}")),
     log:
         here(workspace.results / "logs" / "estimate" / "{trace}__{cluster}__{estimate}.log"),
+    benchmark:
+        here(workspace.results / "benchmarks" / "estimate" / "{trace}__{cluster}__{estimate}.tsv")
     threads: 1
     resources:
         mem_mb=2000,
     params:
         seed=run.evaluation.seed,
+        code=TRACES_CODE,
     message:
         "run-time estimates {wildcards.estimate} for {wildcards.trace} on {wildcards.cluster}"
     shell:
@@ -66,8 +79,9 @@ rule characterise:
         notebook=source("notebooks", "characterise.ipynb"),
         jobs=[rules.clean.output.jobs.format(trace=trace) for trace in run.traces()],
         pools=[rules.fit.output.pools.format(trace=w.trace, cluster=w.cluster) for w in run.all_workloads()],
+        paper=PAPER,
     output:
-        artefacts=[here(workspace.artefacts / f"{name}.json") for name in ("table2", "table4", "loads", "audits")],
+        artefacts=artefact_files(tables=["table2", "table4", "loads", "audits"]),
         page=here(workspace.page("characterise")),
     log:
         here(workspace.notebook("characterise")),
@@ -78,6 +92,7 @@ rule characterise:
         mem_mb=3000,
     params:
         split=run.split.model_dump(),
+        code=TRACES_CODE,
     message:
         "characterise the traces"
     shell:

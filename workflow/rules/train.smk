@@ -35,6 +35,7 @@ rule train:
         mem_mb=3000,
     params:
         training=training_of,
+        code=CODE,
     message:
         "train {wildcards.cell}"
     shell:

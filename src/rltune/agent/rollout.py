@@ -17,6 +17,18 @@ Logits = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass
+class RandomRanker:
+    """Ranks queues at random, anew at every decision: what an agent that has learned nothing does."""
+
+    rng: np.random.Generator
+
+    def __call__(self, state: State, asking: np.ndarray) -> None:
+        """Answer the engine's RANK questions."""
+        for s in asking:
+            state.score[s, : state.visible[s]] = self.rng.random(state.visible[s])
+
+
+@dataclass
 class AgentRanker:
     """Ranks queues by the actor's logits; with ``rng`` it samples and remembers every decision."""
 

@@ -12,15 +12,17 @@ import pandas as pd
 from rltune.agent.networks import set_up
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.ppo import PPO
-from rltune.agent.rollout import AgentRanker
+from rltune.agent.rollout import AgentRanker, RandomRanker
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, Preset
-from rltune.placement.lookahead import Lookahead
-from rltune.simulator.batch import Setting, simulate
+from rltune.placement.lookahead import Counts, Lookahead
+from rltune.simulator.batch import Ranker, Setting, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import Split, disjoint_windows, spread
 
+RANDOM_ORDERS = 5
+"""Random runs of each validation window that an agent has to beat."""
 METRIC_COLUMN = {"wait": "wait_s"}
 """Column of the sequence table that each metric is the mean of."""
 REWARD_FLOOR = {"wait": 1.0}
@@ -39,6 +41,11 @@ class Training:
 def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
     """Normalised gap (base − agent) / max(|base|, |agent|, floor) of a metric to be minimised (paper §3.2)."""
     return (base - agent) / np.maximum(np.maximum(np.abs(base), np.abs(agent)), floor)
+
+
+def _solver_columns(counts: Counts) -> dict[str, float]:
+    names = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure", "seconds")
+    return {f"milp_{name}": getattr(counts, name) for name in names}
 
 
 def _group_mean(values: np.ndarray, size: int) -> np.ndarray:
@@ -60,9 +67,14 @@ def train(
 
     Sequences start anywhere in the training part. Every ``validate_every`` epochs, and at the last, the
     greedy policy runs on disjoint validation windows; the weights with the best mean metric there are kept.
-    ``progress`` is called with each epoch's row of the history.
+    ``progress`` is called with each epoch's row of the history, whose solver counts cover everything up to
+    there: rollouts, base runs, validation. An agent whose kept weights do not beat both its base policy and a
+    random order on validation has not learned; its facts say so.
     """
     runs_on = set_up(cell.seed, threads)
+    # one stream draws the sequences, the same for cells that differ in features or placement; others draw the rest
+    same = cell.but(features="", placement="", preset="").hash
+    draw = np.random.default_rng([cell.seed, int(same, 16)])
     rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
     ppo = PPO(preset, rng)
     placer = Lookahead(lookahead) if cell.placement == "lookahead" else None
@@ -70,18 +82,19 @@ def train(
     column, floor = METRIC_COLUMN[cell.metric], REWARD_FLOOR[cell.metric]
     length = preset.sequence_jobs
 
-    def run(first: np.ndarray, ranker: AgentRanker | None) -> pd.DataFrame:
+    def run(first: np.ndarray, ranker: Ranker | None) -> pd.DataFrame:
         state = simulate(jobs, layout, first, np.full(len(first), length), setting, ranker, placer)
         return sequence_table(jobs, state, layout.gpus)
 
+    before = Counts()
     held = spread(disjoint_windows(*split.validation, length), preset.validation_windows)
     held_base = run(held, None)[column].mean()
+    held_random = run(np.repeat(held, RANDOM_ORDERS), RandomRanker(np.random.default_rng(cell.seed)))[column].mean()
     rows, best, best_weights = [], np.inf, None
     last_start = split.train[1] - length
     for epoch in range(1, preset.epochs + 1):
         began = time.perf_counter()
-        before = placer.counts.copy() if placer else None
-        begins = rng.integers(split.train[0], last_start, size=max(1, preset.trajectories // preset.rollouts), endpoint=True)
+        begins = draw.integers(split.train[0], last_start, size=preset.trajectories, endpoint=True)
         first = np.repeat(begins, preset.rollouts)
         base = np.repeat(run(begins, None)[column].to_numpy(), preset.rollouts)
         ranker = AgentRanker(ppo.snapshot().logits, jobs, layout, cell.features, rng)
@@ -92,33 +105,33 @@ def train(
         rolled = time.perf_counter()
         log = ppo.update(batch)
         updated = time.perf_counter()
-        placed = placer.counts.since(before) if placer and before else None
         row = {
             "epoch": epoch, "reward": float(gap.mean()), "base_s": base.mean(), "rl_s": agent.mean(),
             "difference": (base - agent).mean(), **asdict(log), "decisions": int(table["decisions"].sum()),
             "choices": int(table["choices"].sum()), "mean_queue": float(table["mean_queue"].mean()),
-            "milp_calls": placed.calls if placed else 0, "milp_cached": placed.cached if placed else 0,
-            "milp_settled": placed.settled if placed else 0,
-            "milp_not_optimal": placed.calls - placed.optimal if placed else 0,
-            "milp_seconds": placed.seconds if placed else 0.0,
             "rollout_seconds": rolled - began, "update_seconds": updated - rolled,
-            "validation_rl": np.nan, "validation_base": np.nan,
+            "validation_rl": np.nan, "validation_base": np.nan, "validation_random": np.nan,
         }  # fmt: skip
         if epoch % preset.validate_every == 0 or epoch == preset.epochs:
             snapshot = ppo.snapshot()
             greedy = AgentRanker(snapshot.logits, jobs, layout, cell.features)
             score = run(held, greedy)[column].mean()
-            row |= {"validation_rl": score, "validation_base": held_base}
+            row |= {"validation_rl": score, "validation_base": held_base, "validation_random": held_random}
             if score < best:
                 best, best_weights = score, snapshot.weights
+        total = placer.counts.copy() if placer else Counts()
+        row |= _solver_columns(total.since(before))
+        before = total
         rows.append(row)
         if progress:
             progress(row)
     assert best_weights is not None
+    learned = bool(best < held_base and best < held_random)
     history = pd.DataFrame(rows)
     facts = {
         "cell": asdict(cell), "features": cell.features, "preset": preset.model_dump(),
         "lookahead": lookahead.model_dump() if placer else None, "validation_metric": float(best),
-        "validation_base": float(held_base), "best_epoch": int(history.loc[history["validation_rl"].idxmin(), "epoch"]),
+        "validation_base": float(held_base), "validation_random": float(held_random), "learned": learned,
+        "best_epoch": int(history.loc[history["validation_rl"].idxmin(), "epoch"]),
     }  # fmt: skip
     return Training(TrainedPolicy(best_weights, facts), history, runs_on)

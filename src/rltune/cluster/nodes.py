@@ -145,36 +145,37 @@ def classes(nodes, pool, free_gpus, free_cpu, free_mem, out):
 @njit(cache=True)
 def count_ways(nodes, jobs, j, table, k):
     """Ways of job ``j`` on the classes ``table[:k]``, counted up to MAX_WAYS; 0 when it does not fit now."""
-    cpu_pg, mem_pg = jobs.cpu_milli[j], jobs.mem_mb[j]
     ways = 0
     for kind in range(jobs.full.shape[1]):
-        full = jobs.full[j, kind]
-        if full < 0:
+        ways += ways_of_type(nodes, jobs, j, kind, table, k)
+    return min(ways, MAX_WAYS)
+
+
+@njit(cache=True)
+def ways_of_type(nodes, jobs, j, kind, table, k):
+    """Ways of job ``j`` on nodes of one GPU type, counted up to MAX_WAYS."""
+    full, size, rem = jobs.full[j, kind], jobs.size[j, kind], jobs.rem[j, kind]
+    if full < 0:
+        return 0
+    cpu_pg, mem_pg = jobs.cpu_milli[j], jobs.mem_mb[j]
+    whole, whole_classes, rest_classes = 0, 0, 0
+    for i in range(k):
+        if nodes.type[table[i, 5]] != kind:
             continue
-        size, rem = jobs.size[j, kind], jobs.rem[j, kind]
-        whole, whole_classes, rest_classes = 0, 0, 0
-        for i in range(k):
-            m = table[i, 5]
-            if nodes.type[m] != kind:
-                continue
-            if full > 0 and _class_holds(nodes, cpu_pg, mem_pg, size, table, i):
-                whole += table[i, 4]
-                whole_classes += 1
-            if rem > 0 and _class_holds(nodes, cpu_pg, mem_pg, rem, table, i):
-                rest_classes += 1
-        if whole < full:
-            continue
-        if full > 0 and whole > full and whole_classes > 1 and (full > 1 or rem > 0):
-            ways += _mixtures(nodes, cpu_pg, mem_pg, kind, size, full, rem, table, k)
-        elif rem == 0:
-            ways += max(1, whole_classes) if whole > full else 1
-        elif full > 0 and whole == full:
-            ways += max(0, rest_classes - whole_classes)  # every whole node is used up
-        else:
-            ways += rest_classes
-        if ways >= MAX_WAYS:
-            return MAX_WAYS
-    return ways
+        if full > 0 and _class_holds(nodes, cpu_pg, mem_pg, size, table, i):
+            whole += table[i, 4]
+            whole_classes += 1
+        if rem > 0 and _class_holds(nodes, cpu_pg, mem_pg, rem, table, i):
+            rest_classes += 1
+    if whole < full:
+        return 0
+    if full > 0 and whole > full and whole_classes > 1 and (full > 1 or rem > 0):
+        return _mixtures(nodes, cpu_pg, mem_pg, kind, size, full, rem, table, k)
+    if rem == 0:
+        return max(1, whole_classes) if whole > full else 1
+    if full > 0 and whole == full:
+        return max(0, rest_classes - whole_classes)  # every whole node is used up
+    return min(rest_classes, MAX_WAYS)
 
 
 @njit(cache=True)

@@ -13,9 +13,9 @@ class Preset(Block):
     epochs: int = Field(100, ge=1)
     """Policy updates."""
     trajectories: int = Field(100, ge=1)
-    """Rollouts an epoch."""
+    """Sequences drawn an epoch."""
     rollouts: int = Field(1, ge=1)
-    """How often each of an epoch's sequences is rolled out; above 1 rewards count relative to the sequence's mean."""
+    """Rollouts of each sequence; above 1 a rollout's reward counts relative to the mean of its sequence's."""
     sequence_jobs: int = Field(256, ge=2)
     """Jobs a sequence."""
     clip: float = Field(0.2, gt=0, lt=1)
@@ -49,7 +49,7 @@ BUILT_IN: dict[str, Preset] = {
     "quick": Preset(
         epochs=20,
         trajectories=20,
-        rollouts=5,
+        rollouts=3,
         actor_lr=2e-3,
         critic_lr=2e-3,
         actor_iterations=20,

@@ -6,21 +6,27 @@ One file a trace in ``config/traces/<name>.yaml``; the file's stem is the trace'
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from rltune.config.base import Block
 
 Format = Literal["philly", "helios", "alibaba2020", "csv"]
 Status = Literal["passed", "failed", "killed", "running", "unknown"]
-CanonicalColumn = Literal[
-    "job_id", "user", "vc", "submit_s", "run_s", "run_clamped", "requested_s", "resource", "gpus", "cpus", "mem_gb",
-    "gpu_type", "wait_s", "status", "sla", "start_s", "end_s",
-]  # fmt: skip
-"""Columns of the job table, and start and end, from which run time and wait follow."""
-Unit = Literal["s", "ms", "min", "h", "d", "GB", "MB", "GiB", "MiB", "milli", "percent", "count"]
+
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"found {name!r}, expected an IANA time zone such as America/Los_Angeles") from None
+    return name
+
+
+Zone = Annotated[str, AfterValidator(_known_zone)]
+"""IANA name of a time zone."""
 
 
 class Synthetic(Block):
@@ -56,12 +62,6 @@ class Column(Block):
     """Column to use in rows where the first one is empty."""
     constant: str | int | float | bool | None = None
     """The same value in every row, instead of a column."""
-    unit: Unit = "count"
-    """Unit the file's numbers are in; converted to the canonical one (seconds, GB, GPUs, CPUs)."""
-    factor: float = 1.0
-    """Multiplier after unit conversion (1/12 on submit times makes arrivals twelve times as dense)."""
-    time_zone: str | None = None
-    """Zone of wall-clock times in this column; default: the trace's."""
     map: dict[str, str] | None = None
     """Replacement of values, e.g. `{COMPLETED: passed}`; a value that is not in the map is counted and becomes null."""
 
@@ -77,6 +77,97 @@ class Column(Block):
         return self
 
 
+class Number(Column):
+    """A column of numbers."""
+
+    factor: float = Field(1.0, gt=0)
+    """Multiplier after unit conversion."""
+
+
+class Seconds(Number):
+    """A column of durations."""
+
+    unit: Literal["count", "s", "ms", "min", "h", "d"] = "count"
+    """Unit the file's numbers are in; converted to seconds, which `count` takes them for."""
+
+
+class Time(Seconds):
+    """A column of times: wall clock, or numbers since 1970 UTC.
+
+    A factor goes with numbers only: 1/12 on submissions makes arrivals twelve times as dense.
+    """
+
+    time_zone: Zone | None = None
+    """Zone of wall-clock times in this column; default: the trace's."""
+
+
+class Memory(Number):
+    """A column of amounts of memory."""
+
+    unit: Literal["count", "GB", "MB", "GiB", "MiB"] = "count"
+    """Unit the file's numbers are in; converted to GB, which `count` takes them for."""
+
+
+class Count(Number):
+    """A column of numbers of GPUs or CPUs."""
+
+    unit: Literal["count", "milli", "percent"] = "count"
+    """Unit the file's numbers are in: whole ones, thousandths or hundredths."""
+
+
+class Columns(Block):
+    """Canonical column → column of the file."""
+
+    job_id: Column | None = None
+    """Name of the job; where there is none, jobs are numbered by row."""
+    user: Column | None = None
+    """Who submitted it."""
+    vc: Column | None = None
+    """Virtual cluster (queue, partition)."""
+    submit_s: Time | None = None
+    """Submission; always needed."""
+    start_s: Time | None = None
+    """Start."""
+    end_s: Time | None = None
+    """End."""
+    run_s: Seconds | None = None
+    """Run time; default: end − start, so it is needed unless both are given."""
+    run_clamped: Column | None = None
+    """Whether the source cut the run time off (true or false)."""
+    requested_s: Seconds | None = None
+    """Run time the user asked for."""
+    wait_s: Seconds | None = None
+    """Recorded wait; default: start − submission."""
+    resource: Column | None = None
+    """`gpu` or `cpu`; default: gpu."""
+    gpus: Count | None = None
+    """GPUs; needed unless `resource` is the constant cpu."""
+    cpus: Count | None = None
+    """CPUs."""
+    mem_gb: Memory | None = None
+    """Memory."""
+    gpu_type: Column | None = None
+    """GPU type asked for."""
+    status: Column | None = None
+    """How it ended: passed, failed, killed, running or unknown."""
+    sla: Column | None = None
+    """Whether it has a service-level agreement (true or false)."""
+
+    @model_validator(mode="after")
+    def _enough(self) -> Columns:
+        cpu_only = self.resource is not None and self.resource.constant == "cpu"
+        needed = {
+            "submit_s": self.submit_s,
+            "gpus": self.gpus or cpu_only,
+            "run_s (or start_s and end_s)": self.run_s or (self.start_s and self.end_s),
+        }
+        missing = [name for name, there in needed.items() if not there]
+        if missing:
+            found = [name for name in type(self).model_fields if getattr(self, name) is not None]
+            raise ValueError(f"found {', '.join(found) or 'none'}; needs {', '.join(missing)} as well")
+        return self
+
+
 class Filter(Block):
     """Keep only the rows whose column meets a condition; the others are counted."""
 
@@ -85,7 +176,17 @@ class Filter(Block):
     op: Literal["==", "!=", "<", "<=", ">", ">=", "in"]
     """Comparison."""
     value: str | int | float | bool | list[str | int | float]
-    """What it is compared with."""
+    """What it is compared with: a list for `in`, one value for the others."""
+
+    @field_validator("value")
+    @classmethod
+    def _suits_op(cls, value: Any, info: ValidationInfo) -> Any:
+        op = info.data.get("op")
+        if op == "in" and not isinstance(value, list):
+            raise ValueError(f"found {value!r}; `in` needs a list of values")
+        if op not in (None, "in") and isinstance(value, list):
+            raise ValueError(f"found a list; `{op}` needs one value (`in` takes several)")
+        return value
 
 
 class RecordedOn(Block):
@@ -114,7 +215,7 @@ class TraceConfig(Block):
     """What the rows are; every table and figure says it."""
     format: Format
     """Layout of the raw files."""
-    time_zone: str = "UTC"
+    time_zone: Zone = "UTC"
     """Zone of wall-clock times without one in the raw files (IANA name)."""
     start: date | None = None
     """Keep jobs submitted on this day or later (in `time_zone`)."""
@@ -125,10 +226,10 @@ class TraceConfig(Block):
     downloads: list[Download] | None = None
     """… or download them …"""
     path: str | None = None
-    """… or read this file or folder (`${VARIABLE}` is replaced from the environment; relative to the project's root)."""
+    """… or read this file or folder (`${VARIABLE}` is replaced from the environment; relative to the root)."""
     part: str | None = None
     """The part of an archive that holds several clusters (Helios: Earth, Saturn, Uranus or Venus)."""
-    columns: dict[CanonicalColumn, Column] | None = None
+    columns: Columns | None = None
     """Format `csv`: canonical column → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
     """Format `csv`: rows to keep."""
@@ -138,15 +239,6 @@ class TraceConfig(Block):
     """Licence of the data."""
     citation: str | None = None
     """Source to cite."""
-
-    @field_validator("time_zone")
-    @classmethod
-    def _known_zone(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"found {name!r}, expected an IANA time zone such as America/Los_Angeles") from None
-        return name
 
     @model_validator(mode="after")
     def _consistent(self) -> TraceConfig:
@@ -165,4 +257,4 @@ class TraceConfig(Block):
 
     def column(self, name: str) -> Column | None:
         """The map of one canonical column, or None where the trace has none."""
-        return (self.columns or {}).get(name)
+        return getattr(self.columns, name, None)

@@ -85,6 +85,10 @@ class Workspace:
         """Run-time estimates of a workload's jobs."""
         return self.results / "workloads" / f"{trace}__{cluster}" / f"estimate-{estimate}.parquet"
 
+    def baselines(self, trace: str, cluster: str, estimate: str) -> Path:
+        """Results of the heuristics on a workload's windows, shared by its cells; a row a heuristic × window."""
+        return self.results / "workloads" / f"{trace}__{cluster}" / f"baselines-{estimate}.csv"
+
     def policy(self, cell: Cell) -> Path:
         """A cell's trained policy (one file: weights, features, how it was trained)."""
         return self.results / "cells" / cell.name / "policy.npz"

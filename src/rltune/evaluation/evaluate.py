@@ -1,4 +1,4 @@
-"""Run a trained agent, its base policy and the baselines on the held-out windows."""
+"""Run schedulers on held-out windows: a trained agent beside its base policy, and the baselines everyone shares."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ import numpy as np
 import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.rollout import AgentRanker
+from rltune.agent.rollout import AgentRanker, RandomRanker
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError
 from rltune.placement.lookahead import Counts, Lookahead
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import Ranker, Setting, simulate
 from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
 from rltune.traces.split import Split, disjoint_windows, spread
+
+RANDOM_ORDERS = 5
+"""Random runs of each window that the role ``random`` is the mean of."""
+LABELS = ["role", "policy", "blocking", "placement", "sequence_jobs", "window"]
 
 
 def evaluate(
@@ -37,60 +41,82 @@ def evaluate(
     """(windows, jobs): a row a scheduler × test window, and a row a job of the agent and its base.
 
     Roles: ``rltune`` the greedy agent; ``base`` its base policy with the same blocking, placement and
-    locality; ``base_best_fit`` the base with best_fit, where that differs; ``baseline`` every policy under
-    every blocking rule with best_fit; ``baseline_validation`` the same on windows of the validation part, which is
-    what an operator could choose a heuristic by. All others see the same test windows, each from an idle cluster, and the same
-    run-time estimates.
+    locality; ``base_best_fit`` the base with best_fit, where that differs; ``random`` an order drawn anew at
+    every decision, the mean of RANDOM_ORDERS runs with best_fit: what not staying blocked is worth without
+    any learning. All see the same test windows, each from an idle cluster, and the same run-time estimates.
     """
     windows, tables = [], []
-    baselines = [
-        Setting(p, b, "best_fit") for p in evaluation.baseline_policies for b in evaluation.baseline_blockings
-    ]
-    for length in evaluation.sequence_jobs:
-        if split.test[1] - split.test[0] < length:
-            if progress:
-                progress(f"no window of {length} jobs fits the {split.test[1] - split.test[0]} test jobs")
-            continue
-        first = spread(disjoint_windows(*split.test, length), evaluation.max_windows)
-        runs = [
-            ("rltune", Setting(cell.policy, cell.blocking, cell.placement)),
-            ("base", Setting(cell.policy, cell.blocking, cell.placement)),
+    setting = Setting(cell.policy, cell.blocking, cell.placement)
+    simple = Setting(cell.policy, cell.blocking, "best_fit")
+    for length, first in test_windows(split, evaluation).items():
+        runs: list[tuple[str, Setting, Ranker | None, int]] = [
+            ("rltune", setting, AgentRanker(policy.logits, jobs, layout, policy.features), 1),
+            ("base", setting, None, 1),
+            ("random", simple, RandomRanker(np.random.default_rng(evaluation.seed)), RANDOM_ORDERS),
         ]
-        if cell.placement != "best_fit":
-            runs.append(("base_best_fit", Setting(cell.policy, cell.blocking, "best_fit")))
-        runs += [("baseline", setting) for setting in baselines]
-        for role, setting in runs:
+        if setting != simple:
+            runs.append(("base_best_fit", simple, None, 1))
+        for role, how, ranker, times in runs:
             began = time.perf_counter()
-            placer = Lookahead(lookahead) if setting.placement == "lookahead" else None
-            ranker = AgentRanker(policy.logits, jobs, layout, policy.features) if role == "rltune" else None
-            state = simulate(jobs, layout, first, np.full(len(first), length), setting, ranker, placer)
+            placer = Lookahead(lookahead) if how.placement == "lookahead" else None
+            begins = np.repeat(first, times)
+            state = simulate(jobs, layout, begins, np.full(len(begins), length), how, ranker, placer)
             seconds = time.perf_counter() - began
-            table = _labelled(jobs, state, layout, role, setting, length, placer.counts if placer else Counts(), seconds)
-            windows.append(table)
+            counts = placer.counts if placer else Counts()
+            windows.append(_labelled(jobs, state, layout, role, how, length, times, counts, seconds))
             if role in ("rltune", "base"):
                 mine = job_table(jobs, state).rename(columns={"sequence": "window"})
                 tables.append(mine.assign(role=role, sequence_jobs=length, job_id=job_ids[mine["job"]]))
-            if progress and role in ("rltune", "base"):
-                name = "RLTune" if role == "rltune" else f"{setting.policy}, {setting.blocking}"
-                progress(f"{len(first)} windows of {length} jobs, {name}: mean wait {table['wait_s'].mean():.0f} s")
-        if split.validation[1] - split.validation[0] >= length:
-            held = spread(disjoint_windows(*split.validation, length), evaluation.max_windows)
-            for setting in baselines:
-                state = simulate(jobs, layout, held, np.full(len(held), length), setting)
-                windows.append(_labelled(jobs, state, layout, "baseline_validation", setting, length))
-    if not windows:
-        lengths = ", ".join(map(str, evaluation.sequence_jobs))
-        raise ConfigError(
-            f"evaluation.sequence_jobs: found {lengths}, but the test part has only {split.test[1] - split.test[0]} "
-            "jobs, so no test window fits; give a shorter length or a longer trace"
-        )
-    labels = ["role", "policy", "blocking", "placement", "sequence_jobs", "window"]
+            if progress:
+                name = {"rltune": "RLTune", "random": "random order"}.get(role, f"{how.policy}, {how.placement}")
+                mean = windows[-1]["wait_s"].mean()
+                progress(f"{len(first)} windows of {length} jobs, {name}, {how.blocking}: mean wait {mean:.0f} s")
     all_windows = pd.concat(windows, ignore_index=True)
     all_jobs = pd.concat(tables, ignore_index=True)
     return (
-        all_windows[labels + [c for c in all_windows if c not in labels]],
+        all_windows[LABELS + [c for c in all_windows if c not in LABELS]],
         all_jobs[["role", "sequence_jobs", "window", "job_id", "gpus", "run_s", "wait_s", "jct_s", "bsld"]],
     )
+
+
+def evaluate_baselines(jobs: Jobs, layout: Layout, split: Split, evaluation: EvaluationConfig) -> pd.DataFrame:
+    """A row a heuristic × window: every policy under every blocking rule, with best_fit.
+
+    Roles: ``baseline`` on the test windows of :func:`evaluate`; ``baseline_validation`` on windows of the
+    validation part, which is what an operator could choose a heuristic by.
+    """
+    frames = []
+    for length, first in test_windows(split, evaluation).items():
+        parts = {"baseline": first}
+        if split.validation[1] - split.validation[0] >= length:
+            held = disjoint_windows(*split.validation, length)
+            parts["baseline_validation"] = spread(held, evaluation.max_windows)
+        for role, begins in parts.items():
+            for policy in evaluation.baseline_policies:
+                for blocking in evaluation.baseline_blockings:
+                    setting = Setting(policy, blocking, "best_fit")
+                    began = time.perf_counter()
+                    state = simulate(jobs, layout, begins, np.full(len(begins), length), setting)
+                    seconds = time.perf_counter() - began
+                    frames.append(_labelled(jobs, state, layout, role, setting, length, seconds=seconds))
+    frame = pd.concat(frames, ignore_index=True)
+    return frame[LABELS + [c for c in frame if c not in LABELS]]
+
+
+def test_windows(split: Split, evaluation: EvaluationConfig) -> dict[int, np.ndarray]:
+    """Length → first jobs of the disjoint test windows; lengths that do not fit the test part are left out.
+
+    Raises ConfigError when none fits.
+    """
+    room = split.test[1] - split.test[0]
+    fitting = [length for length in evaluation.sequence_jobs if length <= room]
+    if not fitting:
+        lengths = ", ".join(map(str, evaluation.sequence_jobs))
+        raise ConfigError(
+            f"evaluation.sequence_jobs: found {lengths}, but the test part has only {room} jobs, so no test window "
+            "fits; give a shorter length or a longer trace"
+        )
+    return {n: spread(disjoint_windows(*split.test, n), evaluation.max_windows) for n in fitting}
 
 
 def _labelled(
@@ -100,14 +126,16 @@ def _labelled(
     role: str,
     setting: Setting,
     length: int,
+    times: int = 1,
     counts: Counts = Counts(),
     seconds: float = 0.0,
 ) -> pd.DataFrame:
-    """A row a window with who ran it, what the solver did, and the seconds it took on average."""
-    table = sequence_table(jobs, state, layout.gpus).rename(columns={"sequence": "window"})
-    return table.assign(
+    """A row a window (the mean of its ``times`` consecutive runs), who ran it, what the solver did, seconds a run."""
+    table = sequence_table(jobs, state, layout.gpus)
+    table = table.groupby(table.pop("sequence") // times).mean().rename_axis("window").reset_index()
+    return table.astype({"jobs": int, "first_job": int}).assign(
         role=role, **asdict(setting), sequence_jobs=length, **_solver_columns(counts, len(table)),
-        seconds=seconds / len(table),
+        seconds=seconds / len(state.n),
     )  # fmt: skip
 
 

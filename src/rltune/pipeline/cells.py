@@ -1,4 +1,4 @@
-"""Train and judge one cell of the matrix."""
+"""Train and judge one cell of the matrix, and the baselines its workload's cells share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy
 from rltune.config import Cell, Workspace
-from rltune.evaluation.evaluate import evaluate
+from rltune.errors import DataError
+from rltune.evaluation.evaluate import evaluate, evaluate_baselines
 from rltune.files import aside, write_text
 from rltune.pipeline.prepare import Workload, ensure_workload
 
@@ -18,6 +19,11 @@ def threads() -> int | None:
     """Threads this process was given (RLTUNE_THREADS), None where nobody said."""
     value = os.environ.get("RLTUNE_THREADS", "")
     return int(value) if value.isdigit() and int(value) > 0 else None
+
+
+def workload_of(workspace: Workspace, cell: Cell) -> Workload:
+    """A cell's workload, from what earlier stages left or made now."""
+    return ensure_workload(workspace, cell.trace, cell.cluster, cell.estimate)
 
 
 def train_cell(
@@ -36,10 +42,22 @@ def train_cell(
 
 
 def ensure_policy(workspace: Workspace, cell: Cell, workload: Workload) -> TrainedPolicy:
-    """A cell's trained policy, trained now if it is not there."""
-    if not workspace.policy(cell).is_file():
-        train_cell(workspace, cell, workload)
+    """A cell's trained policy; trained now if it is not there, or was trained with another preset."""
+    if workspace.policy(cell).is_file():
+        policy = load_policy(workspace.policy(cell))
+        if policy.facts["preset"] == workspace.config.preset(cell.preset).model_dump():
+            return policy
+        print(f"{cell.preset} has changed since this agent was trained: training it anew", flush=True)
+    train_cell(workspace, cell, workload)
     return load_policy(workspace.policy(cell))
+
+
+def write_baselines(workspace: Workspace, trace: str, cluster: str, estimate: str) -> pd.DataFrame:
+    """Run the heuristics on a workload's windows and write their results."""
+    workload = ensure_workload(workspace, trace, cluster, estimate)
+    frame = evaluate_baselines(workload.jobs, workload.layout, workload.split, workspace.config.evaluation)
+    write_text(workspace.baselines(trace, cluster, estimate), frame.to_csv(index=False))
+    return frame
 
 
 def evaluate_cell(
@@ -49,21 +67,38 @@ def evaluate_cell(
     workload: Workload,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Judge a cell's policy on the test part and write both tables of results."""
+    """Judge a cell's policy on the test part and write both tables of results, the baselines among the windows.
+
+    Raises DataError when the baselines were run on other windows.
+    """
+    path = workspace.baselines(cell.trace, cell.cluster, cell.estimate)
+    baselines = pd.read_csv(path) if path.is_file() else write_baselines(
+        workspace, cell.trace, cell.cluster, cell.estimate
+    )  # fmt: skip
     config = workspace.config
     windows, jobs = evaluate(
         cell, policy, workload.jobs, workload.job_ids, workload.layout, workload.split, config.evaluation,
         config.lookahead, progress,
     )  # fmt: skip
+    tested = baselines[baselines["role"] == "baseline"]
+    if set(zip(tested["sequence_jobs"], tested["first_job"], strict=True)) != set(
+        zip(windows["sequence_jobs"], windows["first_job"], strict=True)
+    ):
+        raise DataError(f"{path}: made for other test windows than this run's; delete it and run the stage again")
+    windows = pd.concat([windows, baselines], ignore_index=True)
     with aside(workspace.test_jobs(cell)) as temporary:
         jobs.to_parquet(temporary, index=False)
     write_text(workspace.windows(cell), windows.to_csv(index=False))
     return windows, jobs
 
 
-def ensure_evaluated(workspace: Workspace, cell: Cell) -> pd.DataFrame:
-    """A cell's windows.csv, from what earlier stages left or made now."""
-    if not (workspace.windows(cell).is_file() and workspace.test_jobs(cell).is_file()):
-        workload = ensure_workload(workspace, cell)
-        evaluate_cell(workspace, cell, ensure_policy(workspace, cell, workload), workload)
-    return pd.read_csv(workspace.windows(cell))
+def ensure_evaluated(workspace: Workspace, cell: Cell) -> None:
+    """Make a cell's test results if they are not there, or older than its policy."""
+    results = (workspace.windows(cell), workspace.test_jobs(cell))
+    policy = workspace.policy(cell)
+    if all(p.is_file() for p in results) and not (
+        policy.is_file() and policy.stat().st_mtime > min(p.stat().st_mtime for p in results)
+    ):
+        return
+    workload = workload_of(workspace, cell)
+    evaluate_cell(workspace, cell, ensure_policy(workspace, cell, workload), workload)

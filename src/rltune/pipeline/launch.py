@@ -14,13 +14,6 @@ from typing import TextIO
 from rltune.config import Workspace
 from rltune.errors import RLTuneError
 
-CACHES = {
-    "MPLCONFIGDIR": "matplotlib", "XDG_CACHE_HOME": "xdg", "IPYTHONDIR": "ipython",
-    "JUPYTER_CONFIG_DIR": "jupyter/config", "JUPYTER_DATA_DIR": "jupyter/data",
-}  # fmt: skip
-"""Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
-
-
 class WorkflowError(RLTuneError):
     """The workflow could not be started."""
 
@@ -63,10 +56,9 @@ def _snakemake(workspace: Workspace, cores: int) -> list[str]:
 
 
 def _environment(workspace: Workspace) -> dict[str, str]:
-    """This process's environment, with our own commands found first and libraries' files kept in the project."""
-    caches = {name: str(workspace.root / ".cache" / folder) for name, folder in CACHES.items()}
+    """This process's environment, with our own commands found first."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**caches, **os.environ, "PATH": path, "RLTUNE_ROOT": str(workspace.root)}
+    return {**os.environ, "PATH": path, "RLTUNE_ROOT": str(workspace.root)}
 
 
 def _acquire(lock: TextIO, base: Path) -> None:

@@ -12,9 +12,9 @@ import pyarrow
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.cluster.load import offered_load
-from rltune.config import Cell, Workspace, parse_estimate
+from rltune.config import Workspace, parse_estimate
 from rltune.errors import DataError
-from rltune.files import aside, read_json, write_json
+from rltune.files import aside, write_json
 from rltune.traces.audit import Audit
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.estimates import estimate_run_s
@@ -79,18 +79,18 @@ def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: st
         pd.DataFrame({"job_id": jobs["job_id"], "estimate_s": seconds}).to_parquet(temporary, index=False)
 
 
-def ensure_workload(workspace: Workspace, cell: Cell) -> Workload:
-    """Everything a cell's simulations need, from what earlier stages left or made now."""
-    jobs, meta = ensure_fitted(workspace, cell.trace, cell.cluster)
-    path = workspace.estimates(cell.trace, cell.cluster, cell.estimate)
+def ensure_workload(workspace: Workspace, trace: str, cluster: str, estimate: str) -> Workload:
+    """Everything simulations need, from what earlier stages left or made now."""
+    jobs, meta = ensure_fitted(workspace, trace, cluster)
+    path = workspace.estimates(trace, cluster, estimate)
     if not path.is_file():
-        write_estimates(workspace, cell.trace, cell.cluster, cell.estimate)
+        write_estimates(workspace, trace, cluster, estimate)
     jobs = _in_step(jobs, path)
-    cluster = workspace.cluster(cell.cluster)
+    settings = workspace.cluster(cluster)
     split = workspace.config.split
     return Workload(
-        compile_jobs(jobs, jobs["estimate_s"].to_numpy(), cluster), jobs["job_id"].to_numpy(str),
-        build_layout(cluster), split_points(len(jobs), split.train, split.validation), meta,
+        compile_jobs(jobs, jobs["estimate_s"].to_numpy(), settings), jobs["job_id"].to_numpy(str),
+        build_layout(settings), split_points(len(jobs), split.train, split.validation), meta,
     )  # fmt: skip
 
 
@@ -118,11 +118,6 @@ def _summary(workspace: Workspace, name: str, jobs: pd.DataFrame, meta: TraceMet
         return summary_row(jobs, meta)
     row = summary_row(jobs, meta, system.gpus, system.nodes, system.gpu_types or None)
     return row.assign(scheduler=system.scheduler, network=system.network)
-
-
-def audit_of(path: Path) -> Audit:
-    """Read an audit that a stage wrote."""
-    return Audit.from_dict(read_json(path))
 
 
 def _in_step(jobs: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from rltune.cluster.nodes import classes, count_ways, find, holds
+from rltune.cluster.nodes import classes, find, holds, ways_of_type
 from rltune.simulator.blocking import take
 
 BEST_FIT = 1
 
 
 class Instance(NamedTuple):
-    """K jobs (the chosen one first, then those of the next that could each start on their own) on C classes.
+    """K jobs (the chosen one first, then the next that could start and share a GPU type with it) on C classes.
 
     ``full`` is −1 where a type is not allowed. CPU and memory of a chunk are its own need, or its GPU share.
     """
@@ -50,18 +50,14 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, table, startable):
 
     The chosen job's best way by its own terms (whole node kept, tightness) is optimal for the whole model if
     all the next jobs that could start on their own can then start together; best_fit in the order of the
-    ranking is tried as a witness. Returns (number of startable next jobs, classes, chunks of the way if
+    ranking is tried as a witness. Returns (number of next jobs that matter, classes, chunks of the way if
     settled else 0). ``table`` (rltune.cluster.nodes.room) gets the classes, ``startable`` [K] the next jobs' places in
     the ranking.
     """
     first, pool = st.first[s], st.pool[s]
     fg, fc, fm = st.free_gpus[s], st.free_cpu[s], st.free_mem[s]
     k = classes(nodes, pool, fg, fc, fm, table)
-    n_next = 0
-    for i in range(1, st.top.shape[1]):
-        if st.top[s, i] >= 0 and count_ways(nodes, jobs, first + st.top[s, i], table, k) > 0:
-            startable[n_next] = i
-            n_next += 1
+    n_next = _rivals(nodes, jobs, st, s, table, k, startable)
     start, stop = nodes.pool_start[pool], nodes.pool_start[pool + 1]
     sg, sc, sm = st.scratch_gpus[s], st.scratch_cpu[s], st.scratch_mem[s]
     sg[start:stop], sc[start:stop], sm[start:stop] = fg[start:stop], fc[start:stop], fm[start:stop]
@@ -78,6 +74,37 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, table, startable):
             return n_next, k, 0
         take(nodes, jobs, other, sg, sc, sm, other_node, other_gpus, chunks)
     return n_next, k, n
+
+
+@njit(cache=True)
+def _rivals(nodes, jobs, st, s, table, k, startable):
+    """Places in the ranking of the next jobs that could start now and that the chosen job's nodes can matter to.
+
+    A job matters if it could use a GPU type that the chosen job, or another job that matters, could use; what
+    the others do is the same whatever way is chosen.
+    """
+    first, top, types = st.first[s], st.top.shape[1], jobs.full.shape[1]
+    could = np.zeros((top, types), np.bool_)
+    for i in range(top):
+        if st.top[s, i] >= 0:
+            for kind in range(types):
+                could[i, kind] = ways_of_type(nodes, jobs, first + st.top[s, i], kind, table, k) > 0
+    reached = could[0].copy()
+    matters = np.zeros(top, np.bool_)
+    grew = True
+    while grew:
+        grew = False
+        for i in range(1, top):
+            if not matters[i] and (could[i] & reached).any():
+                matters[i] = True
+                grew = True
+                reached |= could[i]
+    n = 0
+    for i in range(1, top):
+        if matters[i]:
+            startable[n] = i
+            n += 1
+    return n
 
 
 @njit(cache=True)

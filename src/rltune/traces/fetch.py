@@ -53,6 +53,21 @@ def obtain(name: str, trace: TraceConfig, cache: Path, root: Path) -> Path:
     return _given(name, trace.path, Path(root))
 
 
+def fingerprint(trace: TraceConfig, root: Path) -> str:
+    """Which file a trace's ``path`` names now: place, size, time of last change; "" for other sources.
+
+    A file that is not there, or a variable that is not set, is :func:`obtain`'s to explain.
+    """
+    if trace.path is None:
+        return ""
+    try:
+        path = root / Path(expand(trace.path, "path")).expanduser()
+        stat = path.stat()
+    except (ConfigError, OSError):
+        return trace.path
+    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
+
+
 def expand(text: str, key: str) -> str:
     """Replace ``${VAR}`` and ``${VAR:-default}`` from the environment; ``key`` is the configuration key in messages."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import io
-import warnings
+from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.table import DTYPES
 
-_TAIL_BYTES = 65_536
+_BLOCK = 1 << 18
+"""Bytes read, and characters handed to pandas, at a time."""
 
 
 def raw_frame(columns: dict[str, Any], rows: int) -> pd.DataFrame:
@@ -57,9 +59,11 @@ def numbers(values: pd.Series, what: str, audit: Audit) -> np.ndarray:
 
 
 def read_csv_text(stream: IO[bytes], where: str, audit: Audit, names: list[str] | None = None) -> pd.DataFrame:
-    """Read a CSV as text (dtype str, empty fields null); rows with too many fields are counted and left out.
+    """Read a CSV as text (dtype str, empty fields null); a file with a header may use ``|``, ``;`` or tabs.
 
-    A file with a header may use ``|``, ``;`` or tabs in place of commas.
+    Rows read are the lines below the header. Left out and counted are rows with too many fields, and lines inside a
+    quoted field that spans lines: those after its first, and the first too where together they have the delimiters of
+    two rows, as the quote is a stray one then. Empty lines are noted, as is a last line without an end of line.
 
     Args:
         stream: binary stream, at its beginning.
@@ -67,34 +71,30 @@ def read_csv_text(stream: IO[bytes], where: str, audit: Audit, names: list[str] 
         names: column names of a file without a header row.
 
     Raises:
-        DataError: empty file, not a CSV, or a last row cut off.
+        DataError: empty file, not a CSV, a quote never closed, or a last row cut off.
     """
-    tail = _Tail(stream)
-    buffered = io.BufferedReader(tail, _TAIL_BYTES)
-    delimiter = "," if names else delimiter_of(buffered.peek(1))
+    lines = _Lines(stream, where, names)
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            frame = pd.read_csv(
-                buffered,
-                sep=delimiter,
-                dtype="str",
-                names=names,
-                header=None if names else 0,
-                index_col=False,
-                skipinitialspace=True,
-                on_bad_lines="warn",
-                encoding_errors="replace",
-                low_memory=True,
-            )
+        frame = pd.read_csv(
+            lines,
+            sep=lines.delimiter,
+            dtype="str",
+            names=names,
+            header=None if names else 0,
+            index_col=False,
+            skipinitialspace=True,
+            skip_blank_lines=False,
+            low_memory=True,
+        )
     except pd.errors.EmptyDataError:
         raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.") from None
     except (pd.errors.ParserError, ValueError) as error:
         raise DataError(f"{where}: not readable as CSV ({error}); expected comma-separated text.") from None
-    skipped = sum(str(w.message).count("Skipping line") for w in caught)
-    tail.check_last_row(where, len(frame.columns), delimiter)
-    audit.read(len(frame) + skipped)
-    audit.leave_out("row with too many fields", skipped)
+    audit.read(lines.read_rows)
+    audit.leave_out("row with too many fields", lines.too_long)
+    audit.leave_out("line inside a quoted field that spans lines", lines.in_quotes)
+    audit.note("empty line", lines.empty)
+    audit.note("last line without an end of line: its last field may be cut short", lines.open_end)
     return frame
 
 
@@ -104,31 +104,126 @@ def delimiter_of(head: bytes) -> str:
     return max(",|;\t", key=line.count)
 
 
-class _Tail(io.RawIOBase):
-    """A stream that remembers its last bytes, to see whether the last row is whole."""
+class _Plain(io.RawIOBase):
+    """A stream that is read and nothing else: a member of a streamed tar cannot say whether it could seek."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._last = stream, b""
+        self._stream = stream
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         block = self._stream.read(len(buffer))
-        if block:
-            self._last = block[-_TAIL_BYTES:] if len(block) >= _TAIL_BYTES else (self._last + block)[-_TAIL_BYTES:]
         buffer[: len(block)] = block
         return len(block)
 
-    def check_last_row(self, where: str, fields: int, delimiter: str) -> None:
-        """A last row that neither ends in a newline nor has all its fields was cut off in a copy or download."""
-        last = self._last.rsplit(b"\n", 1)[-1]
-        found = last.count(delimiter.encode()) + 1
-        if last and found < fields and b'"' not in last:
-            raise DataError(
-                f"{where}: truncated: the last row has {found} of {fields} fields and no end of line "
-                f"({last[:60].decode('utf-8', 'replace')!r}). Obtain the file again."
-            )
+
+class _Lines(io.TextIOBase):
+    """The text of a CSV for pandas: its header and the rows that can be read; the other lines are counted.
+
+    A line without quotes, as nearly all are, costs a few string operations. One with quotes goes through the csv
+    module and on with every field quoted, so that pandas cannot take it for anything else.
+    """
+
+    def __init__(self, stream: IO[bytes], where: str, names: list[str] | None) -> None:
+        binary = io.BufferedReader(_Plain(stream), _BLOCK)
+        self._text = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace")  # any end of line becomes \n
+        self._where, self._line = where, 0
+        self.read_rows = self.too_long = self.in_quotes = self.empty = self.open_end = 0
+        """Lines: below the header (empty ones aside); with too many fields; inside quotes; empty; without an end."""
+        self.delimiter, self._blank, head = ",", " \t\n", ""
+        if names:
+            self._fields = len(names)
+        else:
+            head = next((line for line in self._next() if line.strip()), "")
+            self.delimiter = delimiter_of(head.encode())
+            self._blank = self._blank.replace(self.delimiter, "")
+            fields, unclosed = self._split(head)
+            if unclosed:
+                raise DataError(f"{where}: line {self._line}: a quote is not closed; expected the header in one line.")
+            self._fields = len(fields)
+            head = _quoted(fields, self.delimiter) if '"' in head else head
+        self._rows = self._readable(head)
+
+    def read(self, size: int | None = -1) -> str:
+        """The next rows, about ``_BLOCK`` characters of them whatever the size asked for; empty at the end."""
+        block, length = [], 0
+        for row in self._rows:
+            block.append(row)
+            length += len(row)
+            if length >= _BLOCK:
+                break
+        return "".join(block)
+
+    def _next(self) -> Iterator[str]:
+        for line in self._text:
+            self._line += 1
+            yield line
+
+    def _readable(self, head: str) -> Iterator[str]:
+        if head:
+            yield head
+        commas, delimiter, blank = self._fields - 1, self.delimiter, self._blank
+        source = self._next()
+        for line in source:
+            if not line.strip(blank):
+                self.empty += 1
+                continue
+            self.read_rows += 1
+            row, found = line, line.count(delimiter)
+            if '"' in line:
+                fields, unclosed = self._split(line)
+                if unclosed:
+                    fields, line = self._join(fields, line, source)
+                    if not fields:
+                        self.open_end = int(not line.endswith("\n"))
+                        continue
+                row, found = _quoted(fields, delimiter), len(fields) - 1
+            if not line.endswith("\n"):
+                self.open_end = 1
+                if found < commas:
+                    raise DataError(
+                        f"{self._where}: truncated: the last row has {found + 1} of {commas + 1} fields and no end of "
+                        f"line ({line[:60]!r}). Obtain the file again."
+                    )
+            if found > commas:
+                self.too_long += 1
+            else:
+                yield row
+
+    def _join(self, fields: list[str], line: str, source: Iterator[str]) -> tuple[list[str], str]:
+        """The fields of a row whose quoted field spans lines, or none if two rows are in it, and its last line."""
+        first, unclosed, found = self._line, True, line.count(self.delimiter)
+        while unclosed:
+            line = next(source, "")
+            if not line:
+                raise DataError(
+                    f"{self._where}: line {first}: a quote opens a field there and is never closed; expected a second "
+                    "quote at the field's end. Correct the line, or obtain the file again."
+                )
+            self.read_rows += 1
+            self.in_quotes += 1
+            found += line.count(self.delimiter)
+            more, unclosed = self._split('"' + line)
+            stray = found >= 2 * (self._fields - 1)
+            fields = [] if stray else [*fields[:-1], fields[-1] + more[0], *more[1:]]
+        self.in_quotes += not fields
+        return fields, line
+
+    def _split(self, line: str) -> tuple[list[str], bool]:
+        """The fields of one line, and whether the last is a quoted one that goes on in the next line."""
+        lines = iter((line, ""))  # the csv module asks for a second line only inside quotes
+        try:
+            fields = next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True))
+        except csv.Error as error:
+            raise DataError(f"{self._where}: line {self._line}: not readable as CSV ({error}).") from None
+        return fields, next(lines, None) is None
+
+
+def _quoted(fields: list[str], delimiter: str) -> str:
+    """One row of CSV text, every field in quotes."""
+    return delimiter.join('"' + field.replace('"', '""') + '"' for field in fields) + "\n"
 
 
 def missing_column(where: str, column: str, purpose: str, available: list[str]) -> DataError:

@@ -1,0 +1,132 @@
+"""Every line of a CSV below its header is a row kept or a row counted."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rltune.errors import DataError
+from rltune.traces.audit import Audit
+from rltune.traces.readers.raw import read_csv_text
+
+HEADER = "id,t,run,g\n"
+TOO_LONG = "row with too many fields"
+IN_QUOTES = "line inside a quoted field that spans lines"
+OPEN_END = "last line without an end of line: its last field may be cut short"
+
+
+def rows(count: int, first: int = 0) -> list[str]:
+    return [f"j{i},{i},{i % 97 + 1},1\n" for i in range(first, first + count)]
+
+
+def read(text: str | bytes, names: list[str] | None = None) -> tuple[pd.DataFrame, Audit]:
+    """The frame, and an audit closed with its rows, so that the sum is checked."""
+    audit = Audit()
+    frame = read_csv_text(io.BytesIO(text.encode() if isinstance(text, str) else text), "own.csv", audit, names)
+    audit.keep(len(frame))
+    return frame, audit
+
+
+@pytest.mark.parametrize("long", [{0}, {0, 1}, {0, 700}, {700}, {999}, set(range(1000))])
+@pytest.mark.parametrize("names", [None, ["id", "t", "run", "g"]])
+def test_rows_with_too_many_fields_are_left_out_wherever_they_stand(long: set[int], names: list[str] | None) -> None:
+    lines = [line.replace("\n", ",9\n") if i in long else line for i, line in enumerate(rows(1000))]
+    frame, audit = read("".join(lines) if names else HEADER + "".join(lines), names)
+    assert frame["id"].tolist() == [f"j{i}" for i in range(1000) if i not in long]
+    assert list(frame.columns) == ["id", "t", "run", "g"]
+    assert audit.rows_read == 1000 and audit.left_out == {TOO_LONG: len(long)} and not audit.noted
+
+
+def test_an_empty_field_too_many_is_one_too_many() -> None:
+    frame, audit = read(HEADER + "a,0,5,1,\nb,1,5,1\n")
+    assert frame["id"].tolist() == ["b"] and audit.left_out == {TOO_LONG: 1}
+
+
+@pytest.mark.parametrize("field", range(4))
+def test_lines_between_two_stray_quotes_are_counted(field: int) -> None:
+    lines = rows(1000)
+    for i in (100, 640):
+        fields = lines[i].split(",")
+        fields[field] = '"' + fields[field]
+        lines[i] = ",".join(fields)
+    frame, audit = read(HEADER + "".join(lines))
+    assert frame["id"].tolist() == [f"j{i}" for i in range(1000) if not 100 <= i <= 640]
+    assert audit.rows_read == 1000 and audit.left_out == {IN_QUOTES: 541} and audit.rows_kept == 459
+
+
+def test_a_field_that_spans_lines_as_it_should_keeps_its_row() -> None:
+    frame, audit = read(HEADER + 'a,0,5,1\n"b, the\nsecond ""job""\n",1,6,2\nc,2,7,"1\n"\n"d",3,8,"1"\n')
+    assert frame.values.tolist() == [["a", "0", "5", "1"], ['b, the\nsecond "job"\n', "1", "6", "2"],
+                                     ["c", "2", "7", "1\n"], ["d", "3", "8", "1"]]  # fmt: skip
+    assert audit.rows_read == 7 and audit.left_out == {IN_QUOTES: 3}
+
+
+def test_a_row_that_spans_lines_may_have_too_many_fields() -> None:
+    frame, audit = read(HEADER + 'a,0,5,1\n"b\n",1,6,2,9\n')
+    assert frame["id"].tolist() == ["a"]
+    assert audit.rows_read == 3 and audit.left_out == {TOO_LONG: 1, IN_QUOTES: 1}
+
+
+@pytest.mark.parametrize("text", ['a,0,5,1\n"b,1,5,1\nc,2,5,1\n', 'a,0,5,1\nb,1,5,"1'])
+def test_a_quote_never_closed_is_named_with_its_line(text: str) -> None:
+    with pytest.raises(DataError, match=r"^own\.csv: line 3: a quote opens a field there and is never closed"):
+        read(HEADER + text)
+
+
+def test_a_header_is_one_line() -> None:
+    with pytest.raises(DataError, match=r"own\.csv: line 1: a quote is not closed.*header"):
+        read('"id,t\n",run,g\na,0,5,1\n')
+    assert list(read('"id, of job","t"\na,0\n')[0].columns) == ["id, of job", "t"]
+
+
+@pytest.mark.parametrize(("text", "noted"), [
+    ("a,0,5,1\nb,1,5,1", {OPEN_END: 1}),  # run time, or GPUs, may have had more digits
+    ('a,0,5,1\nb,1,5,"1"', {OPEN_END: 1}),
+    ("a,0,5,1\nb,1,5,1\n", {}),
+    ("a,0,5,1\r\nb,1,5,1\r\n", {}),
+    ("a,0,5,1\rb,1,5,1\r", {}),
+])  # fmt: skip
+def test_a_last_line_without_an_end_is_noted(text: str, noted: dict[str, int]) -> None:
+    frame, audit = read(HEADER + text)
+    assert frame["g"].tolist() == ["1", "1"]
+    assert audit.rows_read == 2 and audit.noted == noted and not audit.left_out
+
+
+def test_all_three_faults_add_up() -> None:
+    lines = [*rows(300), '"x,1,1,1\n', *rows(50, 300), '"y,1,1,1\n', *rows(40, 350), "z,1,1,1"]
+    lines[0] = lines[0].replace("\n", ",9\n")
+    frame, audit = read(HEADER + "".join(lines))
+    assert audit.rows_read == len(lines) == 393 and len(frame) == 340
+    assert audit.left_out == {TOO_LONG: 1, IN_QUOTES: 52} and audit.noted == {OPEN_END: 1}
+
+
+def test_empty_lines_are_no_rows_and_noted() -> None:
+    frame, audit = read("\n" + HEADER + "\na,0,5,1\n  \t\n\nb,1,5,1\n\n")
+    assert frame["id"].tolist() == ["a", "b"] and audit.rows_read == 2 and audit.noted == {"empty line": 4}
+    assert read("a\tb\n\t\n1\t2\n")[1].rows_read == 2  # tabs between fields make a row, of empty ones
+
+
+@settings(max_examples=200, deadline=None)
+@given(body=st.text(alphabet='ab1,"\n\r \t\x00', max_size=80))
+def test_any_lines_add_up(body: str) -> None:
+    lines = (HEADER + body).replace("\r\n", "\n").replace("\r", "\n").split("\n")[1:]
+    try:
+        _, audit = read(HEADER + body)
+    except DataError as error:
+        assert "never closed" in str(error) or "truncated" in str(error)
+    else:
+        empty = sum(not line.strip(" \t") for line in lines[:-1]) + (bool(lines[-1]) and not lines[-1].strip(" \t"))
+        assert len(lines) - empty - (not lines[-1]) <= audit.rows_read <= len(lines)  # empty lines in quotes are read
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_hundred_thousand_rows_take_less_than_two_seconds(quote: str) -> None:
+    text = HEADER + "".join(f"{quote}j{i}{quote},{i},5,1\n" for i in range(100_000))
+    begin = time.perf_counter()
+    frame, audit = read(text)
+    assert time.perf_counter() - begin < 2 and len(frame) == audit.rows_read == 100_000

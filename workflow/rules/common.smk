@@ -1,0 +1,30 @@
+# What the rules share: how files are named, how stages are called, what results depend on besides files.
+
+ANY_CELL = SimpleNamespace(name="{cell}")  # stands for every cell where a rule names its files
+RUN = f"--config {shlex.quote(workspace.config_path)} --base ."
+PARAMETERS = f"-p config={shlex.quote(workspace.config_path)} -p base=."
+
+# the sources of the layers a stage runs: a change of them makes its results anew
+TRACES_CODE = sources_digest("traces")
+CODE = sources_digest("traces", *COMPILED)
+EVALUATION_CODE = sources_digest("evaluation", "traces", *COMPILED)
+REPORT_CODE = sources_digest("evaluation", "report")
+
+
+def here(path):
+    """A path of the workspace relative to the folder the workflow runs in."""
+    return os.path.relpath(path, workspace.base)
+
+
+def source(*parts):
+    """A file of the project."""
+    return str(workspace.root.joinpath(*parts))
+
+
+def artefact_files(tables=(), figures=()):
+    """Every file of these artefacts, so that one that is missing is made again."""
+    kinds = {**dict.fromkeys(tables, ("csv", "json")), **dict.fromkeys(figures, ("csv", "svg", "png", "json"))}
+    return [here(workspace.artefacts / f"{name}.{kind}") for name in kinds for kind in kinds[name]]
+
+
+PAPER = source("config", "paper_results.yaml")
