@@ -49,11 +49,31 @@ def test_one_seed_gives_the_same_bytes_and_two_do_not(tmp_path):
     assert a != c
 
 
+def test_variants_train_on_the_same_sequences():
+    short = TINY.model_copy(update={"epochs": 2, "validate_every": 2})
+    pro, naive = (_train(CELL.but(features=f), short).history for f in ("engineered", "raw"))
+    assert list(pro["base_s"]) == list(naive["base_s"])
+    assert list(pro["rl_s"]) != list(naive["rl_s"])
+
+
+def test_several_rollouts_of_a_sequence_count_relative_to_their_mean():
+    short = TINY.model_copy(update={"epochs": 2, "validate_every": 2, "rollouts": 3})
+    result = _train(CELL, short)
+    assert result.history["reward"].notna().all() and result.policy.facts["preset"]["rollouts"] == 3
+
+
+def test_an_agent_says_whether_it_learned():
+    facts = _train().policy.facts
+    assert facts["learned"] == (facts["validation_metric"] < min(facts["validation_base"], facts["validation_random"]))
+
+
 def test_lookahead_is_counted_in_the_history():
     short = TINY.model_copy(update={"epochs": 2, "validate_every": 2})
     history = _train(CELL.but(placement="lookahead"), short).history
     assert (history["milp_settled"] > 0).all()
-    assert (history["milp_not_optimal"] == 0).all()
+    answers = history[["milp_settled", "milp_cached", "milp_calls"]].sum(axis=1)
+    assert (history["milp_asked"] == answers).all()
+    assert not history[["milp_infeasible", "milp_limit", "milp_failure"]].any().any()
 
 
 def test_reward_is_the_gap_relative_to_the_larger():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from agent_fakes import workload
 
@@ -10,7 +11,7 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.config import Cell, LookaheadConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError
-from rltune.evaluation.evaluate import evaluate
+from rltune.evaluation.evaluate import evaluate, evaluate_baselines
 from rltune.traces.split import split_points
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
@@ -24,7 +25,9 @@ def results():
     ids = np.array([f"id{i}" for i in range(len(jobs.gpus))])
     split = split_points(len(ids))
     config = EvaluationConfig(sequence_jobs=[32, 500, 64])
-    return (*evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig()), split, jobs)
+    windows, table = evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig())
+    windows = pd.concat([windows, evaluate_baselines(jobs, layout, split, config)], ignore_index=True)
+    return windows, table, split, jobs
 
 
 def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
@@ -40,7 +43,7 @@ def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
         assert start[0] == split.test[0] and start[-1] + length <= split.test[1]
         assert (np.diff(start) == length).all()
     assert windows.groupby("role")["policy"].count().to_dict() == {
-        "rltune": 6, "base": 6, "base_best_fit": 6, "baseline": 90, "baseline_validation": 90,
+        "rltune": 6, "base": 6, "base_best_fit": 6, "random": 6, "baseline": 90, "baseline_validation": 90,
     }  # fmt: skip
 
 
@@ -59,6 +62,15 @@ def test_an_agent_that_ranks_like_a_policy_waits_like_it(results):
     saf = rows[(rows["policy"] == "saf") & (rows["blocking"] == "none") & (rows["role"] == "baseline")]["wait_s"].mean()
     base = rows[rows["role"] == "base"]["wait_s"].mean()
     assert agent == pytest.approx(saf, rel=0.1) and agent < base
+
+
+def test_the_random_order_is_a_mean_of_several_and_no_policy(results):
+    windows, _, _, _ = results
+    random = windows[(windows["role"] == "random") & (windows["sequence_jobs"] == 64)]
+    base = windows[(windows["role"] == "base") & (windows["sequence_jobs"] == 64)]
+    assert list(random["first_job"]) == list(base["first_job"])
+    assert not np.allclose(random["wait_s"], base["wait_s"])
+    assert (random["mean_queue"] > 0).all()
 
 
 def test_solver_counts_stand_once_a_batch(results):

@@ -91,7 +91,7 @@ def results(workspace: Workspace) -> None:
         write_json(workspace.clean_audit(name), audit)
     for work in workspace.config.all_workloads():
         write_json(workspace.fit_audit(work.trace, work.cluster), fit)
-    for i, step in enumerate(("clean/philly", "train/philly-fifo", "figures")):
+    for i, step in enumerate(("clean/philly", "fit/philly__philly-192", "figures")):
         write_text(workspace.results / "benchmarks" / f"{step}.tsv", f"s\th:m:s\n{12.5 * (i + 1)}\t0:00:12\n")
     for page in ("figures", "clean-philly"):
         write_text(workspace.page(page), "<!doctype html><title>notebook</title>")
@@ -104,7 +104,7 @@ def artefacts(workspace: Workspace) -> None:
     curves, waits = read.histories(workspace), read.jobs(workspace)
     judge = {"bootstrap": 200, "confidence": 0.95, "seed": 1, "source": "figures"}
     folder = workspace.artefacts
-    numbers = tables.comparison(cells, wins, paper, **judge)
+    numbers = tables.comparison(cells, wins, curves, paper, **judge)
     variants = tables.ablation(cells, wins, paper, **judge)
     for artefact, frame in (
         numbers, variants, tables.costs(cells, wins, curves, paper, source="figures"),
@@ -127,6 +127,7 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
     gain = GAIN[cell.policy] * (0.6 if cell.features == "raw" else 1)
     roles = [("base", cell.policy, cell.blocking, cell.placement, 1.0),
              ("base_best_fit", cell.policy, cell.blocking, "best_fit", 1.03),
+             ("random", cell.policy, cell.blocking, "best_fit", 0.4),
              ("rltune", cell.policy, cell.blocking, cell.placement, 1 - gain)]
     # heuristics do not depend on the base policy the agent was trained against
     level = TRACES[cell.trace][1] / base
@@ -159,9 +160,12 @@ def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFr
     return pd.DataFrame({
         "epoch": e, "reward": (base - rl) / base, "base_s": base, "rl_s": rl, "difference": base - rl, "kl": 0.01,
         "entropy": 1.0, "clip_fraction": 0.1, "value_loss": 0.5, "explained_variance": 0.3, "decisions": 5000,
-        "choices": 1800, "mean_queue": 30.0, "milp_calls": 100, "milp_cached": 20, "rollout_seconds": 2.0,
+        "choices": 1800, "mean_queue": 30.0, "milp_asked": 150, "milp_settled": 30,
+        "milp_calls": 100, "milp_cached": 20, "milp_infeasible": 0, "milp_limit": 0, "milp_failure": 0,
+        "milp_seconds": 0.2, "rollout_seconds": 2.0,
         "update_seconds": 1.0, "validation_rl": np.where(validated, rl * 1.02, np.nan),
         "validation_base": np.where(validated, base, np.nan),
+        "validation_random": np.where(validated, base * 0.9, np.nan),
     })
 
 

@@ -47,8 +47,18 @@ def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> Non
 
 def test_backfilling_has_no_figure_in_the_paper(made: Made) -> None:
     cells = read.cells(made.workspace, PAPER).assign(blocking="easy")
-    _, frame = tables.comparison(cells, read.windows(made.workspace), PAPER, **JUDGE)
+    _, frame = tables.comparison(cells, read.windows(made.workspace), read.histories(made.workspace), PAPER, **JUDGE)
     assert frame["paper"].isna().all() and (frame["verdict"] == "").all()
+
+
+def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    curves = read.histories(made.workspace)
+    _, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
+    assert set(frame["learned"]) <= {"yes", "no"}
+    worse = curves.assign(validation_random=curves["validation_rl"] * 0.5)
+    _, frame = tables.comparison(cells, windows, worse, PAPER, **JUDGE)
+    assert set(frame["learned"]) == {"no"}
 
 
 def test_ablation_pairs_pro_with_each_other_variant(made: Made) -> None:
@@ -130,7 +140,7 @@ def test_figures_hold_what_they_draw(made: Made) -> None:
 def test_inputs_are_left_as_they_were(made: Made) -> None:
     cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
     before = cells.copy(), windows.copy()
-    tables.comparison(cells, windows, PAPER, **JUDGE)
+    tables.comparison(cells, windows, read.histories(made.workspace), PAPER, **JUDGE)
     tables.ablation(cells, windows, PAPER, **JUDGE)
     pd.testing.assert_frame_equal(cells, before[0])
     pd.testing.assert_frame_equal(windows, before[1])
@@ -154,7 +164,7 @@ def test_titles_tell_workloads_apart(made: Made) -> None:
 def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Made) -> None:
     cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
     few = windows[windows["role"].isin(["rltune", "base"]) & (windows["window"] == 0)]
-    artefact, frame = tables.comparison(cells, few, PAPER, **JUDGE)
+    artefact, frame = tables.comparison(cells, few, read.histories(made.workspace), PAPER, **JUDGE)
     assert "strong" not in artefact.columns and "strong" not in frame
     figures.improvements(frame, PAPER)
     there = dict(made.there)

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from rltune.report.format import show, show_interval
-from rltune.report.verdict import direction, verdict
+from rltune.evaluation.intervals import FEWEST
+from rltune.report.verdict import TOO_FEW, direction, verdict
 
 NAN = math.nan
 
@@ -29,12 +30,14 @@ NAN = math.nan
     (0.5, NAN, NAN, ""),
 ])
 def test_verdict(paper: float | None, low: float, high: float, expected: str) -> None:
-    assert verdict(paper, low, high) == expected
+    assert verdict(paper, low, high, FEWEST) == expected
+    assert verdict(paper, low, high, FEWEST - 1) == (TOO_FEW if expected else "")
 
 
 def test_direction() -> None:
-    assert [direction(*x) for x in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1), (NAN, 0.1))] == [
+    assert [direction(*x, FEWEST) for x in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1), (NAN, 0.1))] == [
         "better", "worse", "open", "open", "not measured"]
+    assert direction(0.1, 0.2, FEWEST - 1) == TOO_FEW
 
 
 @pytest.mark.parametrize(("value", "format", "expected"), [

@@ -1,6 +1,7 @@
 """What the agent sees of each queued job (paper §3.2, Table 3), written straight into flat buffers.
 
-Feature set ``engineered``, eight columns, all about [0, 1]:
+Feature set ``engineered``, eight columns, all about [0, 1]. They are the same for every job; the paper's sampling,
+which swaps some of them by the state of the cluster, is not built, and fragmentation stands where it would tell:
 
 ===  ======================  =============================================================================
 0    GPUs                    log2(1 + GPUs) / 7

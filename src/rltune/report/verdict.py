@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import math
 
+from rltune.evaluation.intervals import FEWEST
+
+TOO_FEW = "too few windows"
 MATCHES, HOLDS, UNDECIDED, FAILS = "matches", "holds", "undecided", "does not hold"
 
 RULE = (
     "“matches”: our interval covers the paper’s figure and lies on its side of zero; "
     "“holds”: it lies on the paper’s side of zero but does not cover the figure; "
     "“undecided”: it covers both zero and the paper’s figure; "
-    "“does not hold”: anything else."
+    "“does not hold”: anything else. "
+    f"Below {FEWEST} windows there is no verdict."
 )
 
 
-def verdict(paper: float | None, low: float, high: float) -> str:
+def verdict(paper: float | None, low: float, high: float, windows: int) -> str:
     """Ours against the paper's figure (both relative improvements); "" where either is unknown.
 
-    A wide interval that covers zero as well as the figure is evidence for neither, hence `undecided`.
+    Fewer windows than FEWEST give no verdict. A wide interval that covers zero as well as the figure is evidence for neither, hence `undecided`.
     """
     if paper is None or any(math.isnan(v) for v in (paper, low, high)):
         return ""
+    if windows < FEWEST:
+        return TOO_FEW
     covers = low <= paper <= high
     same_side = (low > 0 and paper > 0) or (high < 0 and paper < 0)
     if same_side:
@@ -28,8 +34,10 @@ def verdict(paper: float | None, low: float, high: float) -> str:
     return UNDECIDED if covers else FAILS
 
 
-def direction(low: float, high: float) -> str:
+def direction(low: float, high: float, windows: int) -> str:
     """What an interval of an improvement shows: `better`, `worse`, or `open` where it covers zero."""
     if math.isnan(low) or math.isnan(high):
         return "not measured"
+    if windows < FEWEST:
+        return TOO_FEW
     return "better" if low > 0 else "worse" if high < 0 else "open"

@@ -1,4 +1,4 @@
-"""Run-time estimates where a trace has none of its users': the true run time, exact or blurred.
+"""Run-time estimates made from the true run time, exact or blurred. A user's own (``requested_s``) is not used yet.
 
 Each job has its own random number, made of (trace name, job id, run seed) alone, so an estimate depends neither on
 the order of rows nor on which other jobs are there, and every policy sees the same.

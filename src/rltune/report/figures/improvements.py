@@ -13,7 +13,7 @@ from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import INK, MUTED, PURPLE, WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import data_labels, where
+from rltune.report.tables.common import best_measured, data_labels
 
 SIDES = (("Over its base policy", "improvement", "low", "high"),
          ("Over the strongest heuristic", "over_strong", "over_strong_low", "over_strong_high"))
@@ -24,11 +24,11 @@ LEFT_MOST = -1.0
 def improvements(
     comparison: pd.DataFrame, paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """Dots with intervals, a row a comparison of the longest windows; the paper's figure as a cross.
+    """Dots with intervals, a row a comparison at the window length with the most windows; the paper's figure as a cross.
 
     ``comparison`` is the frame of `tables.comparison`, which this figure's frame is a part of.
     """
-    frame = where(comparison, sequence_jobs=comparison["sequence_jobs"].max()).reset_index(drop=True)
+    frame = best_measured(comparison).reset_index(drop=True)
     for column in (c for _, *columns in SIDES for c in columns):
         if column not in frame:
             frame[column] = float("nan")

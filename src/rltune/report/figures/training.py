@@ -37,7 +37,8 @@ def training(
         "fig11", "figure", "Training curves", paper_ref=paper.ref("fig11"),
         caption="Mean wait of RLTune against its base policy on each epoch’s training sequences: (base − RLTune) over "
         "the larger of the two, so above the line RLTune waits less. Faint: each epoch; strong: mean of the last five. "
-        "Markers: validation windows, the agent acting greedily; the checkpoint kept is the best of these.",
+        "Markers: validation windows, the agent acting greedily; the checkpoint kept is the best of these. "
+        "Dashed: a random order on the same validation windows; an agent at its height has learned nothing.",
         data=data_labels(chosen), source=source,
         notes=tuple(n for n in (
             "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared "
@@ -62,6 +63,7 @@ def _curve(cell: pd.Series, history: pd.DataFrame) -> pd.DataFrame:
         "epoch": history["epoch"],
         "training": normalised(history["base_s"], history["rl_s"]),
         "validation": normalised(history["validation_base"], history["validation_rl"]),
+        "random": normalised(history["validation_base"], history["validation_random"]),
         "difference_s": history["base_s"] - history["rl_s"],
     })
 
@@ -83,6 +85,7 @@ def _draw(cells: pd.DataFrame, frame: pd.DataFrame) -> Figure:
             axis.plot(rows["epoch"], rows["training"], color=colours[trace], linewidth=0.8, alpha=0.4)
             axis.plot(rows["epoch"], rows["training"].rolling(5, min_periods=1).mean(), color=colours[trace])
             seen = rows.dropna(subset=["validation"])
+            axis.plot(seen["epoch"], seen["random"], color=colours[trace], linewidth=1.0, linestyle=(0, (2, 2)))
             axis.plot(seen["epoch"], seen["validation"], linestyle="none", marker=markers[trace], markersize=4.5,
                       markeredgecolor=colours[trace], markerfacecolor="none", markeredgewidth=1.2)
     for axis in axes.flat[len(policies):]:
@@ -94,6 +97,7 @@ def _draw(cells: pd.DataFrame, frame: pd.DataFrame) -> Figure:
                for t in traces]
     handles += [Line2D([], [], color=MUTED, label="training"),
                 Line2D([], [], color=MUTED, linestyle="none", marker="o", markerfacecolor="none", markersize=4.5,
-                       label="validation")]
+                       label="validation"),
+                Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0, (2, 2)), label="random order")]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     return figure

@@ -14,16 +14,19 @@ from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.format import show
 from rltune.report.page import contents, inline, provenance, summary, tables
 from rltune.report.paper import load_paper
+from rltune.report.tables.common import best_measured
 from rltune.report.verdict import RULE
 
 
 def build(workspace: Workspace) -> Path:
     """Write the page `index.html` in the report's folder and return its path.
 
-    It shows the artefacts that are there and names those that are not. Raises DataError where an artefact is broken,
+    It shows those of the run's artefacts that are there and names those that are not; what an earlier configuration
+    left in the same folders is not shown. Raises DataError where an artefact is broken,
     ConfigError where the configuration or the paper's numbers are.
     """
-    there = load_artefacts(workspace.artefacts)
+    wanted = contents.expected(workspace.config)
+    there = {name: saved for name, saved in load_artefacts(workspace.artefacts).items() if name in wanted}
     page = render(workspace, there)
     path = workspace.report / "index.html"
     write_text(path, page)
@@ -34,7 +37,8 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
     """The page's HTML."""
     paper = load_paper(workspace.root)
     comparison = there[summary.SOURCE].frame if summary.SOURCE in there else None
-    notebooks = sorted(p.stem for p in (workspace.report / "notebooks").glob("*.html"))
+    mine = contents.pages(workspace.config)
+    notebooks = sorted(p.stem for p in (workspace.report / "notebooks").glob("*.html") if p.stem in mine)
     labels = sorted({workspace.trace(name).data for name in workspace.config.traces()})
     sections = [(s, contents.section_artefacts(s, there)) for s in contents.SECTIONS]
     if rest := contents.unplaced(there):
@@ -49,7 +53,8 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
         css=Markup(_part("page.css")), js=Markup(_part("page.js")),
         labels=labels, data_sentences=summary.data_sentences(labels),
         tiles=summary.tiles(comparison) if comparison is not None and len(comparison) else [],
-        longest=int(comparison["sequence_jobs"].max()) if comparison is not None and len(comparison) else 0,
+        measured=int(best_measured(comparison)["sequence_jobs"].iloc[0])
+        if comparison is not None and len(comparison) else 0,
         others=summary.others(there),
         groups=summary.groups(comparison) if comparison is not None and len(comparison) else [],
         confidence=f"{100 * workspace.config.evaluation.confidence:.0f} %",

@@ -85,6 +85,24 @@ def expected(config: RunConfig) -> dict[str, str]:
     return {**TITLES, **{f"fig12-{n}": f"Waits in windows of {n:,} jobs" for n in shorter}}
 
 
+def pages(config: RunConfig) -> set[str]:
+    """Names of the executed notebooks of a run."""
+    cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
+    return {"characterise", "ablation", "figures"} | {f"clean-{trace}" for trace in config.traces()} | cells
+
+
+def steps(config: RunConfig) -> set[str]:
+    """Names of the workflow's steps of a run, as their benchmark files have them."""
+    workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
+    estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
+    return (
+        {"characterise", "ablation", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
+        | {f"fit/{'__'.join(w)}" for w in workloads}
+        | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
+        | {f"{step}/{cell.name}" for cell in config.cells() for step in ("train", "evaluate")}
+    )
+
+
 def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
     """Expected artefacts that are not there, each with the reason as far as the configuration tells it."""
     found = []

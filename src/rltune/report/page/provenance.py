@@ -13,8 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from rltune.config import Workspace
+from rltune.report.page.contents import steps
 
-PACKAGES = ("rltune", "numpy", "numba", "pandas", "scipy", "tensorflow", "keras", "cvxpy", "swiglpk", "gymnasium",
+PACKAGES = ("rltune", "numpy", "numba", "pandas", "pyarrow", "scipy", "tensorflow", "keras", "cvxpy", "cvxopt", "ijson",
             "matplotlib", "seaborn", "snakemake", "papermill")
 
 
@@ -50,7 +51,7 @@ def gather(workspace: Workspace) -> Provenance:
         config_path=path.name if not path.is_relative_to(workspace.root) else str(path.relative_to(workspace.root)),
         config_text=path.read_text(encoding="utf-8") if path.is_file() else "not found",
         seeds=seeds(workspace), versions=versions(), commit=commit(workspace.root), machine=machine(),
-        stages=stages(workspace.results / "benchmarks"),
+        stages=stages(workspace.results / "benchmarks", steps(workspace.config)),
     )
 
 
@@ -106,10 +107,12 @@ def machine() -> dict[str, str]:
             "System": f"{platform.system()} {platform.release()}"}
 
 
-def stages(folder: Path) -> pd.DataFrame:
-    """Seconds of each step, from the workflow's benchmark files (`<step>.tsv`, their first column)."""
+def stages(folder: Path, names: set[str]) -> pd.DataFrame:
+    """Seconds of each of these steps, from the workflow's benchmark files (`<step>.tsv`, their first column)."""
     rows = []
     for path in sorted(folder.glob("**/*.tsv")):
+        if str(path.relative_to(folder).with_suffix("")) not in names:
+            continue
         try:
             seconds = pd.read_csv(path, sep="\t", usecols=[0], na_values=["-", "NA"]).iloc[:, 0].mean()
         except (ValueError, IndexError, pd.errors.ParserError):

@@ -11,6 +11,8 @@ from rltune.report.artefact import Saved
 from rltune.report.format import is_missing, show
 from rltune.report.page.tables import slug
 from rltune.report.style import scheduler_title
+from rltune.report.tables.common import best_measured
+from rltune.report.verdict import TOO_FEW
 
 DATA_MEANING = {
     "synthetic": "generated rows that follow the published distributions of the traces, not measurements",
@@ -45,15 +47,11 @@ def cell(artefact: str, row: int, column: str, value: object, format: str, unsig
         v=value, a=artefact, r=row, c=column, t=show(abs(value) if unsigned else value, format))
 
 
-def longest(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The comparisons the summary is about: the longest windows; the index still is the row in the CSV."""
-    return comparison[comparison["sequence_jobs"] == comparison["sequence_jobs"].max()]
-
-
 def tiles(comparison: pd.DataFrame) -> list[Tile]:
     """How many comparisons came out for RLTune: over base policies, over the strongest heuristic, as in the paper."""
-    rows = longest(comparison)
+    rows = best_measured(comparison)
     found = [("shows", "better", "RLTune waits less than its base policy"),
+             ("shows_random", "better", "RLTune waits less than a random order"),
              ("shows_strong", "better", "RLTune waits less than the strongest heuristic"),
              ("shows_strong", "worse", "RLTune waits more than the strongest heuristic")]
     made = [_tile(rows, column, [word], text) for column, word, text in found if column in rows]
@@ -70,9 +68,9 @@ def _tile(rows: pd.DataFrame, column: str, words: list[str], text: str) -> Tile:
 
 
 def groups(comparison: pd.DataFrame) -> list[Group]:
-    """A list of sentences a trace, a sentence a base policy, about the longest windows."""
+    """A list of sentences a trace, a sentence a base policy, about the best measured windows."""
     made = []
-    for title, rows in longest(comparison).groupby("trace_title", sort=False):
+    for title, rows in best_measured(comparison).groupby("trace_title", sort=False):
         same = rows.duplicated("policy", keep=False)
         made.append(Group(
             str(title), str(rows["data"].iloc[0]),
@@ -97,6 +95,13 @@ def sentence(index: int, row: pd.Series, with_setting: bool = False) -> Markup:
         if not is_missing(row.get("verdict")):
             text += Markup(': <span class="badge {}">{}</span>').format(slug(row["verdict"]), row["verdict"])
         text += ". "
+    if row.get("learned") == "no":
+        text += Markup("<strong>It did not learn</strong>: on validation windows the agent does not beat both its base "
+                       "policy and a random order. ")
+    if not is_missing(row.get("random_mean")):
+        text += Markup("Against a random order ({}\u00a0s): ").format(number("random_mean", "seconds"))
+        ends = ("over_random_low", "over_random_high")
+        text += _outcome(index, row, "over_random", *ends, str(row["shows_random"])) + ". "
     if not is_missing(row.get("strong")):
         text += Markup("Against {} ({}\u00a0s), the strongest heuristic: ").format(
             row["strong"], number("strong_mean", "seconds"))
@@ -114,6 +119,8 @@ def _outcome(index: int, row: pd.Series, value: str, low: str, high: str, shows:
     word = "less" if row[value] >= 0 else "more"
     if is_missing(row[low]) or is_missing(row[high]):
         return Markup("{} {}, too few windows for an interval").format(size(value), word)
+    if shows == TOO_FEW:
+        return Markup("{} {} over too few windows for a verdict").format(size(value), word)
     if shows == "open":
         return Markup("no difference is shown: {} {}, but the interval, {} more to {} less, covers zero").format(
             size(value), word, size(low), size(high))
@@ -131,7 +138,7 @@ def others(there: dict[str, Saved]) -> list[Markup]:
     """What else one should know at once: the ablation, the load, the cost."""
     told = []
     if "ablation-numbers" in there and len(frame := there["ablation-numbers"].frame):
-        rows = longest(frame)
+        rows = best_measured(frame)
         naive = rows[(rows["variant"] == "naive") & rows["pro_over_low"].notna()]
         if len(naive):
             told.append(Markup("Engineered features and look-ahead placement together: less wait than naive in {} of "
@@ -147,7 +154,7 @@ def others(there: dict[str, Saved]) -> list[Markup]:
     if "costs" in there:
         frame = there["costs"].frame
         trouble = {c: int(frame[f"milp_{c}"].sum()) for c in ("infeasible", "limit", "failure")}
-        told.append(Markup("Training took {}\u00a0s over {} agents. Of {} questions to the placement model at test, {} "
+        told.append(Markup("Training took {}\u00a0s over {} agents. Of {} questions to the placement model {} "
                            "were infeasible, {} hit the time limit and {} failed.").format(
             _sum("costs", "training_s", frame["training_s"].sum()), len(frame),
             _sum("costs", "milp_asked", frame["milp_asked"].sum()),

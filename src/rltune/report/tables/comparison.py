@@ -21,10 +21,10 @@ NAN = float("nan")
 
 
 def comparison(
-    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, *,
+    cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, *,
     bootstrap: int, confidence: float, seed: int, source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
-    """One row a cell × window length: base, agent, improvement with interval, paper, verdict, strongest heuristic.
+    """One row a cell × window length: base, agent, improvement with interval, paper, verdict, random order, heuristics.
 
     ``cells`` and ``windows`` as `report.read` gives them; where both kinds are there, only cells of RLTune proper
     (engineered features, look-ahead placement) are used. Improvements and their intervals are fractions, means are
@@ -35,7 +35,8 @@ def comparison(
     for _, cell in chosen.iterrows():
         own = where(windows, cell=cell["cell"])
         for n in lengths(own):
-            rows.append(_row(cell, own, n, paper, bootstrap, confidence, seed))
+            row = _row(cell, own, n, paper, bootstrap, confidence, seed)
+            rows.append({**row, "learned": _learned(where(histories, cell=cell["cell"]))})
     frame = pd.DataFrame(rows)
     return _artefact(chosen, frame, paper, confidence, source), frame
 
@@ -63,16 +64,20 @@ def _row(
         "low": base.low,
         "high": base.high,
         "worst_tenth_share": base.worst_tenth_share,
-        "shows": direction(base.low, base.high),
+        "shows": direction(base.low, base.high, base.windows),
     }
     entry = _printed(cell, paper)
     row["paper"] = NAN if entry is None or entry.value is None else entry.value
     row["paper_says"] = "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " ")
-    row["verdict"] = verdict(None if entry is None else entry.value, base.low, base.high)
+    row["verdict"] = verdict(None if entry is None else entry.value, base.low, base.high, base.windows)
     if (rows_n["role"] == "base_best_fit").any():
         second = against({"role": "base_best_fit"})
         row |= {"best_fit_mean": second.theirs_mean, "over_best_fit": second.improvement,
                 "over_best_fit_low": second.low, "over_best_fit_high": second.high}
+    if (rows_n["role"] == "random").any():
+        random = against({"role": "random"})
+        row |= {"random_mean": random.theirs_mean, "over_random": random.improvement, "over_random_low": random.low,
+                "over_random_high": random.high, "shows_random": direction(random.low, random.high, random.windows)}
     if (rows_n["role"] == "baseline").any():
         rivals = where(rows_n, role="baseline")
         best = strong_baseline(windows, metric, n)
@@ -83,7 +88,7 @@ def _row(
             "over_strong": strong.improvement,
             "over_strong_low": strong.low,
             "over_strong_high": strong.high,
-            "shows_strong": direction(strong.low, strong.high),
+            "shows_strong": direction(strong.low, strong.high, strong.windows),
             "rivals": len(rivals[["policy", "blocking", "placement"]].drop_duplicates()),
         }
     if (picked := picked_baseline(windows, metric, n)) is not None:
@@ -98,6 +103,15 @@ def _row(
     return row
 
 
+def _learned(history: pd.DataFrame) -> str:
+    """Whether the agent kept beats both its base policy and a random order on validation windows."""
+    seen = history.dropna(subset=["validation_rl"])
+    if not len(seen):
+        return ""
+    best = seen["validation_rl"].min()
+    return "yes" if best < seen[["validation_base", "validation_random"]].min().min() else "no"
+
+
 def _printed(cell: pd.Series, paper: PaperResults) -> PaperEntry | None:
     """The paper's figure for this cell: Figure 12 is about wait without backfilling."""
     if cell["metric"] != "wait" or cell["blocking"] != "none":
@@ -110,7 +124,7 @@ def _artefact(
 ) -> Artefact:
     level = f"{100 * confidence:.0f} %"
     base, strong = "Against its base policy", "Against the strongest heuristic"
-    chosen = "Against the one picked on validation"
+    chosen, chance = "Against the one picked on validation", "Against a random order"
     columns = {
         "trace_title": Column("Trace"),
         "base": Column("Base policy"),
@@ -122,6 +136,10 @@ def _artefact(
         "improvement": Column("Less wait", "", "percent", base, "low", "high"),
         "paper_says": Column("Paper", "", "text", base),
         "verdict": Column("Verdict", "", "text", base),
+        "learned": Column("Learned", "", "text", chance,
+                          help="On validation windows the agent beats both its base policy and a random order."),
+        "random_mean": Column("Random", "s", "seconds", chance),
+        "over_random": Column("Less wait", "", "percent", chance, "over_random_low", "over_random_high"),
         "strong": Column("Heuristic", "", "text", strong),
         "strong_mean": Column("Mean", "s", "seconds", strong),
         "over_strong": Column("Less wait", "", "percent", strong, "over_strong_low", "over_strong_high"),
@@ -141,6 +159,9 @@ def _artefact(
         *([f"The strongest heuristic is the best of {rivals} on the same test windows, chosen in hindsight: harder to "
            "beat than anything an operator could have picked beforehand. The one picked on validation windows is such a "
            "pick."] if rivals else []),
+        "A random order, drawn anew at every decision (mean of several runs), is what not staying blocked is worth "
+        "without any learning.",
+        "The intervals are over windows of one training run; another training seed would move the figures as well.",
         "Base policy and RLTune share placement, locality, backfilling and run-time estimates.",
         f"Verdicts: {RULE}",
         "RLTune is “open” where the interval covers zero: no difference is shown.",

@@ -17,7 +17,7 @@ TROUBLES = ("milp_infeasible", "milp_limit", "milp_failure")
 def costs(
     cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame]:
-    """One row a cell: seconds of training, decisions and decisions a second, solver calls and outcomes at test.
+    """One row a cell: seconds of training, decisions and decisions a second, solver calls and outcomes.
 
     Of the questions asked of the placement model (`milp_asked`) some are settled without a solver, some are answered
     from memory, the rest call the solver (`milp_calls`); a call ends optimal, infeasible, at the limit or in failure.
@@ -25,8 +25,9 @@ def costs(
     rows = []
     for _, cell in cells.iterrows():
         training, test = where(histories, cell=cell["cell"]), where(windows, cell=cell["cell"], role="rltune")
-        answered = {c: int(test[c].sum()) for c in ANSWERS}
-        ended = {c: int(test[c].sum()) for c in TROUBLES}
+        base = where(windows, cell=cell["cell"], role="base")
+        answered = {c: sum(int(part[c].sum()) for part in (training, test, base)) for c in ANSWERS}
+        ended = {c: sum(int(part[c].sum()) for part in (training, test, base)) for c in TROUBLES}
         decisions, rollout_s = training["decisions"].sum(), training["rollout_seconds"].sum()
         rows.append({
             **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE, "cell")},
@@ -44,7 +45,7 @@ def costs(
             **ended,
         })
     frame = pd.DataFrame(rows)
-    train, test, milp = "Training", "Test", "Placement model at test: answers, solver calls, outcomes"
+    train, test, milp = "Training", "Test", "Placement model, training and test, agent and base: answers, solver calls, outcomes"
     columns = {
         "trace_title": Column("Trace"),
         "base": Column("Base policy"),

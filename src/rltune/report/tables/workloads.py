@@ -74,7 +74,9 @@ def table4(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> t
     shown = {c: v for c, v in TABLE4.items() if frame[c].notna().any()}
     artefact = Artefact(
         "table4", "table", "Trace summary", paper_ref=paper.ref("table4"),
-        caption="The traces as this run has them, and as the paper describes them.",
+        caption="The traces as this run has them, and as the paper describes them. Of ours, GPUs, nodes, GPU types, "
+        "scheduler and network are those published for the system the trace comes from (or, generated, imitates); the "
+        "rest is measured on the rows.",
         data=data_labels(statistics), source=source,
         columns={"title": Column("Trace"), "row": Column("Row"), "data": Column("Data"), **shown},
     )
