@@ -114,9 +114,7 @@ class Shell:
 
     def environment(self) -> dict[str, str]:
         """The variables of a shell in which the project's virtual environment is active."""
-        caches = {"NUMBA_CACHE_DIR": ROOT / ".cache" / "numba", "MPLCONFIGDIR": ROOT / ".cache" / "matplotlib"}
         return {
-            **{name: str(path) for name, path in caches.items()},
             **{name: value for name, value in os.environ.items() if not name.startswith("RLTUNE_")},
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
             "HOME": str(self.home),

@@ -39,7 +39,12 @@ def test_it_says_where_the_report_is(smoke_run: Any) -> None:
 
 def test_its_lines_say_which_stage_they_are_of(smoke_run: Any) -> None:
     lines = smoke_run.outcome.out.splitlines()[:-1]
-    assert lines and all(re.match(r"\[(clean|fit|characterise|train|evaluate|ablation|figures|report)[^]]*\] ", x) for x in lines)
+    assert lines and all(re.match(r"\[(clean|fit|baselines|characterise|train|evaluate|ablation|figures|report)[^]]*\] ", x) for x in lines)
+
+
+def test_the_home_folder_is_left_alone(smoke_run: Any, shell: Any) -> None:
+    assert smoke_run.outcome.status == 0
+    assert [p for p in shell.home.rglob("*") if p.is_file()] == []
 
 
 def test_every_file_is_there_and_holds_what_its_name_says(smoke_run: Any) -> None:
@@ -114,9 +119,13 @@ def test_a_second_run_does_nothing(smoke_run: Any, shell: Any, results: Path) ->
         ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
         ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "ablation": 1, "figures": 1, "report": 1}),
         ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
+        ("features: [raw]\n    preset: [smoke]", "features: [raw]\n    preset: [paper]",
+         {"train": 1, "evaluate": 1, "figures": 1, "report": 1}),
+        ("train: 0.9", "train: 0.8",
+         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
         ("title: RLTune, smoke run", "title: Another", {"report": 1}),
     ],
-    ids=["budget", "one-cell", "evaluation", "title"],
+    ids=["budget", "one-cell", "evaluation", "another-preset", "split", "title"],
 )
 def test_a_change_makes_anew_what_depends_on_it(
     old: str, new: str, planned: dict[str, int], smoke_run: Any, shell: Any, tmp_path: Path

@@ -16,7 +16,7 @@ rule baselines:
     resources:
         mem_mb=2000,
     params:
-        evaluation=run.evaluation.model_dump(),
+        evaluation=run.evaluation.model_dump(exclude={"bootstrap", "confidence"}),
         split=run.split.model_dump(),
         code=EVALUATION_CODE,
     message:
