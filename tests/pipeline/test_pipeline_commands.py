@@ -14,7 +14,7 @@ from rltune.config import Workspace
 from rltune.config.schema import schema_text
 
 COMMANDS = ("", "run", "trace", "trace inspect", "config", "config check", "config schema", "stage", "stage notebook",
-            "stage fit", "stage estimate", "stage report")
+            "stage fit", "stage estimate", "stage baselines", "stage report")
 Cli = Callable[..., Any]
 
 

@@ -14,9 +14,10 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.nodes import room
 from rltune.config import LookaheadConfig
 from rltune.placement import lookahead
-from rltune.placement.instance import Instance, build_instance, settle
+from rltune.placement.instance import Instance, build_instance
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.model import LookaheadModel, Outcome, Solution, arrays
+from rltune.placement.settle import settle
 from rltune.simulator.state import State, new_state
 
 SMALL = LookaheadConfig(jobs=5)
@@ -44,7 +45,8 @@ def settled(
 ) -> tuple[int, np.ndarray, int, np.ndarray]:
     """(chunks of the settled way or 0, classes, their number, startable next jobs)."""
     table, startable = room(layout.nodes), np.empty(config.jobs, np.int64)
-    n_next, k, n = settle(layout.nodes, jobs, state, 0, config.whole_node, config.tightness, table, startable)
+    terms = (config.whole_node, config.tightness, config.rank_decay)
+    n_next, k, n = settle(layout.nodes, jobs, state, 0, *terms, table, startable)
     return n, table, k, startable[:n_next]
 
 

@@ -12,8 +12,9 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.nodes import BEST_FIT, find, room
 from rltune.config import LookaheadConfig
-from rltune.placement.instance import Instance, build_instance, settle
+from rltune.placement.instance import Instance, build_instance
 from rltune.placement.model import LookaheadModel, Outcome, Solution, arrays
+from rltune.placement.settle import settle
 from rltune.simulator.state import State
 
 STEPS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024)
@@ -78,10 +79,10 @@ class Lookahead:
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
         """Write the chosen job's nodes for each sequence in ``asking``."""
         table, startable = room(layout.nodes), np.empty(self.top, np.int64)
-        worth, tight = self.config.whole_node, self.config.tightness
+        terms = (self.config.whole_node, self.config.tightness, self.config.rank_decay)
         for s in asking:
             self.counts.asked += 1
-            n_next, k, n = settle(layout.nodes, jobs, state, s, worth, tight, table, startable)
+            n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, table, startable)
             if n > 0:
                 self.counts.settled += 1
                 state.place_len[s] = n
