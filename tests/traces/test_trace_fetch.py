@@ -11,7 +11,7 @@ import pytest
 
 from rltune.errors import ConfigError, DataError
 from rltune.traces import fetch
-from rltune.traces.fetch import expand, obtain, sha256
+from rltune.traces.fetch import expand, fingerprint, obtain, sha256
 
 SMALL = {"seed": 3, "jobs": 60}
 
@@ -110,6 +110,21 @@ def test_given_path(tmp_path: Path, trace: Callable, monkeypatch) -> None:
     config = trace("csv", columns=columns, path="${MY_TRACES:-elsewhere}/jobs.csv")
     with pytest.raises(DataError, match=r"config/traces/c.yaml, path: .*elsewhere/jobs.csv, and there is no such file"):
         obtain("c", config, tmp_path, tmp_path)
+
+
+def test_the_fingerprint_follows_the_file(tmp_path: Path, trace: Callable, monkeypatch) -> None:
+    columns = {"submit_s": "t", "run_s": "r", "gpus": "g"}
+    config = trace("csv", columns=columns, path="${MY_TRACES}/jobs.csv")
+    monkeypatch.delenv("MY_TRACES", raising=False)
+    assert fingerprint(config, tmp_path) == "${MY_TRACES}/jobs.csv", "obtaining the file explains what is wrong"
+    monkeypatch.setenv("MY_TRACES", str(tmp_path))
+    assert fingerprint(config, tmp_path) == "${MY_TRACES}/jobs.csv"
+    seen = set()
+    for text in ("x", "xx"):
+        (tmp_path / "jobs.csv").write_text(text)
+        seen.add(fingerprint(config, tmp_path))
+    assert len(seen) == 2 and all(str(tmp_path) in mark for mark in seen)
+    assert fingerprint(trace("helios", synthetic={"seed": 1, "jobs": 10}), tmp_path) == ""
 
 
 def test_expand(monkeypatch) -> None:

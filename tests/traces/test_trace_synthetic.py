@@ -36,10 +36,8 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CleanTrac
             part = {"part": "Venus"} if format == "helios" else {}
             config = TraceConfig(title="T", data="synthetic", format=format, time_zone=ZONES[format],
                                  synthetic={"seed": 2025, "jobs": JOBS}, **part)
-            begin = time.perf_counter()
             generate(format, folder, 2025, JOBS)
             made[format] = clean_trace(format, config, folder)
-            assert time.perf_counter() - begin < 20  # a few seconds, with room for a busy machine
         return made[format]
 
     return get

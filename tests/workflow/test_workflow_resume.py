@@ -115,3 +115,16 @@ def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
     errors = [o for c in executed["cells"] for o in c.get("outputs", []) if o["output_type"] == "error"]
     assert [e["ename"] for e in errors] == ["DataError"] and errors[0]["traceback"]
     assert not finished(project.root / "results")
+
+
+def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
+    def planned() -> str:
+        outcome = shell.rltune(*UNTIL_TRAINED, "--dry-run", cwd=story.root)
+        assert outcome.status == 0, outcome
+        return outcome.out + outcome.err
+
+    assert "clean tiny" not in planned()
+    with open(story.root / "jobs.csv", "a", encoding="utf-8") as file:
+        file.write("more,99999999,1,60\n")
+    text = planned()
+    assert "clean tiny" in text and "train tiny" in text

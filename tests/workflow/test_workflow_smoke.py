@@ -39,7 +39,8 @@ def test_it_says_where_the_report_is(smoke_run: Any) -> None:
 
 def test_its_lines_say_which_stage_they_are_of(smoke_run: Any) -> None:
     lines = smoke_run.outcome.out.splitlines()[:-1]
-    assert lines and all(re.match(r"\[(clean|fit|baselines|characterise|train|evaluate|ablation|figures|report)[^]]*\] ", x) for x in lines)
+    stage = re.compile(r"\[(clean|fit|baselines|characterise|train|evaluate|ablation|figures|report)[^]]*\] ")
+    assert lines and all(stage.match(line) for line in lines)
 
 
 def test_the_home_folder_is_left_alone(smoke_run: Any, shell: Any) -> None:

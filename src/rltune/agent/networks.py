@@ -39,7 +39,7 @@ def build_actor() -> keras.Model:
 
 
 def build_critic() -> keras.Model:
-    """An MLP over the flattened queue, zeros behind its end: [decisions, MAX_VISIBLE · CRITIC_WIDTH] → [decisions, 1]."""
+    """An MLP over the flattened queue, zeros behind its end: [decisions, queue · CRITIC_WIDTH] → [decisions, 1]."""
     layers = [keras.layers.Dense(n, activation="relu") for n in CRITIC_LAYERS]
     return keras.Sequential([keras.Input((MAX_VISIBLE * CRITIC_WIDTH,)), *layers, keras.layers.Dense(1)], name="critic")
 

@@ -101,7 +101,8 @@ def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterC
             size[here], full[here], rem[here] = _cuts(layout, p, gpus[here], cpu[here], mem[here], kinds[here])
     times = (fitted["submit_s"], fitted["run_s"], estimate_s)
     # copies: pandas may hand out read-only arrays, and compiled code is made anew for each kind of array
-    return Jobs(*(np.array(x, np.float64) for x in times), *(np.array(x) for x in (gpus, cpu, mem, pool, size, full, rem)))
+    whole = (gpus, cpu, mem, pool, size, full, rem)
+    return Jobs(*(np.array(x, np.float64) for x in times), *(np.array(x) for x in whole))
 
 
 def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +110,8 @@ def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     gpus = np.maximum(jobs["gpus"].to_numpy(np.float64), 1)
     cpu = jobs["cpus"].to_numpy(dtype=np.float64, na_value=np.nan) * MILLI / gpus
     mem = jobs["mem_gb"].to_numpy(dtype=np.float64, na_value=np.nan) * 1000 / gpus
-    return tuple(np.where(np.isnan(x), -1, np.floor(np.nan_to_num(x))).astype(np.int64) for x in (cpu, mem))  # type: ignore[return-value]
+    whole_cpu, whole_mem = (np.where(np.isnan(x), -1, np.floor(np.nan_to_num(x))).astype(np.int64) for x in (cpu, mem))
+    return whole_cpu, whole_mem
 
 
 def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> np.ndarray:

@@ -79,11 +79,6 @@ class Cell:
         """Twelve hexadecimal digits that change when any axis does."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
 
-    @property
-    def workload(self) -> str:
-        """Name of its trace × cluster."""
-        return f"{self.trace}__{self.cluster}"
-
     def but(self, **changes: str | int) -> Cell:
         """The cell that differs in these axes only."""
         return replace(self, **changes)

@@ -31,8 +31,8 @@ class NotebookError(RLTuneError):
 def run_notebook(source: Path, log: Path, page: Path, parameters: Mapping[str, str], threads: int) -> None:
     """Execute ``source`` with ``parameters`` into ``log`` (.ipynb) and render it to ``page`` (.html).
 
-    What it prints is passed on line by line, with the stage and what it works on in front. Raises NotebookError with the cell's own
-    message when a cell fails; the notebook up to there is in ``log``.
+    What it prints is passed on line by line, with the stage and what it works on in front. Raises NotebookError
+    with the cell's own message when a cell fails; the notebook up to there is in ``log``.
     """
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel

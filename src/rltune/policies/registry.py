@@ -8,9 +8,6 @@ from rltune.policies import f1, fifo, saf, sjf, wfp3
 
 _fifo, _sjf, _saf, _f1, _wfp3 = fifo.score, sjf.score, saf.score, f1.score, wfp3.score
 
-AGENT = -1
-"""The order comes from outside the simulator."""
-
 IDS: dict[str, int] = {"fifo": 0, "sjf": 1, "saf": 2, "f1": 3, "wfp3": 4}
 
 TITLES: dict[str, str] = {"fifo": "FIFO", "sjf": "SJF", "saf": "SAF", "f1": "F1", "wfp3": "WFP3"}

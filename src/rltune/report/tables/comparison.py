@@ -70,37 +70,26 @@ def _row(
     row["paper"] = NAN if entry is None or entry.value is None else entry.value
     row["paper_says"] = "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " ")
     row["verdict"] = verdict(None if entry is None else entry.value, base.low, base.high, base.windows)
-    if (rows_n["role"] == "base_best_fit").any():
-        second = against({"role": "base_best_fit"})
-        row |= {"best_fit_mean": second.theirs_mean, "over_best_fit": second.improvement,
-                "over_best_fit_low": second.low, "over_best_fit_high": second.high}
-    if (rows_n["role"] == "random").any():
-        random = against({"role": "random"})
-        row |= {"random_mean": random.theirs_mean, "over_random": random.improvement, "over_random_low": random.low,
-                "over_random_high": random.high, "shows_random": direction(random.low, random.high, random.windows)}
+    for name, role in (("best_fit", "base_best_fit"), ("random", "random")):
+        if (rows_n["role"] == role).any():
+            row |= _side(name, against({"role": role}))
     if (rows_n["role"] == "baseline").any():
-        rivals = where(rows_n, role="baseline")
         best = strong_baseline(windows, metric, n)
-        strong = against(best)
-        row |= {
-            "strong": scheduler_title(str(best["policy"]), str(best["blocking"])),
-            "strong_mean": strong.theirs_mean,
-            "over_strong": strong.improvement,
-            "over_strong_low": strong.low,
-            "over_strong_high": strong.high,
-            "shows_strong": direction(strong.low, strong.high, strong.windows),
-            "rivals": len(rivals[["policy", "blocking", "placement"]].drop_duplicates()),
-        }
+        rivals = where(rows_n, role="baseline")[["policy", "blocking", "placement"]].drop_duplicates()
+        row |= {"strong": _title(best), **_side("strong", against(best)), "rivals": len(rivals)}
     if (picked := picked_baseline(windows, metric, n)) is not None:
-        rival = against(picked)
-        row |= {
-            "picked": scheduler_title(str(picked["policy"]), str(picked["blocking"])),
-            "picked_mean": rival.theirs_mean,
-            "over_picked": rival.improvement,
-            "over_picked_low": rival.low,
-            "over_picked_high": rival.high,
-        }
+        row |= {"picked": _title(picked), **_side("picked", against(picked))}
     return row
+
+
+def _side(name: str, c: Comparison) -> dict[str, Any]:
+    """The columns of RLTune against one opponent."""
+    return {f"{name}_mean": c.theirs_mean, f"over_{name}": c.improvement, f"over_{name}_low": c.low,
+            f"over_{name}_high": c.high, f"shows_{name}": direction(c.low, c.high, c.windows)}
+
+
+def _title(baseline: dict[str, str]) -> str:
+    return scheduler_title(baseline["policy"], baseline["blocking"])
 
 
 def _learned(history: pd.DataFrame) -> str:

@@ -45,7 +45,7 @@ def costs(
             **ended,
         })
     frame = pd.DataFrame(rows)
-    train, test, milp = "Training", "Test", "Placement model, training and test, agent and base: answers, solver calls, outcomes"
+    train, test, milp = "Training", "Test", "Placement model in training and at test: answers, calls, outcomes"
     columns = {
         "trace_title": Column("Trace"),
         "base": Column("Base policy"),
