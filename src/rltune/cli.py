@@ -56,10 +56,14 @@ def inspect(file: Annotated[Path, typer.Argument(help="A trace file: CSV, JSON, 
 
 
 @config_app.command()
-def check(config: ConfigOption = "config/default.yaml") -> None:
-    """Check a run's configuration and list its cells."""
+def check(
+    file: Annotated[str, typer.Argument(help="The run's configuration.")] = "",
+    config: ConfigOption = "config/default.yaml",
+) -> None:
+    """Check a run's configuration and list its cells, each with a short id that serves as well as its name."""
     from rltune.config import Workspace
 
+    config = file or config
     workspace = Workspace.open(config)
     cells = workspace.config.cells()
     print(f"{config}: valid; {len(cells)} cells, results in {workspace.results}")

@@ -105,11 +105,11 @@ def test_no_lock_is_left(story: Story) -> None:
 
 
 def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
-    project.jobs.unlink()
+    project.change(project.jobs, "id,submitted,ngpu,secs", "id,submitted,gpus,secs")
     outcome = shell.rltune("run", "--config", "config/tiny.yaml", "--cores", 1, cwd=project.root)
     text = outcome.out + outcome.err
     assert outcome.status != 0 and "Traceback" not in text
-    for part in ("config/traces/tiny.yaml, path", str(project.jobs), "clean.ipynb stopped in cell", "clean-tiny.ipynb"):
+    for part in ("jobs.csv", "'ngpu'", "clean.ipynb stopped in cell", "clean-tiny.ipynb"):
         assert part in text, text
     executed = json.loads((project.root / "results" / "notebooks" / "clean-tiny.ipynb").read_text())
     errors = [o for c in executed["cells"] for o in c.get("outputs", []) if o["output_type"] == "error"]

@@ -141,6 +141,24 @@ def test_a_change_makes_anew_what_depends_on_it(
     assert jobs_planned(outcome.out + outcome.err) == planned
 
 
+def test_the_readmes_arguments_for_snakemake_work(smoke_run: Any, shell: Any) -> None:
+    base = smoke_run.workspace.base
+    jobs = "results/smoke/traces/philly-smoke/jobs.parquet"
+    for arguments in (["--forcerun", "figures", "--dry-run"], [jobs, "-f", "--dry-run"]):
+        outcome = shell.rltune(
+            "run", "--config", "config/smoke.yaml", "--base", base, "--cores", 2, "--", *arguments, cwd=ROOT
+        )
+        assert outcome.status == 0, outcome
+        planned = jobs_planned(outcome.out + outcome.err)
+        assert planned == ({"figures": 1, "report": 1} if "figures" in arguments else {"clean": 1})
+
+
+def test_an_unset_variable_stops_before_the_first_job(shell: Any, tmp_path: Path) -> None:
+    outcome = shell.rltune("run", "--config", "config/csv.yaml", "--base", tmp_path / "base", cwd=ROOT)
+    outcome.explains("config/traces/philly-csv.yaml, path", "RLTUNE_REAL_TRACES, which is not set")
+    assert not outcome.out and not (tmp_path / "base" / "results").exists()
+
+
 def test_a_wrong_value_stops_before_the_first_job(shell: Any, tmp_path: Path) -> None:
     config = tmp_path / "wrong.yaml"
     config.write_text((ROOT / "config" / "smoke.yaml").read_text().replace("epochs: 3", "epochs: 0"))

@@ -106,7 +106,7 @@ class RunConfig(Block):
         return list(dict.fromkeys(c for e in self.experiments for c in e.cells()))
 
     def cell(self, name: str) -> Cell:
-        """The cell of this name; an empty name is the first one.
+        """The cell of this name or hash; an empty name is the first one.
 
         Raises ConfigError when the matrix has none of that name.
         """
@@ -114,7 +114,7 @@ class RunConfig(Block):
         if not name:
             return cells[0]
         for cell in cells:
-            if cell.name == name:
+            if name in (cell.name, cell.hash):
                 return cell
         raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in cells)}")
 

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from rltune.config import Workspace
 from rltune.errors import RLTuneError
+from rltune.traces.fetch import given_file
 
 class WorkflowError(RLTuneError):
     """The workflow could not be started."""
@@ -21,8 +22,12 @@ class WorkflowError(RLTuneError):
 def launch(workspace: Workspace, cores: int, arguments: Sequence[str] = ()) -> int:
     """Run the workflow in the workspace's base folder; Snakemake's exit status.
 
-    Raises WorkflowError when another run is at work there.
+    Raises WorkflowError when another run is at work there; ConfigError or DataError, before the first job, when a
+    trace's own file cannot be found.
     """
+    for name in workspace.config.traces():
+        if (path := workspace.trace(name).path) is not None:
+            given_file(name, path, workspace.root)
     state = workspace.base / ".snakemake"
     state.mkdir(parents=True, exist_ok=True)
     command = _snakemake(workspace, cores)
@@ -51,7 +56,8 @@ def _snakemake(workspace: Workspace, cores: int) -> list[str]:
     return [
         sys.executable, "-m", "snakemake", "--snakefile", str(workflow / "Snakefile"),
         "--workflow-profile", str(workflow / "profiles" / "default"), "--cores", str(cores),
-        "--rerun-incomplete", "--directory", str(workspace.base), "--config", f"run={workspace.config_path}",
+        # --config takes all that follows up to the next option: it must not be the last
+        "--config", f"run={workspace.config_path}", "--rerun-incomplete", "--directory", str(workspace.base),
     ]  # fmt: skip
 
 

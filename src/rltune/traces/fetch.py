@@ -50,7 +50,7 @@ def obtain(name: str, trace: TraceConfig, cache: Path, root: Path) -> Path:
     if trace.downloads is not None:
         return _downloaded(name, trace.downloads, folder)
     assert trace.path is not None
-    return _given(name, trace.path, Path(root))
+    return given_file(name, trace.path, Path(root))
 
 
 def fingerprint(trace: TraceConfig, root: Path) -> str:
@@ -83,7 +83,8 @@ def expand(text: str, key: str) -> str:
     return _VARIABLE.sub(value, text)
 
 
-def _given(name: str, path: str, root: Path) -> Path:
+def given_file(name: str, path: str, root: Path) -> Path:
+    """The file or folder a trace's ``path`` names. Raises as :func:`obtain` for it."""
     key = f"config/traces/{name}.yaml, path"
     found = root / Path(expand(path, key)).expanduser()
     if not found.exists():

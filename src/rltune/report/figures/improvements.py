@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
@@ -64,6 +64,7 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
         axis.set_xlim(*drawn)
         axis.grid(axis="y", visible=False)
         axis.tick_params(axis="y", length=0)
+        axis.xaxis.set_major_locator(MaxNLocator(4))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
     axes[0].set_yticks(range(len(frame)), [f"{r['trace_title']} · {r['base']}" for _, r in frame.iterrows()])
     axes[0].set_ylim(len(frame) - 0.4, -0.6)
