@@ -104,7 +104,7 @@ def fit(trace: str, cluster: str, config: ConfigOption = "config/default.yaml", 
     from rltune.config import Workspace
     from rltune.pipeline.prepare import fit_workload
 
-    print(f"[fit {trace} to {cluster}] {fit_workload(Workspace.open(config, base), trace, cluster)}")
+    _say(f"[fit {trace} to {cluster}] {fit_workload(Workspace.open(config, base), trace, cluster)}")
 
 
 @stage_app.command()
@@ -127,7 +127,7 @@ def baselines(
     from rltune.pipeline.cells import write_baselines
 
     frame = write_baselines(Workspace.open(config, base), trace, cluster, kind)
-    print(f"[baselines {trace} on {cluster}] {len(frame)} runs of a window")
+    _say(f"[baselines {trace} on {cluster}] {len(frame)} runs of a window")
 
 
 @stage_app.command()
@@ -136,7 +136,7 @@ def report(config: ConfigOption = "config/default.yaml", base: BaseOption = "") 
     from rltune.config import Workspace
     from rltune.report.page import build
 
-    print(f"[report] {build(Workspace.open(config, base))}")
+    _say(f"[report] {build(Workspace.open(config, base))}")
 
 
 CACHES = {
@@ -144,6 +144,12 @@ CACHES = {
     "JUPYTER_CONFIG_DIR": "jupyter/config", "JUPYTER_DATA_DIR": "jupyter/data",
 }  # fmt: skip
 """Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
+
+
+def _say(line: str) -> None:
+    """Print a line in one write: stages side by side share the terminal, and two writes could be torn apart."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:

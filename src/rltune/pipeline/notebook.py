@@ -105,6 +105,7 @@ class _Labelled(io.TextIOBase):
         self.label = label
 
     def write(self, text: str) -> int:
-        for line in filter(str.strip, text.splitlines()):
-            print(f"[{self.label}] {line}", flush=True)
+        # one write: stages side by side share the terminal, and two writes of one line could be torn apart
+        sys.stdout.write("".join(f"[{self.label}] {line}\n" for line in filter(str.strip, text.splitlines())))
+        sys.stdout.flush()
         return len(text)
