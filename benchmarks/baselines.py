@@ -1,7 +1,7 @@
 """Mean wait of every heuristic under every blocking rule on held-out real rows, and how fast they are replayed.
 
 Needs the folder of CSV files that config/traces/{philly,venus,pai}-csv.yaml read (RLTUNE_REAL_TRACES, default
-../shared/traces). Windows of 256 jobs, disjoint, from the last tenth; best_fit; estimates lognormal(1).
+../shared/traces). Windows of 256 jobs, disjoint, from the last tenth; best_fit; exact estimates and lognormal(1).
 The last line is one JSON object.
 """
 
@@ -16,14 +16,35 @@ import time
 import numpy as np
 
 from rltune.config import Workspace
-from rltune.config.cells import BLOCKINGS, POLICIES
-from rltune.pipeline.prepare import ensure_workload
-from rltune.policies import TITLES
+from rltune.pipeline.prepare import Workload, ensure_workload
+from rltune.policies import IDS, TITLES
 from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import disjoint_windows
 
 LENGTH = 256
+ESTIMATES = ("exact", "lognormal-1")
+BLOCKINGS = ("none", "fits", "easy", "conservative")
+
+
+def compare(name: str, load: Workload) -> dict:
+    """Every policy under every blocking rule on one workload's held-out windows."""
+    first = disjoint_windows(*load.split.test, LENGTH)
+    n = np.full(len(first), LENGTH)
+    simulate(load.jobs, load.layout, first[:1], n[:1], Setting("fifo", "easy"))  # compile
+    bound = np.mean([lower_bound(load.jobs, load.layout, f, LENGTH).wait_s for f in first])
+    print(f"{name}, {len(first)} windows; mean wait in s ({' / '.join(BLOCKINGS)}); no schedule below {bound:.0f}")
+    began, waits = time.perf_counter(), {}
+    for policy in IDS:
+        for blocking in BLOCKINGS:
+            state = simulate(load.jobs, load.layout, first, n, Setting(policy, blocking))
+            table = sequence_table(load.jobs, state, load.layout.gpus)
+            waits.setdefault(policy, {})[blocking] = round(float(table["wait_s"].mean()), 1)
+        print(f"  {TITLES[policy]:>24}  " + " / ".join(f"{v:.0f}" for v in waits[policy].values()))
+    rate = len(IDS) * len(BLOCKINGS) * n.sum() / (time.perf_counter() - began)
+    print(f"  {rate:,.0f} jobs/s", flush=True)
+    return {"windows": len(first), "mean_wait_s": waits, "bound_s": round(float(bound), 1), "jobs_per_s": round(rate)}
 
 
 def main() -> None:
@@ -31,24 +52,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace.open("config/csv.yaml", folder)
         figures: dict[str, dict] = {}
-        for w in workspace.config.all_workloads():
-            load = ensure_workload(workspace, w.trace, w.cluster, "lognormal-1")
-            first = disjoint_windows(*load.split.test, LENGTH)
-            n = np.full(len(first), LENGTH)
-            simulate(load.jobs, load.layout, first[:1], n[:1], Setting("fifo", "easy", "best_fit"))  # compile
-            print(f"{w.trace} on {w.cluster}, {len(first)} windows; mean wait in s ({' / '.join(BLOCKINGS)})")
-            began, runs = time.perf_counter(), 0
-            waits = {}
-            for policy in POLICIES:
-                for blocking in BLOCKINGS:
-                    state = simulate(load.jobs, load.layout, first, n, Setting(policy, blocking, "best_fit"))
-                    runs += len(first)
-                    table = sequence_table(load.jobs, state, load.layout.gpus)
-                    waits.setdefault(policy, {})[blocking] = round(float(table["wait_s"].mean()), 1)
-                print(f"  {TITLES[policy]:>5}  " + " / ".join(f"{v:.0f}" for v in waits[policy].values()))
-            rate = runs * LENGTH / (time.perf_counter() - began)
-            print(f"  {rate:,.0f} jobs/s")
-            figures[w.trace] = {"windows": len(first), "mean_wait_s": waits, "jobs_per_s": round(rate)}
+        main_ones = [w for e in workspace.config.experiments for w in e.workloads]
+        for trace, cluster in dict.fromkeys((w.trace, w.cluster) for w in main_ones):
+            figures[trace] = {}
+            for estimate in ESTIMATES:
+                load = ensure_workload(workspace, trace, cluster, estimate)
+                figures[trace][estimate] = compare(f"{trace} on {cluster}, {estimate}", load)
     print(json.dumps(figures))
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 __version__ = "0.1.0"
 
-COMPILED = ("cluster", "policies", "simulator", "placement", "agent")
+COMPILED = ("cluster", "policies", "simulator", "placement", "environment", "agent")
 """Packages with compiled code."""
 
 
 def sources_digest(*packages: str) -> str:
     """Twelve hexadecimal digits that change when a source file of one of these packages does."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256((Path(__file__).parent / "kernels.py").read_bytes())
     for package in packages:
         for path in sorted((Path(__file__).parent / package).rglob("*.py")):
             digest.update(path.read_bytes())

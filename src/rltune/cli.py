@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
-from rltune.errors import RLTuneError
+from rltune.errors import ConfigError, RLTuneError
+from rltune.files import write_text
+
+if TYPE_CHECKING:
+    from rltune.config import Workspace
 
 HELP = "RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=HELP)
 trace_app = typer.Typer(no_args_is_help=True, help="Look at trace files.")
 config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
+cluster_app = typer.Typer(no_args_is_help=True, help="Look at clusters.")
 stage_app = typer.Typer(no_args_is_help=True, help="Single steps of the workflow, as its rules call them.")
 app.add_typer(trace_app, name="trace")
+app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
 app.add_typer(stage_app, name="stage")
 
@@ -37,6 +45,7 @@ def run(
     from rltune.pipeline.launch import launch
 
     workspace = Workspace.open(config, base)
+    _own_policies(workspace)
     status = launch(workspace, cores, arguments or [])
     index = workspace.report / "index.html"
     if status == 0 and not arguments:
@@ -45,6 +54,78 @@ def run(
         where = f"{workspace.results / 'notebooks'}, logs of other stages in {workspace.results / 'logs'}"
         print(f"stopped; executed notebooks, a failed one too, are in {where}", file=sys.stderr)
     raise typer.Exit(status)
+
+
+@app.command()
+def simulate(
+    trace: Annotated[str, typer.Option(help="Name of a file in config/traces.")],
+    cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters.")],
+    policy: Annotated[str, typer.Option(help=f"{', '.join(POLICIES)}; or one of the run's `plugins`.")] = "fifo",
+    blocking: Annotated[str, typer.Option(help=f"While the first job does not fit: {', '.join(BLOCKINGS)}.")] = "none",
+    placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
+    locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
+    stretch: Annotated[float | None, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")] = None,
+    overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
+    commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
+    estimate: Annotated[str, typer.Option(help="Run-time estimates: exact, lognormal-SIGMA.")] = "lognormal-1",
+    part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
+    begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Take so many jobs; default: all of them.")] = None,
+    windows: Annotated[int | None, typer.Option(help="Jobs a window, each starts idle; 256 unless told.")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="One sequence of all jobs instead of windows.")] = False,
+    warm_up: Annotated[float, typer.Option(help="Share of a replay's first jobs that are not measured.")] = 0.0,
+    bound: Annotated[bool, typer.Option("--bound", help="Add a lower bound on the mean wait of any policy.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Write a row a job to this file.")] = None,
+    gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,
+    config: ConfigOption = "config/default.yaml",
+    base: BaseOption = "",
+) -> None:
+    """Simulate one policy on a trace and a cluster, and print what it was worth. Times are in seconds.
+
+    What --stretch, --overrun and --commit do not say is as in the run's `simulation`: by default 1, double, decision.
+    """
+    if gantt is not None and gantt.suffix not in (".svg", ".png"):
+        raise ConfigError(f"--gantt: found {gantt}, expected a name that ends in .svg or .png")
+    from rltune.config import Workspace
+    from rltune.pipeline import simulate as simulation
+    from rltune.report.simulation import draw, summary
+
+    workspace = Workspace.open(config, base)
+    rules = {"stretch": stretch, "overrun": overrun, "commit": commit}
+    setting = simulation.make_setting(
+        workspace, policy=policy, blocking=blocking, placement=placement, locality=locality,
+        **{**workspace.config.simulation.model_dump(), **{k: v for k, v in rules.items() if v is not None}},
+    )  # fmt: skip
+    request = simulation.Request(trace, cluster, estimate, part, begin, jobs, windows, replay, warm_up)
+    result = simulation.run(workspace, request, setting)
+    print(f"{trace} ({result.workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
+    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(setting).items() if k != "policy")]))
+    print(summary(result.metrics(), result.bound() if bound else None))
+    if csv is not None:
+        write_text(csv, result.jobs().to_csv(index=False))
+        print(f"jobs: {csv}")
+    if gantt is not None:
+        draw(result.bars(), result.workload.layout.nodes.gpus, f"{trace} on {cluster}: {policy}", gantt)
+        print(f"chart: {gantt}")
+
+
+@cluster_app.command()
+def balance(
+    name: Annotated[str, typer.Argument(help="Name of a file in config/clusters.")],
+    trace: Annotated[str, typer.Option(help="Name of a file in config/traces.")],
+    load: Annotated[float, typer.Option(help="Offered load to reach: GPU-seconds asked per second over GPUs.")] = 0.9,
+    config: ConfigOption = "config/default.yaml",
+    base: BaseOption = "",
+) -> None:
+    """Print a cluster file with as many nodes as bring a trace to an offered load; every node group stays."""
+    from rltune.config import Workspace
+    from rltune.pipeline.balance import as_yaml
+    from rltune.pipeline.balance import balance as scale
+
+    found = scale(Workspace.open(config, base), trace, name, load)
+    after = f"{found.after:.3g} on this ({found.cluster.gpus} GPUs)"
+    print(f"# offered load of {trace}: {found.before:.3g} on {name}, {after}")
+    print(as_yaml(found.cluster), end="")
 
 
 @trace_app.command()
@@ -66,7 +147,10 @@ def check(
     config = file or config
     workspace = Workspace.open(config)
     cells = workspace.config.cells()
+    own = _own_policies(workspace)
     print(f"{config}: valid; {len(cells)} cells, results in {workspace.results}")
+    for name, path in own.items():
+        print(f"  policy {name} from {path}")
     for cell in cells:
         print(f"  {cell.hash}  {cell.name}")
 
@@ -144,6 +228,15 @@ CACHES = {
     "JUPYTER_CONFIG_DIR": "jupyter/config", "JUPYTER_DATA_DIR": "jupyter/data",
 }  # fmt: skip
 """Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
+
+
+def _own_policies(workspace: Workspace) -> dict[str, Path]:
+    """The policies of the user's own, loaded; compiled code only where there are any."""
+    if not workspace.plugins:
+        return {}
+    from rltune.pipeline.plugins import load_plugins
+
+    return load_plugins(workspace)
 
 
 def _say(line: str) -> None:

@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from rltune.agent.decisions import Batch
-from rltune.agent.features import CRITIC_WIDTH, WIDTH
 from rltune.agent.networks import log_softmax, pad, set_up
 from rltune.agent.ppo import PPO, advantages
 from rltune.config.preset import BUILT_IN
+from rltune.environment.observation import CRITIC_WIDTH, WIDTH
 
 
 def test_advantages_by_hand():

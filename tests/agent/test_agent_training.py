@@ -8,8 +8,9 @@ from agent_fakes import workload
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy
 from rltune.agent.rollout import AgentRanker
-from rltune.agent.training import reward, train
+from rltune.agent.training import train
 from rltune.config import Cell, LookaheadConfig, Preset
+from rltune.environment.observation import Observer
 from rltune.errors import DataError
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import sequence_table
@@ -34,7 +35,7 @@ def test_it_beats_the_base_policy_on_sequences_it_has_not_seen():
     n = np.full(3, 48)
     setting = Setting("fifo", "none", "best_fit")
     base = sequence_table(jobs, simulate(jobs, layout, first, n, setting), layout.gpus)["wait_s"].mean()
-    ranker = AgentRanker(result.policy.logits, jobs, layout, "engineered")
+    ranker = AgentRanker(result.policy.logits, Observer(jobs, layout, "engineered"))
     agent = sequence_table(jobs, simulate(jobs, layout, first, n, setting, ranker), layout.gpus)["wait_s"].mean()
     assert agent < 0.9 * base
     assert list(result.history["epoch"]) == list(range(1, 13))
@@ -74,11 +75,6 @@ def test_lookahead_is_counted_in_the_history():
     answers = history[["milp_settled", "milp_cached", "milp_calls"]].sum(axis=1)
     assert (history["milp_asked"] == answers).all()
     assert not history[["milp_infeasible", "milp_limit", "milp_failure"]].any().any()
-
-
-def test_reward_is_the_gap_relative_to_the_larger():
-    got = reward(np.array([10.0, 4.0, 0.0, 0.4]), np.array([5.0, 8.0, 0.0, 0.0]), 1.0)
-    assert got == pytest.approx([0.5, -0.5, 0.0, 0.4])
 
 
 def test_policy_file_round_trip_and_its_errors(tmp_path):

@@ -125,7 +125,7 @@ def test_types_are_a_set(gpu_type: str | None, allowed: list[bool]) -> None:
     config = cluster([group(1, 4, "V100"), group(1, 4, "P100"), group(1, 4, "K80")])
     jobs, layout = compiled(config, [{"gpu_type": gpu_type} if gpu_type else {}])
     assert layout.types == ("V100", "P100", "K80")
-    assert (jobs.full[0] >= 0).tolist() == allowed
+    assert (jobs.cut["full"][0] >= 0).tolist() == allowed
 
 
 def test_a_job_never_mixes_types() -> None:
@@ -154,15 +154,15 @@ def test_a_job_never_mixes_types() -> None:
 )
 def test_a_job_is_cut_into_the_fewest_nodes_that_could_ever_hold_it(row: dict, cut: tuple[int, int, int]) -> None:
     jobs, _ = compiled(ONE, [row])
-    assert (jobs.size[0, 0], jobs.full[0, 0], jobs.rem[0, 0]) == cut
+    assert tuple(jobs.cut[0, 0]) == cut
 
 
 def test_the_largest_node_of_the_type_sets_the_cut() -> None:
     """16 × 2 and 3 × 8: a job of 2 fits either, one of 16 needs two of the large."""
     config = cluster([group(16, 2), group(3, 8)])
     jobs, _ = compiled(config, [{"gpus": 2}, {"gpus": 16}, {"gpus": 17}, {"gpus": 24}])
-    assert jobs.full[:, 0].tolist() == [0, 2, 2, 3]
-    assert jobs.rem[:, 0].tolist() == [2, 0, 1, 0]
+    assert jobs.cut["full"][:, 0].tolist() == [0, 2, 2, 3]
+    assert jobs.cut["rem"][:, 0].tolist() == [2, 0, 1, 0]
 
 
 def test_cuts_against_enumeration() -> None:
@@ -182,28 +182,25 @@ def test_cuts_against_enumeration() -> None:
             assert (row.job_id in kept) == any(cuts), row
             if row.job_id in kept:
                 j = kept[row.job_id]
-                found = [
-                    None if f < 0 else (s, f, r)
-                    for s, f, r in zip(*(x[j].tolist() for x in (got.size, got.full, got.rem)), strict=True)
-                ]
+                found = [None if full < 0 else (size, full, rem) for size, full, rem in got.cut[j].tolist()]
                 assert found == cuts, row
                 assert got.pool[j] == pool
 
 
 def _cut(row, layout, pool: int, kind: int) -> tuple[int, int, int] | None:
     """(size, full, rem) of a job on one type of a pool by trying chunk by chunk; None where it does not fit."""
-    nodes = layout.nodes
+    nodes, start = layout.nodes.row, layout.nodes.pool_start
 
     def most(m: int) -> int:
         g = 0
-        while g < nodes.gpus[m] and all(
+        while g < nodes["gpus"][m] and all(
             pd.isna(total) or (g + 1) * np.floor(total * 1000 / row.gpus) <= have
-            for total, have in ((row.cpus, nodes.cpu_milli[m]), (row.mem_gb, nodes.mem_mb[m]))
+            for total, have in ((row.cpus, nodes["cpu_milli"][m]), (row.mem_gb, nodes["mem_mb"][m]))
         ):
             g += 1
         return g
 
-    mine = [m for m in range(nodes.pool_start[pool], nodes.pool_start[pool + 1]) if nodes.type[m] == kind]
+    mine = [m for m in range(start[pool], start[pool + 1]) if nodes["type"][m] == kind]
     room = sorted((most(m) for m in mine), reverse=True)
     if not room or room[0] == 0:
         return None
@@ -217,14 +214,14 @@ def test_compiled_jobs_keep_the_units() -> None:
     rows = [{"gpus": 2, "cpus": 5.0, "mem_gb": 3.0, "run_s": 7.5, "requested_s": 9.0, "submit_s": 3.25}]
     jobs, _ = compiled(ONE, rows)
     assert (jobs.submit_s[0], jobs.run_s[0], jobs.estimate_s[0], jobs.gpus[0]) == (3.25, 7.5, 9.0, 2)
-    assert (jobs.cpu_milli[0], jobs.mem_mb[0]) == (2500, 1500)
+    assert (jobs.row["cpu_milli"][0], jobs.row["mem_mb"][0]) == (2500, 1500)
     jobs, _ = compiled(ONE, [{"gpus": 3}])
-    assert (jobs.cpu_milli[0], jobs.mem_mb[0]) == (-1, -1)
+    assert (jobs.row["cpu_milli"][0], jobs.row["mem_mb"][0]) == (-1, -1)
 
 
 def test_thirds_are_rounded_down_so_that_they_still_fit() -> None:
     """31.9 CPUs of 32 for three GPUs: 10,633 thousandths each."""
     config = cluster([group(1, 3, cpus=31.9)])
     jobs, _ = compiled(config, [{"gpus": 3, "cpus": 31.9}])
-    assert jobs.cpu_milli[0] == 10633
-    assert jobs.full[0, 0] == 1
+    assert jobs.row["cpu_milli"][0] == 10633
+    assert jobs.cut["full"][0, 0] == 1

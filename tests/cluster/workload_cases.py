@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ def group(
     }  # fmt: skip
 
 
-def cluster(*pools: list[dict], **fields: Any) -> ClusterConfig:
-    """A cluster of pools ``a``, ``b``, … with these groups."""
+def cluster(*pools: list[dict], priorities: Sequence[float] = (), **fields: Any) -> ClusterConfig:
+    """A cluster of pools ``a``, ``b``, … with these groups, and partition priorities where they are not all 1."""
     named = [{"name": chr(ord("a") + i), "groups": groups} for i, groups in enumerate(pools)]
+    named = [{**pool, "priority": priority} for pool, priority in zip(named, priorities or [1.0] * len(named))]
     return ClusterConfig.model_validate({"title": "C", "pools": named, **fields})
 
 
@@ -67,11 +69,16 @@ def random_cluster(rng: np.random.Generator, pools: int | None = None, types: in
         )  # fmt: skip
 
     number = pools or int(rng.integers(1, 4))
-    return cluster(*([some_group() for _ in range(rng.integers(1, 4))] for _ in range(number)))
+    priorities = rng.spawn(1)[0].choice([0.0, 1.0, 1.0, 2.0, 5.0], number).tolist()
+    groups = [[some_group() for _ in range(rng.integers(1, 4))] for _ in range(number)]
+    return cluster(*groups, priorities=priorities)
 
 
 def random_rows(rng: np.random.Generator, config: ClusterConfig, n: int) -> list[dict[str, Any]]:
-    """Jobs that queue: many ties in submission and run time, some with their own CPUs, memory and GPU types."""
+    """Jobs that queue: many ties in submission and run time, some with their own CPUs, memory and GPU types, most with
+    a user; in every second table some under a service-level agreement."""
+    others = rng.spawn(1)[0]
+    agreed = 0.1 if others.random() < 0.5 else 0.0
     pools = [p.name for p in config.pools]
     types = sorted({g.gpu_type for p in config.pools for g in p.groups})
     rows, now = [], 0.0
@@ -87,6 +94,8 @@ def random_rows(rng: np.random.Generator, config: ClusterConfig, n: int) -> list
             row["mem_gb"] = gpus * float(rng.choice([1, 20, 30]))
         if rng.random() < 0.5:
             row["gpu_type"] = "|".join(rng.permutation(types)[: rng.integers(1, len(types) + 1)])
+        row |= {"user": str(others.choice(["u", "v", "w"]))} if others.random() < 0.8 else {}
+        row["sla"] = bool(others.random() < agreed)
         rows.append(row)
     return rows
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rltune.config import Cell, Experiment, RunConfig, parse_estimate
-from rltune.config.cells import AXES, POLICIES
+from rltune.config.cells import AXES, BLOCKINGS, LOCALITIES, POLICIES
 from rltune.errors import ConfigError
 
 REST = ("wait", "none", "lookahead", "strict", "engineered", "lognormal-1")
@@ -59,7 +59,7 @@ def test_a_name_is_fit_for_a_folder_and_a_wildcard() -> None:
 @given(st.data())
 def test_expansion_is_the_product_of_the_lists(data: st.DataObject) -> None:
     policy = data.draw(st.lists(st.sampled_from(POLICIES), min_size=1, unique=True))
-    blocking = data.draw(st.lists(st.sampled_from(["none", "fits", "easy"]), min_size=1, unique=True))
+    blocking = data.draw(st.lists(st.sampled_from(BLOCKINGS), min_size=1, unique=True))
     seed = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True))
     cells = run({"policy": policy, "blocking": blocking, "seed": seed}).cells()
     assert len(cells) == len(policy) * len(blocking) * len(seed) == len({c.name for c in cells})
@@ -97,3 +97,20 @@ def test_experiment_defaults_are_the_proposed_setting() -> None:
 def test_estimates_are_parsed() -> None:
     assert parse_estimate("exact") == ("exact", 0.0)
     assert parse_estimate("lognormal-0.5") == ("lognormal", 0.5)
+
+
+def test_localities_are_an_axis_where_no_solver_places() -> None:
+    config = run({"policy": ["fifo"], "placement": ["best_fit", "spread"], "locality": list(LOCALITIES)})
+    assert {(c.placement, c.locality) for c in config.cells()} == set(
+        itertools.product(["best_fit", "spread"], LOCALITIES)
+    )
+
+
+def test_a_workload_knows_the_localities_of_its_cells() -> None:
+    config = run(
+        {"policy": ["fifo"]}, {"policy": ["fifo", "sjf"], "placement": ["best_fit"], "locality": ["any", "strict"]},
+        {"policy": ["fifo"], "placement": ["best_fit"], "locality": ["plus_one"], "estimate": ["exact"]},
+    )  # fmt: skip
+    assert config.localities("philly", "philly-192", "lognormal-1") == ["strict", "any"]
+    assert config.localities("philly", "philly-192", "exact") == ["plus_one"]
+    assert config.localities("philly", "venus-160", "exact") == ["strict"]

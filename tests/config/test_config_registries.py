@@ -8,17 +8,20 @@ from typing import get_args
 
 import pytest
 
-from rltune.agent.features import FEATURE_SETS
+from rltune.environment.observation import FEATURE_SETS
 from rltune.cluster.layout import build_layout
-from rltune.cluster.nodes import RULES
+from rltune.cluster.search import LOCALITIES, RULES
 from rltune.config import Workspace, load_cluster, load_run, load_trace
-from rltune.config.cells import BLOCKINGS, POLICIES, Blocking, Features, Metric, Placement, Policy
+from rltune.config.cells import BLOCKINGS, POLICIES, Blocking, Features, Locality, Metric, Placement, Policy
 from rltune.config.preset import BUILT_IN
+from rltune.config.run import Commit, EvaluationConfig, Overrun, SimulationConfig
 from rltune.config.schema import MEND, schema_text
 from rltune.config.trace import Format, Status
 from rltune.evaluation.compare import COLUMN
 from rltune.policies import IDS, TITLES
-from rltune.simulator import blocking
+from rltune.report.style import POLICY_TITLE
+from rltune.simulator import how
+from rltune.simulator.setting import Setting
 from rltune.traces.readers import READERS
 from rltune.traces.table import STATUSES
 
@@ -31,12 +34,31 @@ def test_policies() -> None:
     assert sorted(IDS.values()) == list(range(len(IDS)))
 
 
+def test_the_report_calls_policies_what_they_call_themselves() -> None:
+    assert POLICY_TITLE == TITLES
+
+
+def test_default_baselines() -> None:
+    evaluation = EvaluationConfig()
+    assert set(evaluation.baseline_policies) == set(POLICIES) - {"multifactor_size"}
+    assert evaluation.baseline_blockings == ["none", "fits", "easy"]
+
+
 def test_blockings() -> None:
-    assert set(get_args(Blocking)) == set(BLOCKINGS) == set(blocking.BLOCKINGS)
+    assert set(get_args(Blocking)) == set(BLOCKINGS) == set(how.BLOCKINGS)
 
 
 def test_placements() -> None:
     assert set(get_args(Placement)) == set(RULES) | {"lookahead"}
+
+
+def test_localities() -> None:
+    assert set(get_args(Locality)) == set(LOCALITIES)
+
+
+def test_the_rules_of_a_simulation_are_those_of_a_setting() -> None:
+    assert set(get_args(Overrun)) == set(how.OVERRUNS) and set(get_args(Commit)) == set(how.COMMITS)
+    assert Setting("fifo") == Setting("fifo", **SimulationConfig().model_dump())
 
 
 def test_feature_sets() -> None:
@@ -98,6 +120,28 @@ def test_a_shipped_cluster_is_valid_and_can_be_built(name: str) -> None:
     assert cluster.source, "where the layout comes from"
 
 
+@pytest.mark.parametrize(
+    ("name", "nodes", "gpus"),
+    [("philly-full", 552, 2490), ("venus-full", 135, 1080), ("pai-full", 1814, 6742), ("deployment", 5, 13)],
+)
+def test_full_clusters_have_the_published_sizes(name: str, nodes: int, gpus: int) -> None:
+    cluster = load_cluster(name, ROOT)
+    assert (cluster.nodes, cluster.gpus) == (nodes, gpus)
+
+
+@pytest.mark.parametrize("name", ["philly-192", "venus-160", "pai-140"])
+def test_a_balanced_cluster_is_the_same_but_for_its_arrivals(name: str) -> None:
+    plain, balanced = load_cluster(name, ROOT), load_cluster(f"{name}-balanced", ROOT)
+    assert plain.balance is None and balanced.balance is not None and balanced.balance.load == 0.9
+    same = ("title", "source", "balance")
+    assert plain.model_dump(exclude=set(same)) == balanced.model_dump(exclude=set(same))
+
+
+def test_balanced_workloads_are_not_trained_on() -> None:
+    for name in RUNS:
+        assert not [c for c in load_run(f"config/{name}", ROOT).cells() if load_cluster(c.cluster, ROOT).balance]
+
+
 def test_the_default_run_needs_no_download() -> None:
     run = load_run("config/default.yaml", ROOT)
     assert all(load_trace(t, ROOT).synthetic is not None for t in run.traces())
@@ -116,3 +160,12 @@ def test_a_workspace_keeps_every_file_below_its_base(tmp_path: Path, monkeypatch
               workspace.notebook("train", cell.name), workspace.page("train", cell.name), workspace.notebook("figures")]
     assert all(place.is_relative_to(tmp_path) for place in places) and len(set(places)) == len(places)
     assert workspace.root == ROOT and workspace.policy(cell).parent.name == cell.name
+
+
+def test_the_simulator_is_described_in_full() -> None:
+    """Every name that a configuration can give is explained."""
+    text = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
+    names = [name for words in (Policy, Blocking, Placement, Locality, Overrun, Commit) for name in get_args(words)]
+    missing = [n for n in names if f"`{n}`" not in text and f": {n}`" not in text]
+    assert not missing
+    assert not [n for n in SimulationConfig.model_fields if n not in text]

@@ -8,14 +8,17 @@ import pytest
 from agent_fakes import workload
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.config import Cell, LookaheadConfig
+from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError
 from rltune.evaluation.evaluate import evaluate, evaluate_baselines
+from rltune.policies import OWN, policy
+from rltune.simulator import batch
 from rltune.traces.split import split_points
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
 # the logit is minus the job size: smallest area first
+RULES = SimulationConfig()
 SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "engineered"})
 
 
@@ -25,8 +28,8 @@ def results():
     ids = np.array([f"id{i}" for i in range(len(jobs.gpus))])
     split = split_points(len(ids))
     config = EvaluationConfig(sequence_jobs=[32, 500, 64])
-    windows, table = evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig())
-    windows = pd.concat([windows, evaluate_baselines(jobs, layout, split, config)], ignore_index=True)
+    windows, table = evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig(), RULES)
+    windows = pd.concat([windows, evaluate_baselines(jobs, layout, split, config, RULES)], ignore_index=True)
     return windows, table, split, jobs
 
 
@@ -43,7 +46,7 @@ def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
         assert start[0] == split.test[0] and start[-1] + length <= split.test[1]
         assert (np.diff(start) == length).all()
     assert windows.groupby("role")["policy"].count().to_dict() == {
-        "rltune": 6, "base": 6, "base_best_fit": 6, "random": 6, "baseline": 90, "baseline_validation": 90,
+        "rltune": 6, "base": 6, "base_best_fit": 6, "random": 6, "baseline": 144, "baseline_validation": 144,
     }  # fmt: skip
 
 
@@ -85,4 +88,56 @@ def test_no_window_at_all_is_an_error():
     jobs, layout = workload(200, seed=3)
     with pytest.raises(ConfigError, match="no test window"):
         evaluate(CELL, SMALLEST, jobs, np.arange(200).astype(str), layout, split_points(200),
-                 EvaluationConfig(sequence_jobs=[256]), LookaheadConfig())  # fmt: skip
+                 EvaluationConfig(sequence_jobs=[256]), LookaheadConfig(), RULES)  # fmt: skip
+
+
+def baselines(policies: list[str], rules: SimulationConfig = RULES, localities: tuple[str, ...] = ("strict",)):
+    jobs, layout = workload(1500, seed=3)
+    config = EvaluationConfig(sequence_jobs=[64], baseline_policies=policies, baseline_blockings=["none", "easy"])
+    return evaluate_baselines(jobs, layout, split_points(1500), config, rules, localities)
+
+
+def test_baselines_are_run_in_every_locality_asked_for():
+    frame = baselines(["fifo", "saf"], localities=("strict", "any"))
+    alone = baselines(["fifo", "saf"])
+    assert set(frame["locality"]) == {"strict", "any"} and len(frame) == 2 * len(alone)
+    strict = frame[frame["locality"] == "strict"].drop(columns="seconds").reset_index(drop=True)
+    pd.testing.assert_frame_equal(strict, alone.drop(columns="seconds"))
+
+
+def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch):
+    """All rows say by which rules they were made, and the simulator was given them."""
+    seen = []
+    plain = batch.simulate
+
+    def watch(jobs, layout, first, n, setting, *rest, **more):
+        seen.append(setting)
+        return plain(jobs, layout, first, n, setting, *rest, **more)
+
+    monkeypatch.setattr("rltune.evaluation.evaluate.simulate", watch)
+    jobs, layout = workload(1500, seed=3)
+    cell = CELL.but(placement="spread", locality="plus_one", blocking="easy")
+    rules = SimulationConfig(overrun="now", commit="head", stretch=1.5)
+    config = EvaluationConfig(sequence_jobs=[64], baseline_policies=["sjf"])
+    ids = np.arange(1500).astype(str)
+    windows, _ = evaluate(cell, SMALLEST, jobs, ids, layout, split_points(1500), config, LookaheadConfig(), rules)
+    windows = pd.concat([windows, evaluate_baselines(jobs, layout, split_points(1500), config, rules, ["plus_one"])])
+    for name, value in {**rules.model_dump(), "locality": "plus_one"}.items():
+        assert {getattr(setting, name) for setting in seen} == {value} == set(windows[name])
+    assert {s.placement for s in seen} == {"spread", "best_fit"}
+
+
+def test_a_policy_of_ones_own_is_a_baseline_like_the_built_in_one_it_copies(monkeypatch):
+    monkeypatch.setitem(OWN, "my_sjf", None)
+    policy("my_sjf")(lambda queue, now: queue.estimate_s)
+    frame = baselines(["sjf", "my_sjf"])
+    own, built_in = (frame[frame["policy"] == name].drop(columns=["policy", "seconds"]).reset_index(drop=True)
+                     for name in ("my_sjf", "sjf"))
+    columns = ["role", "blocking", "window", "wait_s", "jct_s", "bsld", "largest_wait_s", "utilisation", "makespan_s"]
+    pd.testing.assert_frame_equal(own[columns], built_in[columns])
+    assert own["wait_s"].sum() > 0
+
+
+def test_an_unknown_baseline_lists_what_exists():
+    with pytest.raises(ConfigError, match="found nope; allowed: fifo, sjf, saf"):
+        baselines(["fifo", "nope"])

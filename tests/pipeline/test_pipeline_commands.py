@@ -13,8 +13,10 @@ import pytest
 from rltune.config import Workspace
 from rltune.config.schema import schema_text
 
-COMMANDS = ("", "run", "trace", "trace inspect", "config", "config check", "config schema", "stage", "stage notebook",
-            "stage fit", "stage estimate", "stage baselines", "stage report")
+COMMANDS = (
+    "", "run", "simulate", "cluster", "cluster balance", "trace", "trace inspect", "config", "config check",
+    "config schema", "stage", "stage notebook", "stage fit", "stage estimate", "stage baselines", "stage report",
+)  # fmt: skip
 Cli = Callable[..., Any]
 
 
@@ -28,8 +30,8 @@ def test_every_command_is_tested_for_help() -> None:
     from rltune import cli as module
 
     found = {""}
-    for prefix, app in (("", module.app), ("trace ", module.trace_app), ("config ", module.config_app),
-                        ("stage ", module.stage_app)):
+    for prefix, app in (("", module.app), ("trace ", module.trace_app), ("cluster ", module.cluster_app),
+                        ("config ", module.config_app), ("stage ", module.stage_app)):
         found |= {prefix + (c.name or c.callback.__name__) for c in app.registered_commands if c.callback}
         found |= {prefix + g.name for g in app.registered_groups if g.name}
     assert found == set(COMMANDS)

@@ -9,8 +9,11 @@ import numpy as np
 from workload_cases import compiled, random_cluster, random_rows
 
 from rltune.cluster.fit import Jobs
+from rltune.cluster.free import Free as Index
+from rltune.cluster.free import change
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
+from rltune.simulator.setting import Setting
 from rltune.simulator.state import State, new_state
 
 Free = tuple[tuple[int, int, int], ...]
@@ -21,19 +24,17 @@ class Oracle:
     """One question: sequence 0 of a state in which a job is chosen and others follow in the ranking."""
 
     def __init__(self, jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -> None:
-        self.jobs, self.nodes, self.config = jobs, layout.nodes, config
-        self.chosen = int(state.first[0] + state.chosen[0])
+        self.jobs, self.node, self.config = jobs, layout.nodes.row, config
+        self.chosen = int(state.first[0] + state.me["chosen"][0])
         self.next = [
             (config.rank_decay ** (rank - 1), int(state.first[0] + r))
             for rank, r in enumerate(state.top[0])
             if rank > 0 and r >= 0
         ]
-        self.free: Free = tuple(
-            zip(state.free_gpus[0].tolist(), state.free_cpu[0].tolist(), state.free_mem[0].tolist(), strict=True)
-        )
-        pool = int(jobs.pool[self.chosen])
-        self.pool = range(int(self.nodes.pool_start[pool]), int(self.nodes.pool_start[pool + 1]))
-        self.largest = max(int(self.nodes.gpus[m]) for m in self.pool)
+        self.free: Free = tuple(state.free.row[0].tolist())
+        here = layout.nodes.pool[jobs.pool[self.chosen]]
+        self.pool = range(here["start"], here["stop"])
+        self.largest = max(int(self.node["gpus"][m]) for m in self.pool)
         self.known: dict[tuple[Free, int], float] = {}
 
     def best(self) -> float:
@@ -47,7 +48,7 @@ class Oracle:
 
     def alike(self, way: Way) -> tuple:
         """Equal for ways that differ by swapping identical nodes only."""
-        return tuple(sorted((gpus, int(self.nodes.group[m]), self.free[m]) for m, gpus in way))
+        return tuple(sorted((gpus, int(self.node["group"][m]), self.free[m]) for m, gpus in way))
 
     def value(self, way: Way) -> float:
         """What a way of the chosen job is worth: the next jobs that can start beside it, less what it costs."""
@@ -56,7 +57,7 @@ class Oracle:
     def cost(self, way: Way) -> float:
         """Whole nodes of the largest size touched, and GPUs left beside a remainder."""
         whole = sum(self.free[m][0] == self.largest for m, _ in way)
-        full = self.jobs.full[self.chosen, self.nodes.type[way[0][0]]]
+        full = self.jobs.cut["full"][self.chosen, self.node["type"][way[0][0]]]
         left = self.free[way[-1][0]][0] - way[-1][1] if len(way) > full else 0
         return self.config.whole_node * whole + self.config.tightness * left
 
@@ -74,11 +75,11 @@ class Oracle:
 
     def ways(self, j: int, free: Free) -> Iterator[Way]:
         """Every allocation of a job."""
-        for kind in range(self.jobs.full.shape[1]):
-            size, full, rem = (int(x[j, kind]) for x in (self.jobs.size, self.jobs.full, self.jobs.rem))
+        for kind in range(self.jobs.cut.shape[1]):
+            size, full, rem = self.jobs.cut[j, kind].tolist()
             if full < 0:
                 continue
-            mine = [m for m in self.pool if self.nodes.type[m] == kind]
+            mine = [m for m in self.pool if self.node["type"][m] == kind]
             for whole in combinations([m for m in mine if self.fits(j, size, m, free)], full):
                 chunks = tuple((m, size) for m in whole)
                 if not rem:
@@ -90,11 +91,11 @@ class Oracle:
 
     def needs(self, j: int, gpus: int, m: int) -> tuple[int, int, int]:
         """GPUs, thousandths of a CPU and MB of a chunk on a node."""
-        n, cpu, mem = self.nodes, int(self.jobs.cpu_milli[j]), int(self.jobs.mem_mb[j])
+        node, cpu, mem = self.node[m], int(self.jobs.row["cpu_milli"][j]), int(self.jobs.row["mem_mb"][j])
         return (
             gpus,
-            gpus * (cpu if cpu >= 0 else int(n.cpu_milli[m] // n.gpus[m])),
-            gpus * (mem if mem >= 0 else int(n.mem_mb[m] // n.gpus[m])),
+            gpus * (cpu if cpu >= 0 else int(node["cpu_milli"] // node["gpus"])),
+            gpus * (mem if mem >= 0 else int(node["mem_mb"] // node["gpus"])),
         )
 
     def fits(self, j: int, gpus: int, m: int, free: Free) -> bool:
@@ -111,15 +112,28 @@ class Oracle:
 
     def written(self, state: State) -> Way:
         """The answer in the state's place buffers; asserts that it is a way of the chosen job."""
-        n = int(state.place_len[0])
-        way = tuple(zip(state.place_node[0, :n].tolist(), state.place_gpus[0, :n].tolist(), strict=True))
-        kind = int(self.nodes.type[way[0][0]])
-        size, full, rem = (int(x[self.chosen, kind]) for x in (self.jobs.size, self.jobs.full, self.jobs.rem))
+        n = int(state.me["place_len"][0])
+        way = tuple(state.place[0, :n].tolist())
+        kind = int(self.node["type"][way[0][0]])
+        size, full, rem = self.jobs.cut[self.chosen, kind].tolist()
         assert [g for _, g in way] == [size] * full + [rem] * (rem > 0)
         assert len({m for m, _ in way}) == n
-        assert {int(self.nodes.type[m]) for m, _ in way} == {kind}
+        assert {int(self.node["type"][m]) for m, _ in way} == {kind}
         self.after(self.chosen, way, self.free)
         return way
+
+
+def empty_state(jobs: Jobs, layout: Layout, top: int) -> State:
+    """One sequence of all the jobs on an idle cluster."""
+    how = Setting("fifo", "none", "lookahead").how()
+    return new_state(jobs, layout.nodes, [0], [len(jobs.row)], how, top=top)
+
+
+def leave_free(state: State, layout: Layout, gpus: np.ndarray, cpu: np.ndarray, mem: np.ndarray) -> None:
+    """Take from every node what is more than this."""
+    free = Index(*(column[0] for column in state.free))
+    for m, wanted in enumerate(zip(gpus, cpu, mem, strict=True)):
+        change(layout.nodes, free, m, *(int(w) - int(f) for w, f in zip(wanted, free.row[m], strict=True)))
 
 
 def question(
@@ -144,19 +158,20 @@ def ask(jobs: Jobs, layout: Layout, config: LookaheadConfig, rng: np.random.Gene
     n = len(jobs.gpus)
     if n < 3:
         return None
-    state = new_state(jobs, layout.nodes, [0], [n], top=config.jobs)
-    share = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0, 1.0, 1.0], len(layout.nodes.gpus))
-    state.free_gpus[0] = np.ceil(layout.nodes.gpus * share)
-    state.free_cpu[0] = np.floor(layout.nodes.cpu_milli * share * rng.choice([0.7, 1, 1], len(share)))
-    state.free_mem[0] = np.floor(layout.nodes.mem_mb * share * rng.choice([0.7, 1, 1], len(share)))
+    state, node = empty_state(jobs, layout, config.jobs), layout.nodes.row
+    share = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0, 1.0, 1.0], len(node))
+    gpus = np.ceil(node["gpus"] * share)
+    cpu = np.floor(node["cpu_milli"] * share * rng.choice([0.7, 1, 1], len(share)))
+    mem = np.floor(node["mem_mb"] * share * rng.choice([0.7, 1, 1], len(share)))
     whole = share == 1
-    state.free_cpu[0, whole], state.free_mem[0, whole] = layout.nodes.cpu_milli[whole], layout.nodes.mem_mb[whole]
+    cpu[whole], mem[whole] = node["cpu_milli"][whole], node["mem_mb"][whole]
+    leave_free(state, layout, gpus, cpu, mem)
     order = rng.permutation(n)
     oracle = Oracle(jobs, layout, state, config)
     able = [r for r in order if len({oracle.alike(w) for w in oracle.ways(int(r), oracle.free)}) > 1]
     if not able:
         return None
     ranking = [able[0], *(r for r in order if r != able[0])][: config.jobs]
-    state.chosen[0] = able[0]
+    state.me["chosen"][0] = able[0]
     state.top[0, : len(ranking)] = ranking
     return jobs, layout, state

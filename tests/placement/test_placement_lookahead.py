@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cvxpy.error import SolverError
-from placement_oracle import Oracle, question
+from placement_oracle import Oracle, empty_state, leave_free, question
 from workload_cases import cluster, compiled, group, random_case
 
-from rltune.cluster.nodes import BEST_FIT, find
 from rltune.config import ClusterConfig, LookaheadConfig
 from rltune.placement import lookahead
 from rltune.placement.lookahead import Counts, Lookahead
 from rltune.placement.model import LookaheadModel, Outcome, Solution
+from rltune.placement.settle import fall_back
 from rltune.simulator.batch import Setting, simulate
-from rltune.simulator.state import ASKED_PLACE, new_state
+from rltune.simulator.metrics import chunk_table
 
 CONFIG = LookaheadConfig()
 
@@ -22,15 +22,11 @@ CONFIG = LookaheadConfig()
 def answer(config: ClusterConfig, rows: list[dict], free: list[int], placer: Lookahead) -> list[tuple[int, int]]:
     """Where the first job goes on nodes with these GPUs (and their share of the rest) free."""
     jobs, layout = compiled(config, rows)
-    state = new_state(jobs, layout.nodes, [0], [len(rows)], top=placer.top)
-    free_gpus = np.array(free)
-    state.free_gpus[0] = free_gpus
-    state.free_cpu[0] = layout.nodes.cpu_milli // layout.nodes.gpus * free_gpus
-    state.free_mem[0] = layout.nodes.mem_mb // layout.nodes.gpus * free_gpus
+    state, node, gpus = empty_state(jobs, layout, placer.top), layout.nodes.row, np.array(free)
+    leave_free(state, layout, gpus, node["share_cpu"] * gpus, node["share_mem"] * gpus)
     state.top[0, : len(rows)] = np.arange(len(rows))
     placer.place(jobs, layout, state, np.array([0]))
-    n = state.place_len[0]
-    return list(zip(state.place_node[0, :n].tolist(), state.place_gpus[0, :n].tolist(), strict=True))
+    return state.place[0, : state.me["place_len"][0]].tolist()
 
 
 def test_the_looser_node_so_that_both_next_jobs_start() -> None:
@@ -76,8 +72,8 @@ def test_look_ahead_keeps_the_nodes_the_next_job_needs(many_and_few_cpus: tuple)
     placer = Lookahead(CONFIG)
     state = simulate(jobs, layout, [0], [2], Setting("fifo", "none", "lookahead"), placer=placer)
     assert state.start[0].tolist() == [0, 0]
-    assert state.alloc_node[0, state.alloc_at[0, 0]] == 2
-    assert state.counts[0, ASKED_PLACE] == placer.counts.asked == 1
+    assert chunk_table(state)["node"][0] == 2
+    assert state.me["asked_place"][0] == placer.counts.asked == 1
 
 
 def test_types_are_kept_for_the_job_that_has_no_other() -> None:
@@ -112,7 +108,7 @@ def test_a_run_without_any_answer_is_the_best_fit_run(monkeypatch: pytest.Monkey
     state = simulate(jobs, layout, [0], [n], Setting("saf", "easy", "lookahead"), placer=placer)
     expected = simulate(jobs, layout, [0], [n], Setting("saf", "easy", "best_fit"))
     np.testing.assert_array_equal(state.start, expected.start)
-    assert placer.counts.asked == placer.counts.failure == state.counts[0, ASKED_PLACE] > 0
+    assert placer.counts.asked == placer.counts.failure == state.me["asked_place"][0] > 0
 
 
 @pytest.mark.parametrize(("limit_s", "outcome"), [(1e9, Outcome.FAILURE), (1e-9, Outcome.LIMIT)])
@@ -156,23 +152,22 @@ def test_a_whole_run_never_exceeds_a_node(blocking: str) -> None:
     asked = 0
     for seed in range(4):
         jobs, layout = random_case(300 + seed, n=50)
-        n, nodes = len(jobs.gpus), layout.nodes
+        n, node = len(jobs.gpus), layout.nodes.row
         placer = Lookahead(CONFIG)
-        state = simulate(jobs, layout, [0], [n], Setting("saf", blocking, "lookahead"), placer=placer)
+        state = simulate(jobs, layout, [0], [n], Setting("saf", blocking, "lookahead"), placer=placer, check=True)
+        chunks = chunk_table(state)
         start, end = state.start[0], state.start[0] + jobs.run_s
         assert (start >= jobs.submit_s).all()
+        assert (chunks.groupby("job")["gpus"].sum() == jobs.gpus).all()
+        j, m = chunks["job"].to_numpy(), chunks["node"].to_numpy()
+        own = jobs.row[j]
+        cpu = np.where(own["cpu_milli"] >= 0, own["cpu_milli"], node["cpu_milli"][m] // node["gpus"][m])
+        mem = np.where(own["mem_mb"] >= 0, own["mem_mb"], node["mem_mb"][m] // node["gpus"][m])
         for now in start:
-            used = np.zeros((3, len(nodes.gpus)), np.int64)
-            for j in np.flatnonzero((start <= now) & (end > now)):
-                at, length = state.alloc_at[0, j], state.alloc_len[0, j]
-                total = 0
-                for m, gpus in zip(state.alloc_node[0, at : at + length], state.alloc_gpus[0, at : at + length]):
-                    cpu = jobs.cpu_milli[j] if jobs.cpu_milli[j] >= 0 else nodes.cpu_milli[m] // nodes.gpus[m]
-                    mem = jobs.mem_mb[j] if jobs.mem_mb[j] >= 0 else nodes.mem_mb[m] // nodes.gpus[m]
-                    used[:, m] += gpus * np.array([1, cpu, mem])
-                    total += gpus
-                assert total == jobs.gpus[j]
-            assert (used <= np.stack([nodes.gpus, nodes.cpu_milli, nodes.mem_mb])).all()
+            runs = (start[j] <= now) & (end[j] > now)
+            for need, capacity in ((1, "gpus"), (cpu, "cpu_milli"), (mem, "mem_mb")):
+                used = np.bincount(m, (chunks["gpus"] * need).where(runs, 0), len(node))
+                assert (used <= node[capacity]).all()
         asked += placer.counts.asked
     assert asked > 10
 
@@ -193,8 +188,4 @@ def test_best_fit_is_the_fallback_and_always_finds_a_place() -> None:
         found = question(seed, CONFIG)
         if found is not None:
             jobs, layout, s = found
-            chunks = find(
-                layout.nodes, jobs, s.chosen[0], s.free_gpus[0], s.free_cpu[0], s.free_mem[0], BEST_FIT,
-                s.place_node[0], s.place_gpus[0],
-            )  # fmt: skip
-            assert chunks > 0
+            assert fall_back(layout.nodes, jobs, s, 0) > 0

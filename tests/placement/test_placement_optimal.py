@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from placement_oracle import Oracle, ask, question
+from placement_oracle import Oracle, ask, empty_state, question
 from workload_cases import cluster, compiled, group
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.nodes import room
+from rltune.cluster.ways import room
 from rltune.config import LookaheadConfig
 from rltune.placement import lookahead
 from rltune.placement.instance import Instance, build_instance
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.model import LookaheadModel, Outcome, Solution, arrays
 from rltune.placement.settle import settle
-from rltune.simulator.state import State, new_state
+from rltune.simulator.state import State
 
 SMALL = LookaheadConfig(jobs=5)
 # several worths, so that neither term always wins
@@ -57,14 +57,13 @@ def reduced(jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -
 
 def per_node(jobs: Jobs, layout: Layout, state: State, instance: Instance) -> Instance:
     """The same problem with every node of the pool in it, each a class of its own."""
-    nodes = layout.nodes
-    pool = jobs.pool[state.chosen[0]]
-    m = np.arange(nodes.pool_start[pool], nodes.pool_start[pool + 1])
+    here = layout.nodes.pool[jobs.pool[state.me["chosen"][0]]]
+    m = np.arange(here["start"], here["stop"])
+    node, free = layout.nodes.row[m], state.free.row[0, m]
     return instance._replace(
-        type=nodes.type[m], free_gpus=state.free_gpus[0, m], free_cpu=state.free_cpu[0, m],
-        free_mem=state.free_mem[0, m], share_cpu=nodes.cpu_milli[m] // nodes.gpus[m],
-        share_mem=nodes.mem_mb[m] // nodes.gpus[m], whole=state.free_gpus[0, m] == nodes.gpus[m].max(),
-        count=np.ones(len(m), np.int64), lowest=m,
+        type=node["type"], free_gpus=free["gpus"], free_cpu=free["cpu"], free_mem=free["mem"],
+        share_cpu=node["cpu_milli"] // node["gpus"], share_mem=node["mem_mb"] // node["gpus"],
+        whole=free["gpus"] == node["gpus"].max(), count=np.ones(len(m), np.int64), lowest=m,
     )  # fmt: skip
 
 
@@ -101,7 +100,7 @@ def test_what_is_settled_without_the_solver_is_optimal(worth: int) -> None:
         n, *_ = settled(jobs, layout, state, config)
         if n:
             answered += 1
-            state.place_len[0] = n
+            state.me["place_len"][0] = n
             oracle = Oracle(jobs, layout, state, config)
             assert oracle.value(oracle.written(state)) == pytest.approx(oracle.best(), abs=1e-9)
     assert 60 < answered < 200
@@ -112,12 +111,12 @@ def test_settling_counts_what_the_job_takes_of_a_wholly_free_node() -> None:
     config = LookaheadConfig(jobs=2, whole_node=0.5, tightness=0.01)
     types = cluster([group(3, 4, "V100", cpus=8), group(1, 4, "P100", cpus=64)])
     jobs, layout = compiled(types, [{"gpus": 4, "cpus": 16.0}, {"gpus": 1, "cpus": 1.0}, {"gpus": 2, "cpus": 8.0}])
-    state = new_state(jobs, layout.nodes, [0], [3], top=config.jobs)  # nothing runs
+    state = empty_state(jobs, layout, config.jobs)  # nothing runs
     state.top[0] = [0, 1]
     oracle = Oracle(jobs, layout, state, config)
     assert oracle.best() == pytest.approx(1 - 0.5)  # on the P100 node; two whole V100 nodes would cost 1
-    state.place_len[0], *_ = settled(jobs, layout, state, config)
-    if state.place_len[0]:
+    state.me["place_len"][0], *_ = settled(jobs, layout, state, config)
+    if state.me["place_len"][0]:
         assert oracle.written(state) == ((3, 4),)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log10
+from math import log2, log10
 from typing import get_args
 
 import numpy as np
@@ -12,76 +12,121 @@ from hypothesis import strategies as st
 from workload_cases import cluster, group, simple
 
 from rltune.config.cells import Policy
-from rltune.policies import IDS, TITLES, compiled_score, f1, fifo, saf, sjf, wfp3
+from rltune.policies import IDS, TITLES, Facts, compiled_score, f1, fifo, multifactor, saf, sjf, smallest, unicep, wfp3
 from rltune.simulator import twin
 from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.twin_policies import Told
 
-MODULES = {"fifo": fifo, "sjf": sjf, "saf": saf, "f1": f1, "wfp3": wfp3}
-JOB = st.tuples(
-    st.floats(0, 1e8), st.floats(1, 1e7), st.integers(1, 512), st.floats(0, 1e7)
-)  # submit_s, estimate_s, gpus, wait_s
+SCORES = {
+    "fifo": fifo.score, "sjf": sjf.score, "saf": saf.score, "smallest": smallest.score, "f1": f1.score,
+    "wfp3": wfp3.score, "unicep": unicep.score, "multifactor": multifactor.score,
+    "multifactor_size": multifactor.score_by_size,
+}  # fmt: skip
+DAY = 86400.0
+SHARE = st.floats(0, 1)
+JOB = st.builds(
+    Facts, st.floats(0, 1e8), st.floats(1, 1e7), st.integers(1, 512), st.floats(0, 1e7), SHARE, SHARE, SHARE,
+    st.sampled_from([0.0, 1.0]),
+)  # fmt: skip
+
+
+def job(
+    submit_s: float, estimate_s: float, gpus: int, wait_s: float, fair_share: float = 1.0, gpu_share: float = 0.5,
+    partition: float = 1.0, qos: float = 0.0,
+) -> Facts:  # fmt: skip
+    """What a policy is told, with the types the engine has."""
+    return Facts(submit_s, estimate_s, gpus, wait_s, fair_share, gpu_share, partition, qos)
 
 
 def test_the_registry_is_complete() -> None:
-    assert set(IDS) == set(TITLES) == set(MODULES) == set(get_args(Policy)) == set(twin.POLICIES)
+    assert set(IDS) == set(TITLES) == set(SCORES) == set(get_args(Policy)) == set(twin.POLICIES)
     assert sorted(IDS.values()) == list(range(len(IDS)))
 
 
 @pytest.mark.parametrize(
-    ("policy", "job", "score"),
+    ("policy", "told", "score"),
     [
-        ("fifo", (123.0, 50.0, 4, 7.0), 123.0),
-        ("sjf", (123.0, 50.0, 4, 7.0), 50.0),
-        ("saf", (123.0, 50.0, 4, 7.0), 200.0),
-        ("f1", (100.0, 1000.0, 8, 7.0), 3 * 8 + 870 * 2),
-        ("f1", (0.0, 1000.0, 8, 7.0), 3 * 8),  # submissions count from 1 s
-        ("f1", (0.25, 0.5, 8, 7.0), 0.0),  # so do run times
-        ("wfp3", (123.0, 50.0, 4, 100.0), -(2**3) * 4),
-        ("wfp3", (123.0, 50.0, 4, 0.0), 0.0),
+        ("fifo", job(123.0, 50.0, 4, 7.0), 123.0),
+        ("sjf", job(123.0, 50.0, 4, 7.0), 50.0),
+        ("saf", job(123.0, 50.0, 4, 7.0), 200.0),
+        ("smallest", job(123.0, 50.0, 4, 7.0), 4.0),
+        ("f1", job(100.0, 1000.0, 8, 7.0), 3 * 8 + 870 * 2),
+        ("f1", job(0.0, 1000.0, 8, 7.0), 3 * 8),  # submissions count from 1 s
+        ("f1", job(0.25, 0.5, 8, 7.0), 0.0),  # so do run times
+        ("wfp3", job(123.0, 50.0, 4, 100.0), -(2**3) * 4),
+        ("wfp3", job(123.0, 50.0, 4, 0.0), 0.0),
+        ("unicep", job(123.0, 50.0, 3, 100.0), -1.0),  # log2(3 + 1) = 2
+        ("unicep", job(123.0, 50.0, 1, 100.0), -2.0),
+        ("unicep", job(123.0, 50.0, 1, 0.0), 0.0),
+        # age 1/7, fair share 1/4, a day of seven: 6/7, partition 1/2, no agreement
+        ("multifactor", job(0.0, DAY, 4, DAY, 0.25, 0.125, 0.5, 0.0), -1000 * (1 / 7 + 0.25 + 6 / 7 + 0.5)),
+        # the same, an eighth of the pool's GPUs in place of the day
+        ("multifactor_size", job(0.0, DAY, 4, DAY, 0.25, 0.125, 0.5, 0.0), -1000 * (1 / 7 + 0.25 + 0.125 + 0.5)),
+        # all five at their largest: a week and more of waiting, an instant to run
+        ("multifactor", job(0.0, 0.0, 4, 8 * DAY, 1.0, 0.5, 1.0, 1.0), -5000),
+        ("multifactor_size", job(0.0, DAY, 4, 8 * DAY, 1.0, 1.0, 1.0, 1.0), -5000),
+        # more than a week to run, and as new as can be
+        ("multifactor", job(0.0, 9 * DAY, 4, 0.0, 0.5, 0.5, 0.0, 0.0), -500),
     ],
 )
-def test_known_scores(policy: str, job: tuple, score: float) -> None:
-    assert MODULES[policy].score(*job) == pytest.approx(score)
+def test_known_scores(policy: str, told: Facts, score: float) -> None:
+    assert SCORES[policy].py_func(told) == pytest.approx(score)
+    assert compiled_score(IDS[policy], told) == pytest.approx(score)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(JOB)
-def test_compiled_equals_module_equals_twin(job: tuple) -> None:
+def test_compiled_equals_module_equals_twin(told: Facts) -> None:
     for policy, number in IDS.items():
-        value = compiled_score(number, *map(float, job[:2]), job[2], float(job[3]))
-        assert value == pytest.approx(MODULES[policy].score.py_func(*job), rel=1e-12)
-        assert value == pytest.approx(twin.POLICIES[policy](*job), rel=1e-12)
+        value = compiled_score(number, told)
+        assert value == twin.POLICIES[policy](Told(*told))
+        assert value == pytest.approx(SCORES[policy].py_func(told), rel=1e-15)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(JOB, st.floats(1.01, 100))
-def test_what_moves_a_job_forward_or_back(job: tuple, factor: float) -> None:
-    submit, estimate, gpus, wait = job
-    for policy in ("sjf", "saf", "f1", "wfp3"):
-        score = MODULES[policy].score.py_func
-        assert score(submit, estimate * factor, gpus, wait) >= score(submit, estimate, gpus, wait)
-    assert wfp3.score.py_func(submit, estimate, gpus, wait * factor) <= wfp3.score.py_func(*job)
-    assert wfp3.score.py_func(submit, estimate, gpus + 1, wait) <= wfp3.score.py_func(*job)
-    for policy in ("saf", "f1"):
-        assert MODULES[policy].score.py_func(submit, estimate, gpus + 1, wait) >= MODULES[policy].score.py_func(*job)
+def test_what_moves_a_job_forward_or_back(told: Facts, factor: float) -> None:
+    longer = told._replace(estimate_s=told.estimate_s * factor)
+    older = told._replace(wait_s=told.wait_s * factor)
+    larger = told._replace(gpus=told.gpus + 1, gpu_share=min(1.0, told.gpu_share * factor))
+    fairer, agreed = told._replace(fair_share=min(1.0, told.fair_share * factor)), told._replace(qos=1.0)
+    ranked = told._replace(partition=min(1.0, told.partition * factor))
+    score = {name: function.py_func for name, function in SCORES.items()}
+    for policy in ("sjf", "saf", "f1", "wfp3", "unicep", "multifactor"):
+        assert score[policy](longer) >= score[policy](told)
+    for policy in ("wfp3", "unicep", "multifactor", "multifactor_size"):
+        assert score[policy](older) <= score[policy](told)
+    for policy in ("saf", "smallest", "f1", "unicep"):
+        assert score[policy](larger) >= score[policy](told)
+    for policy in ("wfp3", "multifactor_size"):
+        assert score[policy](larger) <= score[policy](told)
+    for policy in ("multifactor", "multifactor_size"):
+        assert all(score[policy](better) <= score[policy](told) for better in (fairer, agreed, ranked))
+        assert -5000 <= score[policy](told) <= 0
 
 
 @pytest.mark.parametrize("policy", list(IDS))
 def test_scores_are_finite_at_the_edges(policy: str) -> None:
-    for job in [(0.0, 1.0, 1, 0.0), (1e9, 1e8, 4096, 1e9), (0.0, 1e8, 1, 0.0), (1e9, 1.0, 4096, 1e9)]:
-        assert np.isfinite(MODULES[policy].score(*job))
+    for edge in [(0.0, 1.0, 1, 0.0), (1e9, 1e8, 4096, 1e9), (0.0, 1e8, 1, 0.0), (1e9, 1.0, 4096, 1e9)]:
+        assert np.isfinite(compiled_score(IDS[policy], job(*edge)))
 
 
 def test_f1_lets_the_submission_outweigh_area_early_and_less_so_later() -> None:
     """870 · log10(st): from 10 s to 20 s it is worth 262, from 10⁶ s to 10 s later 0.004."""
     score = f1.score.py_func
-    assert score(20.0, 10.0, 1, 0.0) - score(10.0, 10.0, 1, 0.0) == pytest.approx(870 * log10(2))
-    assert score(1e6, 1e4, 2, 0.0) > score(1e6 + 10, 1e3, 2, 0.0)
+    assert score(job(20.0, 10.0, 1, 0.0)) - score(job(10.0, 10.0, 1, 0.0)) == pytest.approx(870 * log10(2))
+    assert score(job(1e6, 1e4, 2, 0.0)) > score(job(1e6 + 10, 1e3, 2, 0.0))
+
+
+def test_unicep_is_defined_for_one_gpu() -> None:
+    """log2(n) would be 0; with n + 1 a job of one GPU counts once, of three twice, of seven three times."""
+    waits = [-unicep.score.py_func(job(0.0, 1.0, n, 12.0)) for n in (1, 3, 7, 2)]
+    assert waits == [12.0, 6.0, 4.0, pytest.approx(12 / log2(3))]
 
 
 def test_policies_see_the_estimate_and_not_the_run_time() -> None:
     """The longer job says it is the shorter one."""
     jobs, layout = simple(cluster([group(1, 1)]), (0, 50, 1, 50), (1, 1000, 1, 5), (1, 10, 1, 500))
-    for policy in ("sjf", "saf", "f1", "wfp3"):
+    for policy in ("sjf", "saf", "f1", "wfp3", "unicep", "multifactor"):
         start = simulate(jobs, layout, [0], [3], Setting(policy, "none", "best_fit")).start[0]
         assert start.tolist() == [0, 50, 1050], policy

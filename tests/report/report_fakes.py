@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config import Workspace, load_run
-from rltune.config.cells import BLOCKINGS, POLICIES, Cell
+from rltune.config.cells import Cell
 from rltune.files import write_json, write_text
 from rltune.report import figures, read, tables
 from rltune.report.artefact import Saved, save_figure, save_table
@@ -108,7 +108,7 @@ def artefacts(workspace: Workspace) -> None:
     variants = tables.ablation(cells, wins, paper, **judge)
     for artefact, frame in (
         numbers, variants, tables.costs(cells, wins, curves, paper, source="figures"),
-        tables.audits(read.audits(workspace), source="clean"), tables.loads(loads(), source="figures"),
+        tables.heuristics(cells, wins, source="figures"), tables.audits(read.audits(workspace), source="clean"), tables.loads(loads(), source="figures"),
         tables.table2(statistics(), paper, source="figures"), tables.table4(summary(), paper, source="figures"),
     ):
         save_table(folder, artefact, frame)
@@ -131,8 +131,9 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
              ("rltune", cell.policy, cell.blocking, cell.placement, 1 - gain)]
     # heuristics do not depend on the base policy the agent was trained against
     level = TRACES[cell.trace][1] / base
-    roles += [("baseline", p, b, "best_fit", level * LEVEL[p] * {"none": 1.0, "fits": 0.6, "easy": 0.55}[b])
-              for p in POLICIES for b in BLOCKINGS]
+    roles += [("baseline", p, b, "best_fit", level * LEVEL[p] * factor)
+              for p in LEVEL for b, factor in {"none": 1.0, "fits": 0.6, "easy": 0.55}.items()]
+    bound = 0.05 * TRACES[cell.trace][1] * min(LEVEL.values())
     for n, count in WINDOWS.items():
         hardness = rng.lognormal(0, 0.8, count)
         for role, policy, blocking, placement, factor in roles:
@@ -140,7 +141,8 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
             for w in range(count):
                 wait = base * factor * hardness[w] * (n / 256) ** 0.5 * rng.lognormal(0, 0.15)
                 rows.append({
-                    "role": role, "policy": policy, "blocking": blocking, "placement": placement, "sequence_jobs": n,
+                    "role": role, "policy": policy, "blocking": blocking, "placement": placement, "locality": "strict",
+                    "sequence_jobs": n, "bound_s": bound * hardness[w] if role == "baseline" else np.nan,
                     "window": w, "first_job": w * n, "submit_s": w * n * 40.0, "jobs": n, "wait_s": wait,
                     "jct_s": wait + 9000, "bsld": 1 + wait / 400, "utilisation": 0.5, "utilisation_span": 0.6,
                     "makespan_s": n * 60.0, "decisions": n, "choices": n // 3, "milp_asked": 30 * agent,

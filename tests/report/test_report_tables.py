@@ -171,3 +171,13 @@ def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Mad
     there["fig12-numbers"] = Saved(artefact, frame)
     text = render(made.workspace, there)
     assert "the strongest heuristic: " not in text
+
+
+def test_heuristics_stand_beside_a_bound_that_all_are_above(made: Made) -> None:
+    frame = made.there["heuristics"].frame
+    for (_, n), rows in frame.groupby(["trace_title", "sequence_jobs"]):
+        assert rows["policy"].iloc[-1] == "bound" and (rows["policy"] == "bound").sum() == 1
+        assert rows["policy"].is_unique and set(rows["policy"]) > {"fifo", "sjf"}, n
+        assert (rows["best"].iloc[:-1] > rows["best"].iloc[-1]).all()
+        assert (rows[["none", "fits", "easy"]].min(axis=1) == rows["best"]).all()
+    assert "no schedule below" in made.html

@@ -7,9 +7,14 @@ import pytest
 from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
 from rltune.simulator import twin
 from rltune.simulator.batch import Setting, simulate
-from rltune.simulator.state import CHOICES, CUT, DECISIONS, MAX_VISIBLE, QUEUED, State
+from rltune.simulator.state import MAX_VISIBLE, State
+
+
+COUNTS = ["decisions", "choices", "queue_sum", "cut", "events"]
+BLOCKINGS = ["none", "fits", "easy", "conservative"]
 
 
 class Recorder:
@@ -25,14 +30,22 @@ class Recorder:
             n = state.visible[s]
             self.visible.append(int(n))
             self.queued.append(int(state.queued[s]))
-            state.score[s, :n] = self.score(state.first[s] + state.candidates[s, :n], state.now[s])
+            state.score[s, :n] = self.score(state.first[s] + state.queued_jobs(s), state.now[s])
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
+def agreed(case: tuple[Jobs, Layout], sla: object) -> tuple[Jobs, Layout]:
+    """The same with these jobs, or all or none, under a service-level agreement."""
+    jobs, layout = case
+    row = jobs.row.copy()
+    row["sla"] = sla
+    return jobs._replace(row=row), layout
+
+
+@pytest.mark.parametrize("blocking", BLOCKINGS)
 @pytest.mark.parametrize("policy", ["fifo", "saf"])
 def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, blocking: str) -> None:
     for seed in range(8):
-        jobs, layout = random_case(seed, n=50)
+        jobs, layout = agreed(random_case(seed, n=50), False)
         n = len(jobs.gpus)
         score = {"fifo": jobs.submit_s, "saf": jobs.estimate_s * jobs.gpus}[policy]
         ranker = Recorder(jobs, lambda rows, now, score=score: score[rows])
@@ -40,16 +53,16 @@ def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, blocki
         asked = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], Setting("f1", blocking, "best_fit"), ranker)
         own = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], Setting(policy, blocking, "best_fit"))
         np.testing.assert_array_equal(asked.start, own.start)
-        np.testing.assert_array_equal(asked.counts, own.counts)
-        assert len(ranker.visible) == asked.counts[:, CHOICES].sum()
+        assert asked.me[COUNTS].tolist() == own.me[COUNTS].tolist()
+        assert len(ranker.visible) == asked.me["choices"].sum()
         assert min(ranker.visible, default=2) >= 2
         assert ranker.visible == ranker.queued
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
+@pytest.mark.parametrize("blocking", BLOCKINGS)
 def test_a_ranker_of_its_own_equals_the_twin(blocking: str) -> None:
     for seed in range(8):
-        jobs, layout = random_case(100 + seed, n=50)
+        jobs, layout = agreed(random_case(100 + seed, n=50), False)
         taste = np.random.default_rng(seed).integers(0, 5, len(jobs.gpus)).astype(float)
 
         def score(rows: np.ndarray, now: float, taste=taste) -> np.ndarray:
@@ -67,22 +80,23 @@ def test_a_ranker_of_its_own_equals_the_twin(blocking: str) -> None:
 def test_decisions_choices_and_queue_are_counted() -> None:
     """Three jobs at once on a node that holds one: queues of 3, 2 (blocked), 2, 1 (blocked), 1."""
     jobs, layout = simple(cluster([group(1, 4)]), (0, 100, 4), (0, 100, 4), (0, 100, 4))
-    counts = simulate(jobs, layout, [0], [3], Setting("fifo", "none", "best_fit")).counts[0]
-    assert (counts[DECISIONS], counts[CHOICES], counts[QUEUED], counts[CUT]) == (5, 3, 9, 0)
+    me = simulate(jobs, layout, [0], [3], Setting("fifo", "none", "best_fit")).me[0]
+    assert tuple(me[COUNTS]) == (5, 3, 9, 0, 3)
 
 
 def test_jobs_that_never_meet_are_decisions_without_a_choice() -> None:
     jobs, layout = simple(cluster([group(1, 4)]), *((1000 * i, 100, 4) for i in range(6)))
     ranker = Recorder(jobs, lambda rows, now: np.zeros(len(rows)))
-    counts = simulate(jobs, layout, [0], [6], Setting("fifo", "easy", "best_fit"), ranker).counts[0]
-    assert (counts[DECISIONS], counts[CHOICES], counts[QUEUED]) == (6, 0, 6)
+    me = simulate(jobs, layout, [0], [6], Setting("fifo", "easy", "best_fit"), ranker).me[0]
+    # the last start is the last instant that matters
+    assert tuple(me[COUNTS]) == (6, 0, 6, 0, 11)
     assert not ranker.visible
 
 
 @pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
 def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(blocking: str) -> None:
     rng = np.random.default_rng(7)
-    runs = rng.permutation(400) + 1.0
+    runs = rng.permutation(320) + 1.0
     rows = [
         {"submit_s": float(i // 40), "run_s": r, "gpus": int(rng.choice([1, 2, 4, 8]))} for i, r in enumerate(runs)
     ]
@@ -92,22 +106,33 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(blocking: str
         return -np.asarray(rows, float)
 
     ranker = Recorder(jobs, newest_first)
-    state = simulate(jobs, layout, [0], [400], Setting("sjf", blocking, "best_fit"), ranker)
+    state = simulate(jobs, layout, [0], [320], Setting("sjf", blocking, "best_fit"), ranker)
 
     def as_seen(now: float, queue: list[int]) -> list[tuple]:
         by_base = sorted(queue, key=lambda j: jobs.estimate_s[j])
         seen = set(by_base[:MAX_VISIBLE])
         return [(0, -j) if j in seen else (1, jobs.estimate_s[j]) for j in queue]
 
-    expected, _ = twin.run(jobs, layout, 0, 400, "sjf", blocking, "best_fit", as_seen)
+    expected, _ = twin.run(jobs, layout, 0, 320, "sjf", blocking, "best_fit", as_seen)
     np.testing.assert_array_equal(state.start[0], expected)
     assert max(ranker.visible) == MAX_VISIBLE < max(ranker.queued)
-    assert state.counts[0, CUT] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0
+    assert state.me["cut"][0] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0
     assert all(v == min(q, MAX_VISIBLE) for v, q in zip(ranker.visible, ranker.queued, strict=True))
 
 
 def test_a_long_queue_under_a_base_policy_is_not_cut() -> None:
     jobs, layout = simple(cluster([group(1, 1)]), *((0, 400 - i, 1) for i in range(300)))
     state = simulate(jobs, layout, [0], [300], Setting("sjf", "none", "best_fit"))
-    assert state.counts[0, CUT] == 0
+    assert state.me["cut"][0] == 0
     np.testing.assert_array_equal(np.argsort(state.start[0]), np.arange(300)[::-1])
+
+
+def test_while_a_job_under_an_agreement_is_queued_the_base_policy_orders_all() -> None:
+    """Jobs of the whole node, the third one under an agreement; the ranker would go from last to first."""
+    case = simple(cluster([group(1, 4)]), *((0, run, 4) for run in (10, 30, 40, 20, 5)))
+    jobs, layout = agreed(case, [False, False, True, False, False])
+    ranker = Recorder(jobs, lambda rows, now: -rows.astype(float))
+    start = simulate(jobs, layout, [0], [5], Setting("sjf"), ranker).start[0]
+    # the agreement at 0; then it is the ranker's turn: the fifth at 40, the fourth, the second, the first
+    assert start.tolist() == [95, 65, 0, 45, 40]
+    assert ranker.visible == [4, 4, 3, 3, 2, 2]

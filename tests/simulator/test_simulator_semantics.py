@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
-from workload_cases import cluster, compiled, group, random_case, random_cluster, random_rows, simple
+from twin_cases import BLOCKINGS, PLACEMENTS, in_order, played, starts, where
+from workload_cases import cluster, compiled, group, random_case, simple
 
-from rltune.simulator import twin
 from rltune.simulator.batch import Setting, simulate
 
 ONE_NODE = cluster([group(1, 4)])
-
-
-def starts(case: tuple, policy: str = "fifo", blocking: str = "none", placement: str = "best_fit") -> list[float]:
-    """Start times by the engine; the twin agrees."""
-    jobs, layout = case
-    n = len(jobs.gpus)
-    found = simulate(jobs, layout, [0], [n], Setting(policy, blocking, placement)).start[0]
-    np.testing.assert_array_equal(found, twin.run(jobs, layout, 0, n, policy, blocking, placement)[0])
-    return found.tolist()
 
 
 @pytest.mark.parametrize(
@@ -45,6 +38,10 @@ def test_blocking_rules_differ_as_worked_out_by_hand(blocking: str, expected: li
         ("saf", [0, 20, 50, 60, 10]),
         # all arrive at 0, so log10(rt) · n alone decides: 1, 1.48, 4, 5.2, 1
         ("f1", [0, 20, 50, 60, 10]),
+        ("smallest", [0, 10, 50, 60, 40]),
+        # wt / (log2(n + 1) · rt) at 10: 1/3, 0.43, 0.22, 1 (fifth); at 20: 2/3, 0.86 (third), 0.43; at 30: 1 (second),
+        # 0.65
+        ("unicep", [0, 30, 20, 60, 10]),
         # (wt / rt)³ · n at 10: 0.04, 4, 0.5, 1 (third job); at 20: 0.3, 4, 8 (fifth); at 30: 1, 13.5 (fourth)
         ("wfp3", [0, 50, 10, 30, 20]),
     ],
@@ -115,54 +112,47 @@ def test_doubling_begins_at_the_very_end_of_the_estimate() -> None:
 
 def test_first_fit_takes_the_lowest_node_and_best_fit_the_fullest() -> None:
     config = cluster([group(2, 4)])
-    jobs, layout = simple(config, (0, 100, 3), (0, 100, 3), (1, 100, 1), (150, 10, 2), (151, 10, 3), (152, 10, 1))
-    state = simulate(jobs, layout, [0], [6], Setting("fifo", "none", "first_fit"))
-    assert state.alloc_node[0, state.alloc_at[0]].tolist() == [0, 1, 0, 0, 1, 0]
-    state = simulate(jobs, layout, [0], [6], Setting("fifo", "none", "best_fit"))
-    assert state.alloc_node[0, state.alloc_at[0]].tolist() == [0, 1, 0, 0, 1, 1]
+    case = simple(config, (0, 100, 3), (0, 100, 3), (1, 100, 1), (150, 10, 2), (151, 10, 3), (152, 10, 1))
+    nodes = {rule: [next(iter(way)) for way in where(case, placement=rule)] for rule in ("first_fit", "best_fit")}
+    assert nodes == {"first_fit": [0, 1, 0, 0, 1, 0], "best_fit": [0, 1, 0, 0, 1, 1]}
 
 
 def test_a_multi_node_job_takes_full_nodes_and_one_remainder() -> None:
     config = cluster([group(3, 4)])
-    jobs, layout = simple(config, (0, 100, 2), (0, 50, 10), (0, 50, 6))
-    for blocking in ("none", "fits", "easy"):
-        starts_s, where = twin.run(jobs, layout, 0, 3, "fifo", blocking, "best_fit")
-        assert starts_s.tolist() == starts((jobs, layout), blocking=blocking) == [0, 0, 50]
-        assert where == [{0: 2}, {1: 4, 2: 4, 0: 2}, {1: 4, 0: 2}]
-
-
-@pytest.mark.parametrize("placement", ["first_fit", "best_fit"])
-def test_easy_never_delays_a_head_beyond_its_reservation(placement: str) -> None:
-    """With exact estimates and an order that does not change: the guarantee is per head."""
-    reserved = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        config = random_cluster(rng)
-        rows = random_rows(rng, config, 50)
-        rows[0] = {"submit_s": 0.0, "vc": "a", "gpus": 1}
-        for row in rows:
-            row.pop("requested_s", None)
-        jobs, layout = compiled(config, rows)
-        oracle = twin.Twin(jobs, layout, 0, len(jobs.gpus), "fifo", "easy", placement)
-        oracle.play()
-        start = simulate(jobs, layout, [0], [len(jobs.gpus)], Setting("fifo", "easy", placement)).start[0]
-        for _, head, time in oracle.reservations:
-            assert start[head] <= time
-            reserved += 1
-    assert reserved > 300
+    case = simple(config, (0, 100, 2), (0, 50, 10), (0, 50, 6))
+    for blocking in BLOCKINGS:
+        twin = played(case, "fifo", blocking)
+        assert in_order(twin.start) == [0, 0, 50]
+        assert in_order(twin.allocation) == [{0: 2}, {1: 4, 2: 4, 0: 2}, {1: 4, 0: 2}]
 
 
 def test_jobs_that_never_meet_start_at_once() -> None:
     jobs, layout = random_case(5, n=60)
-    apart = np.arange(len(jobs.gpus)) * 1e5
-    apart.flags.writeable = False  # as in every compiled table: one signature, one compilation
-    wide = jobs._replace(submit_s=apart)
-    for blocking in ("none", "fits", "easy"):
-        state = simulate(wide, layout, [0], [len(jobs.gpus)], Setting("fifo", blocking, "best_fit"))
-        np.testing.assert_array_equal(state.start[0], wide.submit_s)
+    jobs.row["submit_s"] = np.arange(len(jobs.gpus)) * 1e5
+    for blocking, placement in itertools.product(BLOCKINGS, PLACEMENTS):
+        assert starts((jobs, layout), "fifo", blocking, placement) == jobs.submit_s.tolist()
 
 
 def test_lookahead_needs_a_placer_and_others_take_none() -> None:
     jobs, layout = simple(ONE_NODE, (0, 100, 1))
     with pytest.raises(ValueError, match="needs placer"):
         simulate(jobs, layout, [0], [1], Setting("fifo", "none", "lookahead"))
+
+
+@pytest.mark.parametrize(
+    ("names", "match"),
+    [
+        ({"policy": "lifo"}, "policy: found 'lifo', expected one of fifo, "),
+        ({"policy": "fifo", "blocking": "some"}, "blocking: found 'some', expected one of none, fits, easy"),
+        ({"policy": "fifo", "placement": "worst_fit"}, "placement: found 'worst_fit', expected one of first_fit, "),
+        ({"policy": "fifo", "locality": "two"}, "locality: found 'two', expected one of strict, plus_one"),
+        ({"policy": "fifo", "overrun": "kill"}, "overrun: found 'kill', expected one of double, now"),
+        ({"policy": "fifo", "commit": "job"}, "commit: found 'job', expected one of decision, head"),
+        ({"policy": "fifo", "stretch": 0.9}, "stretch: found 0.9, expected 1 or more"),
+        ({"policy": "fifo", "stretch": float("nan")}, "stretch: found nan"),
+        ({"policy": "fifo", "placement": "lookahead", "locality": "any"}, "found locality 'any', expected strict"),
+    ],
+)
+def test_a_setting_names_what_it_does_not_know(names: dict, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        Setting(**names)

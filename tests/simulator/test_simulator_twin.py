@@ -2,84 +2,92 @@
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from twin_cases import BLOCKINGS, LOCALITIES, PLACEMENTS, Case, allocations, assert_same, cases, run_engine, twin_of
 from workload_cases import random_case
 
-from rltune.cluster.fit import Jobs
 from rltune.policies import IDS
-from rltune.simulator import twin
 from rltune.simulator.batch import Setting, simulate
-from rltune.simulator.state import State
 
-SETTINGS = list(itertools.product(IDS, ("none", "fits", "easy"), ("first_fit", "best_fit")))
-
-
-def allocations(state: State, s: int) -> list[dict[int, int]]:
-    """Node → GPUs of each job of a sequence."""
-    out = []
-    for at, length in zip(state.alloc_at[s, : state.n[s]], state.alloc_len[s, : state.n[s]], strict=True):
-        chunks = slice(at, at + length)
-        out.append(dict(zip(state.alloc_node[s, chunks].tolist(), state.alloc_gpus[s, chunks].tolist(), strict=True)))
-    return out
+proof = settings.get_profile("proof")
 
 
-def taken(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Rows of a column, writable or not as it was: one signature, one compilation."""
-    out = column[rows]
-    out.flags.writeable = column.flags.writeable
-    return out
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_engine_equals_twin_under_every_setting(seed: int) -> None:
-    jobs, layout = random_case(seed, n=40)
-    n = len(jobs.gpus)
-    half = n // 2
-    first, length = np.array([0, half, 0]), np.array([n, n - half, max(half, 1)])
-    for setting in SETTINGS:
-        state = simulate(jobs, layout, first, length, Setting(*setting))
-        for s in range(3):
-            start, allocation = twin.run(jobs, layout, int(first[s]), int(length[s]), *setting)
-            np.testing.assert_array_equal(state.start[s, : length[s]], start, err_msg=f"{setting}, sequence {s}")
-            assert allocations(state, s) == allocation, (setting, s)
+@proof
+@given(cases())
+def test_engine_equals_twin(case: Case) -> None:
+    """Any workload, any policy, any rules, any ranking from outside, some sequences side by side."""
+    assert_same(case)
 
 
 def test_random_cases_are_worth_comparing() -> None:
-    """They queue, span pools, types and nodes of different sizes, and tell the settings apart."""
-    cases = [random_case(seed, n=40) for seed in range(30)]
-    assert sum(len(layout.pools) > 1 for _, layout in cases) > 10
-    assert sum(len(layout.types) > 1 for _, layout in cases) > 10
-    assert sum((jobs.full >= 0).sum(axis=1).max() > 1 for jobs, _ in cases) > 5
-    assert sum(int((jobs.full + (jobs.rem > 0)).max(axis=1).max()) > 1 for jobs, _ in cases) > 10
-    assert sum((jobs.cpu_milli >= 0).any() and (jobs.mem_mb >= 0).any() for jobs, _ in cases) > 10
-    starts = {setting: [] for setting in SETTINGS}
-    for jobs, layout in cases:
-        for setting in SETTINGS:
-            starts[setting].append(simulate(jobs, layout, [0], [len(jobs.gpus)], Setting(*setting)).start.sum())
-    assert len({tuple(v) for v in starts.values()}) == len(SETTINGS)
+    """They queue, run past their estimates, span pools, types and nodes, are split and pass each other."""
+    seen: Counter[str] = Counter()
+
+    @settings(proof, max_examples=300)
+    @given(cases())
+    def look(case: Case) -> None:
+        jobs, setting = case.jobs, case.setting
+        twin = twin_of(jobs, case.layout, case.first[0], case.n[0], setting, case.visible, case.taste)
+        start = np.array([twin.start[j] for j in twin.rows])
+        seen[setting.policy] += 1
+        seen["waits"] += (start > jobs.submit_s).sum() > 3
+        seen["at the same time"] += len(set(jobs.submit_s)) < len(start)
+        seen["pools"] += len(set(jobs.pool)) > 1
+        seen["types"] += (jobs.cut["full"] >= 0).sum(axis=1).max() > 1
+        seen["nodes"] += max(map(len, twin.allocation.values())) > 1
+        seen["own CPUs and memory"] += bool((jobs.row["cpu_milli"] >= 0).any() and (jobs.row["mem_mb"] >= 0).any())
+        seen["overruns"] += bool((jobs.estimate_s < jobs.run_s).any())
+        seen["agreements"] += bool(jobs.row["sla"].any())
+        seen["accounts"] += len(set(jobs.account)) > 1
+        seen["batches"] += len(case.first) > 1
+        if any(twin.place.is_split(j, way) for j, way in twin.allocation.items()):
+            seen[setting.locality] += 1
+        if (np.diff(start) < 0).any():
+            seen[setting.blocking] += 1
+
+    look()
+    assert {what for what, n in seen.items() if n >= 4} >= {
+        *IDS, "waits", "at the same time", "pools", "types", "nodes", "own CPUs and memory", "overruns", "agreements",
+        "accounts", "batches", "plus_one", "any", "worth_it", *BLOCKINGS,
+    }  # fmt: skip
+    assert seen["waits"] > 100 and not seen["strict"]
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
-def test_sequences_of_a_batch_do_not_influence_each_other(blocking: str) -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_engine_equals_twin_where_many_queue(seed: int) -> None:
+    jobs, layout = random_case(seed, n=150, pools=1)
+    for i, policy in enumerate(IDS):
+        placement, locality = PLACEMENTS[(i + seed) % 4], LOCALITIES[(i // 2 + seed) % 4]
+        setting = Setting(policy, ("none", "fits", "easy")[(i + seed) % 3], placement, locality, stretch=1.5)
+        assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], setting, [None, 0, 20][(i + 2 * seed) % 3]))
+
+
+@pytest.mark.parametrize("commit", ["decision", "head"])
+@pytest.mark.parametrize("blocking", BLOCKINGS)
+def test_sequences_of_a_batch_do_not_influence_each_other(blocking: str, commit: str) -> None:
     jobs, layout = random_case(4, n=60)
     n = len(jobs.gpus)
     rng = np.random.default_rng(0)
     first = rng.integers(0, n - 5, 20)
     length = np.array([rng.integers(1, n - f + 1) for f in first])
-    setting = Setting("wfp3", blocking, "best_fit")
-    together = simulate(jobs, layout, first, length, setting)
-    for s in range(20):
-        alone = simulate(jobs, layout, first[s : s + 1], length[s : s + 1], setting)
-        np.testing.assert_array_equal(together.start[s, : length[s]], alone.start[0])
-        assert allocations(together, s) == allocations(alone, 0)
-        np.testing.assert_array_equal(together.counts[s], alone.counts[0])
+    for policy in ("wfp3", "multifactor"):
+        setting = Setting(policy, blocking, "best_fit", "any", commit=commit, stretch=1.5)
+        together = run_engine(jobs, layout, first, length, setting)
+        for s in range(20):
+            alone = run_engine(jobs, layout, first[s : s + 1], length[s : s + 1], setting)
+            np.testing.assert_array_equal(together.start[s, : length[s]], alone.start[0])
+            assert allocations(together, s) == allocations(alone, 0)
+            for count in ("decisions", "choices", "queue_sum", "cut", "events"):
+                assert together.me[count][s] == alone.me[count][0]
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
+@pytest.mark.parametrize("blocking", BLOCKINGS)
 def test_pools_do_not_influence_each_other(blocking: str) -> None:
+    """Where each has its own queue and no policy looks at what the others use."""
     for seed in range(10):
         jobs, layout = random_case(seed, n=50, pools=3)
         setting = Setting("saf", blocking, "best_fit")
@@ -87,24 +95,28 @@ def test_pools_do_not_influence_each_other(blocking: str) -> None:
         for pool in range(3):
             mine = np.flatnonzero(jobs.pool == pool)
             if len(mine):
-                own = Jobs(*(taken(x, mine) for x in jobs))
-                np.testing.assert_array_equal(together[mine], simulate(own, layout, [0], [len(mine)], setting).start[0])
+                alone = simulate(jobs.take(mine), layout, [0], [len(mine)], setting).start[0]
+                np.testing.assert_array_equal(together[mine], alone)
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_everything_is_free_again_at_the_end(setting: tuple[str, str, str]) -> None:
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("blocking", BLOCKINGS)
+def test_everything_is_free_again_at_the_end(blocking: str, placement: str) -> None:
     """No job is lost, none starts before its submission, and no GPU, CPU or MB goes missing."""
     jobs, layout = random_case(11, n=60)
     n = len(jobs.gpus)
-    state = simulate(jobs, layout, [0], [n], Setting(*setting))
+    state = simulate(jobs, layout, [0], [n], Setting("sjf", blocking, placement, "any", stretch=2.0))
     assert (state.start[0, :n] >= jobs.submit_s).all()
-    used = np.zeros((3, len(layout.nodes.gpus)), np.int64)
-    running = state.heap_job[0, : state.running[0]]
-    for r in running:
-        for m, gpus in allocations(state, 0)[r].items():
-            cpu = jobs.cpu_milli[r] if jobs.cpu_milli[r] >= 0 else layout.nodes.cpu_milli[m] // layout.nodes.gpus[m]
-            mem = jobs.mem_mb[r] if jobs.mem_mb[r] >= 0 else layout.nodes.mem_mb[m] // layout.nodes.gpus[m]
-            used[:, m] += gpus * np.array([1, cpu, mem])
-    np.testing.assert_array_equal(used[0] + state.free_gpus[0], layout.nodes.gpus)
-    np.testing.assert_array_equal(used[1] + state.free_cpu[0], layout.nodes.cpu_milli)
-    np.testing.assert_array_equal(used[2] + state.free_mem[0], layout.nodes.mem_mb)
+    nodes, free, where = layout.nodes.row, state.free.row[0], allocations(state, 0)
+    used = np.zeros((3, len(nodes)), np.int64)
+    for j in state.heap["job"][0, : state.me["running"][0]]:
+        for m, gpus in where[j].items():
+            node, (cpu, mem) = nodes[m], jobs.row[["cpu_milli", "mem_mb"]][j]
+            own = gpus * np.array([
+                1, cpu if cpu >= 0 else node["cpu_milli"] // node["gpus"],
+                mem if mem >= 0 else node["mem_mb"] // node["gpus"],
+            ])  # fmt: skip
+            used[:, m] += [node["gpus"], node["cpu_milli"], node["mem_mb"]] if placement == "exclusive" else own
+    np.testing.assert_array_equal(used[0] + free["gpus"], nodes["gpus"])
+    np.testing.assert_array_equal(used[1] + free["cpu"], nodes["cpu_milli"])
+    np.testing.assert_array_equal(used[2] + free["mem"], nodes["mem_mb"])

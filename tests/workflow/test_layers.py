@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-LAYERS = ("errors", "files", "config", "traces", "cluster", "policies", "simulator", "placement", "agent", "evaluation",
-          "report", "pipeline", "cli")
+LAYERS = ("errors", "files", "kernels", "config", "traces", "cluster", "policies", "simulator", "placement",
+          "environment", "agent", "evaluation", "report", "pipeline", "cli")
 """From the bottom up; each may import from its own and from those before it."""
 REPORT_MAY = ("rltune.errors", "rltune.files", "rltune.config", "rltune.report", "rltune.traces.audit",
               "rltune.evaluation.compare", "rltune.evaluation.intervals")
 """The report reads results; it neither simulates nor trains."""
-BARE = ("rltune.errors", "rltune.files")
+BARE = ("rltune.errors", "rltune.files", "rltune.kernels")
 
 
 def name_of(path: Path) -> str:

@@ -1,11 +1,17 @@
 # Every agent on the test part, beside its base policy and the baselines; then naive against pro.
 
 
+def localities_of(wildcards):
+    """Localities in which a workload's cells need the heuristics."""
+    return run.localities(wildcards.trace, wildcards.cluster, wildcards.estimate)
+
+
 rule baselines:
     input:
         jobs=here(workspace.jobs("{trace}")),
         pools=here(workspace.fitted("{trace}", "{cluster}")),
         estimates=here(workspace.estimates("{trace}", "{cluster}", "{estimate}")),
+        plugins=[str(path) for path in workspace.plugins],
     output:
         here(workspace.baselines("{trace}", "{cluster}", "{estimate}")),
     log:
@@ -17,6 +23,8 @@ rule baselines:
         mem_mb=2000,
     params:
         evaluation=run.evaluation.model_dump(exclude={"bootstrap", "confidence"}),
+        simulation=run.simulation.model_dump(),
+        localities=localities_of,
         split=run.split.model_dump(),
         code=EVALUATION_CODE,
     message:
@@ -51,6 +59,7 @@ rule evaluate:
     params:
         evaluation=run.evaluation.model_dump(),
         lookahead=run.lookahead.model_dump(),
+        simulation=run.simulation.model_dump(),
         code=EVALUATION_CODE,
     message:
         "evaluate {wildcards.cell}"

@@ -9,7 +9,7 @@ rule figures:
         paper=PAPER,
         notebook=source("notebooks", "figures.ipynb"),
     output:
-        artefacts=artefact_files(tables=["fig12-numbers", "costs"], figures=["fig11", "fig12", "improvements"]),
+        artefacts=artefact_files(tables=["fig12-numbers", "heuristics", "costs"], figures=["fig11", "fig12", "improvements"]),
         page=here(workspace.page("figures")),
     log:
         here(workspace.notebook("figures")),

@@ -14,7 +14,8 @@ def workload_files(wildcards):
 def training_of(wildcards):
     """What a cell's training depends on besides its files: a change of it trains the cell anew."""
     preset = run.preset(CELLS[wildcards.cell].preset)
-    return {**preset.model_dump(), **run.lookahead.model_dump(), **run.split.model_dump()}
+    blocks = (preset, run.lookahead, run.split, run.simulation)
+    return {key: value for block in blocks for key, value in block.model_dump().items()}
 
 
 rule train:

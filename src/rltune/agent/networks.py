@@ -10,7 +10,7 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-from rltune.agent.features import CRITIC_WIDTH, WIDTH  # noqa: E402
+from rltune.environment.observation import CRITIC_WIDTH, WIDTH  # noqa: E402
 from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
 
 ACTOR_LAYERS = (32, 16, 8)

@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from rltune.agent.decisions import Batch
-from rltune.agent.features import WIDTH
 from rltune.agent.networks import build_actor, build_critic, log_softmax, pad
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.config import Preset
+from rltune.environment.observation import WIDTH
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rltune.agent.decisions import Batch
-from rltune.agent.features import CRITIC_WIDTH, FEATURE_SETS, WIDTH, answer, observe
-from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
+from rltune.agent.sampling import answer, by_submission
+from rltune.environment.observation import Observer
 from rltune.simulator.state import State
 
 Logits = Callable[[np.ndarray], np.ndarray]
@@ -24,8 +23,8 @@ class RandomRanker:
 
     def __call__(self, state: State, asking: np.ndarray) -> None:
         """Answer the engine's RANK questions."""
-        for s in asking:
-            state.score[s, : state.visible[s]] = self.rng.random(state.visible[s])
+        for s in asking:  # drawn in the order of submission, whatever the base policy
+            state.score[s, np.argsort(state.queued_jobs(s))] = self.rng.random(state.visible[s])
 
 
 @dataclass
@@ -33,9 +32,7 @@ class AgentRanker:
     """Ranks queues by the actor's logits; with ``rng`` it samples and remembers every decision."""
 
     logits: Logits
-    jobs: Jobs
-    layout: Layout
-    features: str
+    observer: Observer
     rng: np.random.Generator | None = None
     _obs: list[np.ndarray] = field(default_factory=list, repr=False)
     _critic: list[np.ndarray] = field(default_factory=list, repr=False)
@@ -46,20 +43,20 @@ class AgentRanker:
 
     def __call__(self, state: State, asking: np.ndarray) -> None:
         """Answer the engine's RANK questions."""
-        length = state.visible[asking]
-        offsets = np.concatenate([[0], np.cumsum(length)])
-        obs = np.empty((offsets[-1], WIDTH), np.float32)
-        critic = np.empty((offsets[-1], CRITIC_WIDTH), np.float32)
-        observe(self.layout.nodes, self.jobs, state, asking, FEATURE_SETS[self.features], offsets, obs, critic)
-        logits = self.logits(obs)
+        seen = self.observer(state, asking)
+        # the critic reads a queue place by place: in the order of submission, whatever the base policy
+        order = np.empty(len(seen.rows), np.int64)
+        by_submission(seen.offsets, seen.jobs, order)
+        rows = seen.rows[order]
+        logits = self.logits(rows)
         noise = self.rng.gumbel(size=len(logits)).astype(np.float32) if self.rng else np.zeros_like(logits)
         action, log_prob = np.empty(len(asking), np.int64), np.empty(len(asking), np.float32)
-        answer(state, asking, offsets, logits, noise, action, log_prob)
+        answer(state.score, asking, seen.offsets, order, logits, noise, action, log_prob)
         if self.rng:
-            self._obs.append(obs)
-            self._critic.append(critic)
-            self._length.append(length)
-            self._action.append(action - offsets[:-1])
+            self._obs.append(rows)
+            self._critic.append(seen.critic[order])
+            self._length.append(seen.length)
+            self._action.append(action - seen.offsets[:-1])
             self._log_prob.append(log_prob)
             self._sequence.append(asking)
 

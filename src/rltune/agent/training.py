@@ -15,7 +15,9 @@ from rltune.agent.ppo import PPO
 from rltune.agent.rollout import AgentRanker, RandomRanker
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.config import Cell, LookaheadConfig, Preset
+from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
+from rltune.environment.observation import Observer
+from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR, reward
 from rltune.placement.lookahead import Counts, Lookahead
 from rltune.simulator.batch import Ranker, Setting, simulate
 from rltune.simulator.metrics import sequence_table
@@ -23,10 +25,6 @@ from rltune.traces.split import Split, disjoint_windows, spread
 
 RANDOM_ORDERS = 5
 """Random runs of each validation window that an agent has to beat."""
-METRIC_COLUMN = {"wait": "wait_s"}
-"""Column of the sequence table that each metric is the mean of."""
-REWARD_FLOOR = {"wait": 1.0}
-"""Smallest denominator of the reward, in the metric's unit."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +34,6 @@ class Training:
     policy: TrainedPolicy
     history: pd.DataFrame
     runs_on: str
-
-
-def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
-    """Normalised gap (base − agent) / max(|base|, |agent|, floor) of a metric to be minimised (paper §3.2)."""
-    return (base - agent) / np.maximum(np.maximum(np.abs(base), np.abs(agent)), floor)
 
 
 def _solver_columns(counts: Counts) -> dict[str, float]:
@@ -62,6 +55,7 @@ def train(
     split: Split,
     threads: int | None = None,
     progress: Callable[[dict[str, float]], None] | None = None,
+    simulation: SimulationConfig = SimulationConfig(),
 ) -> Training:
     """Train on the training part, choose the checkpoint on the validation part; the test part is not touched.
 
@@ -78,7 +72,8 @@ def train(
     rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
     ppo = PPO(preset, rng)
     placer = Lookahead(lookahead) if cell.placement == "lookahead" else None
-    setting = Setting(cell.policy, cell.blocking, cell.placement)
+    setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
+    observer = Observer(jobs, layout, cell.features)
     column, floor = METRIC_COLUMN[cell.metric], REWARD_FLOOR[cell.metric]
     length = preset.sequence_jobs
 
@@ -97,7 +92,7 @@ def train(
         begins = draw.integers(split.train[0], last_start, size=preset.trajectories, endpoint=True)
         first = np.repeat(begins, preset.rollouts)
         base = np.repeat(run(begins, None)[column].to_numpy(), preset.rollouts)
-        ranker = AgentRanker(ppo.snapshot().logits, jobs, layout, cell.features, rng)
+        ranker = AgentRanker(ppo.snapshot().logits, observer, rng)
         table = run(first, ranker)
         agent = table[column].to_numpy()
         gap = reward(base, agent, floor)
@@ -114,7 +109,7 @@ def train(
         }  # fmt: skip
         if epoch % preset.validate_every == 0 or epoch == preset.epochs:
             snapshot = ppo.snapshot()
-            greedy = AgentRanker(snapshot.logits, jobs, layout, cell.features)
+            greedy = AgentRanker(snapshot.logits, observer)
             score = run(held, greedy)[column].mean()
             row |= {"validation_rl": score, "validation_base": held_base, "validation_random": held_random}
             if score < best:
@@ -130,6 +125,7 @@ def train(
     history = pd.DataFrame(rows)
     facts = {
         "cell": asdict(cell), "features": cell.features, "preset": preset.model_dump(),
+        "simulation": simulation.model_dump(),
         "lookahead": lookahead.model_dump() if placer else None, "validation_metric": float(best),
         "validation_base": float(held_base), "validation_random": float(held_random), "learned": learned,
         "best_epoch": int(history.loc[history["validation_rl"].idxmin(), "epoch"]),

@@ -8,29 +8,42 @@ import numpy as np
 import pandas as pd
 
 from rltune.cluster.layout import MILLI, Layout, build_layout
+from rltune.cluster.load import offered_load, within_load
 from rltune.config import ClusterConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.estimates import job_uniform
 
 
+JOB = np.dtype([
+    ("submit_s", np.float64), ("run_s", np.float64), ("estimate_s", np.float64), ("gpus", np.int64),
+    ("cpu_milli", np.int64), ("mem_mb", np.int64), ("pool", np.int64), ("shape", np.int64), ("account", np.int64),
+    ("sla", np.bool_),
+], align=True)  # fmt: skip
+"""A job: submission in s since the trace's t0, true run time, what policies are told of it; GPUs; thousandths of a
+CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
+same; whose fair share it uses (the user, else the VC, else one for all unknown); whether it goes before all others."""
+CUT = np.dtype([("size", np.int64), ("full", np.int64), ("rem", np.int64)], align=True)
+"""How a job is cut on nodes of a type under strict locality (rltune.cluster.search): GPUs of a full chunk, full
+chunks (−1: the type is not allowed or cannot hold it), GPUs of the last chunk (0: none)."""
+
+
 class Jobs(NamedTuple):
-    """Jobs as flat arrays, in the order of submission (ties by id); J jobs, T GPU types of the cluster.
+    """Jobs in the order of submission (ties by id); J jobs, T GPU types of the cluster."""
 
-    ``size``, ``full`` and ``rem`` say how a job is cut on nodes of a type under strict locality
-    (rltune.cluster.nodes); ``full`` is −1 where the type is not allowed or cannot hold it.
-    """
+    row: np.ndarray  # [J] JOB
+    cut: np.ndarray  # [J, T] CUT
 
-    submit_s: np.ndarray  # [J] float64, seconds since the trace's t0
-    run_s: np.ndarray  # [J] float64, true run time
-    estimate_s: np.ndarray  # [J] float64, what policies are told
-    gpus: np.ndarray  # [J] int64
-    cpu_milli: np.ndarray  # [J] int64, thousandths of a CPU per GPU; −1: the GPU share of the node
-    mem_mb: np.ndarray  # [J] int64, MB per GPU; −1: the GPU share of the node
-    pool: np.ndarray  # [J] int64
-    size: np.ndarray  # [J, T] int64, GPUs of a full chunk
-    full: np.ndarray  # [J, T] int64, number of full chunks
-    rem: np.ndarray  # [J, T] int64, GPUs of the last chunk, 0 for none
+    submit_s = property(lambda self: self.row["submit_s"])
+    run_s = property(lambda self: self.row["run_s"])
+    estimate_s = property(lambda self: self.row["estimate_s"])
+    gpus = property(lambda self: self.row["gpus"])
+    pool = property(lambda self: self.row["pool"])
+    account = property(lambda self: self.row["account"])
+
+    def take(self, rows: np.ndarray) -> Jobs:
+        """Some of them."""
+        return Jobs(self.row[rows], self.cut[rows])
 
 
 def fit(jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "") -> tuple[pd.DataFrame, Audit]:
@@ -38,7 +51,8 @@ def fit(jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "") -> tuple[pd.
 
     A missing VC on a cluster that has VCs is drawn among the pools that could hold the job, in proportion to
     their nodes, from the job's id (paper §4.2 has no rule; ours). Everything left out or imputed is counted.
-    Raises DataError when nothing is left.
+    With ``balance``, of the jobs that are left those are kept that the load allows. Raises DataError when nothing
+    is left.
     """
     layout = build_layout(cluster)
     audit = Audit(rows_read=len(jobs))
@@ -71,6 +85,14 @@ def fit(jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "") -> tuple[pd.
         draw = keep & ~known
         pool[draw] = _draw_pool(jobs["job_id"].to_numpy()[draw], could[draw], layout)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
+    if cluster.balance is not None and keep.any():
+        target, load = cluster.balance.load, offered_load(jobs[keep], cluster.gpus)
+        if load > target:
+            thinned = np.zeros(len(jobs), dtype=bool)
+            thinned[keep] = ~within_load(jobs[keep], cluster.gpus, target)
+            leave_out(f"thinned to an offered load of {target:g}", thinned)
+        else:
+            audit.note(f"offered load {load:.3g}, not above {target:g}: none thinned", int(keep.sum()))
     if cluster.gpu_types == "ignore":
         audit.note("GPU type ignored", int((keep & jobs["gpu_type"].notna().to_numpy()).sum()))
     audit.note("CPUs follow the GPU share", int((keep & (cpu < 0)).sum()))
@@ -89,20 +111,24 @@ def fit(jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "") -> tuple[pd.
 def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterConfig) -> Jobs:
     """The fitted table as arrays for the simulator."""
     layout = build_layout(cluster)
-    gpus = fitted["gpus"].to_numpy(np.int64)
-    pool = fitted["pool"].to_numpy(np.int64)
-    cpu, mem = _per_gpu(fitted)
+    row = np.zeros(len(fitted), JOB)
+    for name in ("submit_s", "run_s", "gpus", "pool", "sla"):
+        row[name] = fitted[name].to_numpy()
+    row["estimate_s"] = estimate_s
+    row["cpu_milli"], row["mem_mb"] = cpu, mem = _per_gpu(fitted)
+    row["account"] = pd.factorize(fitted["user"].fillna(fitted["vc"]), sort=True, use_na_sentinel=False)[0]
     kinds = _type_masks(fitted, cluster, layout)
-    shape = (len(fitted), len(layout.types))
-    size, full, rem = (np.full(shape, v, dtype=np.int64) for v in (0, -1, 0))
+    cut = np.zeros((len(fitted), len(layout.types)), CUT)
+    cut["full"] = -1
     for p in range(len(layout.pools)):
-        here = pool == p
-        if here.any():
-            size[here], full[here], rem[here] = _cuts(layout, p, gpus[here], cpu[here], mem[here], kinds[here])
-    times = (fitted["submit_s"], fitted["run_s"], estimate_s)
-    # copies: pandas may hand out read-only arrays, and compiled code is made anew for each kind of array
-    whole = (gpus, cpu, mem, pool, size, full, rem)
-    return Jobs(*(np.array(x, np.float64) for x in times), *(np.array(x) for x in whole))
+        here = np.flatnonzero(row["pool"] == p)
+        if len(here):
+            found = _cuts(layout, p, row["gpus"][here], cpu[here], mem[here], kinds[here])
+            for name, values in zip(CUT.names, found, strict=True):
+                cut[name][here] = values
+    same = np.column_stack([row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")] + [cut["full"], cut["size"]])
+    row["shape"] = np.unique(same, axis=0, return_inverse=True)[1].reshape(-1)
+    return Jobs(row, cut)
 
 
 def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -128,18 +154,20 @@ def _cuts(
     layout: Layout, pool: int, gpus: np.ndarray, cpu: np.ndarray, mem: np.ndarray, kinds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(size, full, rem), each [J, T], of every job on the nodes of one pool."""
-    nodes = layout.nodes
-    start, stop = nodes.pool_start[pool], nodes.pool_start[pool + 1]
+    nodes = layout.nodes.row
+    start, stop = layout.nodes.pool_start[pool : pool + 2]
     size, rem = np.zeros(kinds.shape, np.int64), np.zeros(kinds.shape, np.int64)
     full = np.full(kinds.shape, -1, np.int64)
-    groups, first, count = np.unique(nodes.group[start:stop], return_index=True, return_counts=True)
+    groups, first, count = np.unique(nodes["group"][start:stop], return_index=True, return_counts=True)
     del groups
     for t in range(kinds.shape[1]):
         # GPUs one node of each group of this type can give a job: [J, groups]
-        mine = [(int(start + f), int(c)) for f, c in zip(first, count, strict=True) if nodes.type[start + f] == t]
+        mine = [(int(start + f), int(c)) for f, c in zip(first, count, strict=True) if nodes["type"][start + f] == t]
         if not mine:
             continue
-        most = np.stack([_most(nodes.gpus[m], nodes.cpu_milli[m], nodes.mem_mb[m], cpu, mem) for m, _ in mine], 1)
+        most = np.stack(
+            [_most(nodes["gpus"][m], nodes["cpu_milli"][m], nodes["mem_mb"][m], cpu, mem) for m, _ in mine], 1
+        )
         largest = most.max(axis=1)
         usable = kinds[:, t] & (largest > 0)
         per = np.maximum(largest, 1)

@@ -7,24 +7,53 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rltune.cluster.bits import WORD
 from rltune.config import ClusterConfig
 
 MILLI = 1000  # CPUs are counted in thousandths, memory in MB: whole numbers add up exactly
 ANY_TYPE = "any"
 
 
-class Nodes(NamedTuple):
-    """Nodes of a cluster, pool by pool, group by group; M nodes, P pools.
+NODE = np.dtype([
+    ("gpus", np.int64), ("cpu_milli", np.int64), ("mem_mb", np.int64), ("type", np.int64), ("group", np.int64),
+    ("share_cpu", np.int64), ("share_mem", np.int64), ("domain", np.int64), ("slot", np.int64),
+], align=True)  # fmt: skip
+"""A node: GPUs, thousandths of a CPU, MB; index into Layout.types; index over all groups of all pools; CPU and memory
+that go with one GPU; its domain and its place there."""
+DOMAIN = np.dtype([
+    ("gpus", np.int64), ("largest", np.int64), ("nodes", np.int64), ("member_at", np.int64), ("bucket_at", np.int64),
+    ("word_at", np.int64), ("words", np.int64),
+], align=True)  # fmt: skip
+"""A domain: GPUs in all and of the largest node, nodes; where its nodes begin in ``member``, its buckets (one for
+each number of free GPUs, from 0) and the words of its buckets, so many a bucket (rltune.cluster.free)."""
+POOL = np.dtype([
+    ("start", np.int64), ("stop", np.int64), ("gpus", np.int64), ("priority", np.float64)
+], align=True)  # fmt: skip
+"""A pool: nodes start … stop − 1, GPUs in all, partition priority over the largest."""
 
-    Sizes are whole numbers: GPUs, thousandths of a CPU, MB.
+
+class Nodes(NamedTuple):
+    """Nodes of a cluster, pool by pool, group by group; M nodes, P pools, T GPU types.
+
+    A *domain* is the nodes of one GPU type in one pool; D domains. A job lives in one domain. Sizes are whole
+    numbers. Few arrays of records, because compiled functions pass every array they are given.
     """
 
-    gpus: np.ndarray  # [M] int64
-    cpu_milli: np.ndarray  # [M] int64
-    mem_mb: np.ndarray  # [M] int64
-    type: np.ndarray  # [M] int64, index into Layout.types
-    group: np.ndarray  # [M] int64, index over all groups of all pools
-    pool_start: np.ndarray  # [P + 1] int64: pool p has the nodes pool_start[p] … pool_start[p + 1] − 1
+    row: np.ndarray  # [M] NODE
+    domain: np.ndarray  # [D] DOMAIN
+    domain_of: np.ndarray  # [P, T] int64, −1 for none
+    member: np.ndarray  # [M] int64, nodes domain by domain, in order
+    pool: np.ndarray  # [P] POOL
+
+    @property
+    def gpus(self) -> np.ndarray:
+        """GPUs of each node [M]."""
+        return self.row["gpus"]
+
+    @property
+    def pool_start(self) -> np.ndarray:
+        """Pool p has the nodes pool_start[p] … pool_start[p + 1] − 1 [P + 1]."""
+        return np.append(self.pool["start"], len(self.row))
 
 
 @dataclass(frozen=True)
@@ -63,11 +92,37 @@ def build_layout(cluster: ClusterConfig) -> Layout:
             rows += [(g.gpus, round(g.cpus * MILLI), round(g.mem_gb * 1000), kind, group)] * g.nodes
             group += 1
         pool_start.append(len(rows))
-    columns = np.array(rows, dtype=np.int64).T.copy()
+    row = np.zeros(len(rows), NODE)
+    for name, column in zip(("gpus", "cpu_milli", "mem_mb", "type", "group"), zip(*rows)):
+        row[name] = column
+    row["share_cpu"], row["share_mem"] = row["cpu_milli"] // row["gpus"], row["mem_mb"] // row["gpus"]
+    pool = np.zeros(len(cluster.pools), POOL)
+    pool["start"], pool["stop"] = pool_start[:-1], pool_start[1:]
+    pool["gpus"] = np.add.reduceat(row["gpus"], pool_start[:-1])
+    priority = np.array([p.priority for p in cluster.pools])
+    pool["priority"] = priority / priority.max() if priority.max() > 0 else 0.0
+    nodes = Nodes(row, *_domains(row, pool, len(types)), pool)
     vcs = {v: i for i, p in enumerate(cluster.pools) for v in (p.vcs if p.vcs is not None else [p.name])}
-    return Layout(
-        Nodes(*columns, pool_start=np.array(pool_start, dtype=np.int64)),
-        tuple(p.name for p in cluster.pools),
-        tuple(types),
-        vcs,
-    )
+    return Layout(nodes, tuple(p.name for p in cluster.pools), tuple(types), vcs)
+
+
+def _domains(row: np.ndarray, pool: np.ndarray, types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(domain, domain_of, member) of Nodes; fills in the nodes' domains and places."""
+    domain_of = np.full((len(pool), types), -1, np.int64)
+    found, members = [], []
+    member_at = bucket_at = word_at = 0
+    for p, kind in np.ndindex(domain_of.shape):
+        here = np.arange(pool["start"][p], pool["stop"][p])
+        mine = here[row["type"][here] == kind]
+        if not len(mine):
+            continue
+        domain_of[p, kind] = len(found)
+        row["domain"][mine], row["slot"][mine] = len(found), np.arange(len(mine))
+        members.append(mine)
+        gpus = row["gpus"][mine]
+        words = -(-len(mine) // WORD)
+        found.append((gpus.sum(), gpus.max(), len(mine), member_at, bucket_at, word_at, words))
+        member_at += len(mine)
+        bucket_at += gpus.max() + 1
+        word_at += (gpus.max() + 1) * words
+    return np.array(found, DOMAIN), domain_of, np.concatenate(members)

@@ -1,9 +1,15 @@
-"""Offered load: what jobs ask of a cluster, relative to what it has."""
+"""Offered load: what jobs ask of a cluster, relative to what it has; and how to bring it to a wanted value."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+
+from rltune.config import ClusterConfig
+from rltune.traces.estimates import job_uniform
+
+THINNING = "thinning"
+"""Key of the number that decides which jobs are left out first."""
 
 
 def offered_load(jobs: pd.DataFrame, gpus: int) -> float:
@@ -12,5 +18,38 @@ def offered_load(jobs: pd.DataFrame, gpus: int) -> float:
     At 1 the cluster could just keep up for ever; above, queues grow as long as jobs arrive.
     """
     span = jobs["submit_s"].max() - jobs["submit_s"].min()
-    asked = float(np.dot(jobs["gpus"].to_numpy(float), jobs["run_s"].to_numpy()))
-    return asked / span / gpus if span > 0 else float("nan")
+    return float(_gpu_seconds(jobs).sum()) / span / gpus if span > 0 else float("nan")
+
+
+def within_load(jobs: pd.DataFrame, gpus: int, load: float) -> np.ndarray:
+    """[jobs] bool: the most jobs that offer no more than ``load``, taken in the order of a number of each job.
+
+    The number, in (0, 1), is made of the job's id alone, so every kind of job is thinned alike, whenever it came.
+    """
+    order = np.argsort(job_uniform(jobs["job_id"].to_numpy(), THINNING), kind="stable")
+    submit = jobs["submit_s"].to_numpy(np.float64)[order]
+    span = np.maximum.accumulate(submit) - np.minimum.accumulate(submit)  # of the first 1, 2, … jobs
+    enough = np.flatnonzero(np.cumsum(_gpu_seconds(jobs)[order]) <= load * span * gpus)
+    keep = np.zeros(len(jobs), dtype=bool)
+    keep[order[: enough[-1] + 1 if len(enough) else 0]] = True
+    return keep
+
+
+def scaled(cluster: ClusterConfig, factor: float) -> ClusterConfig:
+    """The cluster with ``factor`` times the nodes: every group stays, rounded to whole nodes, one at least.
+
+    Raises ValueError for a factor that is not above 0.
+    """
+    if not 0 < factor < float("inf"):
+        raise ValueError(f"factor: found {factor}, expected a number above 0")
+    pools = [
+        pool.model_copy(update={
+            "groups": [g.model_copy(update={"nodes": max(1, round(g.nodes * factor))}) for g in pool.groups]
+        })
+        for pool in cluster.pools
+    ]  # fmt: skip
+    return cluster.model_copy(update={"pools": pools})
+
+
+def _gpu_seconds(jobs: pd.DataFrame) -> np.ndarray:
+    return jobs["gpus"].to_numpy(np.float64) * jobs["run_s"].to_numpy(np.float64)

@@ -4,11 +4,11 @@ from rltune.config.cells import Cell, Experiment, Workload, parse_estimate
 from rltune.config.cluster import ClusterConfig
 from rltune.config.load import load_cluster, load_run, load_trace, project_root
 from rltune.config.preset import Preset
-from rltune.config.run import LookaheadConfig, RunConfig
+from rltune.config.run import LookaheadConfig, RunConfig, SimulationConfig
 from rltune.config.trace import TraceConfig
 from rltune.config.workspace import Workspace
 
 __all__ = [
-    "Cell", "ClusterConfig", "Experiment", "LookaheadConfig", "Preset", "RunConfig", "TraceConfig", "Workload",
-    "Workspace", "load_cluster", "load_run", "load_trace", "parse_estimate", "project_root",
+    "Cell", "ClusterConfig", "Experiment", "LookaheadConfig", "Preset", "RunConfig", "SimulationConfig", "TraceConfig",
+    "Workload", "Workspace", "load_cluster", "load_run", "load_trace", "parse_estimate", "project_root",
 ]

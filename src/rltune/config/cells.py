@@ -9,16 +9,16 @@ import re
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rltune.config.base import Block, Name
 from rltune.errors import ConfigError
 
-Policy = Literal["fifo", "sjf", "saf", "f1", "wfp3"]
+Policy = Literal["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor", "multifactor_size"]
 Metric = Literal["wait"]
-Blocking = Literal["none", "fits", "easy"]
-Placement = Literal["first_fit", "best_fit", "lookahead"]
-Locality = Literal["strict"]
+Blocking = Literal["none", "fits", "easy", "conservative"]
+Placement = Literal["first_fit", "best_fit", "spread", "exclusive", "lookahead"]
+Locality = Literal["strict", "plus_one", "any", "worth_it"]
 Features = Literal["raw", "engineered"]
 
 ESTIMATE = re.compile(r"exact|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
@@ -47,6 +47,8 @@ Estimate = Annotated[str, AfterValidator(_estimate)]
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 BLOCKINGS: tuple[str, ...] = get_args(Blocking)
+PLACEMENTS: tuple[str, ...] = get_args(Placement)
+LOCALITIES: tuple[str, ...] = get_args(Locality)
 
 
 @dataclass(frozen=True, order=True)
@@ -104,15 +106,15 @@ class Experiment(Block):
     workloads: list[Workload] = Field(min_length=1)
     """Traces on clusters."""
     policy: list[Policy] = Field(min_length=1)
-    """Base policies (paper Table 5; saf: smallest area first)."""
+    """Base policies (paper Table 5; saf: smallest area first; smallest: fewest GPUs first)."""
     metric: list[Metric] = Field(["wait"], min_length=1)
     """What the reward measures."""
     blocking: list[Blocking] = Field(["none"], min_length=1)
     """What may start while the first job of the queue does not fit."""
     placement: list[Placement] = Field(["lookahead"], min_length=1)
-    """How a job's nodes are chosen."""
+    """How a job's nodes are chosen; lookahead: by the placement model, which knows locality strict only."""
     locality: list[Locality] = Field(["strict"], min_length=1)
-    """How many nodes a job may be spread over."""
+    """How many nodes a job may be spread over: the fewest, one more, any, or more only where that beats waiting."""
     features: list[Features] = Field(["engineered"], min_length=1)
     """What the agent sees of a queued job."""
     estimate: list[Estimate] = Field(["lognormal-1"], min_length=1)
@@ -121,6 +123,17 @@ class Experiment(Block):
     """Training preset."""
     seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)
     """Seeds of training."""
+
+    @field_validator("locality")
+    @classmethod
+    def _lookahead_is_strict(cls, value: list[str], info: ValidationInfo) -> list[str]:
+        others = [name for name in value if name != "strict"]
+        if others and "lookahead" in info.data.get("placement", []):
+            raise ValueError(
+                f"found {', '.join(others)}, but placement lookahead needs locality strict; give {others[0]} an "
+                "experiment of its own, with placement best_fit, first_fit, spread or exclusive"
+            )
+        return value
 
     def cells(self) -> list[Cell]:
         """Its cells, in the order of its lists."""

@@ -36,6 +36,15 @@ class Pool(Block):
     """Virtual clusters of the trace that this pool serves; default: the one of its own name."""
     groups: list[NodeGroup] = Field(min_length=1)
     """Its nodes."""
+    priority: float = Field(1.0, ge=0)
+    """Partition priority in Slurm's multifactor order; counts relative to the largest of the cluster."""
+
+
+class Balance(Block):
+    """Fewer arrivals, so that the cluster could keep up."""
+
+    load: float = Field(gt=0)
+    """Offered load to thin the fitted trace to: requested GPU-seconds per second over the cluster's GPUs."""
 
 
 class ClusterConfig(Block):
@@ -51,6 +60,8 @@ class ClusterConfig(Block):
     """A job whose VC no pool serves: left out (counted), or its pool drawn as for a job without a VC (counted)."""
     max_job_gpus: int | None = Field(None, ge=1)
     """Leave out jobs of more GPUs than this (counted)."""
+    balance: Balance | None = None
+    """Leave out jobs, chosen by their ids alone, until no more than this load is left (counted); never adds any."""
     source: str = ""
     """Where the layout comes from."""
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from rltune.config.cells import Workload
+from rltune.config.cells import POLICIES, Workload
 from rltune.config.cluster import ClusterConfig
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
@@ -49,6 +49,7 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
                                 f"allowed: {', '.join(known)}"))  # fmt: skip
     for k, workload in enumerate(run.workloads):
         unknown += _unknown_files(root, workload, ("workloads", k))
+    unknown += _wrong_policies(run, root)
     if unknown:
         shown = _shown(path, root)
         raise ConfigError("\n".join(f"{shown}:{_line(node, loc)}: {_dotted(loc)}: {text}" for loc, text in unknown))
@@ -96,7 +97,8 @@ def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yam
     try:
         checked = model.model_validate(value)
     except ValidationError as error:
-        lines += [f"{shown}:{_line(node, e['loc'])}: {_explain(e, model)}" for e in error.errors()]
+        own = model is RunConfig and bool(value.get("plugins"))
+        lines += [f"{shown}:{_line(node, e['loc'])}: {_explain(e, model, own)}" for e in error.errors()]
     if lines:
         raise ConfigError("\n".join(dict.fromkeys(lines)))
     return checked, node
@@ -116,6 +118,24 @@ def _repeated(node: yaml.Node) -> list[tuple[int, str]]:
     else:
         children = node.value if isinstance(node, yaml.SequenceNode) else []
     return found + [pair for child in children for pair in _repeated(child)]
+
+
+def _wrong_policies(run: RunConfig, root: Path) -> list[tuple[tuple, str]]:
+    """What is wrong with the files and names of the user's own policies, without loading them: (location, text)."""
+    wrong = []
+    for k, name in enumerate(run.plugins):
+        path = _resolve(root, name)
+        if not path.is_file():
+            found = "a folder" if path.is_dir() else "no such file"
+            wrong.append((("plugins", k), f"found {name!r}: {path} is {found}, expected a Python file"))
+    for k, name in enumerate(run.evaluation.baseline_policies):
+        if name not in POLICIES and not run.plugins:
+            wrong.append((
+                ("evaluation", "baseline_policies", k),
+                f"found {name!r}{_nearest(name, list(POLICIES))}; allowed: {', '.join(POLICIES)}, and policies of "
+                "your own from files under `plugins`",
+            ))  # fmt: skip
+    return wrong
 
 
 def _unknown_files(root: Path, workload: Workload, loc: tuple) -> list[tuple[tuple, str]]:
@@ -151,7 +171,8 @@ def _nearest(found: str, known: list[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _explain(error: dict[str, Any], model: type[BaseModel]) -> str:
+def _explain(error: dict[str, Any], model: type[BaseModel], own: bool = False) -> str:
+    """A mistake in words; ``own``: the run has policies of the user's own."""
     loc, kind, context = error["loc"], error["type"], error.get("ctx", {})
     key = _dotted(loc)
     if kind == "extra_forbidden":
@@ -163,7 +184,10 @@ def _explain(error: dict[str, Any], model: type[BaseModel]) -> str:
     if kind == "literal_error":
         # pydantic words the choices as 'a', 'b' or 'c'
         choices = [c for part in context["expected"].split(" or ") for c in part.replace("'", "").split(", ")]
-        return f"{key}: found {found!r}{_nearest(str(found), choices)}; allowed: {', '.join(choices)}"
+        text = f"{key}: found {found!r}{_nearest(str(found), choices)}; allowed: {', '.join(choices)}"
+        if own and loc[-2:-1] == ("policy",):
+            text += "; a policy of your own cannot be trained against, name it in evaluation.baseline_policies"
+        return text
     if kind == "string_pattern_mismatch":
         return f"{key}: found {found!r}; allowed: letters, digits, dots, and single - or _ between them"
     if kind == "value_error":

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-
 from collections.abc import Hashable, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rltune.config.base import Block, Name
-from rltune.config.cells import BLOCKINGS, POLICIES, Blocking, Cell, Experiment, Policy, Workload
+from rltune.config.cells import Blocking, Cell, Experiment, Workload
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.errors import ConfigError
+
+Overrun = Literal["double", "now"]
+Commit = Literal["decision", "head"]
+
 
 def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
     twice = sorted({str(v) for v in values if list(values).count(v) > 1})
@@ -50,6 +53,17 @@ class LookaheadConfig(Block):
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
 
 
+class SimulationConfig(Block):
+    """What every simulation of the run has in common, in training and in evaluation."""
+
+    overrun: Overrun = "double"
+    """When a job past its estimate is expected to end: `double`: after as long again as it has run; `now`: at once."""
+    commit: Commit = "decision"
+    """Until when the first job of a ranking stays first: the queue's next event (`decision`), or its start (`head`)."""
+    stretch: float = Field(1.0, ge=1)
+    """Run time of a job on more nodes than the fewest that hold it, over its run time on those (a factor)."""
+
+
 class EvaluationConfig(Block):
     """How trained agents are judged on the test part."""
 
@@ -57,9 +71,11 @@ class EvaluationConfig(Block):
     """Lengths of the disjoint test windows, each from an idle cluster (paper §4.1, §5.2)."""
     max_windows: int | None = Field(None, ge=1)
     """At most this many windows of each length, evenly spread; null: all that fit."""
-    baseline_policies: Annotated[list[Policy], EachOnce] = Field(list(POLICIES), min_length=1)
-    """Strong baselines: each of these …"""
-    baseline_blockings: Annotated[list[Blocking], EachOnce] = Field(list(BLOCKINGS), min_length=1)
+    baseline_policies: Annotated[list[str], EachOnce] = Field(
+        ["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor"], min_length=1
+    )
+    """Strong baselines: each of these, built in or one of your own from `plugins` …"""
+    baseline_blockings: Annotated[list[Blocking], EachOnce] = Field(["none", "fits", "easy"], min_length=1)
     """… under each of these, with best_fit."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
@@ -84,10 +100,14 @@ class RunConfig(Block):
     """Traces on clusters to prepare and characterise besides those the experiments name."""
     experiments: list[Experiment] = Field(min_length=1)
     """The matrix."""
+    plugins: Annotated[list[str], EachOnce] = []
+    """Python files with policies of your own, for evaluation.baseline_policies; relative to the project's root."""
     split: SplitConfig = SplitConfig()
     """Training, validation and test parts."""
     lookahead: LookaheadConfig = LookaheadConfig()
     """MILP placement."""
+    simulation: SimulationConfig = SimulationConfig()
+    """Rules of the simulator that every policy shares."""
     evaluation: EvaluationConfig = EvaluationConfig()
     """Judging."""
     presets: dict[Name, Preset] = {}
@@ -122,6 +142,11 @@ class RunConfig(Block):
         """Every trace × cluster once."""
         named = [w for e in self.experiments for w in e.workloads] + self.workloads
         return [Workload(trace=t, cluster=c) for t, c in dict.fromkeys((w.trace, w.cluster) for w in named)]
+
+    def localities(self, trace: str, cluster: str, estimate: str) -> list[str]:
+        """Localities of the cells of a workload with an estimate, each once; strict where there is no such cell."""
+        cells = [c for c in self.cells() if (c.trace, c.cluster, c.estimate) == (trace, cluster, estimate)]
+        return list(dict.fromkeys(c.locality for c in cells)) or ["strict"]
 
     def traces(self) -> list[str]:
         """Names of the traces, each once."""

@@ -57,6 +57,11 @@ class Workspace:
         """Folder of tables and figures with the data behind them."""
         return self.results / "artefacts"
 
+    @property
+    def plugins(self) -> list[Path]:
+        """Files with policies of the user's own."""
+        return [self.root / Path(name).expanduser() for name in self.config.plugins]
+
     def trace(self, name: str) -> TraceConfig:
         """Configuration of a trace."""
         return load_trace(name, self.root)

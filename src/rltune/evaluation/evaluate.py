@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,14 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import AgentRanker, RandomRanker
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.config import Cell, LookaheadConfig
+from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
+from rltune.environment.observation import Observer
 from rltune.errors import ConfigError
 from rltune.placement.lookahead import Counts, Lookahead
+from rltune.policies import IDS, OWN
 from rltune.simulator.batch import Ranker, Setting, simulate
+from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
 from rltune.traces.split import Split, disjoint_windows, spread
@@ -36,6 +40,7 @@ def evaluate(
     split: Split,
     evaluation: EvaluationConfig,
     lookahead: LookaheadConfig,
+    simulation: SimulationConfig,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(windows, jobs): a row a scheduler × test window, and a row a job of the agent and its base.
@@ -43,14 +48,15 @@ def evaluate(
     Roles: ``rltune`` the greedy agent; ``base`` its base policy with the same blocking, placement and
     locality; ``base_best_fit`` the base with best_fit, where that differs; ``random`` an order drawn anew at
     every decision, the mean of RANDOM_ORDERS runs with best_fit: what not staying blocked is worth without
-    any learning. All see the same test windows, each from an idle cluster, and the same run-time estimates.
+    any learning. All see the same test windows, each from an idle cluster, the same run-time estimates, and the
+    rules of ``simulation``.
     """
     windows, tables = [], []
-    setting = Setting(cell.policy, cell.blocking, cell.placement)
-    simple = Setting(cell.policy, cell.blocking, "best_fit")
+    setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
+    simple = replace(setting, placement="best_fit")
     for length, first in test_windows(split, evaluation).items():
         runs: list[tuple[str, Setting, Ranker | None, int]] = [
-            ("rltune", setting, AgentRanker(policy.logits, jobs, layout, policy.features), 1),
+            ("rltune", setting, AgentRanker(policy.logits, Observer(jobs, layout, policy.features)), 1),
             ("base", setting, None, 1),
             ("random", simple, RandomRanker(np.random.default_rng(evaluation.seed)), RANDOM_ORDERS),
         ]
@@ -79,12 +85,26 @@ def evaluate(
     )
 
 
-def evaluate_baselines(jobs: Jobs, layout: Layout, split: Split, evaluation: EvaluationConfig) -> pd.DataFrame:
-    """A row a heuristic × window: every policy under every blocking rule, with best_fit.
+def evaluate_baselines(
+    jobs: Jobs,
+    layout: Layout,
+    split: Split,
+    evaluation: EvaluationConfig,
+    simulation: SimulationConfig,
+    localities: Sequence[str] = ("strict",),
+) -> pd.DataFrame:
+    """A row a heuristic × window: every policy under every blocking rule and locality, with best_fit.
 
     Roles: ``baseline`` on the test windows of :func:`evaluate`; ``baseline_validation`` on windows of the
-    validation part, which is what an operator could choose a heuristic by.
+    validation part, which is what an operator could choose a heuristic by. Policies of the user's own have to be
+    loaded. ``bound_s`` of a test window is a mean wait that no schedule goes below (rltune.simulator.bound). Raises
+    ConfigError for a policy that does not exist.
     """
+    unknown = [name for name in evaluation.baseline_policies if name not in IDS and name not in OWN]
+    if unknown:
+        raise ConfigError(
+            f"evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {', '.join([*IDS, *OWN])}"
+        )
     frames = []
     for length, first in test_windows(split, evaluation).items():
         parts = {"baseline": first}
@@ -92,13 +112,16 @@ def evaluate_baselines(jobs: Jobs, layout: Layout, split: Split, evaluation: Eva
             held = disjoint_windows(*split.validation, length)
             parts["baseline_validation"] = spread(held, evaluation.max_windows)
         for role, begins in parts.items():
-            for policy in evaluation.baseline_policies:
-                for blocking in evaluation.baseline_blockings:
-                    setting = Setting(policy, blocking, "best_fit")
-                    began = time.perf_counter()
-                    state = simulate(jobs, layout, begins, np.full(len(begins), length), setting)
-                    seconds = time.perf_counter() - began
-                    frames.append(_labelled(jobs, state, layout, role, setting, length, seconds=seconds))
+            bounds = [lower_bound(jobs, layout, int(f), length).wait_s for f in begins] if role == "baseline" else np.nan
+            for policy, blocking, locality in product(
+                evaluation.baseline_policies, evaluation.baseline_blockings, localities
+            ):
+                setting = Setting(policy, blocking, "best_fit", locality, **simulation.model_dump())
+                began = time.perf_counter()
+                state = simulate(jobs, layout, begins, np.full(len(begins), length), setting)
+                seconds = time.perf_counter() - began
+                one = _labelled(jobs, state, layout, role, setting, length, seconds=seconds)
+                frames.append(one.assign(bound_s=bounds))
     frame = pd.concat(frames, ignore_index=True)
     return frame[LABELS + [c for c in frame if c not in LABELS]]
 

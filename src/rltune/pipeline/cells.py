@@ -12,6 +12,7 @@ from rltune.config import Cell, Workspace
 from rltune.errors import DataError
 from rltune.evaluation.evaluate import evaluate, evaluate_baselines
 from rltune.files import aside, write_text
+from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_workload
 
 
@@ -34,28 +35,40 @@ def train_cell(
 
     preset = workspace.config.preset(cell.preset)
     result = train(
-        cell, preset, workspace.config.lookahead, workload.jobs, workload.layout, workload.split, threads(), progress
-    )
+        cell, preset, workspace.config.lookahead, workload.jobs, workload.layout, workload.split, threads(), progress,
+        workspace.config.simulation,
+    )  # fmt: skip
     write_text(workspace.history(cell), result.history.to_csv(index=False))
     save_policy(workspace.policy(cell), result.policy)
     return result.policy, result.history, result.runs_on
 
 
 def ensure_policy(workspace: Workspace, cell: Cell, workload: Workload) -> TrainedPolicy:
-    """A cell's trained policy; trained now if it is not there, or was trained with another preset."""
+    """A cell's trained policy; trained now if it is not there, or was trained with another preset or other rules."""
     if workspace.policy(cell).is_file():
         policy = load_policy(workspace.policy(cell))
-        if policy.facts["preset"] == workspace.config.preset(cell.preset).model_dump():
+        wanted = {"preset": workspace.config.preset(cell.preset), "simulation": workspace.config.simulation}
+        changed = [name for name, block in wanted.items() if policy.facts.get(name) != block.model_dump()]
+        if not changed:
             return policy
-        print(f"{cell.preset} has changed since this agent was trained: training it anew", flush=True)
+        print(f"{', '.join(changed)}: changed since this agent was trained, training it anew", flush=True)
     train_cell(workspace, cell, workload)
     return load_policy(workspace.policy(cell))
 
 
 def write_baselines(workspace: Workspace, trace: str, cluster: str, estimate: str) -> pd.DataFrame:
-    """Run the heuristics on a workload's windows and write their results."""
+    """Run the heuristics on a workload's windows, in the localities its cells have, and write their results.
+
+    Raises ConfigError where a policy of the user's own fails.
+    """
+    load_plugins(workspace)
     workload = ensure_workload(workspace, trace, cluster, estimate)
-    frame = evaluate_baselines(workload.jobs, workload.layout, workload.split, workspace.config.evaluation)
+    config = workspace.config
+    with explaining(workspace.plugins):
+        frame = evaluate_baselines(
+            workload.jobs, workload.layout, workload.split, config.evaluation, config.simulation,
+            config.localities(trace, cluster, estimate),
+        )  # fmt: skip
     write_text(workspace.baselines(trace, cluster, estimate), frame.to_csv(index=False))
     return frame
 
@@ -69,7 +82,7 @@ def evaluate_cell(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Judge a cell's policy on the test part and write both tables of results, the baselines among the windows.
 
-    Raises DataError when the baselines were run on other windows.
+    Raises DataError when the baselines were run on other windows, or not in the cell's locality.
     """
     path = workspace.baselines(cell.trace, cell.cluster, cell.estimate)
     baselines = pd.read_csv(path) if path.is_file() else write_baselines(
@@ -78,13 +91,16 @@ def evaluate_cell(
     config = workspace.config
     windows, jobs = evaluate(
         cell, policy, workload.jobs, workload.job_ids, workload.layout, workload.split, config.evaluation,
-        config.lookahead, progress,
+        config.lookahead, config.simulation, progress,
     )  # fmt: skip
+    baselines = baselines[baselines["locality"] == cell.locality]
     tested = baselines[baselines["role"] == "baseline"]
     if set(zip(tested["sequence_jobs"], tested["first_job"], strict=True)) != set(
         zip(windows["sequence_jobs"], windows["first_job"], strict=True)
     ):
-        raise DataError(f"{path}: made for other test windows than this run's; delete it and run the stage again")
+        raise DataError(
+            f"{path}: made for other test windows or localities than this run's; delete it and run the stage again"
+        )
     windows = pd.concat([windows, baselines], ignore_index=True)
     with aside(workspace.test_jobs(cell)) as temporary:
         jobs.to_parquet(temporary, index=False)

@@ -12,7 +12,7 @@ import pyarrow
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.cluster.load import offered_load
-from rltune.config import Workspace, parse_estimate
+from rltune.config import ClusterConfig, Workspace, parse_estimate
 from rltune.errors import DataError
 from rltune.files import aside, write_json
 from rltune.traces.audit import Audit
@@ -73,8 +73,7 @@ def ensure_fitted(workspace: Workspace, trace: str, cluster: str) -> tuple[pd.Da
 def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: str) -> None:
     """Write the run-time estimates every policy gets for a workload."""
     jobs, meta = ensure_fitted(workspace, trace, cluster)
-    kind, sigma = parse_estimate(estimate)
-    seconds = estimate_run_s(jobs, kind, sigma, meta.name, workspace.config.evaluation.seed)
+    seconds = _estimate_s(workspace, jobs, meta, estimate)
     with aside(workspace.estimates(trace, cluster, estimate)) as temporary:
         pd.DataFrame({"job_id": jobs["job_id"], "estimate_s": seconds}).to_parquet(temporary, index=False)
 
@@ -86,11 +85,29 @@ def ensure_workload(workspace: Workspace, trace: str, cluster: str, estimate: st
     if not path.is_file():
         write_estimates(workspace, trace, cluster, estimate)
     jobs = _in_step(jobs, path)
+    return _workload(workspace, jobs, jobs["estimate_s"].to_numpy(), workspace.cluster(cluster), meta)
+
+
+def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str) -> Workload:
+    """The same, fitted and estimated now and in memory; only the cleaned trace is found, or made."""
     settings = workspace.cluster(cluster)
+    jobs, meta = ensure_clean(workspace, trace)
+    fitted, _ = fit(jobs, settings, f"{trace} on {cluster}")
+    return _workload(workspace, fitted, _estimate_s(workspace, fitted, meta, estimate), settings, meta)
+
+
+def _estimate_s(workspace: Workspace, jobs: pd.DataFrame, meta: TraceMeta, estimate: str) -> np.ndarray:
+    kind, sigma = parse_estimate(estimate)
+    return estimate_run_s(jobs, kind, sigma, meta.name, workspace.config.evaluation.seed)
+
+
+def _workload(
+    workspace: Workspace, jobs: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterConfig, meta: TraceMeta
+) -> Workload:
     split = workspace.config.split
     return Workload(
-        compile_jobs(jobs, jobs["estimate_s"].to_numpy(), settings), jobs["job_id"].to_numpy(str),
-        build_layout(settings), split_points(len(jobs), split.train, split.validation), meta,
+        compile_jobs(jobs, estimate_s, cluster), jobs["job_id"].to_numpy(str), build_layout(cluster),
+        split_points(len(jobs), split.train, split.validation), meta,
     )  # fmt: skip
 
 

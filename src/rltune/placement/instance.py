@@ -38,17 +38,22 @@ class Instance(NamedTuple):
         return b"|".join(x.tobytes() for x in self[:-1])
 
 
-def build_instance(nodes, jobs, st, s: int, table: np.ndarray, k: int, startable: np.ndarray) -> Instance:
+def build_instance(nodes, jobs, state, s: int, table: np.ndarray, k: int, startable: np.ndarray) -> Instance:
     """The reduced problem of one sequence from what rltune.placement.settle found."""
     places = np.concatenate([[0], startable]).astype(np.int64)
-    pool = st.pool[s]
-    largest = nodes.gpus[nodes.pool_start[pool] : nodes.pool_start[pool + 1]].max()
-    j = st.first[s] + st.top[s, places]
-    size, full, rem = jobs.size[j], jobs.full[j], jobs.rem[j]
+    j = state.first[s] + state.top[s, places]
+    here = nodes.pool[jobs.pool[j[0]]]
+    largest = nodes.gpus[here["start"] : here["stop"]].max()
+    cut, row = jobs.cut[j], jobs.row[j]
+    size, full, rem = (np.ascontiguousarray(cut[name]) for name in ("size", "full", "rem"))
     chunks = int((np.maximum(full, 0) + (rem > 0)).max(axis=1).sum())
-    group, free_gpus, free_cpu, free_mem, count, lowest = table[:k].T
+    found = table[:k]
+    free_gpus, free_cpu, free_mem, count, lowest = (
+        np.ascontiguousarray(found[name]) for name in ("gpus", "cpu", "mem", "count", "lowest")
+    )
+    node = nodes.row[lowest]
     return Instance(
-        places, size, full, rem, jobs.cpu_milli[j], jobs.mem_mb[j], nodes.type[lowest], free_gpus, free_cpu, free_mem,
-        nodes.cpu_milli[lowest] // nodes.gpus[lowest], nodes.mem_mb[lowest] // nodes.gpus[lowest],
-        free_gpus == largest, np.minimum(count, chunks), lowest,
+        places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), node["type"].copy(), free_gpus,
+        free_cpu, free_mem, node["share_cpu"].copy(), node["share_mem"].copy(), free_gpus == largest,
+        np.minimum(count, chunks), lowest,
     )  # fmt: skip

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
-from rltune.cluster.nodes import BEST_FIT, find, room
+from rltune.cluster.layout import Layout, Nodes
+from rltune.cluster.ways import room
 from rltune.config import LookaheadConfig
 from rltune.placement.instance import Instance, build_instance
 from rltune.placement.model import LookaheadModel, Outcome, Solution, arrays
-from rltune.placement.settle import settle
+from rltune.placement.settle import fall_back, settle
 from rltune.simulator.state import State
 
 STEPS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024)
@@ -85,7 +85,7 @@ class Lookahead:
             n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, table, startable)
             if n > 0:
                 self.counts.settled += 1
-                state.place_len[s] = n
+                state.me["place_len"][s] = n
                 continue
             instance = build_instance(layout.nodes, jobs, state, s, table, k, startable[:n_next])
             solution = self._solution(instance)
@@ -93,10 +93,7 @@ class Lookahead:
                 _write(layout, state, s, instance, solution)
             else:
                 # the engine asks only for jobs that fit, so best_fit finds a place
-                state.place_len[s] = find(
-                    layout.nodes, jobs, state.first[s] + state.chosen[s], state.free_gpus[s], state.free_cpu[s],
-                    state.free_mem[s], BEST_FIT, state.place_node[s], state.place_gpus[s],
-                )  # fmt: skip
+                state.me["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
 
     def _solution(self, instance: Instance) -> Solution:
         key = instance.key()
@@ -130,18 +127,18 @@ def _write(layout: Layout, state: State, s: int, instance: Instance, solution: S
     for c, is_full in solution.chunks:
         kind = instance.type[c]
         m = instance.lowest[c]
-        while not _in_class(nodes, state, s, instance, c, m) or m in state.place_node[s, :n]:
+        while not _in_class(nodes, state, s, instance, c, m) or m in state.place["node"][s, :n]:
             m += 1
-        state.place_node[s, n] = m
-        state.place_gpus[s, n] = instance.size[0, kind] if is_full else instance.rem[0, kind]
+        state.place[s, n] = m, instance.size[0, kind] if is_full else instance.rem[0, kind]
         n += 1
-    state.place_len[s] = n
+    state.me["place_len"][s] = n
 
 
-def _in_class(nodes, state: State, s: int, instance: Instance, c: int, m: int) -> bool:
+def _in_class(nodes: Nodes, state: State, s: int, instance: Instance, c: int, m: int) -> bool:
+    free = state.free.row[s, m]
     return (
-        nodes.group[m] == nodes.group[instance.lowest[c]]
-        and state.free_gpus[s, m] == instance.free_gpus[c]
-        and state.free_cpu[s, m] == instance.free_cpu[c]
-        and state.free_mem[s, m] == instance.free_mem[c]
+        nodes.row["group"][m] == nodes.row["group"][instance.lowest[c]]
+        and free["gpus"] == instance.free_gpus[c]
+        and free["cpu"] == instance.free_cpu[c]
+        and free["mem"] == instance.free_mem[c]
     )

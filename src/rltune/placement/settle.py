@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from rltune.cluster.nodes import BEST_FIT, classes, find, holds, ways_of_type
-from rltune.simulator.blocking import take
+from rltune.cluster.free import CHUNK, take
+from rltune.cluster.search import BEST_FIT, find
+from rltune.cluster.ways import classes, holds, ways_of_type
+from rltune.kernels import allocating
+from rltune.simulator.state import one_of
 
 MOST_SUBSETS = 10
 """Next jobs up to which all their subsets are bounded (1,024 of them)."""
 
 
-@njit(cache=True)
+@allocating
 def settle(nodes, jobs, st, s, whole_worth, tightness, decay, table, startable):
     """Place the chosen job without a solver where that is provably optimal.
 
@@ -20,66 +22,74 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, decay, table, startable):
     next jobs can be worth more than the best set that the free GPUs of each type leave room for. If that set
     can start beside the best way, both bounds are met at once; a packing by best_fit is tried as witness.
     Returns (number of next jobs that matter, classes, chunks of the way if settled else 0). ``table``
-    (rltune.cluster.nodes.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking.
+    (rltune.cluster.ways.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking.
     """
-    first, pool = st.first[s], st.pool[s]
-    fg, fc, fm = st.free_gpus[s], st.free_cpu[s], st.free_mem[s]
-    k = classes(nodes, pool, fg, fc, fm, table)
-    could = np.zeros((st.top.shape[1], jobs.full.shape[1]), np.bool_)
-    n_next = _rivals(nodes, jobs, st, s, table, k, startable, could)
-    j = first + st.chosen[s]
-    n = _best_way(nodes, jobs, j, fg, fc, fm, whole_worth, tightness, table, k, st.place_node[s], st.place_gpus[s])
+    one = one_of(st, s)
+    k = classes(nodes, jobs.row[one.me.first + one.me.chosen].pool, one.free, False, table)
+    could = np.zeros((one.top.shape[0], jobs.cut.shape[1]), np.bool_)
+    n_next = _rivals(nodes, jobs, one, table, k, startable, could)
+    n = _best_way(nodes, jobs, one, whole_worth, tightness, table, k)
     if n == 0:
         return n_next, k, 0
     wanted = np.ones(n_next, np.bool_)
-    if _together(nodes, jobs, st, s, n, startable, could, wanted):
+    if _together(nodes, jobs, one, n, startable, could, wanted):
         return n_next, k, n
-    if n_next <= MOST_SUBSETS and _best_set(nodes, jobs, st, s, decay, startable, could, wanted):
-        if _together(nodes, jobs, st, s, n, startable, could, wanted):
+    if n_next <= MOST_SUBSETS and _best_set(nodes, jobs, one, decay, startable, could, wanted):
+        if _together(nodes, jobs, one, n, startable, could, wanted):
             return n_next, k, n
     return n_next, k, 0
 
 
-@njit(cache=True)
-def _together(nodes, jobs, st, s, n, startable, could, wanted):
+@allocating
+def fall_back(nodes, jobs, st, s):
+    """Place the chosen job by best_fit; number of chunks."""
+    one = one_of(st, s)
+    return find(nodes, jobs, one.free, one.me.first + one.me.chosen, BEST_FIT, 0, one.place)
+
+
+@allocating
+def _together(nodes, jobs, one, n, startable, could, wanted):
     """Whether the wanted next jobs can be packed beside the chosen job's ``n`` chunks: by best_fit, those with the
-    fewest types first, then the largest."""
-    first, pool = st.first[s], st.pool[s]
-    start, stop = nodes.pool_start[pool], nodes.pool_start[pool + 1]
-    sg, sc, sm = st.scratch_gpus[s], st.scratch_cpu[s], st.scratch_mem[s]
-    sg[start:stop] = st.free_gpus[s, start:stop]
-    sc[start:stop] = st.free_cpu[s, start:stop]
-    sm[start:stop] = st.free_mem[s, start:stop]
-    take(nodes, jobs, first + st.chosen[s], sg, sc, sm, st.place_node[s], st.place_gpus[s], n)
-    node, gpus = np.empty_like(st.place_node[s]), np.empty_like(st.place_gpus[s])
-    left = wanted.copy()
-    for _ in range(wanted.sum()):
+    fewest types first, then the largest. All is given back at the end."""
+    first = one.me.first
+    take(nodes, jobs, one.free, first + one.me.chosen, False, one.place, 0, n, -1)
+    left, packed, chunks = wanted.copy(), np.empty(wanted.sum(), np.int64), np.empty(wanted.sum(), np.int64)
+    kept = np.empty((wanted.sum(), one.place.shape[0]), CHUNK)
+    done = 0
+    while done < packed.shape[0]:
         best, best_key = -1, 1 << 60
         for i in range(left.shape[0]):
             if left[i]:
-                key = could[startable[i]].sum() * 1_000_000 - jobs.gpus[first + st.top[s, startable[i]]]
+                key = could[startable[i]].sum() * 1_000_000 - jobs.row[first + one.top[startable[i]]].gpus
                 if key < best_key:
                     best, best_key = i, key
         left[best] = False
-        other = first + st.top[s, startable[best]]
-        chunks = find(nodes, jobs, other, sg, sc, sm, BEST_FIT, node, gpus)
-        if chunks == 0:
-            return False
-        take(nodes, jobs, other, sg, sc, sm, node, gpus, chunks)
-    return True
+        other = first + one.top[startable[best]]
+        chunks[done] = find(nodes, jobs, one.free, other, BEST_FIT, 0, kept[done])
+        if chunks[done] == 0:
+            break
+        take(nodes, jobs, one.free, other, False, kept[done], 0, chunks[done], -1)
+        packed[done] = other
+        done += 1
+    for i in range(done):
+        take(nodes, jobs, one.free, packed[i], False, kept[i], 0, chunks[i], 1)
+    take(nodes, jobs, one.free, first + one.me.chosen, False, one.place, 0, n, 1)
+    return done == packed.shape[0]
 
 
-@njit(cache=True)
-def _best_set(nodes, jobs, st, s, decay, startable, could, wanted):
+@allocating
+def _best_set(nodes, jobs, one, decay, startable, could, wanted):
     """The next jobs worth most among those whose GPUs there is room for, type by type and in all; False if that is all.
 
     Room is counted in GPUs alone, so this bounds what any placement can start.
     """
-    first, pool, types = st.first[s], st.pool[s], jobs.full.shape[1]
+    first, types = one.me.first, jobs.cut.shape[1]
     n = wanted.shape[0]
     free = np.zeros(types, np.int64)
-    for m in range(nodes.pool_start[pool], nodes.pool_start[pool + 1]):
-        free[nodes.type[m]] += st.free_gpus[s, m]
+    for t in range(types):
+        d = nodes.domain_of[jobs.row[first + one.me.chosen].pool, t]
+        if d >= 0:
+            free[t] = one.free.total[d]
     reached = could[0].copy()
     for i in range(n):
         reached |= could[startable[i]]
@@ -90,13 +100,13 @@ def _best_set(nodes, jobs, st, s, decay, startable, could, wanted):
     best, best_worth = 0, -1.0
     asked = np.empty(types, np.int64)
     for bits in range(1 << n):
-        worth, total = 0.0, jobs.gpus[first + st.chosen[s]]
+        worth, total = 0.0, jobs.row[first + one.me.chosen].gpus
         asked[:] = 0
         if could[0].sum() == 1:
             asked[np.argmax(could[0])] = total
         for i in range(n):
             if bits >> i & 1:
-                gpus = jobs.gpus[first + st.top[s, startable[i]]]
+                gpus = jobs.row[first + one.top[startable[i]]].gpus
                 worth += decay ** (startable[i] - 1)
                 total += gpus
                 if could[startable[i]].sum() == 1:
@@ -108,18 +118,19 @@ def _best_set(nodes, jobs, st, s, decay, startable, could, wanted):
     return best != (1 << n) - 1
 
 
-@njit(cache=True)
-def _rivals(nodes, jobs, st, s, table, k, startable, could):
+@allocating
+def _rivals(nodes, jobs, one, table, k, startable, could):
     """Places in the ranking of the next jobs that could start now and that the chosen job's nodes can matter to.
 
     A job matters if it could use a GPU type that the chosen job, or another job that matters, could use; what
     the others do is the same whatever way is chosen. ``could`` [K, T] gets the types each job could start on.
     """
-    first, top, types = st.first[s], st.top.shape[1], jobs.full.shape[1]
+    first, top, types = one.me.first, one.top.shape[0], jobs.cut.shape[1]
+    pool = jobs.row[first + one.me.chosen].pool
     for i in range(top):
-        if st.top[s, i] >= 0:
+        if one.top[i] >= 0 and jobs.row[first + one.top[i]].pool == pool:  # one queue may hold all pools
             for kind in range(types):
-                could[i, kind] = ways_of_type(nodes, jobs, first + st.top[s, i], kind, table, k) > 0
+                could[i, kind] = ways_of_type(nodes, jobs, first + one.top[i], kind, table, k) > 0
     reached = could[0].copy()
     matters = np.zeros(top, np.bool_)
     grew = True
@@ -138,68 +149,68 @@ def _rivals(nodes, jobs, st, s, table, k, startable, could):
     return n
 
 
-@njit(cache=True)
-def _best_way(nodes, jobs, j, fg, fc, fm, whole_worth, tightness, table, k, out_node, out_gpus):
+@allocating
+def _best_way(nodes, jobs, one, whole_worth, tightness, table, k):
     """The chosen job's best way by its own terms; 0 where full chunks have a choice of classes (the solver's)."""
-    best_cost, best_kind, best_node = np.inf, -1, -1
-    largest = nodes.gpus[nodes.pool_start[jobs.pool[j]] : nodes.pool_start[jobs.pool[j] + 1]].max()
-    for kind in range(jobs.full.shape[1]):
-        full, size, rem = jobs.full[j, kind], jobs.size[j, kind], jobs.rem[j, kind]
+    free, place = one.free, one.place
+    j = one.me.first + one.me.chosen
+    here = nodes.pool[jobs.row[j].pool]
+    best_cost, best_kind, best_class = np.inf, -1, -1
+    largest = nodes.row["gpus"][here.start : here.stop].max()
+    for kind in range(jobs.cut.shape[1]):
+        full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
         if full < 0:
             continue
         whole_classes, available, whole_free = 0, 0, 0
         for i in range(k):
-            m = table[i, 5]
-            if nodes.type[m] == kind and holds(nodes, jobs.cpu_milli[j], jobs.mem_mb[j], size, m, fg, fc, fm):
+            if table[i].type == kind and holds(nodes, jobs, free, j, size, table[i].lowest):
                 whole_classes += 1
-                available += table[i, 4]
-                whole_free = fg[m]
+                available += table[i].count
+                whole_free = table[i].gpus
         if full > 0 and whole_classes > 1:
             return 0
         if available < full:
             continue
         for i in range(k):
-            m = table[i, 5]
             if rem == 0 and i > 0:
                 break
             left, untouched = 0, 0.0
             if rem > 0:
-                if nodes.type[m] != kind or not holds(
-                    nodes, jobs.cpu_milli[j], jobs.mem_mb[j], rem, m, fg, fc, fm
-                ):
+                m = table[i].lowest
+                if table[i].type != kind or not holds(nodes, jobs, free, j, rem, m):
                     continue
-                taken = holds(nodes, jobs.cpu_milli[j], jobs.mem_mb[j], size, m, fg, fc, fm)
-                if full > 0 and taken and table[i, 4] <= full:
+                if full > 0 and table[i].count <= full and holds(nodes, jobs, free, j, size, m):
                     continue
-                left = fg[m] - rem
-                untouched = 1.0 if fg[m] == largest else 0.0
+                left = table[i].gpus - rem
+                untouched = 1.0 if table[i].gpus == largest else 0.0
             if full > 0 and whole_free == largest:
                 untouched += full
             cost = whole_worth * untouched + tightness * left
             if cost < best_cost - 1e-12:
-                best_cost, best_kind, best_node = cost, kind, m if rem > 0 else -1
+                best_cost, best_kind, best_class = cost, kind, i
     if best_kind < 0:
         return 0
-    full, size, rem = jobs.full[j, best_kind], jobs.size[j, best_kind], jobs.rem[j, best_kind]
+    full, size, rem = jobs.cut[j, best_kind].full, jobs.cut[j, best_kind].size, jobs.cut[j, best_kind].rem
     n = 0
-    for m in range(nodes.pool_start[jobs.pool[j]], nodes.pool_start[jobs.pool[j] + 1]):
+    for m in range(here.start, here.stop):
         if n == full:
             break
-        if nodes.type[m] == best_kind and holds(nodes, jobs.cpu_milli[j], jobs.mem_mb[j], size, m, fg, fc, fm):
-            out_node[n], out_gpus[n] = m, size
+        if nodes.row[m].type == best_kind and holds(nodes, jobs, free, j, size, m):
+            place[n].node, place[n].gpus = m, size
             n += 1
     if rem > 0:
-        m = best_node
         # the class of the last chunk may be the one the full chunks were taken from: go on behind them
+        row = table[best_class]
+        m = row.lowest
         while True:
             used = False
             for i in range(full):
-                used = used or out_node[i] == m
-            same = nodes.group[m] == nodes.group[best_node] and fg[m] == fg[best_node]
-            same = same and fc[m] == fc[best_node] and fm[m] == fm[best_node]
-            if same and not used:
+                used = used or place[i].node == m
+            left = free.row[m]
+            same = nodes.row[m].group == row.group and left.gpus == row.gpus and left.cpu == row.cpu
+            if same and left.mem == row.mem and not used:
                 break
             m += 1
-        out_node[n], out_gpus[n] = m, rem
+        place[n].node, place[n].gpus = m, rem
         n += 1
     return n

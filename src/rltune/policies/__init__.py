@@ -1,5 +1,6 @@
-"""Base policies: a file each, one signature ``score(submit_s, estimate_s, gpus, wait_s)``, lower first."""
+"""Base policies: a file each, one signature ``score(job: Facts)``, lower first; and a decorator for one's own."""
 
-from rltune.policies.registry import IDS, TITLES, compiled_score
+from rltune.policies.facts import Facts
+from rltune.policies.registry import FIRST_DYNAMIC, FIRST_FAIR, IDS, OWN, TITLES, Queue, compiled_score, policy
 
-__all__ = ["IDS", "TITLES", "compiled_score"]
+__all__ = ["FIRST_DYNAMIC", "FIRST_FAIR", "IDS", "OWN", "TITLES", "Facts", "Queue", "compiled_score", "policy"]

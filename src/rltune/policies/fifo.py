@@ -4,6 +4,6 @@ from numba import njit
 
 
 @njit(cache=True, inline="always")
-def score(submit_s, estimate_s, gpus, wait_s):
+def score(job):
     """``st``: earlier submissions first."""
-    return submit_s
+    return job.submit_s

@@ -4,6 +4,6 @@ from numba import njit
 
 
 @njit(cache=True, inline="always")
-def score(submit_s, estimate_s, gpus, wait_s):
+def score(job):
     """``rt · n``: fewer GPU-seconds first."""
-    return estimate_s * gpus
+    return job.estimate_s * job.gpus

@@ -4,7 +4,7 @@ from numba import njit
 
 
 @njit(cache=True, inline="always")
-def score(submit_s, estimate_s, gpus, wait_s):
+def score(job):
     """``−(wt / rt)³ · n``: long waits relative to the run time first."""
-    ratio = wait_s / estimate_s
-    return -ratio * ratio * ratio * gpus
+    ratio = job.wait_s / job.estimate_s
+    return -ratio * ratio * ratio * job.gpus

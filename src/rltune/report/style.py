@@ -19,8 +19,11 @@ TRACES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 PAPER_TRACE = {"Philly": BLUE, "Helios": VERMILION, "Alibaba": GREEN}
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
-POLICY_TITLE = {"fifo": "FIFO", "sjf": "SJF", "saf": "SAF", "f1": "F1", "wfp3": "WFP3"}
-BLOCKING_TITLE = {"none": "no backfilling", "fits": "anything that fits", "easy": "EASY backfilling"}
+POLICY_TITLE = {
+    "fifo": "FIFO", "sjf": "SJF", "saf": "SAF", "smallest": "Smallest first", "f1": "F1", "wfp3": "WFP3",
+    "unicep": "UNICEP", "multifactor": "Slurm multifactor", "multifactor_size": "Slurm multifactor (size)",
+}
+"""The titles of rltune.policies, which the report does not import; a policy of the user's own goes by its name."""
 
 WIDTH_IN = 7.2
 """Width of every figure, inches: the text width of a printed page."""
@@ -83,7 +86,7 @@ def trace_colours(traces: dict[str, str]) -> dict[str, str]:
 
 
 def scheduler_title(policy: str, blocking: str = "none") -> str:
-    """`SAF + EASY`, `FIFO`, `F1, fits`: a heuristic's name in tables and figures."""
+    """`SAF + EASY`, `FIFO`, `F1 + fits`: a heuristic's name in tables and figures."""
     name = POLICY_TITLE.get(policy, policy)
     return name + {"none": "", "easy": " + EASY", "fits": " + fits"}.get(blocking, f" + {blocking}")
 

@@ -10,25 +10,14 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.nodes import RULES
-from rltune.policies import IDS
-from rltune.simulator.blocking import BLOCKINGS
-from rltune.simulator.engine import EXTERNAL, advance_all
-from rltune.simulator.state import DONE, PICK, PLACE, PLACED, RANK, State, new_state
+from rltune.policies import OWN, Queue
+from rltune.simulator.engine import advance_all
+from rltune.simulator.setting import LOOKAHEAD, Setting
+from rltune.simulator.state import MAX_VISIBLE, PICK, PLACE, PLACED, RANK, State, new_state
 
+__all__ = ["OwnPolicyRanker", "Placer", "Ranker", "Run", "Setting", "simulate"]
 
-@dataclass(frozen=True)
-class Setting:
-    """What both sides of a comparison share: base policy's number, blocking, placement rule."""
-
-    policy: str
-    blocking: str
-    placement: str
-
-    @property
-    def rule(self) -> int:
-        """Number of the compiled placement rule; reservations and backfilling under lookahead use best_fit."""
-        return RULES["best_fit" if self.placement == "lookahead" else self.placement]
+NOBODY = np.empty(0, np.int64)
 
 
 class Placer(Protocol):
@@ -38,11 +27,85 @@ class Placer(Protocol):
     """How many jobs of the ranking it wants to see."""
 
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
-        """Write place_len, place_node, place_gpus of each sequence in ``asking`` [k] int64."""
+        """Write ``place`` and ``me["place_len"]`` of each sequence in ``asking`` [k] int64."""
 
 
 Ranker = Callable[[State, np.ndarray], None]
-"""Answers RANK: writes ``score[s, :visible[s]]``, lower first, of each sequence in its second argument."""
+"""Answers RANK: writes ``score[s, :visible[s]]``, lower first, of each sequence in its second argument; the jobs are
+``state.queued_jobs(s)``."""
+
+
+@dataclass(frozen=True)
+class OwnPolicyRanker:
+    """Ranks by a policy of the user's own."""
+
+    name: str
+    jobs: Jobs
+
+    def __call__(self, state: State, asking: np.ndarray) -> None:
+        """Answer the engine's RANK questions. Raises ValueError for a policy that does not return a score a job."""
+        for s in asking:
+            jobs, now = self.jobs, float(state.now[s])
+            inside = state.queued_jobs(s)
+            rows = state.first[s] + inside
+            by_submission = np.argsort(rows)
+            rows = rows[by_submission]
+            queue = Queue(
+                jobs.submit_s[rows], jobs.estimate_s[rows], jobs.gpus[rows], now - jobs.submit_s[rows],
+                jobs.account[rows], rows,
+            )  # fmt: skip
+            scores = np.asarray(OWN[self.name](queue, now), dtype=np.float64)
+            if scores.shape != rows.shape or np.isnan(scores).any():
+                raise ValueError(
+                    f"policy {self.name!r}: found scores of shape {scores.shape} with {int(np.isnan(scores).sum())} "
+                    f"NaN, expected {rows.shape} numbers, one a queued job"
+                )
+            state.score[s, by_submission] = scores
+
+
+class Run:
+    """Sequences under way: :meth:`advance` until some ask for a ranking, answer, and again.
+
+    ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the setting's
+    own. ``track`` and ``check`` as in rltune.simulator.how. Raises ValueError when the setting's placement is
+    lookahead and no placer is given, or the other way round.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        layout: Layout,
+        first: np.ndarray,
+        n: np.ndarray,
+        setting: Setting,
+        placer: Placer | None = None,
+        visible: int | None = None,
+        track: bool = False,
+        check: bool = False,
+    ) -> None:
+        if (setting.placement == LOOKAHEAD) != (placer is not None):
+            raise ValueError(f"placement {setting.placement!r} {'needs' if placer is None else 'takes no'} placer")
+        self.jobs, self.layout, self.placer = jobs, layout, placer
+        how = setting.how(visible is not None, visible or 0, track, check)
+        self.state = new_state(jobs, layout.nodes, first, n, how, placer.top if placer else 1)
+
+    def advance(self) -> np.ndarray:
+        """Go on until every sequence asks for a ranking or is done; those that ask [k] int64, none at the end.
+
+        What they asked for last time has to be in ``state.score`` by now.
+        """
+        state = self.state
+        state.phase[state.phase == RANK] = PICK
+        while True:
+            ranks, places = advance_all(self.layout.nodes, self.jobs, state)
+            if places and self.placer:
+                asking = np.flatnonzero(state.phase == PLACE)
+                self.placer.place(self.jobs, self.layout, state, asking)
+                state.phase[asking] = PLACED
+            elif ranks:
+                return np.flatnonzero(state.phase == RANK)
+            else:
+                return NOBODY
 
 
 def simulate(
@@ -53,31 +116,21 @@ def simulate(
     setting: Setting,
     ranker: Ranker | None = None,
     placer: Placer | None = None,
+    check: bool = False,
 ) -> State:
     """Run sequences of ``n[s]`` jobs from job ``first[s]``, each from an idle cluster, to their last start.
 
-    Without ``ranker`` the base policy orders the queue; with it, it only orders what the ranker cannot see.
-    Raises ValueError when the setting's placement is lookahead and no placer is given, or the other way round.
+    Without ``ranker`` the base policy orders the queue; with it, it only orders what the ranker cannot see, and
+    jobs under a service-level agreement. ``check`` asserts the invariants at every instant (RuntimeError). Raises
+    ValueError as :class:`Run` does.
     """
-    if (setting.placement == "lookahead") != (placer is not None):
-        raise ValueError(f"placement {setting.placement!r} {'needs' if placer is None else 'takes no'} placer")
-    state = new_state(jobs, layout.nodes, first, n, top=placer.top if placer else 1)
-    base = IDS[setting.policy]
-    order = EXTERNAL if ranker else base
-    blocking = BLOCKINGS[setting.blocking]
-    while True:
-        ranks, places = advance_all(
-            layout.nodes, jobs, state, order, base, blocking, setting.rule, placer is not None
-        )
-        if ranks == 0 and places == 0:
-            break
-        if ranks and ranker:
-            asking = np.flatnonzero(state.phase == RANK)
-            ranker(state, asking)
-            state.phase[asking] = PICK
-        if places and placer:
-            asking = np.flatnonzero(state.phase == PLACE)
-            placer.place(jobs, layout, state, asking)
-            state.phase[asking] = PLACED
-    assert (state.phase == DONE).all()
-    return state
+    visible = MAX_VISIBLE if ranker else None
+    if setting.policy in OWN:
+        if ranker:
+            raise ValueError(f"policy {setting.policy!r}: one's own policy cannot be the base of a ranker")
+        ranker, visible = OwnPolicyRanker(setting.policy, jobs), 0
+    run = Run(jobs, layout, first, n, setting, placer, visible, track=visible is not None, check=check)
+    while len(asking := run.advance()):
+        assert ranker is not None
+        ranker(run.state, asking)
+    return run.state

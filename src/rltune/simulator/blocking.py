@@ -3,84 +3,153 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from rltune.cluster.nodes import find, needs
-
-NONE, FITS, EASY = 0, 1, 2
-BLOCKINGS = {"none": NONE, "fits": FITS, "easy": EASY}
-
-
-@njit(cache=True)
-def expected_end(start, estimate, now):
-    """When a running job is expected to end: by its estimate, and once past it, after as long again as it has run."""
-    end = start + estimate
-    return end if end > now else now + (now - start)
+from rltune.cluster.free import change, take
+from rltune.cluster.search import EXCLUSIVE, find
+from rltune.kernels import kernel
+from rltune.simulator.how import EASY
+from rltune.simulator.queue import drop_started
+from rltune.simulator.releases import next_release, settle_late
+from rltune.simulator.start import start_job, stretch_of
 
 
-@njit(cache=True)
-def reserve(nodes, jobs, st, s, head, rule):
-    """Earliest time the head fits by the expected ends of running jobs.
+@kernel
+def reserve(nodes, jobs, one, how, job, extra):
+    """(Earliest time the head fits by the expected ends of running jobs, nodes of its shadow allocation).
 
-    Leaves in the scratch vectors what is free then besides the head's shadow allocation; uses the place
-    buffers for the allocation.
+    Leaves in ``shadow`` those nodes, with what is spare on them then beside the head. Running jobs are given back
+    in the order of their expected ends until the head fits, and taken again.
     """
-    first, now = st.first[s], st.now[s]
-    pool = jobs.pool[first + head]
-    start, stop = nodes.pool_start[pool], nodes.pool_start[pool + 1]
-    fg, fc, fm = st.scratch_gpus[s], st.scratch_cpu[s], st.scratch_mem[s]
-    fg[start:stop] = st.free_gpus[s, start:stop]
-    fc[start:stop] = st.free_cpu[s, start:stop]
-    fm[start:stop] = st.free_mem[s, start:stop]
-    ends = np.empty(st.running[s], np.float64)
-    mine = np.empty(st.running[s], np.int64)
-    k = 0
-    for i in range(st.running[s]):
-        r = st.heap_job[s, i]
-        if jobs.pool[first + r] == pool:
-            ends[k] = expected_end(st.start[s, r], jobs.estimate_s[first + r], now)
-            mine[k] = r
-            k += 1
-    free = st.pool_free[s, pool]
-    by_end = np.argsort(ends[:k], kind="mergesort")
-    for x in range(k):
-        i = by_end[x]
-        r = mine[i]
-        at = st.alloc_at[s, r]
-        for c in range(at, at + st.alloc_len[s, r]):
-            m, g = st.alloc_node[s, c], st.alloc_gpus[s, c]
-            cpu, mem = needs(nodes, jobs.cpu_milli[first + r], jobs.mem_mb[first + r], g, m)
-            fg[m] += g
-            fc[m] += cpu
-            fm[m] += mem
-            free += g
-        if free < jobs.gpus[first + head] or (x + 1 < k and ends[by_end[x + 1]] == ends[i]):
-            continue  # all that ends at one instant is free at it
-        n = find(nodes, jobs, first + head, fg, fc, fm, rule, st.place_node[s], st.place_gpus[s])
-        if n > 0:
-            take(nodes, jobs, first + head, fg, fc, fm, st.place_node[s], st.place_gpus[s], n)
-            return ends[i]
-    raise RuntimeError("a job in the queue can never fit its pool")
+    j = one.me.first + job
+    p = jobs.row[j].pool
+    whole = how.rule == EXCLUSIVE
+    settle_late(one, p)
+    due = late = gone = n = 0
+    time = one.me.now
+    other, upcoming = next_release(one, p, how.overrun, due, late)
+    while n == 0:
+        if other < 0:
+            raise RuntimeError("a job in the queue can never fit its pool")
+        time = upcoming
+        while upcoming == time:  # all that ends at one instant is free at it
+            run = one.run[other]
+            if run.late:
+                late += 1
+            else:
+                due += 1
+            take(nodes, jobs, one.free, one.me.first + other, whole, one.chunk, run.at, run.len, 1)
+            one.released[gone] = other
+            gone += 1
+            other, upcoming = next_release(one, p, how.overrun, due, late)
+        n = find(nodes, jobs, one.free, j, how.rule, extra, one.place)
+    take(nodes, jobs, one.free, j, whole, one.place, 0, n, -1)
+    for c in range(n):
+        spare, left = one.shadow[c], one.free.row[one.place[c].node]
+        spare.node, spare.gpus, spare.cpu, spare.mem = one.place[c].node, left.gpus, left.cpu, left.mem
+    take(nodes, jobs, one.free, j, whole, one.place, 0, n, 1)
+    for i in range(gone):
+        run = one.run[one.released[i]]
+        take(nodes, jobs, one.free, one.me.first + one.released[i], whole, one.chunk, run.at, run.len, -1)
+    return time, n
 
 
-@njit(cache=True)
-def take(nodes, jobs, j, fg, fc, fm, node, gpus, n):
-    """Subtract an allocation from free vectors."""
-    for i in range(n):
-        m = node[i]
-        cpu, mem = needs(nodes, jobs.cpu_milli[j], jobs.mem_mb[j], gpus[i], m)
-        fg[m] -= gpus[i]
-        fc[m] -= cpu
-        fm[m] -= mem
+@kernel
+def _hold_back(nodes, one, n):
+    """Leave free on the head's nodes only what is spare then; elsewhere more is free then than now."""
+    for c in range(n):
+        spare = one.shadow[c]
+        left = one.free.row[spare.node]
+        spare.held_gpus = max(left.gpus - spare.gpus, 0)
+        spare.held_cpu = max(left.cpu - spare.cpu, 0)
+        spare.held_mem = max(left.mem - spare.mem, 0)
+        change(nodes, one.free, spare.node, -spare.held_gpus, -spare.held_cpu, -spare.held_mem)
 
 
-@njit(cache=True)
-def fits_beside(nodes, jobs, st, s, j, rule):
-    """Place job ``j`` now on what is free both now and at the reserved start; chunks, 0 when it does not fit."""
-    pool = jobs.pool[j]
-    start, stop = nodes.pool_start[pool], nodes.pool_start[pool + 1]
-    fg = np.minimum(st.free_gpus[s, :stop], st.scratch_gpus[s, :stop])
-    fc = np.minimum(st.free_cpu[s, :stop], st.scratch_cpu[s, :stop])
-    fm = np.minimum(st.free_mem[s, :stop], st.scratch_mem[s, :stop])
-    fg[:start] = 0
-    return find(nodes, jobs, j, fg, fc, fm, rule, st.place_node[s], st.place_gpus[s])
+@kernel
+def _let_go(nodes, one, n):
+    """Undo :func:`_hold_back`."""
+    for c in range(n):
+        spare = one.shadow[c]
+        change(nodes, one.free, spare.node, spare.held_gpus, spare.held_cpu, spare.held_mem)
+
+
+@kernel
+def _count_spare(one, n, sign):
+    for c in range(n):
+        spare = one.shadow[c]
+        left = one.free.row[spare.node]
+        spare.gpus += sign * left.gpus
+        spare.cpu += sign * left.cpu
+        spare.mem += sign * left.mem
+
+
+@kernel
+def free_in_pool(nodes, free, p):
+    """Free GPUs of a pool."""
+    total = 0
+    for kind in range(nodes.domain_of.shape[1]):
+        d = nodes.domain_of[p, kind]
+        if d >= 0:
+            total += free.total[d]
+    return total
+
+
+@kernel
+def backfill(nodes, jobs, one, how):
+    """Start others of the queue behind the chosen job, its head, in the order of the queue, or of ``order``.
+
+    A job that does not fit rules out all later ones of its shape, for in one pass what is free only shrinks.
+    """
+    one.failed[0, -1] += 1
+    this = one.failed[0, -1]  # number of the pass
+    q, head = one.me.queue, one.me.chosen
+    at, length = one.line[q].at, one.line[q].len
+    pool = jobs.row[one.me.first + head].pool
+    reserved, shadow = np.inf, 0
+    if how.blocking == EASY:
+        reserved, shadow = reserve(nodes, jobs, one, how, head, how.extra)
+    held = False
+    now, left = one.me.now, free_in_pool(nodes, one.free, pool)
+    lo, hi = length, 0
+    for i in range(length):
+        if left == 0 and not how.commit:
+            break
+        where = one.order[i] if one.me.scored else i
+        job = one.queue[at + where]
+        row = jobs.row[one.me.first + job]
+        if job == head or one.failed[0, row.shape] == this:
+            continue
+        mine = row.pool == pool
+        beside = mine and now + row.estimate_s > reserved
+        if beside and one.failed[1, row.shape] == this:
+            continue
+        j = one.me.first + job
+        if not beside:
+            if held:
+                _let_go(nodes, one, shadow)
+                held = False
+            n = find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
+            if n == 0:
+                one.failed[0, row.shape] = this
+                continue
+            beside = mine and now + row.estimate_s * stretch_of(nodes, jobs, j, how, one.place, n) > reserved
+        if beside:
+            if not held:
+                _hold_back(nodes, one, shadow)
+                held = True
+            n = find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
+            if n == 0:
+                one.failed[1, row.shape] = this
+                continue
+            # it will still run at the reserved time: what it takes of the head's nodes is spare no more
+            _count_spare(one, shadow, -1)
+            start_job(nodes, jobs, one, how, job, n)
+            _count_spare(one, shadow, 1)
+        else:
+            start_job(nodes, jobs, one, how, job, n)
+        left -= row.gpus
+        lo, hi = min(lo, where), max(hi, where + 1)
+    if held:
+        _let_go(nodes, one, shadow)
+    if hi > 0:
+        drop_started(jobs, one, q, lo, hi)

@@ -1,293 +1,234 @@
 """The compiled event loop. It asks, it does not decide.
 
-Every sequence advances until it needs an answer: RANK (scores of the visible queue of one pool) or PLACE
-(the nodes of the chosen job). A driver answers and calls again. Base policies and placement rules that are
-compiled in are answered here, without leaving the loop.
+Every sequence advances until it needs an answer: RANK (scores of the visible queue) or PLACE (the nodes of the
+chosen job). A driver answers and calls again. Base policies and placement rules that are compiled in are answered
+here, without leaving the loop.
 
-At one instant completions come before arrivals. At each instant, per pool with an event: while the pool has
-queued jobs and no head, score its queue and take the best (lowest score; ties by submission, then id). If it
-fits it starts and the queue is scored again; if not it is the head until the pool's next event, and the
-blocking rule says which others may start, in the order of the same scores.
+At one instant completions come before arrivals. At each instant, per queue with an event: while it has jobs and no
+head, take the best (lowest score; ties by submission, then id). If it fits it starts and the rest is ranked again;
+if not it is the head until the queue's next event, and the blocking rule says which others may start, in the order
+of the same scores. With ``commit: head`` there is one queue for the whole cluster, and the head stays head until it
+starts. Jobs under a service-level agreement come before all others, by the base policy; while one is queued, so are
+the others.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from rltune.cluster.nodes import classes, count_ways, find, needs, room
-from rltune.policies import compiled_score
-from rltune.simulator.blocking import fits_beside, reserve, take
-from rltune.simulator.state import (
-    ASKED_PLACE,
-    CHOICES,
-    CUT,
-    DECISIONS,
-    DONE,
-    EVENT,
-    MAX_VISIBLE,
-    PICK,
-    PLACE,
-    PLACED,
-    POOL,
-    QUEUED,
-    RANK,
-)
-
-EXTERNAL = -1  # the order, or the placement, is asked of the driver
+from rltune.cluster.search import WORTH_IT, find, split
+from rltune.cluster.ways import classes, count_ways, room
+from rltune.kernels import allocating, inlined, kernel
+from rltune.policies import FIRST_DYNAMIC
+from rltune.simulator.blocking import backfill, reserve
+from rltune.simulator.check import check
+from rltune.simulator.conservative import reserve_all
+from rltune.simulator.how import CONSERVATIVE, EXTERNAL, NONE
+from rltune.simulator.queue import dequeue, enqueue, rank
+from rltune.simulator.start import end_job, start_job
+from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, one_of
 
 
-@njit(cache=True, nogil=True)
-def advance_all(nodes, jobs, st, order, base, blocking, rule, lookahead):
-    """Advance every sequence that is not waiting for an answer; (sequences asking RANK, asking PLACE).
-
-    ``order``: number of a compiled policy, or EXTERNAL; ``base``: policy that orders what an external ranking
-    cannot see; ``blocking``: NONE, FITS, EASY; ``rule``: placement rule; ``lookahead``: ask PLACE where the
-    chosen job has more than one way and others are queued.
-    """
+@kernel
+def advance_all(nodes, jobs, st):
+    """Advance every sequence that is not waiting for an answer; (sequences asking RANK, asking PLACE)."""
+    how = st.how
     ranks, places = 0, 0
-    for s in range(st.n.shape[0]):
-        phase = st.phase[s]
-        if phase != RANK and phase != PLACE and phase != DONE:
-            phase = _advance(nodes, jobs, st, s, order, base, blocking, rule, lookahead)
-        if phase == RANK:
-            ranks += 1
-        elif phase == PLACE:
-            places += 1
+    for s in range(st.me.shape[0]):
+        one = one_of(st, s)
+        me, line = one.me, one.line
+        while me.phase != RANK and me.phase != PLACE and me.phase != DONE:
+            if me.phase == EVENT:
+                if how.check and me.events > 0:
+                    check(nodes, jobs, one, how)
+                me.phase = DONE if me.started == me.n else POOL
+                if me.phase == POOL:
+                    _next_event(nodes, jobs, one, how)
+            elif me.phase == POOL:
+                while me.queue < line.shape[0] and not _has_to_decide(one):
+                    line[me.queue].dirty = False
+                    me.queue += 1
+                if me.queue == line.shape[0]:
+                    me.phase = EVENT
+                else:
+                    _decide(nodes, jobs, one, how)
+            elif me.phase == PICK:
+                _try(nodes, jobs, one, how)
+            elif me.phase == PLACED:
+                start_job(nodes, jobs, one, how, me.chosen, me.place_len)
+                if me.head >= 0:
+                    me.head = -1
+                else:
+                    dequeue(jobs, one, me.queue, me.picked)
+                me.phase = POOL
+            elif me.phase == BEHIND:
+                # the head waits, and the queue is done for this instant
+                if line[me.queue].len + (me.head >= 0) > 1 and how.blocking != NONE:
+                    if how.blocking == CONSERVATIVE:
+                        reserve_all(nodes, jobs, one, how)
+                    else:
+                        backfill(nodes, jobs, one, how)
+                line[me.queue].dirty = False
+                me.phase = POOL
+        ranks += me.phase == RANK
+        places += me.phase == PLACE
     return ranks, places
 
 
-@njit(cache=True)
-def _advance(nodes, jobs, st, s, order, base, blocking, rule, lookahead):
-    pools = st.dirty.shape[1]
-    while True:
-        phase = st.phase[s]
-        if phase == EVENT:
-            if st.started[s] == st.n[s]:
-                st.phase[s] = DONE
-                return DONE
-            _next_event(nodes, jobs, st, s)
-            st.pool[s] = 0
-            st.phase[s] = POOL
-        elif phase == POOL:
-            p = st.pool[s]
-            while p < pools and not (st.dirty[s, p] and st.queue_len[s, p] > 0):
-                st.dirty[s, p] = False
-                p += 1
-            st.pool[s] = p
-            if p == pools:
-                st.phase[s] = EVENT
-                continue
-            _candidates(jobs, st, s, p, order, base)
-            if st.queued[s] == 1:
-                st.score[s, 0] = 0.0
-            elif order == EXTERNAL:
-                st.phase[s] = RANK
-                return RANK
-            else:
-                for i in range(st.queued[s]):
-                    j = st.first[s] + st.candidates[s, i]
-                    wait = st.now[s] - jobs.submit_s[j]
-                    st.score[s, i] = compiled_score(order, jobs.submit_s[j], jobs.estimate_s[j], jobs.gpus[j], wait)
-            st.phase[s] = PICK
-        elif phase == PICK:
-            best = 0
-            for i in range(1, st.visible[s]):
-                if st.score[s, i] < st.score[s, best]:
-                    best = i
-            job = st.candidates[s, best]
-            n = _fit(nodes, jobs, st, s, job, rule)
-            if n == 0:
-                if blocking > 0 and st.queued[s] > 1:
-                    _backfill(nodes, jobs, st, s, best, blocking, rule)
-                st.dirty[s, st.pool[s]] = False
-                st.phase[s] = POOL
-                continue
-            st.place_len[s] = n
-            st.chosen[s] = job
-            st.phase[s] = PLACED
-            if lookahead and st.queued[s] > 1 and _ways(nodes, jobs, st, s, job) > 1:
-                _fill_top(st, s)
-                st.counts[s, ASKED_PLACE] += 1
-                st.phase[s] = PLACE
-                return PLACE
-        elif phase == PLACED:
-            _start(nodes, jobs, st, s, st.chosen[s], st.place_len[s])
-            st.phase[s] = POOL
-        else:
-            return phase
+@inlined
+def _has_to_decide(one):
+    line = one.line[one.me.queue]
+    return line.dirty and (line.len > 0 or one.me.head >= 0)
 
 
-@njit(cache=True)
-def _next_event(nodes, jobs, st, s):
-    """Go to the next instant: take back what ended, queue what arrived, mark their pools."""
-    first, n = st.first[s], st.n[s]
+@kernel
+def _next_event(nodes, jobs, one, how):
+    """Go to the next instant: take back what ended, queue what arrived, mark their queues."""
+    me = one.me
     now = np.inf
-    if st.running[s] > 0:
-        now = st.heap_end[s, 0]
-    if st.arrived[s] < n:
-        now = min(now, jobs.submit_s[first + st.arrived[s]])
+    if me.running > 0:
+        now = one.heap[0].end
+    if me.arrived < me.n:
+        now = min(now, jobs.row[me.first + me.arrived].submit_s)
     if now == np.inf:
         raise RuntimeError("a job in the queue can never fit its pool")
-    st.now[s] = now
-    while st.running[s] > 0 and st.heap_end[s, 0] <= now:
-        r = _pop(st, s)
-        j = first + r
-        at = st.alloc_at[s, r]
-        for c in range(at, at + st.alloc_len[s, r]):
-            m, g = st.alloc_node[s, c], st.alloc_gpus[s, c]
-            cpu, mem = needs(nodes, jobs.cpu_milli[j], jobs.mem_mb[j], g, m)
-            st.free_gpus[s, m] += g
-            st.free_cpu[s, m] += cpu
-            st.free_mem[s, m] += mem
-        st.pool_free[s, jobs.pool[j]] += jobs.gpus[j]
-        st.dirty[s, jobs.pool[j]] = True
-    while st.arrived[s] < n and jobs.submit_s[first + st.arrived[s]] <= now:
-        p = jobs.pool[first + st.arrived[s]]
-        st.queue[s, st.queue_at[s, p] + st.queue_len[s, p]] = st.arrived[s]
-        st.queue_len[s, p] += 1
-        st.dirty[s, p] = True
-        st.arrived[s] += 1
+    me.now = now
+    me.events += 1
+    me.queue = 0
+    while me.running > 0 and one.heap[0].end <= now:
+        j = end_job(nodes, jobs, one, how)
+        one.line[0 if how.commit else jobs.row[j].pool].dirty = True
+    while me.arrived < me.n and jobs.row[me.first + me.arrived].submit_s <= now:
+        q = 0 if how.commit else jobs.row[me.first + me.arrived].pool
+        enqueue(nodes, jobs, one, q, how.base, me.arrived)
+        one.line[q].dirty = True
+        me.arrived += 1
+    if how.base >= FIRST_DYNAMIC:
+        for q in range(one.line.shape[0]):
+            one.line[q].ranked = False
 
 
-@njit(cache=True)
-def _candidates(jobs, st, s, p, order, base):
-    """List the pool's queue; for an external ranking the first MAX_VISIBLE by the base policy come first."""
-    at, q = st.queue_at[s, p], st.queue_len[s, p]
-    st.counts[s, DECISIONS] += 1
-    st.counts[s, CHOICES] += q > 1
-    st.counts[s, QUEUED] += q
-    st.queued[s] = q
-    st.visible[s] = q
-    if order != EXTERNAL or q <= MAX_VISIBLE:
-        st.candidates[s, :q] = st.queue[s, at : at + q]
+@kernel
+def _decide(nodes, jobs, one, how):
+    """Bring a queue into order, or ask for its ranking."""
+    me, line = one.me, one.line[one.me.queue]
+    visible = line.len if how.visible == 0 else min(line.len, how.visible)
+    # jobs under an agreement are ordered by the base policy, and a ranking cut short needs the first by it
+    own = me.head >= 0 or how.order != EXTERNAL or line.len == 1 or (how.visible > 0 and line.sla > 0)
+    if (own or visible < line.len) and not line.ranked:
+        rank(nodes, jobs, one, me.queue, how.base)
+    me.scored = not own
+    me.queued = line.len
+    me.visible = visible
+    me.phase = PICK if own else RANK
+    if me.head < 0:  # nothing is to be decided while a job that was committed to waits
+        me.decisions += 1
+        me.choices += line.len > 1
+        me.queue_sum += line.len
+        me.cut += how.order == EXTERNAL and visible < line.len
+
+
+@kernel
+def _best(jobs, one):
+    """Place of the best visible job by the scores given."""
+    at, best = one.line[one.me.queue].at, 0
+    for i in range(1, one.me.visible):
+        if _before(jobs, one, at, i, best):
+            best = i
+    return best
+
+
+@inlined
+def _before(jobs, one, at, i, k):
+    """Whether the job in place ``i`` of a ranked queue stands before that in place ``k``."""
+    a, b = one.queue[at + i], one.queue[at + k]
+    sla_a, sla_b = jobs.row[one.me.first + a].sla, jobs.row[one.me.first + b].sla
+    if sla_a != sla_b:
+        return sla_a
+    if one.score[i] != one.score[k]:
+        return one.score[i] < one.score[k]
+    return a < b
+
+
+@allocating
+def _order(jobs, one):
+    """Write to ``order`` the places of a queue's jobs by the scores given; behind them, in their order, those that the
+    ranking did not see."""
+    at, seen, order = one.line[one.me.queue].at, one.me.visible, one.order
+    order[:seen] = np.argsort(one.score[:seen], kind="mergesort")
+    for i in range(seen, one.me.queued):
+        order[i] = i
+    for i in range(1, seen):  # ties and agreements; hardly anything moves
+        k = i
+        while k > 0 and _before(jobs, one, at, order[k], order[k - 1]):
+            order[k], order[k - 1] = order[k - 1], order[k]
+            k -= 1
+
+
+@kernel
+def _try(nodes, jobs, one, how):
+    """Start the first job of the ranking where it fits; else it is the head, and others may go by the blocking rule."""
+    me = one.me
+    if me.head >= 0:
+        me.chosen = me.head
+    else:
+        me.picked = _best(jobs, one) if me.scored else 0
+        me.chosen = one.queue[one.line[me.queue].at + me.picked]
+    n = _fit(nodes, jobs, one, how, me.chosen)
+    if n > 0:
+        me.place_len = n
+        me.phase = PLACED
+        if how.lookahead and me.queued > 1 and _ways(nodes, jobs, one, me.chosen) > 1:
+            _fill_top(jobs, one)
+            me.asked_place += 1
+            me.phase = PLACE
         return
-    st.counts[s, CUT] += 1
-    st.visible[s] = MAX_VISIBLE
-    key = np.empty(q, np.float64)
-    for i in range(q):
-        j = st.first[s] + st.queue[s, at + i]
-        wait = st.now[s] - jobs.submit_s[j]
-        key[i] = compiled_score(base, jobs.submit_s[j], jobs.estimate_s[j], jobs.gpus[j], wait)
-    by_base = np.argsort(key, kind="mergesort")
-    for i in range(q):
-        st.candidates[s, i] = st.queue[s, at + by_base[i]]
-        st.score[s, i] = np.inf  # the visible ones get theirs from the driver
+    me.phase = BEHIND
+    if me.scored and how.blocking != NONE:
+        _order(jobs, one)
+    if how.commit and me.head < 0:
+        me.head = me.chosen
+        dequeue(jobs, one, me.queue, me.picked)
+        if me.scored and how.blocking != NONE:  # the places move up behind the one that is gone
+            for i in range(one.line[me.queue].len):
+                place = one.order[i + 1]
+                one.order[i] = place - 1 if place > me.picked else place
 
 
-@njit(cache=True)
-def _fit(nodes, jobs, st, s, job, rule):
-    j = st.first[s] + job
-    if st.pool_free[s, jobs.pool[j]] < jobs.gpus[j]:
-        return 0
-    return find(
-        nodes, jobs, j, st.free_gpus[s], st.free_cpu[s], st.free_mem[s], rule, st.place_node[s], st.place_gpus[s]
-    )
+@kernel
+def _fit(nodes, jobs, one, how, job):
+    """Place a job that is first in order; chunks, 0 when it does not fit."""
+    j = one.me.first + job
+    n = find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
+    if n == 0 and how.locality == WORTH_IT:
+        # split where that costs less than waiting for the strict reservation
+        reserved, _ = reserve(nodes, jobs, one, how, job, 0)
+        if jobs.row[j].estimate_s * (how.stretch - 1.0) < reserved - one.me.now:
+            n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
+    return n
 
 
-@njit(cache=True)
-def _ways(nodes, jobs, st, s, job):
+@allocating
+def _ways(nodes, jobs, one, job):
+    j = one.me.first + job
     table = room(nodes)
-    k = classes(nodes, st.pool[s], st.free_gpus[s], st.free_cpu[s], st.free_mem[s], table)
-    return count_ways(nodes, jobs, st.first[s] + job, table, k)
+    k = classes(nodes, jobs.row[j].pool, one.free, False, table)
+    return count_ways(nodes, jobs, j, table, k)
 
 
-@njit(cache=True)
-def _fill_top(st, s):
+@kernel
+def _fill_top(jobs, one):
     """The chosen job and the next of the ranking, in its order."""
-    order = np.argsort(st.score[s, : st.queued[s]], kind="mergesort")
+    at = one.line[one.me.queue].at
+    if one.me.scored:
+        _order(jobs, one)
+    one.top[:] = -1
+    one.top[0] = one.me.chosen
     k = 1
-    st.top[s, 0] = st.chosen[s]
-    for i in order:
-        if k == st.top.shape[1]:
+    for i in range(one.me.queued):
+        if k == one.top.shape[0]:
             break
-        if st.candidates[s, i] != st.chosen[s]:
-            st.top[s, k] = st.candidates[s, i]
+        job = one.queue[at + (one.order[i] if one.me.scored else i)]
+        if job != one.me.chosen:
+            one.top[k] = job
             k += 1
-    st.top[s, k:] = -1
-
-
-@njit(cache=True)
-def _start(nodes, jobs, st, s, job, n):
-    """Start a job on the ``n`` chunks of the place buffers and take it out of its queue."""
-    j = st.first[s] + job
-    p = jobs.pool[j]
-    take(
-        nodes, jobs, j, st.free_gpus[s], st.free_cpu[s], st.free_mem[s], st.place_node[s], st.place_gpus[s], n
-    )
-    at = st.alloc_at[s, job]
-    st.alloc_len[s, job] = n
-    st.alloc_node[s, at : at + n] = st.place_node[s, :n]
-    st.alloc_gpus[s, at : at + n] = st.place_gpus[s, :n]
-    st.pool_free[s, p] -= jobs.gpus[j]
-    st.start[s, job] = st.now[s]
-    st.started[s] += 1
-    _push(st, s, st.now[s] + jobs.run_s[j], job)
-    lo, q = st.queue_at[s, p], st.queue_len[s, p]
-    at = lo + np.searchsorted(st.queue[s, lo : lo + q], job)
-    for i in range(at, lo + q - 1):
-        st.queue[s, i] = st.queue[s, i + 1]
-    st.queue_len[s, p] -= 1
-
-
-@njit(cache=True)
-def _backfill(nodes, jobs, st, s, best, blocking, rule):
-    """Start others behind the head ``candidates[best]``, in the order of the scores, as the blocking rule allows."""
-    q = st.queued[s]
-    reserved = np.inf
-    if blocking == 2:
-        reserved = reserve(nodes, jobs, st, s, st.candidates[s, best], rule)
-    for i in np.argsort(st.score[s, :q], kind="mergesort"):
-        if i == best:
-            continue
-        job = st.candidates[s, i]
-        j = st.first[s] + job
-        n = _fit(nodes, jobs, st, s, job, rule)
-        if n == 0:
-            continue
-        if blocking == 2 and st.now[s] + jobs.estimate_s[j] > reserved:
-            n = fits_beside(nodes, jobs, st, s, j, rule)
-            if n == 0:
-                continue
-            take(
-                nodes, jobs, j, st.scratch_gpus[s], st.scratch_cpu[s], st.scratch_mem[s],
-                st.place_node[s], st.place_gpus[s], n,
-            )  # fmt: skip
-        _start(nodes, jobs, st, s, job, n)
-
-
-@njit(cache=True)
-def _push(st, s, end, job):
-    i = st.running[s]
-    st.running[s] += 1
-    while i > 0:
-        up = (i - 1) >> 1
-        if st.heap_end[s, up] < end or (st.heap_end[s, up] == end and st.heap_job[s, up] < job):
-            break
-        st.heap_end[s, i], st.heap_job[s, i] = st.heap_end[s, up], st.heap_job[s, up]
-        i = up
-    st.heap_end[s, i], st.heap_job[s, i] = end, job
-
-
-@njit(cache=True)
-def _pop(st, s):
-    top = st.heap_job[s, 0]
-    st.running[s] -= 1
-    n = st.running[s]
-    end, job = st.heap_end[s, n], st.heap_job[s, n]
-    i = 0
-    while True:
-        low = 2 * i + 1
-        if low >= n:
-            break
-        if low + 1 < n and (
-            st.heap_end[s, low + 1] < st.heap_end[s, low]
-            or (st.heap_end[s, low + 1] == st.heap_end[s, low] and st.heap_job[s, low + 1] < st.heap_job[s, low])
-        ):
-            low += 1
-        if end < st.heap_end[s, low] or (end == st.heap_end[s, low] and job < st.heap_job[s, low]):
-            break
-        st.heap_end[s, i], st.heap_job[s, i] = st.heap_end[s, low], st.heap_job[s, low]
-        i = low
-    st.heap_end[s, i], st.heap_job[s, i] = end, job
-    return top

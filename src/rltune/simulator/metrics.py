@@ -6,29 +6,53 @@ import numpy as np
 import pandas as pd
 
 from rltune.cluster.fit import Jobs
-from rltune.simulator.state import CHOICES, CUT, DECISIONS, QUEUED, State
+from rltune.simulator.state import State
 
 BSLD_FLOOR_S = 10.0
 """Run times below this count as this in bounded slowdown (Feitelson and Rudolph 1998)."""
 
 
 def job_table(jobs: Jobs, state: State) -> pd.DataFrame:
-    """One row a job: sequence, job (row of Jobs), gpus, run_s, wait_s, jct_s, bsld."""
+    """One row a job: sequence, job (row of Jobs), gpus, nodes (it ran on), submit_s, start_s, end_s, run_s, wait_s,
+    jct_s, bsld.
+
+    A job that ran longer because it was split has its longer run time in end_s and jct_s; its bounded slowdown is
+    relative to ``run_s``, the run time by itself.
+    """
     sequence = np.repeat(np.arange(len(state.n)), state.n)
-    inside = np.concatenate([np.arange(n) for n in state.n])
+    inside = _inside(state.n)
     job = state.first[sequence] + inside
-    run = jobs.run_s[job]
-    wait = state.start[sequence, inside] - jobs.submit_s[job]
+    submit, run = jobs.submit_s[job], jobs.run_s[job]
+    start, end = state.start[sequence, inside], state.end[sequence, inside]
     return pd.DataFrame({
-        "sequence": sequence, "job": job, "gpus": jobs.gpus[job], "run_s": run, "wait_s": wait, "jct_s": wait + run,
-        "bsld": np.maximum(1.0, (wait + run) / np.maximum(run, BSLD_FLOOR_S)),
+        "sequence": sequence, "job": job, "gpus": jobs.gpus[job], "nodes": state.run["len"][sequence, inside],
+        "submit_s": submit, "start_s": start, "end_s": end, "run_s": run, "wait_s": start - submit,
+        "jct_s": end - submit, "bsld": np.maximum(1.0, (end - submit) / np.maximum(run, BSLD_FLOOR_S)),
     })  # fmt: skip
+
+
+def chunk_table(state: State) -> pd.DataFrame:
+    """One row a job and node: sequence, job (row of Jobs), node, gpus (the job's on the node)."""
+    sequence = np.repeat(np.arange(len(state.n)), state.n)
+    inside = _inside(state.n)
+    number = state.run["len"][sequence, inside]
+    row = np.repeat(sequence, number)
+    at = np.repeat(state.run["at"][sequence, inside], number) + _inside(number)
+    return pd.DataFrame({
+        "sequence": row, "job": np.repeat(state.first[sequence] + inside, number),
+        "node": state.chunk["node"][row, at], "gpus": state.chunk["gpus"][row, at],
+    })  # fmt: skip
+
+
+def _inside(lengths: np.ndarray) -> np.ndarray:
+    """0 … length − 1 of each group, one behind the other."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
     """One row a sequence.
 
-    wait_s, jct_s, bsld: means over its jobs. makespan_s: first submission to last completion; utilisation:
+    wait_s, jct_s, bsld: means over its jobs; largest_wait_s. makespan_s: first submission to last completion; utilisation:
     allocated GPU-seconds over GPUs × makespan; utilisation_span: the same over the submission span only
     (NaN when all jobs arrive at once), since one long job sets the makespan. decisions: rankings asked for;
     choices: those with two candidates or more; mean_queue: jobs queued at a decision; cut: decisions in which
@@ -37,20 +61,17 @@ def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
     table = job_table(jobs, state)
     grouped = table.groupby("sequence")
     out = grouped[["wait_s", "jct_s", "bsld"]].mean()
-    submit = jobs.submit_s[table["job"]]
-    start = submit + table["wait_s"]
-    end = submit + table["jct_s"]
-    frame = pd.DataFrame({"sequence": table["sequence"], "submit": submit, "start": start, "end": end})
-    first, last = (frame.groupby("sequence")["submit"].agg(f) for f in ("min", "max"))
-    makespan = frame.groupby("sequence")["end"].max() - first
-    area = (table["gpus"] * table["run_s"]).groupby(table["sequence"]).sum()
+    start, end = table["start_s"], table["end_s"]
+    first, last = (grouped["submit_s"].agg(f) for f in ("min", "max"))
+    makespan = grouped["end_s"].max() - first
+    area = (table["gpus"] * (end - start)).groupby(table["sequence"]).sum()
     inside = np.minimum(end, last.to_numpy()[table["sequence"]]) - start
     area_inside = (table["gpus"] * np.maximum(inside, 0.0)).groupby(table["sequence"]).sum()
     span = (last - first).replace(0.0, np.nan)
-    decisions = state.counts[:, DECISIONS]
+    decisions = state.me["decisions"]
     return out.assign(
-        jobs=state.n, first_job=state.first, submit_s=first, makespan_s=makespan,
+        largest_wait_s=grouped["wait_s"].max(), jobs=state.n, first_job=state.first, submit_s=first, makespan_s=makespan,
         utilisation=area / (gpus * makespan), utilisation_span=area_inside / (gpus * span),
-        decisions=decisions, choices=state.counts[:, CHOICES],
-        mean_queue=state.counts[:, QUEUED] / np.maximum(decisions, 1), cut=state.counts[:, CUT],
+        decisions=decisions, choices=state.me["choices"],
+        mean_queue=state.me["queue_sum"] / np.maximum(decisions, 1), cut=state.me["cut"],
     ).reset_index()  # fmt: skip

@@ -1,4 +1,4 @@
-"""The state of many sequences that advance side by side: flat arrays, one row a sequence."""
+"""The state of many sequences that advance side by side: flat arrays of records, one row a sequence."""
 
 from __future__ import annotations
 
@@ -7,92 +7,159 @@ from typing import NamedTuple
 import numpy as np
 
 from rltune.cluster.fit import Jobs
+from rltune.cluster.free import CHUNK, Free, all_free
 from rltune.cluster.layout import Nodes
+from rltune.kernels import inlined
+from rltune.policies import FIRST_FAIR
+from rltune.simulator.how import How
 
 # What a sequence is doing; RANK and PLACE are questions to the driver.
-EVENT, POOL, RANK, PICK, PLACE, PLACED, DONE = range(7)
-
-# Columns of State.counts.
-DECISIONS, CHOICES, QUEUED, CUT, ASKED_PLACE = range(5)
-COUNTS = 5
+EVENT, POOL, RANK, PICK, PLACE, PLACED, BEHIND, DONE = range(8)
 
 MAX_VISIBLE = 256
 """Jobs an agent sees of a queue (paper §3.2, MAX_QUEUE_SIZE); the rest keep the base policy's order behind them."""
 
 
-class State(NamedTuple):
-    """S sequences of at most N jobs on M nodes in P pools.
+def _record(**fields: type) -> np.dtype:
+    return np.dtype(list(fields.items()), align=True)
 
-    Jobs inside a sequence are numbered from 0; job ``i`` of sequence ``s`` is job ``first[s] + i`` of Jobs.
+
+_i, _f, _b = np.int64, np.float64, np.bool_
+
+SEQUENCE = _record(
+    first=_i, n=_i, phase=_i, now=_f, arrived=_i, started=_i, running=_i, chunks=_i, queue=_i, head=_i, queued=_i,
+    visible=_i, picked=_i, chosen=_i, place_len=_i, decisions=_i, choices=_i, queue_sum=_i, cut=_i, asked_place=_i,
+    events=_i, scored=_b,
+)  # fmt: skip
+"""A sequence: its first job and its jobs; phase; instant, s since the trace's t0; jobs arrived, started and running;
+chunks written; the queue being decided; the job committed to (commit: head), −1 for none; jobs in that queue, how many
+of the first a ranking covers, place of the picked one, the job PLACE asks about, chunks of the answer. Counts of a run:
+decisions, those between two jobs or more, jobs queued at each, those that hid jobs, PLACE questions, instants. Whether
+the ranking came from the driver."""
+LINE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
+"""A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
+order is that of this instant; whether this instant has an event for it."""
+RUN = _record(key=_f, start=_f, end=_f, due=_f, at=_i, len=_i, late=_b)
+"""A job: score under the base policy; start (NaN before), true end, end by its estimate; its chunks; whether it runs
+past its estimate."""
+HEAP = _record(end=_f, job=_i)
+ENDS = _record(due_at=_i, due_len=_i, late_at=_i, late_len=_i)
+"""A pool's stretches in ``due`` and ``late``."""
+SHARE = _record(used=_f, at=_f, using=_i)
+"""An account: decayed GPU-seconds used at an instant, GPUs in use since."""
+SHADOW = _record(node=_i, gpus=_i, cpu=_i, mem=_i, held_gpus=_i, held_cpu=_i, held_mem=_i)
+"""A node of a head's shadow allocation: what is spare there at its reserved start; what is held back now."""
+
+
+class One(NamedTuple):
+    """One sequence of N jobs on M nodes in P pools, with Q queues: one a pool, or one in all.
+
+    Jobs inside a sequence are numbered from 0; job ``i`` is job ``me.first + i`` of Jobs.
     """
 
-    first: np.ndarray  # [S] int64
-    n: np.ndarray  # [S] int64, jobs of the sequence
-    phase: np.ndarray  # [S] int64
-    now: np.ndarray  # [S] float64, seconds since the trace's t0
-    arrived: np.ndarray  # [S] int64
-    started: np.ndarray  # [S] int64
-    free_gpus: np.ndarray  # [S, M] int64
-    free_cpu: np.ndarray  # [S, M] int64, thousandths
-    free_mem: np.ndarray  # [S, M] int64, MB
-    pool_free: np.ndarray  # [S, P] int64, free GPUs
-    queue: np.ndarray  # [S, N] int64, a stretch a pool, each in order of submission
-    queue_at: np.ndarray  # [S, P] int64, where a pool's stretch begins
-    queue_len: np.ndarray  # [S, P] int64
-    dirty: np.ndarray  # [S, P] bool, pools with an event at this instant
-    pool: np.ndarray  # [S] int64, the pool being decided
-    heap_end: np.ndarray  # [S, N] float64, running jobs by their true end, a binary heap
-    heap_job: np.ndarray  # [S, N] int64
-    running: np.ndarray  # [S] int64
-    start: np.ndarray  # [S, N] float64, NaN until started
-    alloc_at: np.ndarray  # [S, N] int64, where a job's chunks begin
-    alloc_len: np.ndarray  # [S, N] int64
-    alloc_node: np.ndarray  # [S, A] int64
-    alloc_gpus: np.ndarray  # [S, A] int64
-    candidates: np.ndarray  # [S, N] int64, the queue as ranked: visible jobs first
-    visible: np.ndarray  # [S] int64, how many of them the ranking covers
-    queued: np.ndarray  # [S] int64, how many there are
-    score: np.ndarray  # [S, N] float64, lower first; the answer to RANK
-    chosen: np.ndarray  # [S] int64, the job that PLACE asks about
-    top: np.ndarray  # [S, K] int64, the chosen job and the next of the ranking; −1 behind the last
-    place_len: np.ndarray  # [S] int64, the answer to PLACE: chunks …
-    place_node: np.ndarray  # [S, X] int64
-    place_gpus: np.ndarray  # [S, X] int64
-    scratch_gpus: np.ndarray  # [S, M] int64, free vectors at a head's reserved start
-    scratch_cpu: np.ndarray  # [S, M] int64
-    scratch_mem: np.ndarray  # [S, M] int64
-    counts: np.ndarray  # [S, COUNTS] int64
+    me: np.ndarray  # SEQUENCE
+    free: Free
+    line: np.ndarray  # [Q] LINE
+    queue: np.ndarray  # [N] int64, a stretch a queue, by the base policy where ``line`` says it is ranked
+    run: np.ndarray  # [N] RUN
+    heap: np.ndarray  # [N] HEAP, running jobs by their true end
+    chunk: np.ndarray  # [chunks] CHUNK, in the order of the starts
+    ends: np.ndarray  # [P] ENDS
+    due: np.ndarray  # [N] int64, a stretch a pool: running jobs within their estimate, by its end
+    late: np.ndarray  # [N] int64, a stretch a pool: running jobs past their estimate, by start
+    share: np.ndarray  # [accounts + 1] SHARE, all accounts in the last (Slurm multifactor)
+    score: np.ndarray  # [N] float64, lower first; the answer to RANK, in the order of the queue
+    place: np.ndarray  # [X] CHUNK, the answer to PLACE
+    top: np.ndarray  # [K] int64, the chosen job and the next of the ranking; −1 behind the last
+    order: np.ndarray  # [N] int64, places of a queue's jobs by their scores
+    shadow: np.ndarray  # [X] SHADOW
+    released: np.ndarray  # [N] int64
+    failed: np.ndarray  # [2, shapes] int64, last pass in which a job of this shape did not fit; fit beside a head
 
 
-def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, top: int = 1) -> State:
+class State(NamedTuple):
+    """The same with a leading axis [S]; the work space behind ``top`` is shared. Scheduled as ``how`` says."""
+
+    how: How
+    me: np.ndarray
+    free: Free
+    line: np.ndarray
+    queue: np.ndarray
+    run: np.ndarray
+    heap: np.ndarray
+    chunk: np.ndarray
+    ends: np.ndarray
+    due: np.ndarray
+    late: np.ndarray
+    share: np.ndarray
+    score: np.ndarray
+    place: np.ndarray
+    top: np.ndarray
+    order: np.ndarray
+    shadow: np.ndarray
+    released: np.ndarray
+    failed: np.ndarray
+
+    first = property(lambda self: self.me["first"], doc="First job of each sequence [S].")
+    n = property(lambda self: self.me["n"], doc="Jobs of each sequence [S].")
+    phase = property(lambda self: self.me["phase"], doc="What each sequence is doing [S].")
+    now = property(lambda self: self.me["now"], doc="Instant each sequence is at, s since the trace's t0 [S].")
+    visible = property(lambda self: self.me["visible"], doc="Jobs a ranking covers [S].")
+    queued = property(lambda self: self.me["queued"], doc="Jobs in the queue that asks [S].")
+    start = property(lambda self: self.run["start"], doc="Starts in s [S, N], NaN before.")
+    end = property(lambda self: self.run["end"], doc="True ends in s [S, N] of started jobs.")
+
+    def queued_jobs(self, s: int) -> np.ndarray:
+        """Jobs (numbers inside the sequence) that sequence ``s`` asks a ranking of, in the order of ``score[s]``."""
+        at = self.line["at"][s, self.me["queue"][s]]
+        return self.queue[s, at : at + self.me["visible"][s]]
+
+
+@inlined
+def one_of(st, s):
+    """One sequence's part of the state."""
+    free = Free(st.free.row[s], st.free.total[s], st.free.count[s], st.free.words[s])
+    return One(
+        st.me[s], free, st.line[s], st.queue[s], st.run[s], st.heap[s], st.chunk[s], st.ends[s], st.due[s], st.late[s],
+        st.share[s], st.score[s], st.place[s], st.top[s], st.order, st.shadow, st.released, st.failed,
+    )  # fmt: skip
+
+
+def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, how: How, top: int = 1) -> State:
     """Sequences of ``n[s]`` consecutive jobs from job ``first[s]``, each on an idle cluster."""
     first, n = np.asarray(first, np.int64), np.asarray(n, np.int64)
-    s, most, m, p = len(first), int(n.max()), len(nodes.gpus), len(nodes.pool_start) - 1
-    # a strict job has full + 1 chunks at most, whatever its type
-    chunks = jobs.full.max(axis=1) + 1
-    alloc_at = np.zeros((s, most), np.int64)
-    queue_at = np.zeros((s, p), np.int64)
-    widest = 1
-    for i in range(s):
-        mine = slice(first[i], first[i] + n[i])
-        ends = np.cumsum(chunks[mine])
-        alloc_at[i, 1 : n[i]] = ends[:-1]
-        widest = max(widest, int(ends[-1]))
-        queue_at[i, 1:] = np.cumsum(np.bincount(jobs.pool[mine], minlength=p))[:-1]
-    room = 2 * max(int(chunks.max()), 1)  # find() keeps a second allocation behind the first
-
-    def ints(*shape: int) -> np.ndarray:
-        return np.zeros(shape, np.int64)
-
+    s, most, pools = len(first), int(n.max()), len(nodes.pool)
+    me = np.zeros(s, SEQUENCE)
+    me["first"], me["n"], me["head"] = first, n, -1
+    pool_at = _stretches(jobs.pool, first, n, pools)
+    line = np.zeros((s, 1 if how.commit else pools), LINE)
+    if not how.commit:
+        line["at"] = pool_at
+    run = np.zeros((s, most), RUN)
+    run["start"] = np.nan
+    ends = np.zeros((s, pools), ENDS)
+    ends["due_at"] = ends["late_at"] = pool_at
+    # chunks a job may get: a strict cut's, or with more nodes allowed one a GPU
+    chunks = jobs.cut["full"].max(axis=1) + 1
+    if how.splits:
+        pool = nodes.pool[jobs.pool]
+        chunks = np.maximum(chunks, np.minimum(jobs.gpus, pool["stop"] - pool["start"]))
+    before = np.concatenate([[0], np.cumsum(chunks)])
+    widest, room = int((before[first + n] - before[first]).max()), int(chunks.max())
+    accounts = int(jobs.account.max()) + 2 if how.base >= FIRST_FAIR else 0
+    by_end = most if how.tracks_ends else 0
     return State(
-        first=first, n=n, phase=ints(s), now=np.zeros(s), arrived=ints(s), started=ints(s),
-        free_gpus=np.tile(nodes.gpus, (s, 1)), free_cpu=np.tile(nodes.cpu_milli, (s, 1)),
-        free_mem=np.tile(nodes.mem_mb, (s, 1)),
-        pool_free=np.tile(np.add.reduceat(nodes.gpus, nodes.pool_start[:-1]), (s, 1)),
-        queue=ints(s, most), queue_at=queue_at, queue_len=ints(s, p), dirty=np.zeros((s, p), bool), pool=ints(s),
-        heap_end=np.zeros((s, most)), heap_job=ints(s, most), running=ints(s), start=np.full((s, most), np.nan),
-        alloc_at=alloc_at, alloc_len=ints(s, most), alloc_node=ints(s, widest), alloc_gpus=ints(s, widest),
-        candidates=ints(s, most), visible=ints(s), queued=ints(s), score=np.zeros((s, most)), chosen=ints(s),
-        top=np.full((s, top), -1, np.int64), place_len=ints(s), place_node=ints(s, room), place_gpus=ints(s, room),
-        scratch_gpus=ints(s, m), scratch_cpu=ints(s, m), scratch_mem=ints(s, m), counts=ints(s, COUNTS),
+        how, me, all_free(nodes, s), line, np.zeros((s, most), np.int64), run, np.zeros((s, most), HEAP),
+        np.zeros((s, widest), CHUNK), ends, np.zeros((s, by_end), np.int64), np.zeros((s, by_end), np.int64),
+        np.zeros((s, accounts), SHARE), np.zeros((s, most if how.asks else 0)), np.zeros((s, room), CHUNK),
+        np.full((s, top), -1, np.int64), np.zeros(most if how.asks else 0, np.int64), np.zeros(room, SHADOW), np.zeros(by_end, np.int64),
+        np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),
     )  # fmt: skip
+
+
+def _stretches(pool: np.ndarray, first: np.ndarray, n: np.ndarray, pools: int) -> np.ndarray:
+    """Where each pool's jobs would begin if a sequence's jobs were sorted by pool [S, P]."""
+    if pools == 1:
+        return np.zeros((len(first), 1), np.int64)
+    number = np.array([np.bincount(pool[a : a + k], minlength=pools) for a, k in zip(first, n)])
+    return np.cumsum(number, axis=1) - number

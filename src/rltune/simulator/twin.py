@@ -1,111 +1,97 @@
 """The scheduling semantics in plain Python: slow and meant to be read; the oracle of the compiled engine.
 
-Time goes from event to event; at one instant completions come before arrivals. Every pool with an event then
-decides: it ranks its queue (lowest score first, ties by submission, then id) and starts the first job if it
-fits, again and again, until the queue is empty or the first job, the *head*, does not fit. The head is
-forgotten at the pool's next event. While there is a head, of the others, in the order of the same ranking,
+Time goes from event to event; at one instant completions come before arrivals. Every pool with an event then decides:
+it ranks its queue (jobs under a service-level agreement first, then the lowest score; ties by submission, then row)
+and starts the first job if it fits, again and again, until the queue is empty or the first job, the *head*, does not
+fit. The head is forgotten at the pool's next event (``commit: decision``); with ``commit: head`` all pools have one
+queue, and the head stays head until it starts. While there is a head, of the others, in the order of the same ranking
+(of a head kept from an earlier instant: in the order of the base policy),
 
-=======  ====================================================================================================
-none     nothing starts
-fits     whatever fits starts
-easy     the head has a reservation: the earliest time it fits, by the expected ends of the running jobs, on
-         nodes chosen by the placement rule (its shadow allocation). A job that fits starts if it ends by
-         estimate no later than that, or on what is free both now and then beside the shadow allocation
-=======  ====================================================================================================
+============  ==================================================================================================
+none          nothing starts
+fits          whatever fits starts
+easy          the head has a reservation: the earliest time it fits, by the expected ends of the running jobs, on
+              nodes chosen by the placement rule (its shadow allocation). A job that fits starts if it ends by
+              estimate no later than that, or on what is free both now and then beside the shadow allocation;
+              or in another pool than the head's
+conservative  every job has a reservation, first the head, then the others in their order: the earliest instant
+              from which on a place lasts for its estimate. A job starts whose reservation is the present
+============  ==================================================================================================
 
-A running job past its estimate is expected to run as long again as it has so far.
-
-A job is cut into full chunks and at most one remainder, each on a node of its own, all of one GPU type
-(strict locality). The rules go chunk by chunk: ``first_fit`` takes the lowest node, ``best_fit`` the node with
-the fewest GPUs left, then the lowest. Of several GPU types, first_fit takes the first in which the job fits,
-best_fit the one whose last chunk leaves the fewest GPUs on its node, then the first.
+A running job past its estimate is expected to run as long again as it has so far (``overrun: double``) or to end at
+once (``now``). Where a job goes: rltune.simulator.twin_placement. How many nodes more than strict a job may have:
+``strict`` none, ``plus_one`` one, ``any`` as many as there are, ``worth_it`` as many as there are, but only the first
+of a ranking and only where the time it loses to its ``stretch`` is less than that to its strict reservation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
+from rltune.simulator.twin_placement import Allocation, Free, Placement
+from rltune.simulator.twin_policies import POLICIES, Told, Usage
 
-Allocation = dict[int, int]
-"""Node → GPUs."""
-Free = dict[int, tuple[int, int, int]]
-"""Node → what is free on it: GPUs, thousandths of a CPU, MB."""
+if TYPE_CHECKING:
+    from rltune.cluster.fit import Jobs
+    from rltune.cluster.layout import Layout
+
+__all__ = ["POLICIES", "Twin", "run"]
+
 Scores = Callable[[float, list[int]], list[Any]]
-"""(now in s, jobs of one pool's queue in order of submission) → a sortable score each, lower first."""
+"""(now in s, jobs of one queue in order of submission) → a sortable score each, lower first."""
+Point = tuple[float, int]
+"""An instant of a plan: the present is (now, 0), an end at t is (t, 1), so that what ends now is not free yet."""
 
-POLICIES: dict[str, Callable[[float, float, int, float], float]] = {
-    "fifo": lambda submit_s, estimate_s, gpus, wait_s: submit_s,
-    "sjf": lambda submit_s, estimate_s, gpus, wait_s: estimate_s,
-    "saf": lambda submit_s, estimate_s, gpus, wait_s: estimate_s * gpus,
-    "f1": lambda submit_s, estimate_s, gpus, wait_s: (
-        log10(max(estimate_s, 1.0)) * gpus + 870.0 * log10(max(submit_s, 1.0))
-    ),
-    "wfp3": lambda submit_s, estimate_s, gpus, wait_s: (
-        -(wait_s / estimate_s) * (wait_s / estimate_s) * (wait_s / estimate_s) * gpus
-    ),
-}
-"""Paper Table 5, and smallest area first."""
+EXTRA = {"strict": 0, "plus_one": 1, "any": float("inf"), "worth_it": 0}
 
 
 def run(
-    jobs: Jobs,
-    layout: Layout,
-    first: int,
-    n: int,
-    policy: str,
-    blocking: str,
-    placement: str,
-    scores: Scores | None = None,
+    jobs: Jobs, layout: Layout, first: int, n: int, *rules: Any, **more: Any
 ) -> tuple[np.ndarray, list[Allocation]]:
     """Jobs ``first`` … ``first + n − 1`` from an idle cluster: (start times in s [n], allocations).
 
-    ``scores`` takes the place of the policy's order. Asserts at every event that what is free and what is used
-    add up to the capacity of each node, that no job starts before its submission, and that none runs twice.
+    Rules as in :class:`Twin`. Asserts at every event that what is free and what is used add up to the capacity of
+    each node, that no job starts before its submission, and that none runs twice.
     """
-    twin = Twin(jobs, layout, first, n, policy, blocking, placement, scores)
+    twin = Twin(jobs, layout, first, n, *rules, **more)
     twin.play()
     return np.array([twin.start[j] for j in twin.rows]), [twin.allocation[j] for j in twin.rows]
 
 
 class Twin:
-    """One run; jobs are rows of ``jobs``. After :meth:`play`, ``start`` and ``allocation`` hold every job, and
-    ``reservations`` every (now, head, reserved start) that EASY has made, in order."""
+    """One run; jobs are rows of ``jobs``. After :meth:`play`, ``start``, ``end`` and ``allocation`` hold every job,
+    and ``reservations`` every (now, head, reserved start) that EASY has made, in order.
+
+    ``scores`` takes the place of the policy's order. With ``visible`` it orders only so many jobs, the first by the
+    policy, the others follow by it; and none while a job under an agreement is queued.
+    """
 
     def __init__(
-        self,
-        jobs: Jobs,
-        layout: Layout,
-        first: int,
-        n: int,
-        policy: str,
-        blocking: str,
-        placement: str,
-        scores: Scores | None = None,
-    ) -> None:
-        if blocking not in ("none", "fits", "easy") or placement not in ("first_fit", "best_fit"):
-            raise ValueError(f"found blocking {blocking!r}, placement {placement!r}")
-        nodes = layout.nodes
-        self.jobs, self.blocking, self.placement = jobs, blocking, placement
-        self.score = POLICIES[policy]
-        self.scores = scores or self._base_scores
-        self.rows = list(range(first, first + n))
-        self.node_type = nodes.type.tolist()
-        self.nodes_of_pool = [
-            list(range(a, b)) for a, b in zip(nodes.pool_start[:-1].tolist(), nodes.pool_start[1:].tolist())
-        ]
-        self.capacity: Free = dict(
-            enumerate(zip(nodes.gpus.tolist(), nodes.cpu_milli.tolist(), nodes.mem_mb.tolist()))
+        self, jobs: Jobs, layout: Layout, first: int, n: int, policy: str, blocking: str = "none",
+        placement: str = "best_fit", scores: Scores | None = None, *, locality: str = "strict",
+        overrun: str = "double", commit: str = "decision", stretch: float = 1.0, visible: int = 0,
+    ) -> None:  # fmt: skip
+        assert blocking in ("none", "fits", "easy", "conservative"), blocking
+        assert overrun in ("double", "now") and commit in ("decision", "head"), (overrun, commit)
+        self.blocking, self.overrun, self.locality, self.stretch = blocking, overrun, locality, stretch
+        self.extra, self.one_queue = EXTRA[locality], commit == "head"
+        self.score, self.scores, self.visible = POLICIES[policy], scores, visible
+        self.place = Placement(jobs, layout, placement)
+        self.pools = layout.nodes.pool
+        self.submit, self.run, self.estimate, self.gpus, self.pool, self.account, self.sla = (
+            jobs.row[name].tolist() for name in ("submit_s", "run_s", "estimate_s", "gpus", "pool", "account", "sla")
         )
-        self.free: Free = dict(self.capacity)
+        self.usage = Usage(max(self.account) + 1)
+        self.rows = list(range(first, first + n))
+        self.free: Free = dict(self.place.capacity)
         self.queue: list[int] = []
+        self.head: int | None = None
         self.running: list[int] = []
         self.start: dict[int, float] = {}
+        self.end: dict[int, float] = {}
         self.allocation: dict[int, Allocation] = {}
         self.reservations: list[tuple[float, int, float]] = []
 
@@ -113,141 +99,176 @@ class Twin:
         """From the first submission until every job has started."""
         coming = list(self.rows)
         while len(self.start) < len(self.rows):
-            now = min([self._end(j) for j in self.running] + [float(self.jobs.submit_s[j]) for j in coming])
-            ended = [j for j in self.running if self._end(j) <= now]
-            arrived = [j for j in coming if self.jobs.submit_s[j] <= now]
+            now = min([self.end[j] for j in self.running] + [self.submit[j] for j in coming])
+            ended = [j for j in self.running if self.end[j] <= now]
+            arrived = [j for j in coming if self.submit[j] <= now]
             self.running = [j for j in self.running if j not in ended]
             coming = [j for j in coming if j not in arrived]
             for j in ended:
-                self.free = self._plus(self.free, j, self.allocation[j], +1)
+                self.free = self.place.with_job(self.free, j, self.allocation[j], +1)
+                self.usage.use(self.account[j], now, -self.gpus[j])
             self.queue += arrived
-            for pool in sorted({int(self.jobs.pool[j]) for j in ended + arrived}):
-                self._decide(pool, now)
+            for q in sorted({0 if self.one_queue else self.pool[j] for j in ended + arrived}):
+                self._decide([j for j in self.queue if self.one_queue or self.pool[j] == q], now)
             self._check()
 
-    def _decide(self, pool: int, now: float) -> None:
-        """Start what may start in one pool."""
-        while True:
-            ranking = self._ranking(pool, now)
-            if not ranking:
-                return
-            head, others = ranking[0], ranking[1:]
-            way = self._place(head, self.free)
+    def _decide(self, queue: list[int], now: float) -> None:
+        """Start what may start of one queue."""
+        while queue:
+            if self.head is None:
+                head, *others = self._ranking(queue, now)
+            else:
+                head, others = self.head, self._by_policy([j for j in queue if j != self.head], now)
+            way = self._place_first(head, now)
             if way is None:
-                break
+                if self.one_queue:
+                    self.head = head
+                self._start_behind(head, others, now)
+                return
             self._start(head, way, now)
-        if self.blocking == "none":
-            return
-        reserved, spare = (float("inf"), self.free) if self.blocking == "fits" else self._reserve(head, now)
-        for j in others:
-            way = self._place(j, self.free)
-            if way is not None and now + self.jobs.estimate_s[j] > reserved:
-                both = {m: tuple(min(a, b) for a, b in zip(self.free[m], spare[m])) for m in self.free}
-                way = self._place(j, both)
+            self.head = None
+            queue = others
+
+    def _ranking(self, queue: list[int], now: float) -> list[int]:
+        """A queue, best first."""
+        ranking = self._by_policy(queue, now)
+        if self.scores is None or (self.visible and any(self.sla[j] for j in queue)):
+            return ranking
+        visible = sorted(ranking[: self.visible or None])
+        scores = dict(zip(visible, self.scores(now, visible), strict=True))
+        best_first = sorted(visible, key=lambda j: (not self.sla[j], scores[j], self.submit[j], j))
+        return best_first + ranking[len(visible) :]
+
+    def _by_policy(self, queue: list[int], now: float) -> list[int]:
+        return sorted(queue, key=lambda j: (not self.sla[j], self.score_now(j, now), self.submit[j], j))
+
+    def score_now(self, j: int, now: float) -> float:
+        """Score of a queued job under the policy."""
+        pool, share = self.pools[self.pool[j]], self.usage.fair_share(self.account[j], now)
+        return self.score(
+            Told(
+                self.submit[j], self.estimate[j], self.gpus[j], now - self.submit[j], share,
+                self.gpus[j] / int(pool["gpus"]), float(pool["priority"]), self.sla[j],
+            )
+        )  # fmt: skip
+
+    def _place_first(self, j: int, now: float) -> Allocation | None:
+        """Where the first of a ranking goes now."""
+        way = self.place.find(j, self.free, self.extra)
+        if way is None and self.locality == "worth_it":
+            reserved, _ = self._reserve(j, now)
+            if self.estimate[j] * (self.stretch - 1.0) < reserved - now:
+                way = self.place.split(j, self.free, float("inf"))
+        return way
+
+    def _start_behind(self, head: int, others: list[int], now: float) -> None:
+        """Start what the blocking rule allows while the head waits."""
+        if self.blocking == "fits":
+            for j in others:
+                way = self.place.find(j, self.free, self.extra)
                 if way is not None:
-                    spare = self._plus(spare, j, way, -1)
-            if way is not None:
-                self._start(j, way, now)
+                    self._start(j, way, now)
+        elif self.blocking == "easy":
+            self._start_beside(head, others, now)
+        elif self.blocking == "conservative":
+            for pool in range(len(self.pools)):
+                self._plan([j for j in [head, *others] if self.pool[j] == pool], pool, now)
 
-    def _ranking(self, pool: int, now: float) -> list[int]:
-        """The pool's queue, best first."""
-        queue = sorted(
-            (j for j in self.queue if self.jobs.pool[j] == pool), key=lambda j: (self.jobs.submit_s[j], j)
-        )
-        scores = dict(zip(queue, self.scores(now, queue), strict=True))
-        return sorted(queue, key=lambda j: (scores[j], self.jobs.submit_s[j], j))
-
-    def _base_scores(self, now: float, queue: list[int]) -> list[float]:
-        jobs = self.jobs
-        return [
-            self.score(float(jobs.submit_s[j]), float(jobs.estimate_s[j]), int(jobs.gpus[j]), now - jobs.submit_s[j])
-            for j in queue
-        ]
+    def _start_beside(self, head: int, others: list[int], now: float) -> None:
+        """EASY backfilling."""
+        reserved, spare = self._reserve(head, now)
+        self.reservations.append((now, head, reserved))
+        for j in others:
+            way = self.place.find(j, self.free, self.extra)
+            if way is None:
+                continue
+            mine = self.pool[j] == self.pool[head]
+            if mine and now + self.estimate[j] * self._longer(j, way) > reserved:
+                both = {m: tuple(map(min, self.free[m], spare[m])) for m in self.free}
+                way = self.place.find(j, both, self.extra)
+                if way is None:
+                    continue
+                spare = self.place.with_job(spare, j, way, -1)
+            self._start(j, way, now)
 
     def _reserve(self, head: int, now: float) -> tuple[float, Free]:
         """(When the head fits, what is free then beside it), by the expected ends of the pool's running jobs."""
-        expected = {j: self._expected_end(j, now) for j in self.running if self.jobs.pool[j] == self.jobs.pool[head]}
+        expected = {j: self._expected_end(j, now) for j in self.running if self.pool[j] == self.pool[head]}
         for time in sorted(set(expected.values())):
             then = self.free
             for j, end in expected.items():
                 if end <= time:
-                    then = self._plus(then, j, self.allocation[j], +1)
-            way = self._place(head, then)
+                    then = self.place.with_job(then, j, self.allocation[j], +1)
+            way = self.place.find(head, then, self.extra)
             if way is not None:
-                self.reservations.append((now, head, time))
-                return time, self._plus(then, head, way, -1)
+                return time, self.place.with_job(then, head, way, -1)
         raise AssertionError(f"job {head} does not fit its empty pool")
 
-    def _expected_end(self, j: int, now: float) -> float:
-        end = self.start[j] + float(self.jobs.estimate_s[j])
-        so_far = now - self.start[j]
-        return end if end > now else now + so_far
+    def _plan(self, ranking: list[int], pool: int, now: float) -> None:
+        """Conservative backfilling in one pool."""
+        present: Point = (now, 0)
+        empty = {m: self.place.capacity[m] for m in self.place.nodes_of_pool[pool]}
+        # every stretch of time in which a job has, or is to have, its nodes: (from, until, job, where)
+        held: list[tuple[Point, Point, int, Allocation]] = []
+        free_at: dict[Point, Free] = {present: empty}
 
-    def _place(self, j: int, free: Free) -> Allocation | None:
-        """Where a job goes on what is free, by the rule; None where it does not fit."""
-        found = []
-        for kind, full in enumerate(self.jobs.full[j].tolist()):
-            way = self._place_on(j, kind, free) if full >= 0 else None
+        def hold(since: Point, until: Point, j: int, way: Allocation) -> None:
+            if until not in free_at:
+                free_at[until] = empty
+                for other_since, other_until, other, other_way in held:
+                    if other_since <= until < other_until:
+                        free_at[until] = self.place.with_job(free_at[until], other, other_way, -1)
+            for point in free_at:
+                if since <= point < until:
+                    free_at[point] = self.place.with_job(free_at[point], j, way, -1)
+            held.append((since, until, j, way))
+
+        for j in self.running:
+            if self.pool[j] == pool:
+                hold(present, (self._expected_end(j, now), 1), j, self.allocation[j])
+        for j in ranking:
+            lasts = self.estimate[j] * (1.0 if self.locality == "strict" else self.stretch)
+            since, until, way = self._earliest(j, lasts, free_at)
+            hold(since, until, j, way)
+            if since == present:
+                self._start(j, way, now)
+
+    def _earliest(self, j: int, lasts: float, free_at: dict[Point, Free]) -> tuple[Point, Point, Allocation]:
+        """(From, until, where) of a job's reservation."""
+        for since in sorted(free_at):
+            until = (since[0] + lasts, 1)
+            during = [free for point, free in free_at.items() if since <= point < until]
+            throughout = {m: tuple(min(free[m][r] for free in during) for r in range(3)) for m in free_at[since]}
+            way = self.place.find(j, throughout, self.extra)
             if way is not None:
-                last = list(way)[-1]
-                found.append((free[last][0] - way[last], kind, way))
-        if not found:
-            return None
-        return found[0][2] if self.placement == "first_fit" else min(found, key=lambda f: f[:2])[2]
+                return since, until, way
+        raise AssertionError(f"job {j} does not fit its empty pool")
 
-    def _place_on(self, j: int, kind: int, free: Free) -> Allocation | None:
-        """The same on the nodes of one GPU type, chunk by chunk, the remainder last."""
-        size, full, rem = (int(x[j, kind]) for x in (self.jobs.size, self.jobs.full, self.jobs.rem))
-        way: Allocation = {}
-        for gpus in [size] * full + [rem] * (rem > 0):
-            able = [
-                m
-                for m in self.nodes_of_pool[self.jobs.pool[j]]
-                if self.node_type[m] == kind
-                and m not in way
-                and all(have >= need for have, need in zip(free[m], self._needs(j, m, gpus)))
-            ]
-            if not able:
-                return None
-            best = min(able) if self.placement == "first_fit" else min(able, key=lambda m: (free[m][0] - gpus, m))
-            way[best] = gpus
-        return way
+    def _expected_end(self, j: int, now: float) -> float:
+        end = self.start[j] + self.estimate[j] * self._longer(j, self.allocation[j])
+        if end > now:
+            return end
+        return now if self.overrun == "now" else now + (now - self.start[j])
 
-    def _needs(self, j: int, m: int, gpus: int) -> tuple[int, int, int]:
-        """What a chunk takes on a node: its own CPUs and memory, else those that go with its GPUs there."""
-        node_gpus, node_cpu, node_mem = self.capacity[m]
-        cpu, mem = int(self.jobs.cpu_milli[j]), int(self.jobs.mem_mb[j])
-        return (
-            gpus,
-            gpus * (cpu if cpu >= 0 else node_cpu // node_gpus),
-            gpus * (mem if mem >= 0 else node_mem // node_gpus),
-        )
-
-    def _plus(self, free: Free, j: int, way: Allocation, sign: int) -> Free:
-        """A copy of ``free`` with a job's allocation given back (+1) or taken (−1)."""
-        out = dict(free)
-        for m, gpus in way.items():
-            out[m] = tuple(have + sign * need for have, need in zip(out[m], self._needs(j, m, gpus)))
-        return out
+    def _longer(self, j: int, way: Allocation) -> float:
+        """How many times as long the job runs on this allocation."""
+        return self.stretch if self.place.is_split(j, way) else 1.0
 
     def _start(self, j: int, way: Allocation, now: float) -> None:
         assert j not in self.start, f"job {j} starts twice"
-        assert now >= self.jobs.submit_s[j], f"job {j} starts before its submission"
-        assert sum(way.values()) == self.jobs.gpus[j], f"job {j} gets {sum(way.values())} GPUs"
-        self.free = self._plus(self.free, j, way, -1)
+        assert now >= self.submit[j], f"job {j} starts before its submission"
+        assert sum(way.values()) == self.gpus[j], f"job {j} gets {sum(way.values())} GPUs"
+        self.free = self.place.with_job(self.free, j, way, -1)
         self.queue.remove(j)
         self.running.append(j)
         self.start[j], self.allocation[j] = now, way
-
-    def _end(self, j: int) -> float:
-        return self.start[j] + float(self.jobs.run_s[j])
+        self.end[j] = now + self.run[j] * self._longer(j, way)
+        self.usage.use(self.account[j], now, self.gpus[j])
 
     def _check(self) -> None:
         """Free and used add up to the capacity, per node and resource."""
-        used = {m: (0, 0, 0) for m in self.capacity}
+        rest = self.place.capacity
         for j in self.running:
-            for m, gpus in self.allocation[j].items():
-                used[m] = tuple(a + b for a, b in zip(used[m], self._needs(j, m, gpus)))
-        for m, have in self.capacity.items():
-            adds_up = all(f >= 0 and f + u == c for f, u, c in zip(self.free[m], used[m], have))
-            assert adds_up, f"node {m}: free and used do not add up to its capacity"
+            rest = self.place.with_job(rest, j, self.allocation[j], -1)
+        assert rest == self.free, "free and used do not add up to the capacity of a node"
+        assert all(x >= 0 for amount in rest.values() for x in amount), "more is used of a node than it has"

@@ -44,6 +44,9 @@ SECTIONS = (
             "Base policy and RLTune schedule the same test jobs under the same conditions; only the order of the queue "
             "differs. Then the strongest of the heuristics takes the base policy’s place.",
             ("fig12-numbers", "fig12", "fig12-*")),
+    Section("heuristics-section", "Simple heuristics, and how much is left",
+            "Every simple order with every blocking rule, beside a bound that no schedule goes below.",
+            ("heuristics",)),
     Section("training", "Training",
             "What the agent learned against each base policy, on training sequences and on validation windows.",
             ("fig11",)),
@@ -67,6 +70,7 @@ TITLES = {
     "table4": "Trace summary",
     "loads": "Offered load",
     "audits": "Rows kept and left out",
+    "heuristics": "Simple heuristics and what no schedule can go below",
     "costs": "Cost of training and deciding",
 }
 

@@ -11,7 +11,8 @@ NAIVE = {"features": "raw", "placement": "best_fit"}
 """The paper's two variants (Section 5.1), with best-fit in place of whole nodes."""
 
 SETTING_TITLE = {
-    "cluster_title": "cluster", "blocking": "backfilling", "placement": "placement", "features": "features",
+    "cluster_title": "cluster", "blocking": "backfilling", "placement": "placement",
+    "locality": "locality", "features": "features",
     "estimate": "run-time estimates", "preset": "training preset", "seed": "seed",
 }
 SETTINGS = tuple(SETTING_TITLE)

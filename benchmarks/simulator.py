@@ -1,0 +1,273 @@
+"""How fast the simulator is, and how its cost grows.
+
+Real rows where RLTUNE_REAL_TRACES (default ../shared/traces) has philly/philly_jobs.csv.gz, as
+config/traces/philly-csv.yaml reads it; synthetic jobs of the same number otherwise. Everything on one core, compiled
+beforehand, best of several runs. Writes results/benchmarks/simulator_scaling.{csv,png}. The last line is one JSON
+object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[threads] = "1"
+
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+
+from rltune.cluster.fit import CUT, JOB, Jobs  # noqa: E402
+from rltune.cluster.layout import Layout, build_layout  # noqa: E402
+from rltune.config import ClusterConfig, Workspace  # noqa: E402
+from rltune.simulator import twin  # noqa: E402
+from rltune.simulator.batch import Setting, simulate  # noqa: E402
+from rltune.simulator.state import State  # noqa: E402
+from rltune.traces.split import disjoint_windows  # noqa: E402
+
+LENGTH = 256
+PHILLY_ROWS = 111_549
+OUT = Path("results/benchmarks")
+
+
+def main() -> None:
+    """Print each figure as it comes; the JSON object last."""
+    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
+    real = (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file()
+    figures: dict[str, object] = {"data": "real rows of Philly" if real else "synthetic jobs"}
+    slice_jobs, slice_layout = philly("philly-192", real)
+    figures |= windows(slice_jobs, slice_layout)
+    figures |= whole_trace(*philly("philly-full", real))
+    figures |= environment(slice_jobs, slice_layout)
+    figures |= in_process_of_its_own("--million")
+    figures |= in_process_of_its_own("--warm")
+    scaling()
+    print(json.dumps(figures))
+
+
+def philly(cluster: str, real: bool) -> tuple[Jobs, Layout]:
+    """Philly's jobs, estimates lognormal(1), on a cluster."""
+    workspace = Workspace.open("config/csv.yaml", tempfile.mkdtemp(prefix="rltune-bench-"))
+    layout = build_layout(workspace.cluster(cluster))
+    if not real:
+        return synthetic(PHILLY_ROWS, layout, load=0.6 if cluster == "philly-full" else 4.0, largest=64), layout
+    from rltune.cluster.fit import compile_jobs, fit
+    from rltune.traces.clean import clean_trace
+    from rltune.traces.estimates import estimate_run_s
+    from rltune.traces.fetch import obtain
+
+    trace = workspace.trace("philly-csv").model_copy(update={"start": None})
+    raw = obtain("philly-csv", trace, workspace.cache, workspace.root)
+    fitted, _ = fit(clean_trace("philly-csv", trace, raw).jobs, workspace.cluster(cluster))
+    estimate_s = estimate_run_s(fitted, "lognormal", 1.0, "philly-csv", 1)
+    return compile_jobs(fitted, estimate_s, workspace.cluster(cluster)), layout
+
+
+def synthetic(n: int, layout: Layout, load: float, largest: int = 64, seed: int = 1) -> Jobs:
+    """Poisson arrivals at an offered load, heavy-tailed run times, mostly small jobs; one pool, one GPU type."""
+    rng = np.random.default_rng(seed)
+    sizes = np.array([1, 2, 4, 8, 16, 32, 64])
+    share = np.array([0.7, 0.1, 0.08, 0.08, 0.02, 0.01, 0.01]) * (sizes <= largest)
+    row = np.zeros(n, JOB)
+    row["gpus"] = rng.choice(sizes, n, p=share / share.sum())
+    row["run_s"] = np.clip(rng.lognormal(6.5, 2.0, n), 1, 30 * 86400)
+    row["estimate_s"] = row["run_s"] * np.exp(rng.normal(size=n))
+    gap = (row["gpus"] * row["run_s"]).mean() / (layout.gpus * load)
+    row["submit_s"] = np.cumsum(rng.exponential(gap, n))
+    row["cpu_milli"] = row["mem_mb"] = -1
+    row["shape"] = np.searchsorted(sizes, row["gpus"])
+    size = int(layout.nodes.gpus.max())
+    cut = np.zeros((n, 1), CUT)
+    cut["size"] = size
+    cut["full"][:, 0], cut["rem"][:, 0] = np.divmod(row["gpus"], size)
+    return Jobs(row, cut)
+
+
+def nodes_of(n: int, gpus: int = 8) -> Layout:
+    """A cluster of one pool of equal nodes."""
+    group = {"gpu_type": "V100", "nodes": n, "gpus": gpus, "cpus": 8 * gpus, "mem_gb": 64 * gpus}
+    return build_layout(
+        ClusterConfig.model_validate({"title": "C", "pools": [{"name": "all", "groups": [group]}]})
+    )
+
+
+def best_of(times: int, run: Callable[[], State]) -> tuple[float, State]:
+    """(Seconds of the fastest of some runs, its state)."""
+    best, state = float("inf"), None
+    for _ in range(times):
+        began = time.perf_counter()
+        state = run()
+        best = min(best, time.perf_counter() - began)
+    assert state is not None
+    return best, state
+
+
+def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
+    """Disjoint windows of 256 from an idle cluster, beside the plain-Python twin."""
+    first = disjoint_windows(0, len(jobs.row), LENGTH)
+    n = np.full(len(first), LENGTH)
+    out = {}
+    for policy, blocking in (("fifo", "none"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy"), ("multifactor", "none")):
+        setting = Setting(policy, blocking)
+        simulate(jobs, layout, first[:1], n[:1], setting)
+        took, _ = best_of(7, lambda setting=setting: simulate(jobs, layout, first, n, setting))
+        name = "window_fifo_jobs_per_s" if (policy, blocking) == ("fifo", "none") else f"window_{policy}_{blocking}_jobs_per_s"
+        out[name] = round(n.sum() / took)
+        print(f"{len(first)} windows of {LENGTH}, {policy}, {blocking}: {out[name]:,} jobs/s")
+    some = first[:: max(1, len(first) // 8)]
+    began = time.perf_counter()
+    starts = [twin.run(jobs, layout, int(f), LENGTH, "fifo", "none", "best_fit")[0] for f in some]
+    rate = len(some) * LENGTH / (time.perf_counter() - began)
+    same = simulate(jobs, layout, some, np.full(len(some), LENGTH), Setting("fifo")).start
+    assert all(np.array_equal(a, b) for a, b in zip(starts, same, strict=True)), "engine and twin differ"
+    out["twin_window_fifo_jobs_per_s"] = round(rate)
+    print(f"the plain-Python twin on {len(some)} of them: {rate:,.0f} jobs/s")
+    return out
+
+
+def whole_trace(jobs: Jobs, layout: Layout) -> dict[str, float]:
+    """All jobs in one sequence on the full cluster."""
+    n = len(jobs.row)
+    out = {}
+    for policy, blocking in (("fifo", "none"), ("fifo", "fits"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy")):
+        took, state = best_of(5, lambda p=policy, b=blocking: simulate(jobs, layout, [0], [n], Setting(p, b)))
+        name = f"philly_full_{policy}{'' if blocking == 'none' else '_' + blocking}_jobs_per_s"
+        out[name] = round(n / took)
+        wait = (state.start[0] - jobs.submit_s).mean()
+        print(f"{n:,} jobs on {len(layout.nodes.row)} nodes, {policy}, {blocking}: {out[name]:,} jobs/s (mean wait {wait:.0f} s)")
+    return out
+
+
+def environment(jobs: Jobs, layout: Layout) -> dict[str, float]:
+    """100 contended windows in lock step, observed at every decision, ordered by one of the features (job size)."""
+    from rltune.environment.vector import VectorEnvironment
+
+    setting = Setting("fifo", "none")
+    every = disjoint_windows(0, len(jobs.row), LENGTH)
+    run = simulate(jobs, layout, every, np.full(len(every), LENGTH), Setting("saf"))
+    crowded = np.argsort(-run.me["queue_sum"] / run.me["decisions"], kind="stable")[:100]
+    first = np.sort(every[crowded])
+    env = VectorEnvironment(jobs, layout, setting)
+
+    def once() -> State:
+        seen = env.reset(first, np.full(len(first), LENGTH))
+        while len(seen.asking):
+            seen = env.step(seen.rows[:, 1])
+        return env.state
+
+    once()
+    took, state = best_of(7, once)
+    decisions, choices = int(state.me["decisions"].sum()), int(state.me["choices"].sum())
+    out = {
+        "env_decisions_per_s": round(decisions / took),
+        "env_mean_queue": round(float(state.me["queue_sum"].sum() / decisions), 1),
+        "env_share_with_choice": round(choices / decisions, 3),
+    }
+    print(
+        f"environment, {len(first)} contended windows: {out['env_decisions_per_s']:,} decisions/s with features, mean queue "
+        f"{out['env_mean_queue']}, {out['env_share_with_choice']:.1%} of them between two jobs or more"
+    )
+    return out
+
+
+def in_process_of_its_own(flag: str) -> dict[str, float]:
+    """What this file prints last when it is called with a flag."""
+    done = subprocess.run([sys.executable, __file__, flag], capture_output=True, text=True, check=True)
+    *said, last = done.stdout.strip().splitlines()
+    print("\n".join(said))
+    return json.loads(last)
+
+
+def million() -> None:
+    """A million jobs on 10,000 nodes, in a process that does nothing else."""
+    layout = nodes_of(10_000)
+    jobs = synthetic(1_000_000, layout, load=1.05)
+    simulate(jobs, layout, [0], [1000], Setting("fifo"))
+    began = time.perf_counter()
+    state = simulate(jobs, layout, [0], [len(jobs.row)], Setting("fifo"))
+    took = time.perf_counter() - began
+    began = time.perf_counter()
+    simulate(jobs, layout, [0], [len(jobs.row)], Setting("fifo", "easy"))
+    easy = time.perf_counter() - began
+    gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    wait = (state.start[0] - jobs.submit_s).mean()
+    print(f"1,000,000 jobs on 10,000 nodes: FIFO {took:.1f} s (mean wait {wait:.0f} s), EASY {easy:.1f} s, {gb:.2f} GB")
+    print(json.dumps({
+        "million_jobs_s": round(took, 2), "million_jobs_easy_s": round(easy, 2), "million_jobs_rss_gb": round(gb, 2),
+    }))  # fmt: skip
+
+
+def warm() -> None:
+    """From nothing to the first simulated window in new processes, the code compiled before."""
+    code = (
+        "import sys; sys.path.insert(0, 'benchmarks'); from simulator import nodes_of, synthetic, simulate, Setting; "
+        "layout = nodes_of(50); simulate(synthetic(256, layout, 1.0), layout, [0], [256], Setting('fifo'))"
+    )
+    took = []
+    for _ in range(6):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        took.append(time.perf_counter() - began)
+    print(f"warm start-up to the first window: {min(took):.2f} s")
+    print(json.dumps({"warm_start_s": round(min(took), 2)}))
+
+
+def scaling() -> None:
+    """Time a job against jobs, nodes and queue length."""
+    rows = []
+
+    def measure(axis: str, x: int, jobs: Jobs, layout: Layout, setting: Setting) -> None:
+        n = len(jobs.row)
+        took, state = best_of(2, lambda: simulate(jobs, layout, [0], [n], setting))
+        queue = float(state.me["queue_sum"][0] / state.me["decisions"][0])
+        name = f"{setting.policy}, {setting.blocking}"
+        rows.append({"axis": axis, "x": x, "run": name, "us_per_job": 1e6 * took / n, "mean_queue": queue})
+        print(f"{axis} {x:>9,}  {name:>14}: {rows[-1]['us_per_job']:8.2f} µs/job, mean queue {queue:,.0f}", flush=True)
+
+    simple, backfilling = Setting("fifo"), Setting("fifo", "easy")
+    for n in (1_000, 10_000, 100_000, 1_000_000):
+        layout = nodes_of(500)
+        for setting in (simple, backfilling):
+            measure("jobs", n, synthetic(n, layout, 0.9), layout, setting)
+    for m in (10, 100, 1_000, 10_000):
+        layout = nodes_of(m)
+        for setting in (simple, backfilling):
+            measure("nodes", m, synthetic(200_000, layout, 0.9), layout, setting)
+    layout = nodes_of(50)
+    for n in (100, 1_000, 10_000):
+        jobs = synthetic(2 * n, layout, 1e6)  # all at once: the queue is as long as there are jobs
+        for setting in (simple, Setting("saf", "fits"), backfilling, Setting("wfp3")):
+            measure("queue length", n, jobs, layout, setting)
+    OUT.mkdir(parents=True, exist_ok=True)
+    table = pd.DataFrame(rows)
+    table.to_csv(OUT / "simulator_scaling.csv", index=False)
+    draw(table)
+
+
+def draw(table: pd.DataFrame) -> None:
+    """Time a job against each axis, both logarithmic: level lines are a cost linear in the number of jobs."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    fig, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True, layout="constrained")
+    for ax, (axis, part) in zip(axes, table.groupby("axis", sort=False), strict=True):
+        for name, line in part.groupby("run", sort=False):
+            ax.plot(line["x"], line["us_per_job"], marker="o", label=name)
+        ax.set(xscale="log", yscale="log", xlabel=axis)
+        ax.grid(alpha=0.3)
+        ax.legend(fontsize=8)
+    axes[0].set_ylabel("µs a job")
+    fig.savefig(OUT / "simulator_scaling.png", dpi=150)
+
+
+if __name__ == "__main__":
+    {"--million": million, "--warm": warm}.get(sys.argv[1] if len(sys.argv) > 1 else "", main)()

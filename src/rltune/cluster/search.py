@@ -1,0 +1,210 @@
+"""Where a job goes: placement rules and localities, on the index of free nodes.
+
+A *strict* allocation takes the fewest nodes of one GPU type that could ever hold the job: ``full`` chunks of
+``size`` GPUs (the most one node of the type can give it) and one of ``rem``, each on a node of its own. The rules
+choose chunk by chunk, the remainder last:
+
+==========  ==================================================================================================
+first_fit   the lowest node that holds the chunk
+best_fit    the node with the fewest free GPUs that holds it (packing), then the lowest
+spread      the node with the most free GPUs (load balancing), then the lowest
+exclusive   the smallest idle node, then the lowest; the job takes the whole of it (Slurm's OverSubscribe=NO)
+==========  ==================================================================================================
+
+Of several GPU types a job may use, first_fit takes the first in which it fits, best_fit and exclusive the one whose
+last chunk leaves the fewest GPUs on its node, spread the one that leaves the most; then the first.
+
+Where a strict allocation does not fit, ``extra`` nodes more may be allowed (locality plus_one: one, any: as many as
+there are). A *split* takes the fewest nodes possible: the nodes with the most room for the job, each to the full, and
+the last chunk by the rule. Of several types the one with the fewest nodes, then the first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rltune.cluster.bits import lowest, without_lowest
+from rltune.cluster.free import needs
+from rltune.kernels import allocating, inlined, kernel
+
+FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE = range(4)
+RULES = {"first_fit": FIRST_FIT, "best_fit": BEST_FIT, "spread": SPREAD, "exclusive": EXCLUSIVE}
+STRICT, PLUS_ONE, ANY, WORTH_IT = range(4)
+LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT}
+EXTRA = np.array([0, 1, 1 << 40, 0])
+"""Nodes more than strict that each locality allows any job; worth_it allows a head more by a rule of its own."""
+
+
+@kernel
+def find(nodes, jobs, free, j, rule, extra, place):
+    """Place job ``j`` on what is free; number of chunks written to ``place``, 0 when it does not fit."""
+    n = _strict(nodes, jobs, free, j, rule, place)
+    if n == 0 and extra > 0:
+        n = split(nodes, jobs, free, j, rule, extra, place)
+    return n
+
+
+@inlined
+def strict_nodes(jobs, j, kind):
+    """Nodes of a strict allocation on one GPU type."""
+    cut = jobs.cut[j, kind]
+    return cut.full + (1 if cut.rem > 0 else 0)
+
+
+@kernel
+def _strict(nodes, jobs, free, j, rule, place):
+    best_kind, best_left, n_best = -1, 0, 0
+    types = jobs.cut.shape[1]
+    for kind in range(types):
+        if jobs.cut[j, kind].full < 0:
+            continue
+        d = nodes.domain_of[jobs.row[j].pool, kind]
+        if free.total[d] < jobs.row[j].gpus:
+            continue
+        n = _chunks(nodes, jobs, free, j, kind, d, rule, place)
+        if n == 0:
+            continue
+        if rule == FIRST_FIT or types == 1:
+            return n
+        left = free.row[place[n - 1].node].gpus - place[n - 1].gpus
+        if best_kind < 0 or (left > best_left if rule == SPREAD else left < best_left):
+            best_kind, best_left, n_best = kind, left, n
+    if best_kind >= 0:
+        _chunks(nodes, jobs, free, j, best_kind, nodes.domain_of[jobs.row[j].pool, best_kind], rule, place)
+    return n_best
+
+
+@kernel
+def _chunks(nodes, jobs, free, j, kind, d, rule, place):
+    """A strict allocation in one domain; number of chunks, 0 when it does not fit."""
+    full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
+    n = 0
+    if full > 0:
+        n = _pick(nodes, jobs, free, j, d, rule, size, full, place, 0)
+        if n < full:
+            return 0
+    if rem > 0:
+        n = _pick(nodes, jobs, free, j, d, rule, rem, 1, place, full)
+        if n == full:
+            return 0
+    return n
+
+
+@kernel
+def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
+    """Add up to ``wanted`` chunks of ``chunk`` GPUs behind the first ``already``, by the rule; the new number."""
+    n, target = already, already + wanted
+    here = nodes.domain[d]
+    most, words, at = here.largest, here.words, here.word_at
+    steps = 1 if rule == FIRST_FIT else most - chunk + 1
+    for step in range(steps):
+        low = high = most - step if rule == SPREAD else chunk + step
+        if rule == FIRST_FIT:
+            low, high = chunk, most  # all nodes with room, in their order
+        elif free.count[here.bucket_at + low] == 0:
+            continue
+        for x in range(words):
+            word = free.words[at + low * words + x]
+            for f in range(low + 1, high + 1):
+                word |= free.words[at + f * words + x]
+            while word != np.uint64(0):
+                m = nodes.member[here.member_at + 64 * x + lowest(word)]
+                word = without_lowest(word)
+                if _usable(nodes, jobs, free, j, rule, chunk, m, place, already):
+                    place[n].node, place[n].gpus = m, chunk
+                    n += 1
+                    if n == target:
+                        return n
+    return n
+
+
+@kernel
+def _usable(nodes, jobs, free, j, rule, chunk, m, place, already):
+    """Whether node ``m``, known to have the GPUs, holds the chunk and is not among the first ``already`` chosen."""
+    for i in range(already):
+        if place[i].node == m:
+            return False
+    if rule == EXCLUSIVE and not idle(nodes, free, m):
+        return False
+    cpu, mem = needs(nodes, jobs, j, chunk, m)
+    return free.row[m].cpu >= cpu and free.row[m].mem >= mem
+
+
+@inlined
+def idle(nodes, free, m):
+    """Whether nothing of node ``m`` is taken."""
+    node, left = nodes.row[m], free.row[m]
+    return left.gpus == node.gpus and left.cpu == node.cpu_milli and left.mem == node.mem_mb
+
+
+@kernel
+def _room(nodes, jobs, free, j, rule, m):
+    """GPUs that node ``m`` can give job ``j`` now."""
+    if rule == EXCLUSIVE and not idle(nodes, free, m):
+        return 0
+    most = free.row[m].gpus
+    cpu, mem = needs(nodes, jobs, j, 1, m)
+    if cpu * most > free.row[m].cpu:
+        most = free.row[m].cpu // cpu
+    if mem * most > free.row[m].mem:
+        most = free.row[m].mem // mem
+    return most
+
+
+@allocating
+def split(nodes, jobs, free, j, rule, extra, place):
+    """Place job ``j`` on up to ``extra`` nodes more than strict, on the fewest possible; chunks, 0 for none."""
+    best_kind, fewest = -1, 1 << 40
+    for kind in range(jobs.cut.shape[1]):
+        if jobs.cut[j, kind].full < 0:
+            continue
+        d = nodes.domain_of[jobs.row[j].pool, kind]
+        if free.total[d] < jobs.row[j].gpus:
+            continue
+        here = nodes.domain[d]
+        with_room = np.zeros(here.largest + 1, np.int64)
+        for i in range(here.member_at, here.member_at + here.nodes):
+            with_room[_room(nodes, jobs, free, j, rule, nodes.member[i])] += 1
+        n, left = 0, jobs.row[j].gpus
+        for r in range(here.largest, 0, -1):
+            used = min(with_room[r], (left + r - 1) // r)
+            n += used
+            left -= used * r
+            if left <= 0:
+                break
+        if left <= 0 and n <= strict_nodes(jobs, j, kind) + extra and n < fewest:
+            best_kind, fewest = kind, n
+    if best_kind < 0:
+        return 0
+    _fill(nodes, jobs, free, j, rule, nodes.domain_of[jobs.row[j].pool, best_kind], fewest, place)
+    return fewest
+
+
+@allocating
+def _fill(nodes, jobs, free, j, rule, d, n, place):
+    """Write a split on ``n`` nodes: the n − 1 with the most room to the full, the rest by the rule."""
+    left, k = jobs.row[j].gpus, 0
+    here = nodes.domain[d]
+    mine = nodes.member[here.member_at : here.member_at + here.nodes]
+    for r in range(here.largest, 0, -1):
+        if k == n - 1:
+            break
+        for m in mine:
+            if k == n - 1:
+                break
+            if _room(nodes, jobs, free, j, rule, m) == r:
+                place[k].node, place[k].gpus = m, r
+                left -= r
+                k += 1
+    best, best_left = -1, 0
+    for m in mine:
+        if _room(nodes, jobs, free, j, rule, m) < left:
+            continue
+        taken = False
+        for u in range(k):
+            taken = taken or place[u].node == m
+        spare = free.row[m].gpus
+        better = spare > best_left if rule == SPREAD else spare < best_left and rule != FIRST_FIT
+        if not taken and (best < 0 or better):
+            best, best_left = m, spare
+    place[k].node, place[k].gpus = best, left

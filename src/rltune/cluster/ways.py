@@ -1,0 +1,133 @@
+"""Ways a job could be placed, counted on classes of interchangeable nodes.
+
+A *way* is a strict allocation (rltune.cluster.search) up to swapping identical nodes: nodes of one group with the
+same free GPUs, CPUs and memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rltune.cluster.free import needs
+from rltune.cluster.search import idle
+from rltune.kernels import allocating
+
+MAX_WAYS = 8  # ways are counted up to here
+
+
+@allocating
+def holds(nodes, jobs, free, j, gpus, m):
+    """Whether node ``m`` has room for a chunk of ``gpus`` of job ``j``."""
+    if free.row[m].gpus < gpus:
+        return False
+    cpu, mem = needs(nodes, jobs, j, gpus, m)
+    return free.row[m].cpu >= cpu and free.row[m].mem >= mem
+
+
+CLASS = np.dtype([
+    ("group", np.int64), ("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64), ("count", np.int64),
+    ("lowest", np.int64), ("type", np.int64),
+], align=True)  # fmt: skip
+"""Nodes of one group with the same free GPUs, CPUs and memory: how many, the lowest, their GPU type."""
+
+
+@allocating
+def room(nodes):
+    """A table that holds the classes of any pool: as many rows as the largest has nodes."""
+    return np.empty((nodes.pool["stop"] - nodes.pool["start"]).max(), CLASS)
+
+
+@allocating
+def classes(nodes, pool, free, only_idle, out):
+    """Sort a pool's nodes into classes (``out``, CLASS) in the order of their lowest nodes; number of classes.
+
+    Nodes without a free GPU are left out, and with ``only_idle`` those of which anything is taken.
+    """
+    k = 0
+    for m in range(nodes.pool[pool].start, nodes.pool[pool].stop):
+        left = free.row[m]
+        if left.gpus == 0 or only_idle and not idle(nodes, free, m):
+            continue
+        group = nodes.row[m].group
+        found = -1
+        for i in range(k):
+            row = out[i]
+            if row.gpus == left.gpus and row.group == group and row.cpu == left.cpu and row.mem == left.mem:
+                found = i
+                break
+        if found < 0:
+            found = k
+            row = out[k]
+            row.group, row.gpus, row.cpu, row.mem = group, left.gpus, left.cpu, left.mem
+            row.count, row.lowest, row.type = 0, m, nodes.row[m].type
+            k += 1
+        out[found].count += 1
+    return k
+
+
+@allocating
+def count_ways(nodes, jobs, j, table, k):
+    """Ways of job ``j`` on the classes ``table[:k]``, counted up to MAX_WAYS; 0 when it does not fit now."""
+    ways = 0
+    for kind in range(jobs.cut.shape[1]):
+        ways += ways_of_type(nodes, jobs, j, kind, table, k)
+    return min(ways, MAX_WAYS)
+
+
+@allocating
+def ways_of_type(nodes, jobs, j, kind, table, k):
+    """Ways of job ``j`` on nodes of one GPU type, counted up to MAX_WAYS."""
+    full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
+    if full < 0:
+        return 0
+    whole, whole_classes, rest_classes = 0, 0, 0
+    for i in range(k):
+        if table[i].type != kind:
+            continue
+        if full > 0 and _class_holds(nodes, jobs, j, size, table, i):
+            whole += table[i].count
+            whole_classes += 1
+        if rem > 0 and _class_holds(nodes, jobs, j, rem, table, i):
+            rest_classes += 1
+    if whole < full:
+        return 0
+    if full > 0 and whole > full and whole_classes > 1 and (full > 1 or rem > 0):
+        return _mixtures(nodes, jobs, j, kind, size, full, rem, table, k)
+    if rem == 0:
+        return max(1, whole_classes) if whole > full else 1
+    if full > 0 and whole == full:
+        return max(0, rest_classes - whole_classes)  # every whole node is used up
+    return min(rest_classes, MAX_WAYS)
+
+
+@allocating
+def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
+    """Ways to take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_WAYS."""
+    total = 0
+    for last in range(k if rem > 0 else 1):
+        fits = table[last].type == kind and _class_holds(nodes, jobs, j, rem, table, last)
+        if rem > 0 and not fits:
+            continue
+        # choices[f]: mixtures of f full chunks of the classes so far
+        choices = np.zeros(full + 1, np.int64)
+        choices[0] = 1
+        for i in range(k):
+            if table[i].type != kind or not _class_holds(nodes, jobs, j, size, table, i):
+                continue
+            here = table[i].count - (1 if rem > 0 and i == last else 0)
+            for f in range(full, 0, -1):
+                for x in range(1, min(here, f) + 1):
+                    choices[f] += choices[f - x]
+                choices[f] = min(choices[f], MAX_WAYS)
+        total += choices[full]
+        if total >= MAX_WAYS:
+            return MAX_WAYS
+    return total
+
+
+@allocating
+def _class_holds(nodes, jobs, j, gpus, table, i):
+    if table[i].gpus < gpus:
+        return False
+    cpu, mem = needs(nodes, jobs, j, gpus, table[i].lowest)
+    return table[i].cpu >= cpu and table[i].mem >= mem

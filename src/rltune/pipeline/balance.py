@@ -1,0 +1,67 @@
+"""A cluster with as many nodes as a wanted load takes: instead of fewer jobs, more or fewer machines."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import yaml
+
+from rltune.cluster.fit import fit
+from rltune.cluster.load import offered_load, scaled
+from rltune.config import ClusterConfig, Workspace
+from rltune.errors import ConfigError, DataError
+from rltune.pipeline.prepare import ensure_clean
+
+CLOSE = 0.01
+"""Relative distance from the wanted load that is near enough: nodes are whole."""
+ROUNDS = 8
+"""Tries at most; a larger cluster holds larger jobs, so the load does not fall exactly as the nodes grow."""
+
+
+class Balanced(NamedTuple):
+    """A scaled cluster, and the offered loads of the trace before and after."""
+
+    cluster: ClusterConfig
+    before: float
+    after: float
+
+
+def balance(workspace: Workspace, trace: str, cluster: str, load: float) -> Balanced:
+    """Scale a cluster's node numbers to an offered load of a trace, as near as whole nodes come.
+
+    Raises ConfigError for a load that is not above 0, DataError when the trace's jobs all come at once.
+    """
+    if not 0 < load < float("inf"):
+        raise ConfigError(f"--load: found {load}, expected a number above 0, such as 0.9")
+    given = workspace.cluster(cluster)
+    plain = given.model_copy(update={"balance": None})
+    jobs, _ = ensure_clean(workspace, trace)
+
+    def load_on(config: ClusterConfig) -> float:
+        return offered_load(fit(jobs, config, f"{trace} on {cluster}")[0], config.gpus)
+
+    before = load_on(plain)
+    if not np.isfinite(before):
+        raise DataError(f"{trace} on {cluster}: its jobs are submitted at one instant, so there is no offered load")
+    factor, best, after = 1.0, plain, before
+    current = before
+    for _ in range(ROUNDS):
+        if abs(after / load - 1) <= CLOSE:
+            break
+        factor *= current / load
+        candidate = scaled(plain, factor)
+        current = load_on(candidate)
+        if abs(current / load - 1) < abs(after / load - 1):
+            best, after = candidate, current
+    named = best.model_copy(update={
+        "title": f"{given.title}, scaled to a load of {load:g}",
+        "source": f"{cluster} with {best.gpus / plain.gpus:.3g} times the GPUs, for {trace}; {given.source}",
+    })  # fmt: skip
+    return Balanced(named, before, after)
+
+
+def as_yaml(cluster: ClusterConfig) -> str:
+    """The text of a cluster file."""
+    values = cluster.model_dump(exclude_defaults=True)
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)

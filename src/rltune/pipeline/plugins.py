@@ -1,0 +1,98 @@
+"""Policies of the user's own: load the files that define them, and say where one of them failed."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rltune.config import Workspace
+from rltune.config.cells import POLICIES
+from rltune.errors import ConfigError, RLTuneError
+from rltune.policies import OWN
+
+
+def load_plugins(workspace: Workspace) -> dict[str, Path]:
+    """Load a run's plugin files: name → file of every policy of the user's own.
+
+    Raises ConfigError for a file that is not there, does not run, registers nothing or a name twice, and for a
+    baseline that is then neither built in nor one of these.
+    """
+    found: dict[str, Path] = {}
+    for path in workspace.plugins:
+        for name in load_plugin(path):
+            if name in found:
+                raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")
+            found[name] = path
+    unknown = [name for name in workspace.config.evaluation.baseline_policies if name not in (*POLICIES, *found)]
+    if unknown:
+        raise ConfigError(
+            f"{workspace.config_path}: evaluation.baseline_policies: found {', '.join(unknown)}; "
+            f"allowed: {', '.join([*POLICIES, *found])}"
+        )
+    return found
+
+
+def load_plugin(path: Path) -> list[str]:
+    """Run one file; the names of the policies it registers with ``rltune.policies.policy``.
+
+    Raises ConfigError with file and line where it fails, or when it registers none.
+    """
+    if not path.is_file():
+        raise ConfigError(f"plugins: {path}: {'a folder' if path.is_dir() else 'no such file'}, expected a Python file")
+    before = dict(OWN)
+    name = f"rltune_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"plugins: {path}: not a Python file; its name has to end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickles of the file look for it there
+    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # a cache folder beside the user's file is not ours
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"plugins: {_where(error, [path]) or path}: {_what(error)}") from None
+    finally:
+        sys.dont_write_bytecode = kept
+    made = [key for key, score in OWN.items() if before.get(key) is not score]
+    if not made:
+        raise ConfigError(
+            f'plugins: {path}: registers no policy; put @rltune.policies.policy("name") before a function of '
+            "(queue, now) that returns a score a job"
+        )
+    return made
+
+
+@contextmanager
+def explaining(paths: Sequence[Path]) -> Iterator[None]:
+    """Turn an error of a policy in one of these files, while it ranks, into a ConfigError with file and line."""
+    try:
+        yield
+    except RLTuneError:
+        raise
+    except Exception as error:
+        where = _where(error, paths)
+        if where:
+            raise ConfigError(f"plugins: {where}: {_what(error)}") from None
+        if paths and isinstance(error, ValueError) and any(f"policy {name!r}" in str(error) for name in OWN):
+            raise ConfigError(f"plugins: {', '.join(map(str, paths))}: {error}") from None
+        raise
+
+
+def _where(error: BaseException, paths: Sequence[Path]) -> str:
+    """``file:line`` of the deepest place in one of these files that the error came through; "" for none."""
+    files = {str(path): path for path in paths}
+    if isinstance(error, SyntaxError) and error.filename in files:
+        return f"{error.filename}:{error.lineno}"
+    lines = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)
+             if frame.filename in files]  # fmt: skip
+    return lines[-1] if lines else ""
+
+
+def _what(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,186 @@
+"""One simulation by hand: a trace, a cluster, a setting; its jobs and what they make of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rltune.config import Workspace
+from rltune.errors import ConfigError
+from rltune.pipeline.plugins import explaining, load_plugins
+from rltune.pipeline.prepare import Workload, make_workload
+from rltune.simulator.batch import Placer, Setting, simulate
+from rltune.simulator.bound import lower_bound
+from rltune.simulator.gantt import bars
+from rltune.simulator.metrics import chunk_table, job_table
+from rltune.simulator.setting import LOOKAHEAD
+from rltune.simulator.state import State
+from rltune.traces.split import disjoint_windows
+
+WINDOW = 256
+"""Jobs a window unless told (paper §5.2)."""
+MOST_DRAWN = 2000
+"""Jobs that a Gantt chart can show."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to simulate; the rules are a Setting's."""
+
+    trace: str
+    cluster: str
+    estimate: str = "lognormal-1"
+    part: str = "all"
+    """Jobs to take: all, train, validation or test …"""
+    begin: int | None = None
+    """… or all from this job on, in the order of submission, from 0."""
+    jobs: int | None = None
+    """At most so many of them."""
+    window: int | None = None
+    """Jobs of each disjoint window; None: WINDOW, or what there is."""
+    replay: bool = False
+    """One sequence of all jobs, instead of windows that each start from an idle cluster."""
+    warm_up: float = 0.0
+    """Share of a replay's jobs, from the first, that fill the cluster and are not measured."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What happened."""
+
+    workload: Workload
+    setting: Setting
+    state: State
+    seconds: float
+    """Of the simulation, on the clock."""
+    replay: bool
+    warm_up: float
+
+    def jobs(self) -> pd.DataFrame:
+        """A row a job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
+        table = job_table(self.workload.jobs, self.state).rename(columns={"sequence": "window"})
+        table.insert(1, "job_id", self.workload.job_ids[table["job"]])
+        return table
+
+    def about(self) -> str:
+        """Which jobs, in words."""
+        first, n = self.state.first, self.state.n
+        jobs = f"jobs {first[0]:,} to {first[-1] + n[-1] - 1:,}"
+        if not self.replay:
+            return f"{jobs}: {len(n):,} window{'s' if len(n) > 1 else ''} of {n[0]:,}, each from an idle cluster"
+        left_out = f", the first {int(np.ceil(self.warm_up * n[0])):,} of them not measured" if self.warm_up else ""
+        return f"{jobs} as one sequence{left_out}"
+
+    def metrics(self) -> dict[str, float]:
+        """Of all measured jobs: mean, median and largest wait_s, jct_s, bsld; then utilisation and mean_queue, each
+        over the measured time, from the first to the last submission of measured jobs, mean of the windows (NaN where
+        that is no time); jobs_per_s: jobs simulated a second."""
+        table = self.jobs()
+        inside = table.groupby("window").cumcount().to_numpy()
+        counted = inside >= np.ceil(self.warm_up * self.state.n[table["window"]])
+        found: dict[str, float] = {}
+        for column in ("wait_s", "jct_s", "bsld"):
+            values = table.loc[counted, column]
+            found |= {f"{column}_{how}": float(getattr(values, how)()) for how in ("mean", "median", "max")}
+        submit = table["submit_s"].where(counted).groupby(table["window"])
+        begin, end = (getattr(submit, f)().to_numpy() for f in ("min", "max"))
+        window = table["window"].to_numpy()
+
+        def during(since: str, until: str) -> np.ndarray:
+            """Seconds of each job's interval within the measured time."""
+            length = np.minimum(table[until], end[window]) - np.maximum(table[since], begin[window])
+            return np.maximum(length.to_numpy(), 0.0)
+
+        span = np.where(end > begin, end - begin, np.nan)
+        used = np.bincount(window, during("start_s", "end_s") * table["gpus"]) / span / self.workload.layout.gpus
+        queued = np.bincount(window, during("submit_s", "start_s")) / span
+        for name, values in (("utilisation", used), ("mean_queue", queued)):
+            known = values[~np.isnan(values)]
+            found[name] = float(known.mean()) if len(known) else float("nan")
+        return {**found, "jobs_per_s": len(table) / self.seconds}
+
+    def bound(self) -> tuple[float, float]:
+        """(Lower bound on the mean wait of all jobs under any policy, their mean wait here), seconds."""
+        wait = self.jobs().groupby("window")["wait_s"].mean()
+        total = sum(
+            lower_bound(self.workload.jobs, self.workload.layout, int(first), int(n), float(wait[s])).wait_s * n
+            for s, (first, n) in enumerate(zip(self.state.first, self.state.n, strict=True))
+        )
+        return float(total / self.state.n.sum()), float((wait * self.state.n).sum() / self.state.n.sum())
+
+    def bars(self) -> pd.DataFrame:
+        """Bars of the first window, for a Gantt chart. Raises ConfigError when it has more jobs than can be seen."""
+        if self.state.n[0] > MOST_DRAWN:
+            found = f"found {self.state.n[0]} jobs in one sequence"
+            raise ConfigError(f"--gantt: {found}, at most {MOST_DRAWN} can be drawn; take fewer with --jobs")
+        table, chunks = job_table(self.workload.jobs, self.state), chunk_table(self.state)
+        return bars(table[table["sequence"] == 0], chunks[chunks["sequence"] == 0], self.workload.layout.nodes)
+
+
+def make_setting(workspace: Workspace, **names: str | float) -> Setting:
+    """A Setting of these rules, with the policies of the user's own that the run has.
+
+    Raises ConfigError for a rule that does not exist, or one that does not go with another.
+    """
+    load_plugins(workspace)
+    try:
+        return Setting(**names)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise ConfigError(f"--{error}") from None
+
+
+def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
+    """Simulate; the clock does not count the engine's compilation.
+
+    Raises ConfigError when the request names jobs there are not, or contradicts itself.
+    """
+    if not 0 <= request.warm_up < 1:
+        raise ConfigError(f"--warm-up: found {request.warm_up}, expected a share of the jobs, 0 or more and below 1")
+    if request.warm_up and not request.replay:
+        raise ConfigError("--warm-up: goes with --replay; windows start from an idle cluster")
+    if request.replay and request.window is not None:
+        raise ConfigError("--windows: does not go with --replay, which is one sequence")
+    workload = make_workload(workspace, request.trace, request.cluster, request.estimate)
+    begin, end = _range(request, workload)
+    if request.replay:
+        first, n = np.array([begin]), np.array([end - begin])
+    else:
+        length = request.window if request.window is not None else min(WINDOW, end - begin)
+        first = disjoint_windows(begin, end, length)
+        n = np.full(len(first), length)
+
+    def placer() -> Placer | None:
+        if setting.placement != LOOKAHEAD:
+            return None
+        from rltune.placement.lookahead import Lookahead  # the solver takes seconds to load
+
+        return Lookahead(workspace.config.lookahead)
+
+    simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), setting, placer=placer())  # compiles
+    began = time.perf_counter()
+    with explaining(workspace.plugins):
+        state = simulate(workload.jobs, workload.layout, first, n, setting, placer=placer())
+    return Result(workload, setting, state, max(time.perf_counter() - began, 1e-9), request.replay, request.warm_up)
+
+
+def _range(request: Request, workload: Workload) -> tuple[int, int]:
+    """First job and the one after the last."""
+    total = len(workload.jobs.gpus)
+    parts = {"all": (0, total), **{p: getattr(workload.split, p) for p in ("train", "validation", "test")}}
+    if request.part not in parts:
+        raise ConfigError(f"--part: found {request.part!r}; allowed: {', '.join(parts)}")
+    begin, end = parts[request.part]
+    if request.begin is not None:
+        if request.part != "all":
+            raise ConfigError("--from: does not go with --part; give one of them")
+        if not 0 <= request.begin < total:
+            raise ConfigError(f"--from: found {request.begin}, expected 0 to {total - 1}: so many jobs are there")
+        begin = request.begin
+    if request.jobs is not None:
+        if not 1 <= request.jobs <= end - begin:
+            raise ConfigError(f"--jobs: found {request.jobs}, expected 1 to {end - begin}: so many are there")
+        end = begin + request.jobs
+    return begin, end

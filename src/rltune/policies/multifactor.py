@@ -1,0 +1,39 @@
+"""Slurm's multifactor priority (paper §5.4): five factors in [0, 1], each weighted 1,000.
+
+=============  =================================================================================================
+age            wait / 7 days, at most 1 (Slurm's default PriorityMaxAge)
+fair share     2^(−U / S): U the account's part of all decayed GPU-seconds used so far, S its part of the shares,
+               the same for all accounts; usage halves every 7 days (Slurm's classic formula and default
+               PriorityDecayHalfLife). An account is a user, where the trace has none a virtual cluster
+job attribute  the paper's: 1 − estimate / 7 days, at least 0 (shorter first); Slurm's own job-size factor: the
+               job's GPUs over its pool's (larger first) is the policy ``multifactor_size``
+partition      the pool's priority over the largest
+QoS            1 for a job under a service-level agreement, else 0
+=============  =================================================================================================
+"""
+
+from numba import njit
+
+WEIGHT = 1000.0
+MAX_AGE_S = 7 * 86400.0
+HALF_LIFE_S = 7 * 86400.0
+LONGEST_S = 7 * 86400.0
+"""Estimate at which the paper's job attribute reaches 0 (our choice: a week, like the age)."""
+
+
+@njit(cache=True, inline="always")
+def score(job):
+    """The priority with requested time as job attribute, negative: lower first."""
+    return _priority(job, 1.0 - min(job.estimate_s / LONGEST_S, 1.0))
+
+
+@njit(cache=True, inline="always")
+def score_by_size(job):
+    """The priority with Slurm's job size as job attribute, negative."""
+    return _priority(job, min(job.gpu_share, 1.0))
+
+
+@njit(cache=True, inline="always")
+def _priority(job, attribute):
+    age = min(job.wait_s / MAX_AGE_S, 1.0)
+    return -WEIGHT * (age + job.fair_share + attribute + job.partition + job.qos)

@@ -1,0 +1,46 @@
+"""A simulation by hand, told: its metrics as text, its jobs as a Gantt chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+
+from rltune.files import aside
+from rltune.report.artefact import PNG_DPI
+from rltune.report.figures.gantt import gantt
+from rltune.report.format import show
+from rltune.report.style import styled
+
+ROWS = {"wait_s": "wait (s)", "jct_s": "JCT (s)", "bsld": "bounded slowdown"}
+
+
+def summary(metrics: dict[str, float], bound: tuple[float, float] | None = None) -> str:
+    """A few lines: mean, median and largest of each of ROWS; then utilisation (a share), mean_queue and jobs_per_s.
+
+    ``bound``: a lower bound on the mean wait of all jobs, and that mean, s.
+    """
+    lines = [f"{'':<36}{'mean':>12}{'median':>12}{'largest':>12}"]
+    for column, title in ROWS.items():
+        values = [show(metrics[f"{column}_{how}"], "number") for how in ("mean", "median", "max")]
+        lines.append(f"{title:<36}" + "".join(f"{value:>12}" for value in values))
+    single = {
+        "GPUs in use while jobs arrive": show(metrics["utilisation"], "percent"),
+        "jobs waiting, mean over that time": show(metrics["mean_queue"], "number"),
+        "jobs simulated a second": show(metrics["jobs_per_s"], "number"),
+    }
+    if bound is not None:
+        least, ours = bound
+        single["mean wait of any policy (s), at least"] = show(least, "number")
+        single["mean wait of all jobs over that"] = show(ours / least if least > 0 else None, "number")
+    return "\n".join(lines + [f"{title:<38}{value:>10}" for title, value in single.items()])
+
+
+def draw(bars: pd.DataFrame, node_gpus: Sequence[int], title: str, path: Path) -> None:
+    """Write a Gantt chart (rltune.report.figures.gantt) as .svg or .png; the same bars give the same bytes."""
+    figure = gantt(bars, node_gpus, title)
+    metadata = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}
+    with styled(), matplotlib.rc_context({"svg.hashsalt": "gantt", "svg.fonttype": "none"}), aside(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:], dpi=PNG_DPI, metadata=metadata)

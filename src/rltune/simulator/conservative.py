@@ -1,0 +1,186 @@
+"""Conservative backfilling: every queued job has a reservation, and a job starts where its reservation is now."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rltune.cluster.free import Free, change, needs
+from rltune.cluster.search import EXCLUSIVE, WORTH_IT, find
+from rltune.kernels import allocating, kernel
+from rltune.simulator.queue import drop_started
+from rltune.simulator.releases import next_release, settle_late
+from rltune.simulator.start import start_job
+
+
+@allocating
+def reserve_all(nodes, jobs, one, how):
+    """Give the chosen job, the head, then the others of its queue the earliest reservation; start those of now.
+
+    A profile holds what is expected to be free on every node of a pool from each instant on: now, the expected ends
+    of running jobs, the ends of reservations. A job goes to the first instant from which on an allocation, chosen
+    by the rule on what is free throughout, lasts for its estimate. Where a job may be split, the estimate is that
+    of a split one.
+    """
+    q, head = one.me.queue, one.me.chosen
+    at, length = one.line[q].at, one.line[q].len
+    ranked = np.empty(length + 1, np.int64)
+    ranked[0] = head
+    k = 1
+    for i in range(length):
+        job = one.queue[at + (one.order[i] if one.me.scored else i)]
+        if job != head:
+            ranked[k] = job
+            k += 1
+    for p in range(nodes.pool.shape[0]):
+        if how.commit or p == q:
+            _plan_pool(nodes, jobs, one, how, p, ranked[:k])
+    if length > 0:
+        drop_started(jobs, one, q, 0, length)
+
+
+@allocating
+def _plan_pool(nodes, jobs, one, how, p, ranked):
+    begin = nodes.pool[p].start
+    width = nodes.pool[p].stop - begin
+    settle_late(one, p)
+    most = one.ends[p].due_len + one.ends[p].late_len + ranked.shape[0] + 2
+    times = np.empty(most, np.float64)
+    profile = np.empty((most, 3, width), np.int64)
+    slots = _profile(nodes, jobs, one, how, p, times, profile)
+    total = np.empty(most, np.int64)  # free GPUs of the pool at each instant
+    for x in range(slots):
+        total[x] = profile[x, 0].sum()
+    low = np.empty((3, width), np.int64)
+    whole = how.rule == EXCLUSIVE
+    longer = how.stretch if how.extra > 0 or how.locality == WORTH_IT else 1.0
+    # a copy of what is free, to search on
+    spare = Free(one.free.row.copy(), one.free.total.copy(), one.free.count.copy(), one.free.words.copy())
+    # reservations are made anew at every event: once nothing behind could start now, the rest need none
+    fewest = np.empty(ranked.shape[0] + 1, np.int64)
+    fewest[-1] = 1 << 40
+    for r in range(ranked.shape[0] - 1, -1, -1):
+        row = jobs.row[one.me.first + ranked[r]]
+        fewest[r] = min(fewest[r + 1], row.gpus) if row.pool == p else fewest[r + 1]
+    for r in range(ranked.shape[0]):
+        job = ranked[r]
+        j = one.me.first + job
+        row = jobs.row[j]
+        if total[0] < fewest[r]:
+            break
+        if row.pool != p:
+            continue
+        lasts = row.estimate_s * longer
+        i, n = -1, 0
+        while n == 0:
+            i = _enough(times, total, slots, i + 1, lasts, row.gpus)
+            if i == slots:
+                raise RuntimeError("a job in the queue can never fit its pool")
+            low[:] = profile[i]
+            x = i + 1
+            while x < slots and times[x] < times[i] + lasts:
+                for resource in range(3):
+                    for m in range(width):
+                        low[resource, m] = min(low[resource, m], profile[x, resource, m])
+                x += 1
+            if how.extra == 0 and not _could(nodes, jobs, j, how.rule, begin, low):
+                continue
+            for m in range(width):
+                have = spare.row[begin + m]
+                change(nodes, spare, begin + m, low[0, m] - have.gpus, low[1, m] - have.cpu, low[2, m] - have.mem)
+            n = find(nodes, jobs, spare, j, how.rule, how.extra, one.place)
+        if x == slots or times[x] > times[i] + lasts:
+            for y in range(slots, x, -1):
+                times[y], total[y] = times[y - 1], total[y - 1]
+                profile[y] = profile[y - 1]
+            times[x], total[x] = times[i] + lasts, total[x - 1]
+            profile[x] = profile[x - 1]
+            slots += 1
+        for c in range(n):
+            _add(nodes, jobs, j, whole, one.place[c].node, one.place[c].gpus, begin, profile[i:x], -1)
+        for y in range(i, x):
+            total[y] = profile[y, 0].sum()
+        if i == 0:
+            start_job(nodes, jobs, one, how, job, n)
+
+
+@kernel
+def _could(nodes, jobs, j, rule, begin, low):
+    """Whether a strict allocation fits what is free (``low`` [3, nodes of the pool]), by counting nodes."""
+    for kind in range(jobs.cut.shape[1]):
+        cut = jobs.cut[j, kind]
+        if cut.full < 0:
+            continue
+        full = rest = 0
+        for i in range(low.shape[1]):
+            m = begin + i
+            if nodes.row[m].type != kind or low[0, i] == 0:
+                continue
+            if rule == EXCLUSIVE and low[0, i] < nodes.row[m].gpus:
+                continue
+            cpu, mem = needs(nodes, jobs, j, 1, m)
+            most = low[0, i]
+            if cut.rem > 0 and most >= cut.rem and low[1, i] >= cut.rem * cpu and low[2, i] >= cut.rem * mem:
+                rest += 1
+            if cut.full > 0 and most >= cut.size and low[1, i] >= cut.size * cpu and low[2, i] >= cut.size * mem:
+                full += 1
+            if full >= cut.full and (cut.rem == 0 or rest > cut.full):
+                return True
+    return False
+
+
+@kernel
+def _enough(times, total, slots, i, lasts, gpus):
+    """The first instant from ``i`` on from which so many GPUs of the pool stay free for so long; ``slots`` for none."""
+    x = i
+    while i < slots:
+        x = max(x, i)
+        while x < slots and (x == i or times[x] < times[i] + lasts):
+            if total[x] < gpus:
+                break
+            x += 1
+        if x == slots or total[x] >= gpus or x > i and times[x] >= times[i] + lasts:
+            return i
+        i = x + 1  # whatever starts before this instant lasts into it
+    return slots
+
+
+@allocating
+def _profile(nodes, jobs, one, how, p, times, profile):
+    """What is free in a pool now, and from each expected end of a running job on; number of instants."""
+    begin, end = nodes.pool[p].start, nodes.pool[p].stop
+    times[0] = one.me.now
+    for m in range(begin, end):
+        profile[0, 0, m - begin] = one.free.row[m].gpus
+        profile[0, 1, m - begin] = one.free.row[m].cpu
+        profile[0, 2, m - begin] = one.free.row[m].mem
+    slots = 1
+    due = late = 0
+    while True:
+        job, time = next_release(one, p, how.overrun, due, late)
+        if job < 0:
+            return slots
+        run = one.run[job]
+        if run.late:
+            late += 1
+        else:
+            due += 1
+        if slots == 1 or time > times[slots - 1]:  # what is expected to end now is not free yet
+            times[slots] = time
+            profile[slots] = profile[slots - 1]
+            slots += 1
+        for c in range(run.at, run.at + run.len):
+            _add(
+                nodes, jobs, one.me.first + job, how.rule == EXCLUSIVE, one.chunk[c].node, one.chunk[c].gpus, begin,
+                profile[slots - 1 : slots], 1,
+            )  # fmt: skip
+
+
+@allocating
+def _add(nodes, jobs, j, whole, m, gpus, begin, profile, sign):
+    """Add a chunk to some instants of a profile, or take it from them."""
+    cpu, mem = needs(nodes, jobs, j, gpus, m)
+    if whole:
+        gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb
+    profile[:, 0, m - begin] += sign * gpus
+    profile[:, 1, m - begin] += sign * cpu
+    profile[:, 2, m - begin] += sign * mem

@@ -1,0 +1,42 @@
+"""Running jobs by their true end: a binary heap, ties by job."""
+
+from rltune.kernels import inlined, kernel
+
+
+@inlined
+def _before(heap, i, end, job):
+    return heap[i].end < end or (heap[i].end == end and heap[i].job < job)
+
+
+@kernel
+def push(heap, n, end, job):
+    """Add a job that ends at ``end`` to a heap of ``n``."""
+    i = n
+    while i > 0:
+        up = (i - 1) >> 1
+        if _before(heap, up, end, job):
+            break
+        heap[i].end, heap[i].job = heap[up].end, heap[up].job
+        i = up
+    heap[i].end, heap[i].job = end, job
+
+
+@kernel
+def pop(heap, n):
+    """Take the job that ends first out of a heap of ``n``."""
+    top = heap[0].job
+    n -= 1
+    end, job = heap[n].end, heap[n].job
+    i = 0
+    while True:
+        low = 2 * i + 1
+        if low >= n:
+            break
+        if low + 1 < n and _before(heap, low + 1, heap[low].end, heap[low].job):
+            low += 1
+        if not _before(heap, low, end, job):
+            break
+        heap[i].end, heap[i].job = heap[low].end, heap[low].job
+        i = low
+    heap[i].end, heap[i].job = end, job
+    return top

@@ -1,0 +1,56 @@
+"""How a run is scheduled: the numbers the compiled engine goes by."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rltune.cluster.search import WORTH_IT
+
+EXTERNAL = -1  # the order is asked of the driver
+
+NONE, FITS, EASY, CONSERVATIVE = range(4)
+BLOCKINGS = {"none": NONE, "fits": FITS, "easy": EASY, "conservative": CONSERVATIVE}
+DOUBLE, NOW = range(2)
+OVERRUNS = {"double": DOUBLE, "now": NOW}
+COMMITS = {"decision": False, "head": True}
+
+
+class How(NamedTuple):
+    """Numbers of rltune.simulator.setting.Setting."""
+
+    order: int
+    """Number of a compiled policy, or EXTERNAL."""
+    base: int
+    """Policy that orders what an external ranking does not cover."""
+    visible: int
+    """Jobs an external ranking covers at most; 0: all."""
+    blocking: int
+    rule: int
+    locality: int
+    extra: int
+    """Nodes more than strict that any job may have."""
+    overrun: int
+    commit: bool
+    lookahead: bool
+    """Ask PLACE where the chosen job has more than one way and others are queued."""
+    stretch: float
+    """Run time of a job on more nodes than strict, over its run time."""
+    track: bool
+    """Keep running jobs in order of their expected ends even where the rules do not need it (observations do)."""
+    check: bool
+    """Assert the invariants at every instant."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether rankings are asked of the driver."""
+        return self.order == EXTERNAL
+
+    @property
+    def splits(self) -> bool:
+        """Whether a job may have more nodes than strict."""
+        return self.extra > 0 or self.locality == WORTH_IT
+
+    @property
+    def tracks_ends(self) -> bool:
+        """Whether running jobs are kept in order of their expected ends."""
+        return self.track or self.blocking >= EASY or self.locality == WORTH_IT

@@ -1,0 +1,108 @@
+"""Running jobs of each pool in the order of their expected ends.
+
+Two lists a pool: ``due``, jobs within their estimate, by the end it names; ``late``, jobs past it, by start. A late
+job is expected to run as long again as it has so far, so of two late jobs the one that started later is expected to
+end earlier, whatever the time: neither list has to be sorted again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rltune.kernels import inlined, kernel
+from rltune.simulator.how import DOUBLE
+
+
+DUE, LATE = False, True
+
+
+@inlined
+def _key(run, job, late):
+    return run[job].start if late else run[job].due
+
+
+@kernel
+def _place(row, run, late, at, n, job):
+    """Where ``job`` stands, or would, in a stretch sorted by (due end or start, job)."""
+    key = _key(run, job, late)
+    lo, hi = at, at + n
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        other = row[mid]
+        value = _key(run, other, late)
+        if value < key or (value == key and other < job):
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+@kernel
+def _insert(row, run, late, at, n, job):
+    lo = _place(row, run, late, at, n, job)
+    for i in range(at + n, lo, -1):
+        row[i] = row[i - 1]
+    row[lo] = job
+
+
+@kernel
+def _remove(row, run, late, at, n, job):
+    """Take a job out; how far the stretch's beginning moves."""
+    lo = _place(row, run, late, at, n, job)
+    if lo == at:
+        return 1
+    for i in range(lo, at + n - 1):
+        row[i] = row[i + 1]
+    return 0
+
+
+@kernel
+def add_running(one, p, job):
+    """A job of pool ``p`` has started; its ``due`` is set."""
+    ends = one.ends[p]
+    _insert(one.due, one.run, DUE, ends.due_at, ends.due_len, job)
+    ends.due_len += 1
+
+
+@kernel
+def drop_running(one, p, job):
+    """A job of pool ``p`` has ended."""
+    ends = one.ends[p]
+    if one.run[job].late:
+        ends.late_at += _remove(one.late, one.run, LATE, ends.late_at, ends.late_len, job)
+        ends.late_len -= 1
+    else:
+        ends.due_at += _remove(one.due, one.run, DUE, ends.due_at, ends.due_len, job)
+        ends.due_len -= 1
+
+
+@kernel
+def settle_late(one, p):
+    """Move jobs that have reached the end of their estimate from one list to the other."""
+    ends = one.ends[p]
+    while ends.due_len > 0:
+        job = one.due[ends.due_at]
+        if one.run[job].due > one.me.now:
+            return
+        ends.due_at += 1
+        ends.due_len -= 1
+        one.run[job].late = True
+        _insert(one.late, one.run, LATE, ends.late_at, ends.late_len, job)
+        ends.late_len += 1
+
+
+@kernel
+def next_release(one, p, overrun, due, late):
+    """(Job, its expected end) that comes next when ``due`` and ``late`` jobs of the two lists are gone; (−1, inf)
+    for none. The late ones go from the end of their list, the latest start first."""
+    ends, now = one.ends[p], one.me.now
+    best, time = -1, np.inf
+    if due < ends.due_len:
+        best = one.due[ends.due_at + due]
+        time = one.run[best].due
+    if late < ends.late_len:
+        job = one.late[ends.late_at + ends.late_len - 1 - late]
+        expected = now + (now - one.run[job].start) if overrun == DOUBLE else now
+        if expected <= time:
+            best, time = job, expected
+    return best, time

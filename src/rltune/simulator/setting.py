@@ -1,0 +1,55 @@
+"""How a run is scheduled, by name: what both sides of a comparison share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rltune.cluster.search import EXTRA, LOCALITIES, RULES
+from rltune.policies import IDS, OWN
+from rltune.simulator.how import BLOCKINGS, COMMITS, EXTERNAL, OVERRUNS, How
+
+LOOKAHEAD = "lookahead"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Names of the rules of rltune.simulator.engine. Raises ValueError for one that does not exist.
+
+    ``policy``: a base policy, built in or the user's own; ``blocking``: what may start while the first job does not
+    fit; ``placement``: a rule of rltune.cluster.search, or ``lookahead``, asked of a placer (reservations and
+    backfilling then go by best_fit); ``locality``: how many nodes a job may be spread over; ``overrun``: when a job
+    past its estimate is expected to end; ``commit``: until when the first job of a ranking stays first; ``stretch``:
+    run time of a job on more nodes than the fewest that hold it, over its run time.
+    """
+
+    policy: str
+    blocking: str = "none"
+    placement: str = "best_fit"
+    locality: str = "strict"
+    overrun: str = "double"
+    commit: str = "decision"
+    stretch: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field, known in (
+            ("policy", (*IDS, *OWN)), ("blocking", BLOCKINGS), ("placement", (*RULES, LOOKAHEAD)),
+            ("locality", LOCALITIES), ("overrun", OVERRUNS), ("commit", COMMITS),
+        ):  # fmt: skip
+            if getattr(self, field) not in known:
+                raise ValueError(f"{field}: found {getattr(self, field)!r}, expected one of {', '.join(known)}")
+        if not self.stretch >= 1:
+            raise ValueError(f"stretch: found {self.stretch}, expected 1 or more")
+        if self.placement == LOOKAHEAD and self.locality != "strict":
+            raise ValueError(f"placement lookahead: found locality {self.locality!r}, expected strict")
+
+    def how(self, external: bool = False, visible: int = 0, track: bool = False, check: bool = False) -> How:
+        """The same in numbers; ``external``: rankings are asked of the driver, of the first ``visible`` jobs."""
+        base = IDS.get(self.policy, 0)
+        lookahead = self.placement == LOOKAHEAD
+        rule = RULES["best_fit" if lookahead else self.placement]
+        locality = LOCALITIES[self.locality]
+        return How(
+            EXTERNAL if external else base, base, visible, BLOCKINGS[self.blocking], rule, locality,
+            int(EXTRA[locality]), OVERRUNS[self.overrun], COMMITS[self.commit], lookahead, float(self.stretch),
+            track, check,
+        )  # fmt: skip

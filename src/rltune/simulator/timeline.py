@@ -1,0 +1,140 @@
+"""A run over time: what the cluster and its queue look like at every instant at which something changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from rltune.cluster.layout import Nodes
+
+LARGEST_WAIT = "largest_wait_s"
+
+
+def timeline(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Nodes) -> pd.DataFrame:
+    """One row an instant at which a job of the sequence is submitted, starts or ends; the state holds until the next.
+
+    Whatever happens at one instant falls into one row: a job that starts when it is submitted is never queued.
+
+    time_s; used_gpus, free_gpus: GPUs with and without a job; queued, queued_gpus: jobs submitted and not started,
+    and the GPUs they ask for; running: jobs; largest_wait_s: how long the oldest of the queued has waited at that
+    instant, 0 when none is (it grows until the next row); fragmentation: 1 − Σ free² / Σ (node size · free) over all
+    nodes (paper eq. 3, CFF, normalised by node size), 0 when nothing is free and when all that is free lies on empty
+    nodes. Raises ValueError as `one_sequence`, and when a node has more on it than it holds.
+    """
+    row = one_sequence(job_table, chunk_table, nodes)
+    submit, start, end = (job_table[c].to_numpy(np.float64) for c in ("submit_s", "start_s", "end_s"))
+    gpus = job_table["gpus"].to_numpy(np.int64)
+    time = np.unique(np.concatenate([submit, start, end]))
+    at_submit, at_start, at_end = (np.searchsorted(time, t) for t in (submit, start, end))
+    one = np.ones_like(gpus)
+    used = _level(len(time), at_start, at_end, gpus)
+    return pd.DataFrame({
+        "time_s": time, "used_gpus": used, "free_gpus": int(nodes.gpus.sum()) - used,
+        "queued": _level(len(time), at_submit, at_start, one),
+        "queued_gpus": _level(len(time), at_submit, at_start, gpus),
+        "running": _level(len(time), at_start, at_end, one),
+        LARGEST_WAIT: _largest_wait(time, submit, start),
+        "fragmentation": _fragmentation(time, at_start[row], at_end[row], chunk_table, nodes),
+    })  # fmt: skip
+
+
+def time_average(timeline: pd.DataFrame, column: str, until_s: float | None = None) -> float:
+    """Mean of a column over time, from the first instant to ``until_s`` (the last instant unless given).
+
+    Every state counts for as long as it holds, the last one until ``until_s``; largest_wait_s is followed as it grows.
+    NaN for a stretch of no length. Raises ValueError on an empty timeline or an end before its beginning.
+    """
+    if timeline.empty:
+        raise ValueError("the timeline is empty")
+    time, value = timeline["time_s"].to_numpy(), timeline[column].to_numpy(np.float64)
+    until = float(time[-1]) if until_s is None else float(until_s)
+    if not until >= time[0]:
+        raise ValueError(f"until_s is {until}, before the first instant {time[0]}")
+    held = np.diff(np.minimum(np.append(time, max(until, time[-1])), until))
+    area = float(value @ held)
+    if column == LARGEST_WAIT:
+        # the oldest job stays the oldest until the next row, and grows older by a second a second
+        area += float(0.5 * (held**2) @ (timeline["queued"].to_numpy() > 0))
+    return area / (until - float(time[0])) if until > time[0] else float("nan")
+
+
+def one_sequence(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Nodes) -> np.ndarray:
+    """[chunks] int64, the row of the job table that each row of the chunk table belongs to.
+
+    Raises ValueError unless both tables are about the same one sequence, every job in it is there once with
+    submission ≤ start ≤ end, and its chunks lie on nodes there are and add up to its GPUs.
+    Ends are compared with starts to the last bit: ``end_s`` is start + run time as the simulator adds them, since
+    submission + (wait + run time) is rounded otherwise and can lie behind the start of the job that follows.
+    """
+    found = sorted({*job_table["sequence"], *chunk_table["sequence"]})
+    if len(found) > 1:
+        raise ValueError(f"expected one sequence, got {len(found)}: {', '.join(map(str, found[:5]))}")
+    jobs = pd.Index(job_table["job"])
+    if jobs.has_duplicates:
+        raise ValueError(f"job {jobs[jobs.duplicated()][0]} is in the job table twice")
+    submit, start, end = (job_table[c].to_numpy(np.float64) for c in ("submit_s", "start_s", "end_s"))
+    wrong = ~((submit <= start) & (start <= end) & np.isfinite(end))
+    if wrong.any():
+        raise ValueError(f"job {jobs[wrong][0]}: not submitted, started and ended in this order")
+    row = jobs.get_indexer(pd.Index(chunk_table["job"]))
+    if (row < 0).any():
+        raise ValueError(f"job {chunk_table['job'].to_numpy()[row < 0][0]} has chunks but is not in the job table")
+    node, gpus = chunk_table["node"].to_numpy(np.int64), chunk_table["gpus"].to_numpy(np.int64)
+    strange = (node < 0) | (node >= len(nodes.gpus))
+    if strange.any():
+        raise ValueError(f"node {node[strange][0]}: the cluster has nodes 0 to {len(nodes.gpus) - 1}")
+    total = np.zeros(len(jobs), np.int64)
+    np.add.at(total, row, gpus)
+    short = (total != job_table["gpus"].to_numpy(np.int64)) | (np.bincount(row[gpus < 1], minlength=len(jobs)) > 0)
+    if short.any():
+        at = np.flatnonzero(short)[0]
+        raise ValueError(f"job {jobs[at]} has {job_table['gpus'].iloc[at]} GPUs, its chunks {total[at]}")
+    return row
+
+
+def _level(n: int, up: np.ndarray, down: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """[n] int64, what has gone up at instant ``up`` and not yet come down at instant ``down``."""
+    change = np.zeros(n, np.int64)
+    np.add.at(change, up, weight)
+    np.subtract.at(change, down, weight)
+    return np.cumsum(change)
+
+
+def _largest_wait(time: np.ndarray, submit: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """[len(time)] float64, seconds that the oldest queued job has waited."""
+    order = np.argsort(submit, kind="stable")
+    submit = np.append(submit[order], np.inf)
+    # of jobs by submission, the first that starts after t is the first at which the latest start so far exceeds t
+    latest = np.maximum.accumulate(start[order])
+    oldest = submit[np.searchsorted(latest, time, side="right")]
+    return np.where(oldest <= time, time - np.minimum(oldest, time), 0.0)
+
+
+def _fragmentation(
+    time: np.ndarray, at_start: np.ndarray, at_end: np.ndarray, chunk_table: pd.DataFrame, nodes: Nodes
+) -> np.ndarray:
+    """[len(time)] float64; ``at_start`` and ``at_end`` are the instants of each chunk. Whole numbers until the end."""
+    sizes = nodes.gpus.astype(np.int64)
+    node = np.tile(chunk_table["node"].to_numpy(np.int64), 2)
+    gpus = chunk_table["gpus"].to_numpy(np.int64)
+    instant, change = np.concatenate([at_start, at_end]), np.concatenate([-gpus, gpus])
+    order = np.lexsort((instant, node))
+    node, instant = node[order], instant[order]
+    # one running sum serves all nodes: what a node gives it takes back, so each node begins at 0
+    free = sizes[node] + np.cumsum(change[order])
+    settled = np.ones(len(node), bool)
+    settled[:-1] = (node[1:] != node[:-1]) | (instant[1:] != instant[:-1])
+    node, instant, free = node[settled], instant[settled], free[settled]
+    if (free < 0).any():
+        at = np.flatnonzero(free < 0)[0]
+        m = node[at]
+        raise ValueError(f"node {m} has {sizes[m]} GPUs, {sizes[m] - free[at]} are in use at {time[instant[at]]} s")
+    before = np.append(0, free[:-1])
+    first = np.append(True, node[1:] != node[:-1])[: len(node)]
+    before = np.where(first, sizes[node], before[: len(node)])
+    squares, weights = np.zeros(len(time), np.int64), np.zeros(len(time), np.int64)
+    np.add.at(squares, instant, free**2 - before**2)
+    np.add.at(weights, instant, sizes[node] * (free - before))
+    whole = int((sizes**2).sum())
+    squares, weights = whole + np.cumsum(squares), whole + np.cumsum(weights)
+    return np.where(weights > 0, (weights - squares) / np.maximum(weights, 1), 0.0)

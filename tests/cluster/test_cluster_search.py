@@ -1,0 +1,175 @@
+"""Where a job goes: the compiled search on its index against looking at every node, and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from free_cases import all_ways, capacity, free_cases, has_room, indexed, placed, random_free
+from workload_cases import cluster, compiled, group, random_case, simple
+
+from rltune.cluster.free import all_free, change
+from rltune.cluster.search import ANY, BEST_FIT, EXCLUSIVE, EXTRA, FIRST_FIT, RULES, SPREAD
+from rltune.simulator.twin_placement import Placement
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_search_equals_looking_at_every_node(rule: str) -> None:
+    """Under every number of nodes more than strict, on random free nodes."""
+    strict = split = missed = 0
+    for seed, rng in free_cases():
+        jobs, layout = random_case(seed, n=20)
+        plain = Placement(jobs, layout, rule)
+        for _ in range(2):
+            free = random_free(layout, rng)
+            by_node = dict(enumerate(zip(*(f.tolist() for f in free), strict=True)))
+            for j in range(len(jobs.gpus)):
+                for extra in (0, 1, int(EXTRA[ANY])):
+                    chunks = placed(jobs, layout, j, free, RULES[rule], extra)
+                    assert chunks == list((plain.find(j, by_node, extra) or {}).items()), (seed, j, extra)
+                    strict, missed = strict + (bool(chunks) and not extra), missed + (not chunks)
+                    split += bool(chunks) and plain.is_split(j, dict(chunks))
+    assert strict > 300 and missed > 300 and split > 20
+
+
+@pytest.mark.parametrize("rule", [FIRST_FIT, BEST_FIT, SPREAD])
+def test_a_way_is_found_where_there_is_one(rule: int) -> None:
+    found = missed = 0
+    for seed, rng in free_cases():
+        jobs, layout = random_case(seed, n=30)
+        free = random_free(layout, rng)
+        for j in range(len(jobs.gpus)):
+            chunks = placed(jobs, layout, j, free, rule)
+            ways = list(all_ways(jobs, layout, j, free))
+            assert bool(chunks) == bool(ways)
+            found, missed = found + bool(chunks), missed + (not chunks)
+            if chunks:
+                nodes = [m for m, _ in chunks]
+                kind = layout.nodes.row["type"][nodes[0]]
+                full = int(jobs.cut["full"][j, kind])
+                assert (kind, tuple(sorted(nodes[:full])), nodes[full] if len(nodes) > full else -1) in ways
+                assert sum(g for _, g in chunks) == jobs.gpus[j]
+    assert found > 200 < missed
+
+
+@pytest.mark.parametrize("rule", [FIRST_FIT, BEST_FIT, SPREAD])
+def test_a_split_takes_no_more_nodes_than_it_must(rule: int) -> None:
+    """All GPUs a job can have of its nodes, the roomiest first, are just enough; with any number of nodes allowed a
+    job is placed where those of one type are enough in all."""
+    for seed, rng in free_cases():
+        jobs, layout = random_case(seed, n=20)
+        free = random_free(layout, rng)
+        nodes = layout.nodes
+        for j in range(len(jobs.gpus)):
+            fewest = {}
+            for kind in np.flatnonzero(jobs.cut["full"][j] >= 0):
+                pool = range(nodes.pool_start[jobs.pool[j]], nodes.pool_start[jobs.pool[j] + 1])
+                room = sorted(
+                    (
+                        max(g for g in range(free[0][m] + 1) if g == 0 or has_room(jobs, layout, j, g, m, free))
+                        for m in pool
+                        if nodes.row["type"][m] == kind
+                    ),
+                    reverse=True,
+                )
+                enough = np.flatnonzero(np.cumsum(room) >= jobs.gpus[j])
+                if len(enough):
+                    fewest[kind] = enough[0] + 1
+            chunks = placed(jobs, layout, j, free, rule, int(EXTRA[ANY]))
+            assert bool(chunks) == bool(fewest)
+            if chunks and not placed(jobs, layout, j, free, rule):
+                assert len(chunks) == min(fewest.values())
+            if chunks:
+                assert all(has_room(jobs, layout, j, gpus, m, free) for m, gpus in chunks)
+                assert len({m for m, _ in chunks}) == len(chunks)
+
+
+def four_nodes(*free_gpus: int) -> list[np.ndarray]:
+    """So many free GPUs, 8 CPUs and 32 GB each."""
+    free = np.array(free_gpus)
+    return [free, free * 8000, free * 32000]
+
+
+def test_one_chunk_by_hand() -> None:
+    jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 2))
+    free = four_nodes(3, 2, 4, 2)
+    assert placed(jobs, layout, 0, free, FIRST_FIT) == [(0, 2)]
+    assert placed(jobs, layout, 0, free, BEST_FIT) == [(1, 2)]
+    assert placed(jobs, layout, 0, free, SPREAD) == [(2, 2)]
+    assert placed(jobs, layout, 0, free, EXCLUSIVE) == [(2, 2)]
+    assert placed(jobs, layout, 0, four_nodes(3, 2, 3, 2), EXCLUSIVE) == []
+    assert placed(jobs, layout, 0, four_nodes(4, 3, 4, 3), SPREAD) == [(0, 2)]  # the lowest of the emptiest
+
+
+def test_exclusive_takes_the_smallest_idle_node_that_holds_the_chunk() -> None:
+    """Nodes of 8, 4 and 2 GPUs, all idle; then with less memory than the job asks for on the smallest."""
+    config = cluster([group(1, 8), group(1, 4), group(1, 2)])
+    jobs, layout = compiled(config, [{"gpus": 2}, {"gpus": 2, "mem_gb": 80.0}])
+    assert placed(jobs, layout, 0, capacity(layout), EXCLUSIVE) == [(2, 2)]
+    assert placed(jobs, layout, 1, capacity(layout), EXCLUSIVE) == [(1, 2)]
+    free = capacity(layout)
+    free[1][2] -= 1  # one thousandth of a CPU is taken: not idle
+    assert placed(jobs, layout, 0, free, EXCLUSIVE) == [(1, 2)]
+
+
+def test_split_by_hand() -> None:
+    """Six GPUs, strictly 4 + 2, on nodes with 3, 2, 3 and 1 free."""
+    jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 6), (0, 1, 7), (0, 1, 5))
+    free = four_nodes(3, 2, 3, 1)
+    assert placed(jobs, layout, 0, free, BEST_FIT) == []
+    # two nodes are enough, so it counts as no node more than strict, but strict does not cut so
+    assert placed(jobs, layout, 0, free, BEST_FIT, 1) == [(0, 3), (2, 3)]
+    # 3 + 3 + 1: the last chunk by the rule
+    assert placed(jobs, layout, 1, free, FIRST_FIT, 1) == [(0, 3), (2, 3), (1, 1)]
+    assert placed(jobs, layout, 1, free, BEST_FIT, 1) == [(0, 3), (2, 3), (3, 1)]
+    assert placed(jobs, layout, 1, free, SPREAD, 1) == [(0, 3), (2, 3), (1, 1)]
+    # 3 + 2: the most room first, the rest where fewest GPUs are free
+    assert placed(jobs, layout, 2, free, BEST_FIT, 1) == [(0, 3), (1, 2)]
+    assert placed(jobs, layout, 2, free, SPREAD, 1) == [(0, 3), (2, 2)]
+    # 2 + 2 + 2 + 1 would be two nodes more than strict
+    assert placed(jobs, layout, 1, four_nodes(2, 2, 2, 2), BEST_FIT, 1) == []
+    assert placed(jobs, layout, 1, four_nodes(2, 2, 2, 2), BEST_FIT, 2) == [(0, 2), (1, 2), (2, 2), (3, 1)]
+
+
+def test_a_gpu_type_is_never_mixed_and_the_tighter_one_is_preferred() -> None:
+    config = cluster([group(1, 8, "V100"), group(1, 4, "P100"), group(1, 4, "K80")])
+    rows = [{"gpus": 3}, {"gpus": 3, "gpu_type": "V100|K80"}, {"gpus": 6}]
+    jobs, layout = compiled(config, rows)
+    free = capacity(layout)
+    assert placed(jobs, layout, 0, free, BEST_FIT) == [(1, 3)]
+    assert placed(jobs, layout, 0, free, EXCLUSIVE) == [(1, 3)]
+    assert placed(jobs, layout, 0, free, FIRST_FIT) == [(0, 3)]
+    assert placed(jobs, layout, 0, free, SPREAD) == [(0, 3)]
+    assert placed(jobs, layout, 1, free, BEST_FIT) == [(2, 3)]
+    assert placed(jobs, layout, 2, free, BEST_FIT) == [(0, 6)]
+
+
+def test_nodes_beyond_one_word_of_the_index_are_found() -> None:
+    """150 nodes: three words for every number of free GPUs."""
+    jobs, layout = simple(cluster([group(150, 2)]), (0, 1, 1), (0, 1, 2), (0, 1, 5))
+    free = capacity(layout)
+    for left, chunks in (([149], [(149, 1)]), ([140, 70], [(70, 1)]), ([63, 64, 128], [(63, 1)])):
+        free[0][:] = 0
+        free[0][left] = 2
+        assert [placed(jobs, layout, 0, free, rule) for rule in (FIRST_FIT, BEST_FIT, SPREAD)] == [chunks] * 3
+    assert placed(jobs, layout, 1, free, BEST_FIT) == [(63, 2)]
+    assert placed(jobs, layout, 2, free, BEST_FIT) == [(63, 2), (64, 2), (128, 1)]
+    free[0][149] = 1
+    assert placed(jobs, layout, 0, free, BEST_FIT) == [(149, 1)]
+
+
+def test_the_index_follows_every_change() -> None:
+    for seed, rng in free_cases():
+        _, layout = random_case(seed, n=5)
+        nodes, start = layout.nodes, random_free(layout, rng)
+        free = indexed(layout, start)
+        for d, domain in enumerate(nodes.domain):
+            members = nodes.member[domain["member_at"] : domain["member_at"] + domain["nodes"]]
+            assert free.total[d] == start[0][members].sum()
+            for gpus in range(domain["largest"] + 1):
+                assert free.count[domain["bucket_at"] + gpus] == (start[0][members] == gpus).sum()
+                words = free.words[domain["word_at"] + gpus * domain["words"] :][: domain["words"]]
+                bits = {64 * w + b for w, word in enumerate(words.tolist()) for b in range(64) if word >> b & 1}
+                assert bits == set(np.flatnonzero(start[0][members] == gpus).tolist())
+        for m, given in enumerate(zip(*(a - b for a, b in zip(capacity(layout), start, strict=True)))):
+            change(nodes, free, m, *map(int, given))
+        assert all((a == b[0]).all() for a, b in zip(free, all_free(nodes, 1), strict=True))

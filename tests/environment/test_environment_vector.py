@@ -1,0 +1,192 @@
+"""Many sequences at once: the same runs as the simulator's, in both ways to answer, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_fakes import workload
+from workload_cases import cluster, compiled, group, random_case
+
+from rltune.config import LookaheadConfig
+from rltune.environment.observation import Observation
+from rltune.environment.vector import VectorEnvironment
+from rltune.placement.lookahead import Lookahead
+from rltune.policies import OWN, policy
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.metrics import sequence_table
+
+AREA = 1  # column of the job size: ordering by it is smallest area first
+FIRST, N = [0, 100, 150, 40], [150, 60, 100, 2]
+
+
+def picks(seen: Observation, best: Callable[[np.ndarray], int]) -> list[int]:
+    """An action of each asking sequence, by its rows."""
+    return [best(seen.rows[a:b]) for a, b in zip(seen.offsets, seen.offsets[1:])]
+
+
+def smallest(rows: np.ndarray) -> int:
+    return int(rows[:, AREA].argmin())
+
+
+def run(env: VectorEnvironment, answer: Callable[[Observation], Observation], first=FIRST, n=N) -> VectorEnvironment:
+    seen = env.reset(first, n)
+    while not env.done:
+        seen = answer(seen)
+    assert seen.rows.shape == (0, 8) and list(seen.offsets) == [0]
+    return env
+
+
+@pytest.mark.parametrize("blocking", ["none", "fits", "easy", "conservative"])
+def test_scores_order_the_whole_queue(blocking: str) -> None:
+    jobs, layout = workload(300, seed=1)
+    env = VectorEnvironment(jobs, layout, Setting("fifo", blocking), check=True)
+    run(env, lambda seen: env.step(seen.rows[:, AREA].astype(float)))
+    expected = simulate(jobs, layout, FIRST, N, Setting("saf", blocking))
+    np.testing.assert_array_equal(env.state.start, expected.start)
+    pd.testing.assert_frame_equal(env.results(), sequence_table(jobs, expected, layout.gpus))
+
+
+def test_picks_without_blocking_are_the_order() -> None:
+    jobs, layout = workload(300, seed=2)
+    env = VectorEnvironment(jobs, layout, Setting("fifo"))
+    run(env, lambda seen: env.pick(picks(seen, smallest)))
+    np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, FIRST, N, Setting("saf")).start)
+
+
+@pytest.mark.parametrize("base", ["saf", "f1", "wfp3", "unicep", "multifactor"])
+@pytest.mark.parametrize("blocking", ["none", "easy"])
+def test_the_first_row_is_the_base_policys_choice(base: str, blocking: str) -> None:
+    """Also where scores change with time and the queue is longer than what is seen."""
+    jobs, layout = workload(300, seed=3)
+    setting = Setting(base, blocking)
+    for visible in (256, 5):
+        env = VectorEnvironment(jobs, layout, setting, visible=visible)
+        run(env, lambda seen, env=env: env.pick(np.zeros(len(seen.asking), int)))
+        np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, FIRST, N, setting).start)
+
+
+def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
+    """The pick, 2 GPUs, does not fit beside 3 of 4 in use; of two that do, the base policy's first is let past."""
+    rows = [
+        {"submit_s": 0.0, "run_s": 100.0, "gpus": 3}, {"submit_s": 1.0, "run_s": 50.0, "gpus": 2},
+        {"submit_s": 1.0, "run_s": 40.0, "gpus": 1}, {"submit_s": 1.0, "run_s": 30.0, "gpus": 1},
+    ]  # fmt: skip
+    jobs, layout = compiled(cluster([group(1, 4)]), rows)
+    for base, past in (("fifo", 2), ("sjf", 3)):
+        env = VectorEnvironment(jobs, layout, Setting(base, "easy"))
+        seen = env.reset([0], [4])
+        env.pick([list(seen.jobs).index(1)])
+        assert np.flatnonzero(env.state.start[0] == 1.0).tolist() == [past]
+
+
+def test_random_pools_types_and_queues_equal_simulate() -> None:
+    for seed in range(8):
+        jobs, layout = random_case(seed, n=50)
+        first, n = [0, len(jobs.row) // 2], [len(jobs.row), len(jobs.row) - len(jobs.row) // 2]
+        setting = Setting("sjf", "easy", commit="head" if seed % 2 else "decision")
+        env = VectorEnvironment(jobs, layout, setting, features="raw", check=True)
+        run(env, lambda seen, env=env: env.pick(np.zeros(len(seen.asking), int)), first, n)
+        np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, first, n, setting).start)
+
+
+@pytest.mark.parametrize("commit", ["decision", "head"])
+def test_placements_may_be_asked_of_a_placer(commit: str) -> None:
+    jobs, layout = random_case(9, n=60)
+    setting, n = Setting("saf", "easy", "lookahead", commit=commit), [len(jobs.row)]
+    env = VectorEnvironment(jobs, layout, setting, placer=Lookahead(LookaheadConfig()), check=True)
+    run(env, lambda seen: env.pick(np.zeros(len(seen.asking), int)), [0], n)
+    placer = Lookahead(LookaheadConfig())
+    np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, [0], n, setting, placer=placer).start)
+    assert placer.counts.asked > 0
+
+
+def test_sequences_do_not_see_each_other() -> None:
+    jobs, layout = workload(300, seed=4)
+    env = VectorEnvironment(jobs, layout, Setting("fifo", "easy"))
+    together = run(env, lambda seen: env.step(seen.rows[:, 2])).state
+    for s in range(len(FIRST)):
+        alone = run(env, lambda seen: env.step(seen.rows[:, 2]), FIRST[s : s + 1], N[s : s + 1]).state
+        np.testing.assert_array_equal(alone.start[0], together.start[s, : N[s]])
+
+
+def test_sequences_that_never_queue_are_over_at_once() -> None:
+    jobs, layout = workload(300, seed=4)
+    env = VectorEnvironment(jobs, layout, Setting("fifo"))
+    env.reset([0, 7], [1, 1])
+    assert env.done and list(env.results()["wait_s"]) == [0, 0]
+
+
+@pytest.fixture
+def begun() -> VectorEnvironment:
+    env = VectorEnvironment(*workload(300, seed=5), Setting("fifo"))
+    env.reset([0, 100], [100, 100])
+    return env
+
+
+def test_nothing_can_be_asked_before_the_first_reset_or_after_the_end(begun: VectorEnvironment) -> None:
+    env = VectorEnvironment(begun.jobs, begun.layout, begun.setting)
+    for call in (lambda: env.step([]), lambda: env.pick([]), lambda: env.done, lambda: env.state, env.results):
+        with pytest.raises(ValueError, match="has not begun: call reset first"):
+            call()
+    with pytest.raises(ValueError, match="found 2 sequences under way, expected all to be over"):
+        begun.results()
+    run(begun, lambda seen: begun.step(seen.rows[:, 0]))
+    for call in (lambda: begun.step([]), lambda: begun.pick([])):
+        with pytest.raises(ValueError, match="every sequence is over: found an answer, expected a call of reset"):
+            call()
+
+
+def test_wrong_answers_are_refused_and_change_nothing(begun: VectorEnvironment) -> None:
+    seen = begun.reset([0, 100], [100, 100])
+    rows, k = len(seen.rows), len(seen.asking)
+    nan = np.zeros(rows)
+    nan[1] = np.nan
+    far = np.zeros(k, int)
+    far[-1] = seen.length[-1]
+    for call, message in (
+        (lambda: begun.step(np.zeros(rows + 1)), rf"scores: found float64 \[{rows + 1}\], expected {rows} numbers"),
+        (lambda: begun.step(np.zeros((rows, 1))), rf"scores: found float64 \[{rows}, 1\], expected {rows} numbers"),
+        (lambda: begun.step(["x"] * rows), "scores: found <U1"),
+        (lambda: begun.step(nan), "scores: found NaN in row 1, expected a number"),
+        (lambda: begun.pick(np.zeros(k + 1, int)), f"actions: found {k + 1}, expected {k}, one a sequence that asks"),
+        (lambda: begun.pick(np.zeros(k)), "actions: found float64"),
+        (lambda: begun.pick(far), f"of sequence {seen.asking[-1]}: found {far[-1]}, expected 0 … {far[-1] - 1}"),
+        (lambda: begun.pick(far * 0 - 1), f"action of sequence {seen.asking[0]}: found -1, expected 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    run_on = begun.step(np.arange(rows))
+    again = VectorEnvironment(begun.jobs, begun.layout, begun.setting)
+    np.testing.assert_array_equal(again.reset([0, 100], [100, 100]).rows, seen.rows)
+    np.testing.assert_array_equal(again.step(np.arange(rows)).rows, run_on.rows)
+
+
+@pytest.mark.parametrize(("first", "n", "message"), [
+    ([], [], "found 0 first jobs and 0 lengths"), ([0, 1], [5], "found 2 first jobs and 1 lengths"),
+    ([0.5], [5], "first: found float64"), (0, 5, r"first: found int64 \[\]"),
+    ([-1], [5], "sequence 0: found 5 jobs from job -1, expected 1 or more of 0 … 299"),
+    ([0, 299], [5, 2], "sequence 1: found 2 jobs from job 299"), ([3], [0], "sequence 0: found 0 jobs"),
+])  # fmt: skip
+def test_wrong_sequences_are_refused(begun: VectorEnvironment, first: object, n: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        begun.reset(first, n)
+
+
+def test_wrong_arguments_are_refused(begun: VectorEnvironment) -> None:
+    policy("mine_for_a_test")(lambda queue, now: queue.gpus)
+    try:
+        for message, setting, options in (
+            ("visible: found 0, expected 1 job or more", Setting("fifo"), {"visible": 0}),
+            ("features: found 'x'", Setting("fifo"), {"features": "x"}),
+            ("own policy cannot be the base", Setting("mine_for_a_test"), {}),
+        ):
+            with pytest.raises(ValueError, match=message):
+                VectorEnvironment(begun.jobs, begun.layout, setting, **options)
+    finally:
+        del OWN["mine_for_a_test"]
+    env = VectorEnvironment(begun.jobs, begun.layout, Setting("fifo", "none", "lookahead"))
+    with pytest.raises(ValueError, match="placement 'lookahead' needs placer"):
+        env.reset([0], [5])

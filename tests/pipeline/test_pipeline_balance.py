@@ -1,0 +1,125 @@
+"""Offered load: arrivals thinned, or nodes scaled, to a wanted value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from rltune.cluster.fit import fit
+from rltune.cluster.load import offered_load, scaled, within_load
+from rltune.config import ClusterConfig, Workspace
+from rltune.config.load import read_block
+from rltune.files import read_json
+from rltune.pipeline.prepare import characterise, ensure_clean
+from rltune.traces.audit import Audit
+
+Cli = Callable[..., Any]
+RUN = ("--config", "config/tiny.yaml")
+
+
+@pytest.fixture
+def workspace(project: Any) -> Workspace:
+    return Workspace.open("config/tiny.yaml")
+
+
+def balanced(workspace: Workspace, load: float) -> ClusterConfig:
+    return ClusterConfig.model_validate({**workspace.cluster("small").model_dump(), "balance": {"load": load}})
+
+
+@pytest.mark.parametrize("load", [3.0, 6.0])
+def test_thinning_reaches_the_load_from_below(load: float, workspace: Workspace) -> None:
+    jobs, _ = ensure_clean(workspace, "tiny")
+    plain, _ = fit(jobs, workspace.cluster("small"))
+    assert offered_load(plain, 20) > 6.0
+    thin, audit = fit(jobs, balanced(workspace, load))
+    assert 0.9 * load < offered_load(thin, 20) <= load
+    assert audit.left_out == {f"thinned to an offered load of {load:g}": len(plain) - len(thin)}
+    assert thin["submit_s"].is_monotonic_increasing and set(thin["job_id"]) < set(plain["job_id"])
+
+
+def test_a_lower_load_keeps_a_part_of_the_jobs_of_a_higher_one(workspace: Workspace) -> None:
+    jobs, _ = ensure_clean(workspace, "tiny")
+    few, more = (set(fit(jobs, balanced(workspace, load))[0]["job_id"]) for load in (0.3, 0.6))
+    assert few < more
+
+
+def test_thinning_goes_by_the_job_and_not_by_its_row(workspace: Workspace) -> None:
+    jobs, _ = ensure_clean(workspace, "tiny")
+    mixed = jobs.sample(frac=1, random_state=1)
+    kept = {name: set(frame.loc[within_load(frame, 20, 0.5), "job_id"]) for name, frame in
+            {"in order": jobs, "mixed": mixed}.items()}
+    assert kept["in order"] == kept["mixed"]
+
+
+def test_thinning_does_not_prefer_kinds_of_jobs(workspace: Workspace) -> None:
+    jobs, _ = ensure_clean(workspace, "tiny")
+    keep = within_load(jobs, 20, 0.5 * offered_load(jobs, 20))
+    early = np.arange(len(jobs)) < len(jobs) / 2
+    assert abs(keep[early].mean() - keep[~early].mean()) < 0.1
+    assert abs(keep.mean() - 0.5) < 0.1
+
+
+def test_nothing_is_added_where_the_load_is_lower(workspace: Workspace) -> None:
+    jobs, _ = ensure_clean(workspace, "tiny")
+    plain, _ = fit(jobs, workspace.cluster("small"))
+    same, audit = fit(jobs, balanced(workspace, 1000.0))
+    assert same.equals(plain) and not audit.left_out
+    (note,) = [remark for remark in audit.noted if "offered load" in remark]
+    assert "not above 1000: none thinned" in note and audit.noted[note] == len(plain)
+
+
+def test_the_workflow_counts_it_and_shows_the_load(project: Any, cli: Cli) -> None:
+    (project.cluster.parent / "thin.yaml").write_text(project.cluster.read_text() + "balance: {load: 5}\n")
+    project.change(project.run, "title: A tiny run", "title: T\nworkloads: [{trace: tiny, cluster: thin}]")
+    assert cli("stage", "fit", "tiny", "thin", *RUN).status == 0
+    workspace = Workspace.open("config/tiny.yaml")
+    audit = Audit.from_dict(read_json(workspace.fit_audit("tiny", "thin")))
+    assert list(audit.left_out) == ["thinned to an offered load of 5"]
+    assert [c.cluster for c in workspace.config.cells()] == ["small"]
+    loads = characterise(workspace)[2]
+    assert len(loads) == 2 and loads["load_all"][0] > 5 and 4 < loads["load_all"][1] <= 5
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.4, 1.0, 2.5, 7])
+def test_scaling_keeps_every_group(factor: float, workspace: Workspace) -> None:
+    cluster = workspace.cluster("small")
+    other = scaled(cluster, factor)
+    assert [g.nodes for p in other.pools for g in p.groups] == [max(1, round(2 * factor))] * 2
+    assert [g.model_dump(exclude={"nodes"}) for p in other.pools for g in p.groups] == [
+        g.model_dump(exclude={"nodes"}) for p in cluster.pools for g in p.groups
+    ]
+
+
+@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf")])
+def test_a_factor_is_above_0(factor: float, workspace: Workspace) -> None:
+    with pytest.raises(ValueError, match="factor: found"):
+        scaled(workspace.cluster("small"), factor)
+
+
+def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, cli: Cli) -> None:
+    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "0.25", *RUN)
+    assert outcome.status == 0, outcome
+    path = project.cluster.with_name("scaled.yaml")
+    path.write_text(outcome.out)
+    cluster = read_block(path, ClusterConfig)
+    workspace = Workspace.open("config/tiny.yaml")
+    jobs, _ = ensure_clean(workspace, "tiny")
+    assert offered_load(fit(jobs, cluster)[0], cluster.gpus) == pytest.approx(0.25, rel=0.1)
+    assert outcome.out.startswith("# offered load of tiny: ") and yaml.safe_load(outcome.out)["source"]
+    assert len(cluster.pools[0].groups) == 2 and cluster.balance is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("smal", "--trace", "tiny"), ["'smal'", "'small'"]),
+        (("small", "--trace", "tinny"), ["'tinny'", "'tiny'"]),
+        (("small", "--trace", "tiny", "--load", "0"), ["--load", "found 0", "above 0"]),
+    ],
+)
+def test_balance_explains_what_is_wrong(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
+    cli("cluster", "balance", *arguments, *RUN).explains(*parts)

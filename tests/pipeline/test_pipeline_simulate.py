@@ -1,0 +1,160 @@
+"""``rltune simulate``: what it prints is what the simulator did, and what is wrong is explained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.config import Workspace
+from rltune.pipeline.simulate import Request, make_setting, run
+from rltune.simulator.metrics import sequence_table
+
+RUN = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def workspace(project: Any) -> Workspace:
+    return Workspace.open("config/tiny.yaml")
+
+
+def simulated(workspace: Workspace, request: Request, **rules: Any):
+    return run(workspace, request, make_setting(workspace, **{"policy": "fifo", **rules}))
+
+
+def test_windows_have_the_metrics_of_the_evaluation(workspace: Workspace) -> None:
+    result = simulated(workspace, Request("tiny", "small", window=100))
+    table = sequence_table(result.workload.jobs, result.state, result.workload.layout.gpus)
+    found = result.metrics()
+    assert len(table) == 12 and table["wait_s"].mean() > 0
+    for name in ("wait_s", "jct_s", "bsld"):
+        assert found[f"{name}_mean"] == pytest.approx(table[name].mean())
+    assert found["wait_s_max"] == table["largest_wait_s"].max()
+    assert found["utilisation"] == pytest.approx(table["utilisation_span"].mean())
+    assert found["jobs_per_s"] > 0
+
+
+def test_the_mean_queue_is_that_over_time(workspace: Workspace) -> None:
+    result = simulated(workspace, Request("tiny", "small", replay=True))
+    jobs = result.jobs()
+    begin, end = jobs["submit_s"].min(), jobs["submit_s"].max()
+    times = np.linspace(begin, end, 20_000)
+    queued = [((jobs["submit_s"] <= t) & (jobs["start_s"] > t)).sum() for t in times]
+    assert result.metrics()["mean_queue"] == pytest.approx(np.mean(queued), rel=0.01) and np.mean(queued) > 1
+
+
+def test_a_warm_up_is_simulated_and_not_measured(workspace: Workspace) -> None:
+    whole, warm = (simulated(workspace, Request("tiny", "small", replay=True, warm_up=share)) for share in (0.0, 0.25))
+    pd.testing.assert_frame_equal(whole.jobs(), warm.jobs())
+    later = whole.jobs().iloc[300:]
+    found = warm.metrics()
+    assert found["wait_s_mean"] == pytest.approx(later["wait_s"].mean())
+    assert found["wait_s_mean"] != pytest.approx(whole.metrics()["wait_s_mean"])
+    begin, end = later["submit_s"].min(), later["submit_s"].max()
+    jobs = whole.jobs()
+    used = (jobs["end_s"].clip(upper=end) - jobs["start_s"].clip(lower=begin)).clip(lower=0) @ jobs["gpus"]
+    assert found["utilisation"] == pytest.approx(used / (end - begin) / 20)
+
+
+@pytest.mark.parametrize(
+    ("request_", "first", "n"),
+    [
+        (Request("tiny", "small"), [0, 256, 512, 768], 256),
+        (Request("tiny", "small", window=32, begin=1100), [1100, 1132, 1164], 32),
+        (Request("tiny", "small", window=32, part="test", jobs=70), [1080, 1112], 32),
+        (Request("tiny", "small", begin=7, jobs=50), [7], 50),
+        (Request("tiny", "small", part="validation", replay=True), [972], 108),
+        (Request("tiny", "small", jobs=90, replay=True), [0], 90),
+    ],
+)
+def test_which_jobs(request_: Request, first: list[int], n: int, workspace: Workspace) -> None:
+    state = simulated(workspace, request_).state
+    assert state.first.tolist() == first and state.n.tolist() == [n] * len(first)
+
+
+def test_a_bound_is_a_bound(workspace: Workspace) -> None:
+    for policy in ("fifo", "saf"):
+        least, ours = simulated(workspace, Request("tiny", "small", window=64), policy=policy, blocking="easy").bound()
+        assert 0 < least <= ours
+
+
+def test_the_rules_reach_the_simulator(workspace: Workspace) -> None:
+    rules = {"blocking": "conservative", "placement": "spread", "locality": "any", "stretch": 2.0, "overrun": "now"}
+    setting = make_setting(workspace, policy="wfp3", commit="head", **rules)
+    assert all(getattr(setting, name) == value for name, value in rules.items())
+    alone = simulated(workspace, Request("tiny", "small", window=64), policy="wfp3")
+    other = run(workspace, Request("tiny", "small", window=64), setting)
+    assert alone.metrics()["wait_s_mean"] != other.metrics()["wait_s_mean"]
+
+
+def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) -> None:
+    outcome = cli(*RUN, "--policy", "sjf", "--blocking", "easy", "--windows", "64", "--part", "test", "--bound",
+                  "--csv", "out/jobs.csv", "--gantt", "out/chart.svg")
+    assert outcome.status == 0, outcome
+    for part in ("tiny (own data) on small", "jobs 1,080 to 1,143: 1 window of 64", "sjf, blocking easy", "median",
+                 "wait (s)", "JCT (s)", "bounded slowdown", "GPUs in use", "jobs waiting", "a second", "at least"):
+        assert part in outcome.out, (part, outcome.out)
+    jobs = pd.read_csv(project.root / "out" / "jobs.csv")
+    assert len(jobs) == 64 and {"window", "job_id", "gpus", "nodes", "start_s", "wait_s"} <= set(jobs)
+    shown = re.search(r"^wait \(s\) +(\S+)", outcome.out, re.MULTILINE)
+    assert shown and float(shown[1].replace(",", "")) == pytest.approx(jobs["wait_s"].mean(), rel=0.01)
+    assert (project.root / "out" / "chart.svg").read_text().count("<svg") == 1
+    assert not (project.root / "results" / "workloads").exists(), "fits and estimates stay in memory"
+
+
+def test_the_rules_of_the_run_hold_unless_told(project: Any, cli: Cli) -> None:
+    rest = ("--blocking", "easy", "--windows", "64", "--csv")
+    assert cli(*RUN, *rest, "a.csv", "--overrun", "now", "--commit", "head").status == 0
+    assert cli(*RUN, *rest, "b.csv").status == 0
+    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {overrun: now, commit: head}")
+    assert cli(*RUN, *rest, "c.csv").status == 0
+    a, b, c = ((project.root / f"{name}.csv").read_text() for name in "abc")
+    assert a == c != b
+
+
+def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
+    assert cli(*RUN, "--csv", "a.csv").status == 0
+    project.change(project.cluster, "nodes: 2, gpus: 8", "nodes: 4, gpus: 8")
+    assert cli(*RUN, "--csv", "b.csv").status == 0
+    a, b = (pd.read_csv(project.root / f"{name}.csv") for name in "ab")
+    assert b["wait_s"].sum() < a["wait_s"].sum()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--trace", "tinny"), ["'tinny'", "'tiny'", "config/traces"]),
+        (("--cluster", "smal"), ["'smal'", "'small'", "config/clusters"]),
+        (("--policy", "sjff"), ["--policy: found 'sjff'", "fifo, sjf, saf"]),
+        (("--blocking", "all"), ["--blocking: found 'all'", "none, fits, easy, conservative"]),
+        (("--placement", "x"), ["--placement: found 'x'", "spread, exclusive", "lookahead"]),
+        (("--locality", "x"), ["--locality: found 'x'", "strict, plus_one, any, worth_it"]),
+        (("--overrun", "x"), ["--overrun: found 'x'", "double, now"]),
+        (("--commit", "x"), ["--commit: found 'x'", "decision, head"]),
+        (("--stretch", "0.5"), ["--stretch: found 0.5", "1 or more"]),
+        (("--estimate", "x"), ["found 'x'", "exact or lognormal-SIGMA"]),
+        (("--placement", "lookahead", "--locality", "any"), ["--placement lookahead", "'any'", "strict"]),
+        (("--part", "x"), ["--part: found 'x'", "all, train, validation, test"]),
+        (("--from", "1200"), ["--from: found 1200", "0 to 1199"]),
+        (("--from", "5", "--part", "test"), ["--from", "--part"]),
+        (("--jobs", "5000"), ["--jobs: found 5000", "1 to 1200"]),
+        (("--windows", "5000"), ["5000", "does not fit"]),
+        (("--windows", "0"), ["window length: found 0"]),
+        (("--warm-up", "0.1"), ["--warm-up", "--replay"]),
+        (("--warm-up", "1", "--replay"), ["--warm-up: found 1", "below 1"]),
+        (("--windows", "64", "--replay"), ["--windows", "--replay"]),
+        (("--gantt", "x.pdf"), ["--gantt: found x.pdf", ".svg or .png"]),
+    ],
+)
+def test_what_is_wrong_is_explained(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
+    cli(*RUN, *arguments).explains(*parts)
+
+
+def test_a_chart_of_too_many_jobs_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    monkeypatch.setattr("rltune.pipeline.simulate.MOST_DRAWN", 100)
+    cli(*RUN, "--replay", "--gantt", "x.png").explains("--gantt", "1200 jobs", "at most 100", "--jobs")

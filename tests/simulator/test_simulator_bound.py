@@ -1,0 +1,287 @@
+"""The lower bound is one: below every schedule, and equal to the best where nothing is given away."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from workload_cases import cluster, compiled, group, random_case, simple
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.simulator import twin
+from rltune.simulator.bound import Bound, _cheapest, _Part, lower_bound
+
+ROUNDING = 1e-9
+"""Relative to the wait; the bound itself is lowered by what rounding can add."""
+CONVERGED = 0.005
+"""What 300 steps may leave, relative, where the relaxation gives nothing away."""
+
+
+def one_gpu(*jobs: tuple) -> tuple[Jobs, Layout]:
+    """(submit_s, run_s) jobs of one GPU on a cluster of one GPU."""
+    return simple(cluster([group(1, 1)]), *((submit, run, 1) for submit, run in jobs))
+
+
+def bound(case: tuple[Jobs, Layout], **options: float) -> Bound:
+    """Of all jobs of a case."""
+    return lower_bound(*case, 0, len(case[0].gpus), **options)
+
+
+def best_relaxed(jobs: Jobs, layout: Layout) -> float:
+    """The least mean wait if nodes, CPUs and memory did not count: all orders, all choices of types.
+
+    Some order is best if each job in turn takes the earliest time at which it fits among those before it.
+    """
+    nodes, total = layout.nodes, 0.0
+    for pool in range(len(layout.pools)):
+        mine = slice(nodes.pool_start[pool], nodes.pool_start[pool + 1])
+        capacity = np.bincount(nodes.row["type"][mine], weights=nodes.gpus[mine], minlength=len(layout.types))
+        rows = np.flatnonzero(jobs.pool == pool).tolist()
+        kinds = [np.flatnonzero(jobs.cut["full"][j] >= 0).tolist() for j in rows]
+        least = float("inf")
+        for types in itertools.product(*kinds):
+            on = dict(zip(rows, types, strict=True))
+            for order in itertools.permutations(rows):
+                least = min(least, _wait_in_order(jobs, capacity, on, order))
+        total += least
+    return total / len(jobs.gpus)
+
+
+def _wait_in_order(jobs: Jobs, capacity: np.ndarray, on: dict[int, int], order: tuple[int, ...]) -> float:
+    start: dict[int, float] = {}
+    for j in order:
+        rivals = [i for i in start if on[i] == on[j]]
+        ends = [start[i] + jobs.run_s[i] for i in rivals]
+        for begin in sorted([jobs.submit_s[j], *(e for e in ends if e > jobs.submit_s[j])]):
+            # use is highest where a job starts
+            times = [begin, *(start[i] for i in rivals if begin < start[i] < begin + jobs.run_s[j])]
+            running = [[i for i, end in zip(rivals, ends, strict=True) if start[i] <= time < end] for time in times]
+            if max(sum(jobs.gpus[here]) for here in running) + jobs.gpus[j] <= capacity[on[j]]:
+                start[j] = float(begin)
+                break
+    return sum(start[j] - float(jobs.submit_s[j]) for j in order)
+
+
+def wait(jobs: Jobs, layout: Layout, *setting: str, **options: object) -> float:
+    """Mean wait of the plain simulation."""
+    starts, _ = twin.run(jobs, layout, 0, len(jobs.gpus), *setting, **options)
+    return float((starts - jobs.submit_s).mean())
+
+
+def test_two_jobs_by_hand() -> None:
+    """Short first: the long one waits 10 s. Price 1 in the first 10 s, 0 after: each job costs 10, less 10 in all."""
+    found = bound(one_gpu((0, 30), (0, 10)))
+    assert found.wait_s == pytest.approx(5, rel=CONVERGED)
+    assert found.wait_s <= 5
+    assert found.jct_s == pytest.approx(found.wait_s + 20)
+
+
+@pytest.mark.parametrize("gpus", [1, 4])
+def test_one_job_at_a_time_is_shortest_first(gpus: int) -> None:
+    runs = [50.0, 10.0, 30.0, 20.0, 100.0, 70.0]
+    case = simple(cluster([group(1, gpus)]), *((0, run, gpus) for run in runs))
+    waits = np.concatenate([[0], np.cumsum(sorted(runs))[:-1]])
+    found = bound(case)
+    assert found.wait_s == pytest.approx(waits.mean(), rel=CONVERGED)
+    assert found.wait_s <= waits.mean()
+
+
+def test_unit_jobs_that_come_while_others_wait() -> None:
+    """Equal run times: first come, first served is best."""
+    case = one_gpu(*((submit, 10) for submit in (0, 0, 5, 12, 60)))
+    best = np.mean([0, 10, 15, 18, 0])
+    assert best * (1 - CONVERGED) <= bound(case).wait_s <= best
+
+
+def test_knows_the_future() -> None:
+    """The long job could let the two short ones go first; a policy that cannot see them come starts it."""
+    case = one_gpu((0, 1000), (1, 1), (3, 1))
+    assert wait(*case, "sjf", "none", "best_fit") == pytest.approx((999 + 998) / 3)
+    assert best_relaxed(*case) == pytest.approx(4 / 3)
+    assert 0.5 < bound(case).wait_s <= 4 / 3
+
+
+@pytest.mark.parametrize("jobs", [[(0, 10, 2)], [(0, 10, 2), (0, 10, 2)], [(0, 10, 4), (10, 5, 4), (15, 1, 1)]])
+def test_no_contention_no_wait(jobs: list[tuple]) -> None:
+    found = bound(simple(cluster([group(2, 2)]), *jobs))
+    assert found.wait_s == 0
+    assert found.jct_s == pytest.approx(np.mean([run for _, run, _ in jobs]))
+
+
+def test_fragmentation_is_ignored() -> None:
+    """Two GPUs are free, on different nodes: the third job waits, but not in the relaxation."""
+    case = simple(cluster([group(2, 3)]), (0, 10, 2), (0, 10, 2), (0, 10, 2))
+    assert wait(*case, "fifo", "none", "best_fit") == pytest.approx(10 / 3)
+    assert bound(case).wait_s == 0
+
+
+def test_two_equal_pools_are_as_one() -> None:
+    shape = [(0, 30), (0, 10), (5, 20), (8, 5)]
+    rows = [{"submit_s": s, "run_s": r, "vc": vc} for s, r in shape for vc in "ab"]
+    one, two = bound(one_gpu(*shape)), bound(compiled(cluster([group(1, 1)], [group(1, 1)]), rows))
+    assert two.wait_s == pytest.approx(one.wait_s, rel=ROUNDING)
+    assert two.iterations == one.iterations
+
+
+def test_pools_do_not_lend_gpus() -> None:
+    busy = [{"run_s": 10.0, "vc": "a"}] * 3
+    assert bound(compiled(cluster([group(1, 1)], [group(1, 8)]), busy)).wait_s == pytest.approx(10, rel=CONVERGED)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "mean_wait_s"), [("V V", 50), ("V V|K", 0), ("V V V|K", 100 / 3), ("V|K V|K V|K", 100 / 3)]
+)
+def test_job_of_two_types_takes_either(kinds: str, mean_wait_s: float) -> None:
+    case = compiled(cluster([group(1, 1, "V"), group(1, 1, "K")]), [{"gpu_type": kind} for kind in kinds.split()])
+    found = bound(case).wait_s
+    assert found <= mean_wait_s
+    assert found == pytest.approx(mean_wait_s, rel=CONVERGED)
+    assert best_relaxed(*case) == pytest.approx(mean_wait_s)
+
+
+def tiny(seed: int) -> tuple[Jobs, Layout]:
+    """Up to five jobs with whole times that compete for few GPUs of one or two types in one or two pools."""
+    rng = np.random.default_rng(seed)
+    kinds_of = ["VK"[: rng.integers(1, 3)] for _ in range(1 + seed % 2)]
+    pools = [[group(1, int(rng.integers(1, 5)), kind) for kind in kinds] for kinds in kinds_of]
+    rows = []
+    for _ in range(5):
+        mine = int(rng.integers(len(pools)))
+        kinds = [g["gpu_type"] for g in pools[mine]]
+        rows.append({
+            "submit_s": float(rng.choice([0, 0, 1, 2, 5])), "run_s": float(rng.integers(1, 12)), "vc": "ab"[mine],
+            "gpus": int(rng.integers(1, max(g["gpus"] for g in pools[mine]) + 1)),
+            "gpu_type": "|".join(rng.permutation(kinds)[: rng.integers(1, len(kinds) + 1)]),
+        })  # fmt: skip
+    rows[0] |= {"gpus": 1, "gpu_type": pools[0][0]["gpu_type"], "vc": "a"}
+    return compiled(cluster(*pools), rows)
+
+
+def test_never_above_the_best_relaxed_schedule_and_close_to_it() -> None:
+    bounds, bests = [], []
+    for seed in range(60):
+        case = tiny(seed)
+        best = best_relaxed(*case)
+        for options in ({}, {"grid": 1}, {"grid": 3, "iterations": 40}, {"reference_wait_s": best}):
+            assert bound(case, **options).wait_s <= best * (1 + ROUNDING), (seed, options)
+        bounds.append(bound(case).wait_s)
+        bests.append(best)
+    assert np.count_nonzero(bests) > 20
+    assert sum(bounds) > 0.6 * sum(bests)
+
+
+@pytest.mark.parametrize("seed", range(0, 12))
+def test_never_above_any_list_schedule(seed: int) -> None:
+    """All orders of five jobs, with and without others going first."""
+    jobs, layout = tiny(seed)
+    found = bound((jobs, layout)).wait_s
+    for order in itertools.permutations(range(len(jobs.gpus))):
+        for blocking in ("none", "fits"):
+            reached = wait(jobs, layout, "fifo", blocking, "best_fit", scores=lambda _, q, o=order: [o[j] for j in q])
+            assert found <= reached * (1 + ROUNDING), (order, blocking)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_never_above_any_policy(seed: int) -> None:
+    case = random_case(seed, n=24)
+    found = [bound(case, **options).wait_s for options in ({}, {"grid": 8}, {"reference_wait_s": 1.0})]
+    for setting in itertools.product(twin.POLICIES, ("none", "fits", "easy"), ("first_fit", "best_fit")):
+        assert max(found) <= wait(*case, *setting) * (1 + ROUNDING), setting
+
+
+def test_random_cases_are_worth_bounding() -> None:
+    cases = [random_case(seed, n=24) for seed in range(12)]
+    bounds = np.array([bound(case).wait_s for case in cases])
+    waits = np.array([wait(*case, "saf", "easy", "best_fit") for case in cases])
+    assert np.count_nonzero(bounds > 0) > 6
+    assert bounds.sum() > 0.2 * waits.sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_more_steps_are_never_worse(seed: int) -> None:
+    case = random_case(seed, n=40)
+    found = [bound(case, iterations=steps) for steps in (1, 2, 5, 20, 100, 400)]
+    assert [b.wait_s for b in found] == sorted(b.wait_s for b in found)
+    assert all(b.iterations <= steps for b, steps in zip(found, (1, 2, 5, 20, 100, 400), strict=True))
+
+
+@pytest.mark.parametrize("reference_wait_s", [0.0, 1e-6, 3.0, 5.0, 1e9])
+def test_reference_only_guides(reference_wait_s: float) -> None:
+    found = bound(one_gpu((0, 30), (0, 10)), reference_wait_s=reference_wait_s).wait_s
+    assert found <= 5
+    if reference_wait_s >= 3:
+        assert found == pytest.approx(5, rel=CONVERGED)
+
+
+def test_scales_with_the_unit_of_time() -> None:
+    """Exactly by powers of two, as nothing depends on the size of a second."""
+    shape = [(0, 30), (0, 10), (5, 20), (8, 5)]
+    second = bound(one_gpu(*shape)).wait_s
+    assert bound(one_gpu(*((8 * s, 8 * r) for s, r in shape))).wait_s == 8 * second
+    assert bound(one_gpu(*((60 * s, 60 * r) for s, r in shape))).wait_s == pytest.approx(60 * second, rel=0.01)
+
+
+def test_only_the_jobs_of_the_sequence_count() -> None:
+    """Those before and after do not, nor does when the sequence begins."""
+    shape = [(0, 30), (0, 10), (5, 20)]
+    alone = bound(one_gpu(*shape))
+    jobs, layout = one_gpu((0, 9000), *((4096 + s, r) for s, r in shape), (4200, 7000))
+    assert lower_bound(jobs, layout, 1, 3) == alone
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_least_cost_is_that_of_all_starts_tried_one_by_one(seed: int) -> None:
+    """At prices that rise and fall, so that the bound holds whatever prices the steps come by."""
+    rng = np.random.default_rng(seed)
+    count, types, latest = 40, 1 + seed % 2, 60
+    times = [np.sort(rng.integers(0, latest, count)) * 1.0, rng.integers(1, 25, count) * 1.0]
+    allowed = rng.random((count, types)) < 0.6
+    allowed[:, 0] |= ~allowed.any(axis=1)
+    part = _Part(*times, rng.integers(1, 9, count) * 1.0, allowed, np.full(types, 8.0))
+    grid = np.concatenate([[0], np.sort(rng.choice(np.arange(1, latest), 20, replace=False))]) * 1.0
+    use = np.empty((types, len(grid) - 1))
+    after = [np.searchsorted(grid, x) for x in (part.release, part.release + part.run)]
+    found = []
+    for scale in (1.0, 0.1):
+        price = rng.integers(0, 9, (types, len(grid))) * scale
+        price[:, -1] = 0
+        paid = np.zeros_like(price)
+        paid[:, 1:] = np.cumsum(price[:, :-1] * np.diff(grid), axis=1)
+        least = 0.0
+        for r, p, g, kinds in zip(part.release, part.run, part.gpus, part.allowed, strict=True):
+            start = np.arange(r, latest + 1, 0.25)
+            spent = [g * (np.interp(start + p, grid, f) - np.interp(start, grid, f)) for f in paid[kinds]]
+            least += (start - r + spent).min()
+        total = _cheapest(part, grid, price, paid, *after, use)
+        assert total == pytest.approx(least, rel=ROUNDING)
+        found.append((total, price[:, :-1], use.copy()))
+    # the GPU-seconds it reports are a slope: the same starts at other prices cost no less than the best ones then
+    for (total, price, used), (other_total, other, _) in itertools.permutations(found):
+        assert other_total <= (total + (used * (other - price)).sum()) * (1 + ROUNDING)
+
+
+@pytest.mark.parametrize("wrong", [{"iterations": 0}, {"grid": 0}])
+def test_wrong_options_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="1 or more"):
+        bound(one_gpu((0, 1)), **wrong)
+
+
+def test_empty_sequence_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 or more"):
+        lower_bound(*one_gpu((0, 1)), 0, 0)
+
+
+@pytest.mark.parametrize("first", [-1, 1])
+def test_jobs_that_are_not_there_are_refused(first: int) -> None:
+    with pytest.raises(ValueError, match="not all among 2"):
+        lower_bound(*one_gpu((0, 1), (0, 1)), first, 2)
+
+
+def test_job_that_fits_nowhere_is_refused() -> None:
+    jobs, layout = one_gpu((0, 1), (0, 2))
+    cut = jobs.cut.copy()
+    cut["full"] = -1
+    with pytest.raises(ValueError, match="job 0 fits no GPU type of pool a"):
+        lower_bound(jobs._replace(cut=cut), layout, 0, 2)

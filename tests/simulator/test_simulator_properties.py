@@ -1,0 +1,228 @@
+"""What must hold of any run: guarantees of backfilling, closed forms, and what results may not depend on."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import replace
+from math import log2, log10
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twin_cases import BLOCKINGS, PLACEMENTS, SETTINGS, Case, assert_same, cases, played, workloads
+from workload_cases import cluster, compiled, group, random_cluster, random_rows, simple, table
+
+from rltune.cluster.fit import Jobs, compile_jobs, fit
+from rltune.cluster.layout import Layout, build_layout
+from rltune.policies import IDS, OWN, Queue, policy
+from rltune.simulator.batch import Setting, simulate
+
+some = settings(settings.get_profile("proof"), max_examples=max(60, settings.get_profile("proof").max_examples // 5))
+
+STATIC = ("fifo", "sjf", "saf", "smallest", "f1")
+
+
+def run(jobs: Jobs, layout: Layout, setting: Setting) -> np.ndarray:
+    """Starts of all jobs."""
+    return simulate(jobs, layout, [0], [len(jobs.gpus)], setting, check=True).start[0]
+
+
+def with_estimates(jobs: Jobs, factor: np.ndarray | float) -> Jobs:
+    """Estimates are so many times the run times."""
+    row = jobs.row.copy()
+    row["estimate_s"] = row["run_s"] * factor
+    return jobs._replace(row=row)
+
+
+@some
+@given(workloads(), st.sampled_from(STATIC), SETTINGS, st.sampled_from([1.0, 1.0, 1.5, 3.0]))
+def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, setting: Setting, factor: float) -> None:
+    """With exact or too long estimates, under an order that does not change with time, a head starts no later than at
+    its first reservation, unless a job arrives that goes before it. A head committed to: whatever arrives."""
+    jobs, layout = with_estimates(case[0], factor), case[1]
+    setting = replace(setting, policy=order, blocking="easy")
+    twin = played((jobs, layout), **vars(setting))
+
+    def key(j: int) -> tuple:
+        return (not twin.sla[j], twin.score_now(j, 0.0), twin.submit[j], j)
+
+    for now, head, reserved in twin.reservations:
+        start = twin.start[head]
+        overtaken = setting.commit == "decision" and any(
+            now < twin.submit[j] <= start and twin.pool[j] == twin.pool[head] and key(j) < key(head) for j in twin.rows
+        )
+        assert overtaken or start <= reserved, (head, now, reserved, start)
+
+
+def test_easy_makes_many_reservations_and_breaks_them_where_estimates_are_wrong() -> None:
+    """So that the guarantee above says something."""
+    made = kept = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        config = random_cluster(rng)
+        rows = [{"submit_s": 0.0, "vc": "a"}, *random_rows(rng, config, 50)]
+        twin = played(compiled(config, rows), "fifo", "easy")
+        made += len(twin.reservations)
+        kept += sum(twin.start[head] <= time for _, head, time in twin.reservations)
+    assert 300 < kept < made
+
+
+@some
+@given(st.integers(1, 8), st.data())
+def test_conservative_gives_no_job_away(gpus: int, data: st.DataObject) -> None:
+    """One node, exact estimates, first come, first served: what comes later changes nothing for those before it."""
+    times = st.sampled_from([0.0, 1.0, 7.0, 30.0, 100.0])
+    rows, now = [], 0.0
+    for _ in range(data.draw(st.sampled_from([3, 10, 25]))):
+        now += data.draw(times)
+        rows.append((now, data.draw(times) + 1, data.draw(st.integers(1, gpus))))
+    config, setting = cluster([group(1, gpus)]), Setting("fifo", "conservative")
+    whole = run(*simple(config, *rows), setting)
+    for k in range(1, len(rows)):
+        assert run(*simple(config, *rows[:k]), setting).tolist() == whole[:k].tolist()
+
+
+@some
+@given(
+    st.integers(1, 6), st.booleans(), st.sampled_from(BLOCKINGS), st.sampled_from(PLACEMENTS),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=60),
+)  # fmt: skip
+def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
+    servers: int, one_node: bool, blocking: str, placement: str, steps: list[tuple[int, int, int]]
+) -> None:
+    """Jobs of one GPU, first come, first served: each takes the GPU that is free first, on whatever nodes they are."""
+    if placement == "exclusive":
+        one_node = False
+    submit = np.cumsum([step for step, _, _ in steps]).astype(float)
+    config = cluster([group(1, servers) if one_node else group(servers, 1)])
+    jobs, layout = simple(config, *((at, run_s, 1, told) for at, (_, run_s, told) in zip(submit, steps)))
+    free_at, expected = [0.0] * servers, []
+    for at, (_, run_s, _) in zip(submit, steps):
+        expected.append(max(float(at), heapq.heappop(free_at)))
+        heapq.heappush(free_at, expected[-1] + run_s)
+    assert run(jobs, layout, Setting("fifo", blocking, placement)).tolist() == expected
+
+
+def test_one_server_follows_the_recursion_of_lindley() -> None:
+    """W(n + 1) = max(0, W(n) + S(n) − T(n)): waits from run times and the times between submissions."""
+    rng = np.random.default_rng(3)
+    between, runs = rng.integers(0, 20, 200).astype(float), rng.integers(1, 19, 200).astype(float)
+    submit, wait = np.cumsum(between), [0.0]
+    for gap, last in zip(between[1:], runs):
+        wait.append(max(0.0, wait[-1] + last - gap))
+    jobs, layout = simple(cluster([group(1, 1)]), *((s, r, 1) for s, r in zip(submit, runs)))
+    assert (run(jobs, layout, Setting("fifo")) - submit).tolist() == wait
+    assert max(wait) > 50
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_neither_the_order_of_the_rows_nor_names_of_jobs_matter(seed: int) -> None:
+    """Rows in any order, sorted only once fitted; ids renamed in their order. Pools are all known here."""
+    rng = np.random.default_rng(seed)
+    config = random_cluster(rng)
+    jobs = table([{"submit_s": 0.0, "vc": "a"}, *random_rows(rng, config, 60)])
+    renamed = jobs.assign(job_id=[f"x{7 * i:06d}" for i in range(len(jobs))])
+    shuffled = jobs.sample(frac=1, random_state=seed).reset_index(drop=True)
+    runs = []
+    for frame in (jobs, renamed, shuffled):
+        fitted = fit(frame, config)[0].sort_values(["submit_s", "job_id"], ignore_index=True)
+        case = compile_jobs(fitted, fitted["requested_s"].to_numpy(), config), build_layout(config)
+        runs.append([run(*case, Setting(order, "easy", "spread")).tolist() for order in ("saf", "multifactor")])
+    assert runs[0] == runs[1] == runs[2]
+
+
+@some
+@given(cases(), st.sampled_from(["fifo", "sjf", "saf", "smallest", "wfp3", "unicep"]), st.sampled_from([2.0, 0.25]))
+def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float) -> None:
+    """A power of two scales every start exactly, under orders without logarithms of time."""
+    setting = replace(case.setting, policy=order)
+    row = case.jobs.row.copy()
+    for name in ("submit_s", "run_s", "estimate_s"):
+        row[name] *= factor
+    starts = run(case.jobs, case.layout, setting)
+    assert run(case.jobs._replace(row=row), case.layout, setting).tolist() == (starts * factor).tolist()
+
+
+OWN_FORMULAS = {
+    "fifo": lambda q: q.submit_s,
+    "sjf": lambda q: q.estimate_s,
+    "saf": lambda q: q.estimate_s * q.gpus,
+    "smallest": lambda q: q.gpus,
+    "f1": lambda q: [
+        log10(max(e, 1.0)) * n + 870.0 * log10(max(s, 1.0)) for e, n, s in zip(q.estimate_s, q.gpus, q.submit_s)
+    ],
+    "wfp3": lambda q: -(q.wait_s / q.estimate_s) * (q.wait_s / q.estimate_s) * (q.wait_s / q.estimate_s) * q.gpus,
+    "unicep": lambda q: [-w / (log2(n + 1.0) * e) for w, n, e in zip(q.wait_s, q.gpus, q.estimate_s)],
+}
+
+
+@some
+@given(cases(), st.sampled_from(list(OWN_FORMULAS)))
+def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) -> None:
+    """At every decision; behind a head committed to the others follow first come, first served."""
+    setting = replace(case.setting, policy=name)
+    if setting.commit == "head" and name != "fifo":
+        setting = replace(setting, blocking="none")
+
+    @policy("mine")
+    def mine(queue: Queue, now: float) -> np.ndarray:
+        assert (np.diff(queue.row) > 0).all() and (queue.wait_s == now - queue.submit_s).all()
+        return np.asarray(OWN_FORMULAS[name](queue), dtype=float)
+
+    try:
+        own = run(case.jobs, case.layout, replace(setting, policy="mine"))
+    finally:
+        del OWN["mine"]
+    assert own.tolist() == run(case.jobs, case.layout, setting).tolist()
+
+
+@pytest.mark.parametrize(
+    ("scores", "match"),
+    [
+        (lambda queue: queue.gpus[:-1], r"found scores of shape \(1,\)"),
+        (lambda queue: 1.0, r"found scores of shape \(\)"),
+        (lambda queue: queue.gpus[:, None], r"found scores of shape \(2, 1\)"),
+        (lambda queue: [np.nan, 1.0], "1 NaN"),
+    ],
+)
+def test_an_own_policy_that_does_not_score_every_job_is_refused(scores, match: str) -> None:
+    jobs, layout = simple(cluster([group(1, 1)]), (0, 1, 1), (0, 1, 1))
+    policy("broken")(lambda queue, now: scores(queue))
+    try:
+        with pytest.raises(ValueError, match=f"policy 'broken': .*{match}"):
+            simulate(jobs, layout, [0], [2], Setting("broken"))
+    finally:
+        del OWN["broken"]
+
+
+def test_an_own_policy_has_a_name_of_its_own_and_is_no_base() -> None:
+    for name in ("", "Mine", "my policy", "1st", "a-b"):
+        with pytest.raises(ValueError, match="policy name: found .*, expected lower-case letters"):
+            policy(name)
+    for name in IDS:
+        with pytest.raises(ValueError, match="is built in"):
+            policy(name)
+    jobs, layout = simple(cluster([group(1, 1)]), (0, 1, 1))
+    policy("mine")(lambda queue, now: queue.submit_s)
+    try:
+        with pytest.raises(ValueError, match="cannot be the base of a ranker"):
+            simulate(jobs, layout, [0], [1], Setting("mine"), lambda state, asking: None)
+    finally:
+        del OWN["mine"]
+    with pytest.raises(ValueError, match="policy: found 'mine'"):
+        Setting("mine")
+
+
+def test_the_engine_is_compared_under_every_rule_of_a_setting() -> None:
+    """One case of many jobs, every pair of a blocking and a placement rule, both commitments, both overruns."""
+    rng = np.random.default_rng(8)
+    config = random_cluster(rng, pools=2)
+    case = compiled(config, [{"submit_s": 0.0, "vc": "a"}, *random_rows(rng, config, 30)])
+    for number, (blocking, placement) in enumerate((b, p) for b in BLOCKINGS for p in PLACEMENTS):
+        for commit in ("decision", "head"):
+            setting = Setting(
+                "wfp3", blocking, placement, ("strict", "any", "worth_it")[number % 3],
+                ("double", "now")[number % 2], commit, 1.5,
+            )  # fmt: skip
+            assert_same(Case(*case, [0], [len(case[0].gpus)], setting, None))

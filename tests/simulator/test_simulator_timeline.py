@@ -1,0 +1,166 @@
+"""The timeline of a run: worked out by hand, and against every instant counted out on random runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from workload_cases import cluster, group
+
+from rltune.cluster.layout import Nodes, build_layout
+from rltune.simulator.timeline import time_average, timeline
+
+Tables = tuple[pd.DataFrame, pd.DataFrame]
+
+
+def nodes_of(*gpus: int) -> Nodes:
+    """Nodes with so many GPUs each."""
+    return build_layout(cluster([group(1, g) for g in gpus])).nodes
+
+
+def tables(*jobs: tuple[float, float, float, dict[int, int]], sequence: int = 0) -> Tables:
+    """Job and chunk table of (submit_s, start_s, end_s, node → GPUs); jobs are numbered from 10."""
+    rows, chunks = [], []
+    for job, (submit, start, end, where) in enumerate(jobs, start=10):
+        run, wait = float(end - start), float(start - submit)
+        rows.append({
+            "sequence": sequence, "job": job, "gpus": sum(where.values()), "submit_s": float(submit),
+            "start_s": float(start), "end_s": float(end), "run_s": run, "wait_s": wait, "jct_s": wait + run,
+            "bsld": max(1.0, (wait + run) / max(run, 10.0)), "nodes": len(where),
+        })
+        chunks += [{"sequence": sequence, "job": job, "node": node, "gpus": gpus} for node, gpus in where.items()]
+    return pd.DataFrame(rows), pd.DataFrame(chunks, columns=["sequence", "job", "node", "gpus"])
+
+
+def random_run(seed: int, tries: int = 120, until: int = 60) -> tuple[pd.DataFrame, pd.DataFrame, Nodes]:
+    """Jobs on whole seconds wherever the nodes have room for them: many at one instant, some on several nodes."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice([1, 2, 4, 8], rng.integers(1, 6))
+    used, jobs = np.zeros((len(sizes), until + 20), int), []
+    for _ in range(tries):
+        start, run, gpus = int(rng.integers(until)), int(rng.integers(1, 20)), int(rng.choice([1, 1, 2, 3, 4, 8, 12]))
+        free = sizes - used[:, start : start + run].max(axis=1)
+        where: dict[int, int] = {}
+        for node in rng.permutation(len(sizes)):
+            taken = min(int(free[node]), gpus - sum(where.values()))
+            if taken > 0:
+                where[int(node)] = taken
+        if sum(where.values()) == gpus:
+            for node, taken in where.items():
+                used[node, start : start + run] += taken
+            jobs.append((start - int(rng.choice([0, 0, 1, 7, 30])), start, start + run, where))
+    job_table, chunk_table = tables(*jobs)
+    return job_table.sample(frac=1, random_state=seed), chunk_table.sample(frac=1, random_state=seed), nodes_of(*sizes)
+
+
+def test_known_answers() -> None:
+    """Two nodes of four and two GPUs.
+
+    The first job has three of the first node from 0 to 10; the second wants it whole at 2 and gets it at 10; the third
+    has the second node from 5 to 10; the fourth comes at 4, waits until 10, and has a GPU of the second node until 12.
+    """
+    run = tables((0, 0, 10, {0: 3}), (2, 10, 20, {0: 4}), (5, 5, 10, {1: 2}), (4, 10, 12, {1: 1}))
+    frame = timeline(*run, nodes_of(4, 2))
+    assert frame["time_s"].tolist() == [0, 2, 4, 5, 10, 12, 20]
+    assert frame["used_gpus"].tolist() == [3, 3, 3, 5, 5, 4, 0]
+    assert frame["free_gpus"].tolist() == [3, 3, 3, 1, 1, 2, 6]
+    assert frame["queued"].tolist() == [0, 1, 2, 2, 0, 0, 0]
+    assert frame["queued_gpus"].tolist() == [0, 4, 5, 5, 0, 0, 0]
+    assert frame["running"].tolist() == [1, 1, 1, 2, 2, 1, 0]
+    assert frame["largest_wait_s"].tolist() == [0, 0, 2, 3, 0, 0, 0]
+    # free (1, 2): 1 − (1 + 4) / (4 + 4); then (1, 0): 1 − 1/4; then (0, 1): 1 − 1/2; then a node or two empty
+    assert frame["fragmentation"].tolist() == [0.375, 0.375, 0.375, 0.75, 0.5, 0, 0]
+
+
+def test_a_time_average_weighs_each_state_by_how_long_it_holds() -> None:
+    frame = timeline(*tables((0, 0, 10, {0: 2}), (5, 10, 20, {0: 1})), nodes_of(2))
+    assert time_average(frame, "used_gpus") == pytest.approx((2 * 10 + 1 * 10) / 20)
+    assert time_average(frame, "used_gpus", until_s=5) == 2
+    assert time_average(frame, "used_gpus", until_s=15) == pytest.approx((2 * 10 + 1 * 5) / 15)
+    assert time_average(frame, "used_gpus", until_s=40) == pytest.approx((2 * 10 + 1 * 10) / 40)
+    assert time_average(frame, "free_gpus", until_s=40) == pytest.approx((1 * 10 + 2 * 20) / 40)
+    # a wait grows from 0 to 5 within five seconds
+    assert time_average(frame, "largest_wait_s") == pytest.approx(5 * 5 / 2 / 20)
+    assert time_average(frame, "largest_wait_s", until_s=7) == pytest.approx(2 * 2 / 2 / 7)
+    assert np.isnan(time_average(frame, "used_gpus", until_s=0))
+    with pytest.raises(ValueError, match="until_s is -1.0, before the first instant 0.0"):
+        time_average(frame, "used_gpus", until_s=-1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_instant_is_what_counting_gives(seed: int) -> None:
+    job_table, chunk_table, nodes = random_run(seed)
+    frame = timeline(job_table, chunk_table, nodes)
+    assert frame["time_s"].tolist() == sorted({*job_table["submit_s"], *job_table["start_s"], *job_table["end_s"]})
+    for row in frame.to_dict("records"):
+        t = row["time_s"]
+        queued = job_table[(job_table["submit_s"] <= t) & (t < job_table["start_s"])]
+        running = job_table[(job_table["start_s"] <= t) & (t < job_table["end_s"])]
+        free = nodes.gpus.copy()
+        for _, chunk in chunk_table[chunk_table["job"].isin(running["job"])].iterrows():
+            free[chunk["node"]] -= chunk["gpus"]
+        squares, weights = (free**2).sum(), (nodes.gpus * free).sum()
+        assert row == {
+            "time_s": t, "used_gpus": running["gpus"].sum(), "free_gpus": free.sum(), "queued": len(queued),
+            "queued_gpus": queued["gpus"].sum(), "running": len(running),
+            "largest_wait_s": (t - queued["submit_s"]).max() if len(queued) else 0.0,
+            "fragmentation": pytest.approx(1 - squares / weights if weights else 0.0),
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20, 26))
+def test_areas_are_those_of_the_jobs(seed: int) -> None:
+    job_table, chunk_table, nodes = random_run(seed)
+    frame = timeline(job_table, chunk_table, nodes)
+    span = frame["time_s"].iloc[-1] - frame["time_s"].iloc[0]
+    assert (frame["used_gpus"] + frame["free_gpus"] == nodes.gpus.sum()).all()
+    gpu_seconds, waited = job_table["gpus"] * job_table["run_s"], job_table["gpus"] * job_table["wait_s"]
+    assert time_average(frame, "used_gpus") * span == pytest.approx(gpu_seconds.sum())
+    assert time_average(frame, "queued") * span == pytest.approx(job_table["wait_s"].sum())
+    assert time_average(frame, "queued_gpus") * span == pytest.approx(waited.sum())
+    assert time_average(frame, "running") * span == pytest.approx(job_table["run_s"].sum())
+    assert frame["fragmentation"].between(0, 1, inclusive="left").all()
+    assert frame.iloc[-1][["used_gpus", "queued", "running", "fragmentation"]].tolist() == [0, 0, 0, 0]
+
+
+def test_largest_wait_is_followed_between_the_rows() -> None:
+    """The oldest waits since 0 until 4; from then on it is the last one, since 3 until 9."""
+    frame = timeline(*tables((0, 4, 9, {0: 1}), (1, 2, 3, {0: 1}), (3, 9, 10, {0: 1})), nodes_of(2))
+    assert time_average(frame, "largest_wait_s") == pytest.approx((4**2 / 2 + (6**2 - 1) / 2) / 10)
+
+
+def test_no_jobs_no_rows() -> None:
+    job_table, chunk_table = tables((0, 0, 1, {0: 1}))
+    frame = timeline(job_table.head(0), chunk_table.head(0), nodes_of(2))
+    assert frame.empty and "fragmentation" in frame
+    with pytest.raises(ValueError, match="empty"):
+        time_average(frame, "used_gpus")
+
+
+def test_inputs_are_left_as_they_were() -> None:
+    job_table, chunk_table, nodes = random_run(3)
+    before = job_table.copy(), chunk_table.copy(), nodes.gpus.copy()
+    timeline(job_table, chunk_table, nodes)
+    pd.testing.assert_frame_equal(job_table, before[0])
+    pd.testing.assert_frame_equal(chunk_table, before[1])
+    assert (nodes.gpus == before[2]).all()
+
+
+def test_tables_that_do_not_go_together_are_refused() -> None:
+    job_table, chunk_table = tables((0, 0, 5, {0: 2}), (0, 5, 9, {0: 1, 1: 1}))
+    nodes = nodes_of(2, 1)
+
+    def refuses(match: str, jobs: pd.DataFrame = job_table, chunks: pd.DataFrame = chunk_table) -> None:
+        with pytest.raises(ValueError, match=match):
+            timeline(jobs, chunks, nodes)
+
+    other = tables((0, 0, 5, {0: 2}), sequence=1)
+    refuses("expected one sequence, got 2: 0, 1", pd.concat([job_table, other[0]]), pd.concat([chunk_table, other[1]]))
+    refuses("expected one sequence, got 2", chunks=chunk_table.assign(sequence=[0, 0, 1]))
+    refuses("job 10 is in the job table twice", pd.concat([job_table, job_table]))
+    refuses("job 11: not submitted, started and ended", job_table.assign(start_s=[0, np.nan]))
+    refuses("job 10: not submitted, started and ended", job_table.assign(submit_s=[1, 0]))
+    refuses("job 11 has chunks but is not in the job table", job_table.head(1))
+    refuses("node 2: the cluster has nodes 0 to 1", chunks=chunk_table.assign(node=[0, 0, 2]))
+    refuses("job 11 has 2 GPUs, its chunks 1", chunks=chunk_table.head(2))
+    refuses("node 0 has 2 GPUs, 3 are in use at 4.0 s", job_table.assign(start_s=[0.0, 4.0]))

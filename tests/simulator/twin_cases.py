@@ -1,0 +1,179 @@
+"""Random workloads and settings for hypothesis, and the comparison of the engine with its plain-Python twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from workload_cases import cluster, compiled, group
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.policies import IDS
+from rltune.simulator import twin
+from rltune.simulator.batch import Run, Setting
+from rltune.simulator.state import State
+
+BLOCKINGS = ("none", "fits", "easy", "conservative")
+PLACEMENTS = ("first_fit", "best_fit", "spread", "exclusive")
+LOCALITIES = ("strict", "plus_one", "any", "worth_it")
+
+Taste = Callable[[float, np.ndarray], np.ndarray]
+"""(now in s, rows of Jobs) → scores, as a ranking from outside."""
+
+
+@dataclass(frozen=True, repr=False)
+class Case:
+    """Sequences of jobs of one workload under one setting."""
+
+    jobs: Jobs
+    layout: Layout
+    first: list[int]
+    n: list[int]
+    setting: Setting
+    visible: int | None
+    """Jobs an external ranking covers (0: all); None: the policy's own order."""
+
+    def __repr__(self) -> str:
+        rows = [f"{row} {cut}" for row, cut in zip(self.jobs.row.tolist(), self.jobs.cut.tolist())]
+        nodes = [str(row) for row in self.layout.nodes.row[["gpus", "cpu_milli", "mem_mb", "type", "group"]].tolist()]
+        pools = self.layout.nodes.pool.tolist()
+        return "\n".join([f"first {self.first}, n {self.n}, {self.setting}, {self.visible}", *rows, *nodes, f"{pools}"])
+
+    def taste(self, now: float, rows: np.ndarray) -> np.ndarray:
+        """An external order with many ties that changes with time."""
+        return (np.asarray(rows) * 7 + int(now)) % 5 * 1.0
+
+
+def run_engine(
+    jobs: Jobs, layout: Layout, first: Any, n: Any, setting: Setting, visible: int | None = None,
+    taste: Taste | None = None,
+) -> State:  # fmt: skip
+    """Run sequences, checked at every instant, their queues ranked by ``taste`` if there is one."""
+    run = Run(jobs, layout, np.asarray(first), np.asarray(n), setting, visible=visible, check=True)
+    while len(asking := run.advance()):
+        for s in asking:
+            rows = run.state.first[s] + run.state.queued_jobs(s)
+            run.state.score[s, : len(rows)] = taste(float(run.state.now[s]), rows)
+    return run.state
+
+
+def allocations(state: State, s: int) -> list[dict[int, int]]:
+    """Node → GPUs of each job of a sequence."""
+    chunk = state.chunk[s]
+    return [
+        dict(zip(chunk["node"][at : at + n].tolist(), chunk["gpus"][at : at + n].tolist(), strict=True))
+        for at, n in state.run[s, : state.n[s]][["at", "len"]].tolist()
+    ]
+
+
+def twin_of(
+    jobs: Jobs, layout: Layout, first: int, n: int, setting: Setting, visible: int | None = None,
+    taste: Taste | None = None,
+) -> twin.Twin:  # fmt: skip
+    """The same by the twin, played to its end."""
+    scores = None if visible is None else lambda now, rows: taste(now, np.array(rows)).tolist()
+    played = twin.Twin(jobs, layout, first, n, **asdict(setting), scores=scores, visible=visible or 0)
+    played.play()
+    return played
+
+
+def assert_same(case: Case) -> None:
+    """Engine and twin agree start by start, end by end and node by node."""
+    rest = (case.setting, case.visible, case.taste)
+    state = run_engine(case.jobs, case.layout, case.first, case.n, *rest)
+    for s, (first, n) in enumerate(zip(case.first, case.n, strict=True)):
+        expected = twin_of(case.jobs, case.layout, first, n, *rest)
+        rows = expected.rows
+        assert state.start[s, :n].tolist() == [expected.start[j] for j in rows], f"starts of sequence {s}"
+        assert state.end[s, :n].tolist() == [expected.end[j] for j in rows], f"ends of sequence {s}"
+        assert allocations(state, s) == [expected.allocation[j] for j in rows], f"allocations of sequence {s}"
+
+
+def played(case: tuple[Jobs, Layout], policy: str = "fifo", *rules: Any, **more: Any) -> twin.Twin:
+    """All jobs of a case under one setting by the twin; the engine does the same."""
+    jobs, layout = case
+    setting = Setting(policy, *rules, **more)
+    assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], setting, None))
+    return twin_of(jobs, layout, 0, len(jobs.gpus), setting)
+
+
+def starts(case: tuple[Jobs, Layout], policy: str = "fifo", *rules: Any, **more: Any) -> list[float]:
+    """Start times of all jobs of a case; engine and twin agree."""
+    return list(map(float, in_order(played(case, policy, *rules, **more).start)))
+
+
+def where(case: tuple[Jobs, Layout], policy: str = "fifo", *rules: Any, **more: Any) -> list[dict[int, int]]:
+    """Node → GPUs of all jobs of a case; engine and twin agree."""
+    return in_order(played(case, policy, *rules, **more).allocation)
+
+
+def in_order(of_job: dict[int, Any]) -> list[Any]:
+    """What belongs to each job, by rows."""
+    return [of_job[j] for j in sorted(of_job)]
+
+
+@st.composite
+def workloads(draw: st.DrawFn, most: int = 40, **fixed: Any) -> tuple[Jobs, Layout]:
+    """Some pools of some groups, and jobs that queue there; ``fixed`` fields are the same in every row."""
+    types = ["V100", "P100", "K80"][: draw(st.integers(1, 3))]
+    groups = st.builds(
+        lambda nodes, gpus, kind, cpu, mem: group(nodes, gpus, kind, gpus * cpu, gpus * mem),
+        st.integers(1, 3), st.sampled_from([2, 1, 4, 4, 8]), st.sampled_from(types), st.sampled_from([2.5, 4.0, 8.0]),
+        st.sampled_from([16.0, 33.3]),
+    )  # fmt: skip
+    pools = draw(st.lists(st.lists(groups, min_size=1, max_size=3), min_size=1, max_size=3))
+    config = cluster(
+        *pools, gpu_types=draw(st.sampled_from(["match", "match", "ignore"])),
+        priorities=[draw(st.sampled_from([1.0, 0.5, 0.0])) for _ in pools],
+    )  # fmt: skip
+    n = draw(st.sampled_from([n for n in (2, 5, 15, 25, 30, 40) if n <= most]))
+    sizes = {p.name: sum(g.nodes * g.gpus for g in p.groups) for p in config.pools}
+    agreements, resources, exact = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    rare = st.sampled_from([False] * 7 + [True])
+    rows, now = [{"vc": "a"}], 0.0
+    for _ in range(n):
+        now += draw(st.sampled_from([0.0, 0.0, 1.0, 1.0, 7.0, 30.0]))
+        vc, run = draw(st.sampled_from(list(sizes))), draw(_SECONDS)
+        gpus = draw(st.sampled_from([n for n in (1, 1, 2, 2, 3, 4, 5, 8, 12, 16) if n <= sizes[vc]]))
+        row: dict[str, Any] = {"submit_s": now, "gpus": gpus, "run_s": run, "vc": vc}
+        row["requested_s"] = run if exact else draw(st.sampled_from([run, run * 2, max(1.0, run // 3), 100.0, 7.5]))
+        row["user"] = draw(st.sampled_from(["u", "v", "w", None]))
+        row["sla"] = agreements and draw(rare)
+        if resources:
+            row["cpus"] = _times(draw(st.sampled_from([None, None, 0.5, 3.0, 6.0])), gpus)
+            row["mem_gb"] = _times(draw(st.sampled_from([None, None, 1.0, 20.0, 30.0])), gpus)
+        row["gpu_type"] = draw(st.sampled_from([None, None, None, *types, "|".join(types[-2:])]))
+        rows.append({key: value for key, value in (row | fixed).items() if value is not None})
+    return compiled(config, rows)
+
+
+_SECONDS = st.sampled_from([10.0, 1.0, 50.0, 100.0, 100.0, 100.0, 300.0, 300.0, 1000.0, 0.3, 33.3, 17.0])
+
+
+def _times(value: float | None, gpus: int) -> float | None:
+    return None if value is None else value * gpus
+
+
+SETTINGS = st.builds(
+    Setting, st.sampled_from(list(IDS)), st.sampled_from(BLOCKINGS), st.sampled_from(PLACEMENTS),
+    st.sampled_from(LOCALITIES), st.sampled_from(["double", "now"]), st.sampled_from(["decision", "head"]),
+    st.sampled_from([1.0, 1.25, 2.0]),
+)  # fmt: skip
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """A workload, all of it and some windows of it side by side, under one setting."""
+    jobs, layout = draw(workloads())
+    n = len(jobs.gpus)
+    windows = [(0, n)]
+    for _ in range(draw(st.integers(0, 2))):
+        first = draw(st.integers(0, n - 1))
+        windows.append((first, draw(st.integers(1, n - first))))
+    first, length = (list(column) for column in zip(*windows))
+    visible = draw(st.sampled_from([None, None, None, 0, 1, 3, 256]))
+    return Case(jobs, layout, first, length, draw(SETTINGS), visible)
