@@ -138,7 +138,8 @@ def whole_trace(jobs: Jobs, layout: Layout) -> dict[str, float]:
     out = {}
     for policy, blocking in (("fifo", "none"), ("fifo", "fits"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy")):
         took, state = best_of(5, lambda p=policy, b=blocking: simulate(jobs, layout, [0], [n], Setting(p, b)))
-        name = f"philly_full_{policy}{'' if blocking == 'none' else '_' + blocking}_jobs_per_s"
+        name = "_".join(["philly_full", *([policy] if blocking == "none" or policy != "fifo" else []),
+                         *([blocking] if blocking != "none" else []), "jobs_per_s"])  # fmt: skip
         out[name] = round(n / took)
         wait = (state.start[0] - jobs.submit_s).mean()
         print(f"{n:,} jobs on {len(layout.nodes.row)} nodes, {policy}, {blocking}: {out[name]:,} jobs/s (mean wait {wait:.0f} s)")
@@ -206,10 +207,20 @@ def million() -> None:
 
 def warm() -> None:
     """From nothing to the first simulated window in new processes, the code compiled before."""
-    code = (
-        "import sys; sys.path.insert(0, 'benchmarks'); from simulator import nodes_of, synthetic, simulate, Setting; "
-        "layout = nodes_of(50); simulate(synthetic(256, layout, 1.0), layout, [0], [256], Setting('fifo'))"
-    )
+    code = """if True:
+        import numpy as np
+        from rltune.cluster.fit import CUT, JOB, Jobs
+        from rltune.cluster.layout import build_layout
+        from rltune.config import ClusterConfig
+        from rltune.simulator.batch import Setting, simulate
+        group = {"gpu_type": "V100", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 512}
+        pools = [{"name": "all", "groups": [group]}]
+        layout = build_layout(ClusterConfig.model_validate({"title": "C", "pools": pools}))
+        row, cut = np.zeros(256, JOB), np.zeros((256, 1), CUT)
+        row["run_s"], row["estimate_s"], row["gpus"], row["cpu_milli"], row["mem_mb"] = 1, 1, 1, -1, -1
+        cut["size"], cut["rem"] = 8, 1
+        simulate(Jobs(row, cut), layout, [0], [256], Setting("fifo"))
+    """
     took = []
     for _ in range(6):
         began = time.perf_counter()

@@ -16,8 +16,8 @@ from rltune.traces.audit import Audit
 from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
-ARTEFACTS = ("table2", "table4", "loads", "audits", "fig11", "fig12", "fig12-numbers", "improvements", "costs",
-             "ablation", "ablation-numbers")
+ARTEFACTS = ("table2", "table4", "loads", "audits", "fig11", "fig12", "fig12-numbers", "heuristics", "improvements",
+             "costs", "ablation", "ablation-numbers")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from pandas.util import hash_array
-from scipy.special import ndtri
 
 from rltune.errors import ConfigError
 
@@ -46,6 +45,8 @@ def estimate_run_s(jobs: pd.DataFrame, kind: Kind, sigma: float, trace_name: str
 
 def job_normal(job_id: pd.Series, trace_name: str, seed: int) -> np.ndarray:
     """A standard normal number for each job (float64), a function of trace name, job id and seed alone."""
+    from scipy.special import ndtri  # a tenth of a second that simulations need not wait for
+
     return ndtri(job_uniform(job_id, f"{trace_name}\n{seed}"))
 
 
