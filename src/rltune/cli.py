@@ -75,7 +75,9 @@ def simulate(
     replay: Annotated[bool, typer.Option("--replay", help="One sequence of all jobs instead of windows.")] = False,
     warm_up: Annotated[float, typer.Option(help="Share of a replay's first jobs that are not measured.")] = 0.0,
     bound: Annotated[bool, typer.Option("--bound", help="Add a lower bound on the mean wait of any policy.")] = False,
+    by: Annotated[str | None, typer.Option(help="Add who waits, and how unequally: by user or vc.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write a row a job to this file.")] = None,
+    timeline: Annotated[Path | None, typer.Option(help="Write GPUs, queue and fragmentation over time to this.")] = None,
     gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,
     config: ConfigOption = "config/default.yaml",
     base: BaseOption = "",
@@ -88,7 +90,7 @@ def simulate(
         raise ConfigError(f"--gantt: found {gantt}, expected a name that ends in .svg or .png")
     from rltune.config import Workspace
     from rltune.pipeline import simulate as simulation
-    from rltune.report.simulation import draw, summary
+    from rltune.report.simulation import draw, groups_summary, summary
 
     workspace = Workspace.open(config, base)
     rules = {"stretch": stretch, "overrun": overrun, "commit": commit}
@@ -101,9 +103,14 @@ def simulate(
     print(f"{trace} ({result.workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(setting).items() if k != "policy")]))
     print(summary(result.metrics(), result.bound() if bound else None))
+    if by is not None:
+        print(groups_summary(*result.groups(by)))
     if csv is not None:
         write_text(csv, result.jobs().to_csv(index=False))
         print(f"jobs: {csv}")
+    if timeline is not None:
+        write_text(timeline, result.timeline().to_csv(index=False))
+        print(f"over time: {timeline}")
     if gantt is not None:
         draw(result.bars(), result.workload.layout.nodes.gpus, f"{trace} on {cluster}: {policy}", gantt)
         print(f"chart: {gantt}")

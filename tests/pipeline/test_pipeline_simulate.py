@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from rltune.config import Workspace
+from rltune.errors import ConfigError
 from rltune.pipeline.simulate import Request, make_setting, run
 from rltune.simulator.metrics import sequence_table
 
@@ -158,3 +160,26 @@ def test_what_is_wrong_is_explained(arguments: tuple[str, ...], parts: list[str]
 def test_a_chart_of_too_many_jobs_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     monkeypatch.setattr("rltune.pipeline.simulate.MOST_DRAWN", 100)
     cli(*RUN, "--replay", "--gantt", "x.png").explains("--gantt", "1200 jobs", "at most 100", "--jobs")
+
+
+def test_groups_share_all_jobs_and_all_waiting(workspace: Workspace) -> None:
+    result = simulated(workspace, Request("tiny", "small", replay=True, warm_up=0.25))
+    with pytest.raises(ConfigError, match="the trace names no user of these jobs"):
+        result.groups("user")
+    users = np.random.default_rng(1).choice(["ann", "bob", "eve"], len(result.who))
+    result = replace(result, who=result.who.assign(user=users))
+    groups, facts = result.groups("user")
+    measured = result.jobs().iloc[int(np.ceil(0.25 * result.state.n[0])) :]
+    assert groups["jobs"].sum() == len(measured) and groups["wait_share"].sum() == pytest.approx(1)
+    assert (groups["wait_s"] * groups["jobs"]).sum() == pytest.approx(measured["wait_s"].sum())
+    assert len(groups) == facts["groups"] > 1 and 0 < facts["jain_bsld"] <= 1
+    with pytest.raises(ConfigError, match="--by: found 'nobody'; allowed: user, vc"):
+        result.groups("nobody")
+
+
+def test_over_time_all_gpus_are_used_or_free(workspace: Workspace) -> None:
+    result = simulated(workspace, Request("tiny", "small", window=100))
+    over_time, jobs = result.timeline(), result.jobs()
+    assert set(over_time["window"]) == set(jobs["window"])
+    assert (over_time["used_gpus"] + over_time["free_gpus"] == result.workload.layout.gpus).all()
+    assert over_time["largest_wait_s"].max() <= jobs["wait_s"].max() and over_time["queued"].max() > 0

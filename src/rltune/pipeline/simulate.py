@@ -11,13 +11,15 @@ import pandas as pd
 from rltune.config import Workspace
 from rltune.errors import ConfigError
 from rltune.pipeline.plugins import explaining, load_plugins
-from rltune.pipeline.prepare import Workload, make_workload
+from rltune.pipeline.prepare import Workload, ensure_clean, make_workload
 from rltune.simulator.batch import Placer, Setting, simulate
 from rltune.simulator.bound import lower_bound
+from rltune.simulator.fairness import fairness, fairness_summary
 from rltune.simulator.gantt import bars
 from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.setting import LOOKAHEAD
 from rltune.simulator.state import State
+from rltune.simulator.timeline import timeline
 from rltune.traces.split import disjoint_windows
 
 WINDOW = 256
@@ -58,6 +60,8 @@ class Result:
     """Of the simulation, on the clock."""
     replay: bool
     warm_up: float
+    who: pd.DataFrame
+    """user and vc of each job of the workload, missing where not known."""
 
     def jobs(self) -> pd.DataFrame:
         """A row a job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
@@ -79,8 +83,7 @@ class Result:
         over the measured time, from the first to the last submission of measured jobs, mean of the windows (NaN where
         that is no time); jobs_per_s: jobs simulated a second."""
         table = self.jobs()
-        inside = table.groupby("window").cumcount().to_numpy()
-        counted = inside >= np.ceil(self.warm_up * self.state.n[table["window"]])
+        counted = self._counted(table)
         found: dict[str, float] = {}
         for column in ("wait_s", "jct_s", "bsld"):
             values = table.loc[counted, column]
@@ -101,6 +104,35 @@ class Result:
             known = values[~np.isnan(values)]
             found[name] = float(known.mean()) if len(known) else float("nan")
         return {**found, "jobs_per_s": len(table) / self.seconds}
+
+    def _counted(self, table: pd.DataFrame) -> np.ndarray:
+        """Which jobs are measured."""
+        inside = table.groupby("window").cumcount().to_numpy()
+        return inside >= np.ceil(self.warm_up * self.state.n[table["window"]])
+
+    def groups(self, by: str) -> tuple[pd.DataFrame, dict[str, float]]:
+        """(Measured jobs by group, how unequally the groups are treated) as rltune.simulator.fairness has them.
+
+        ``by``: user or vc. Raises ConfigError for another, or when the trace names none.
+        """
+        if by not in self.who:
+            raise ConfigError(f"--by: found {by!r}; allowed: {', '.join(self.who)}")
+        table = self.jobs()
+        table = table[self._counted(table)]
+        group = self.who[by].to_numpy()[table["job"]]
+        if pd.isna(group).all():
+            raise ConfigError(f"--by: found {by}, but the trace names no {by} of these jobs")
+        return fairness(table, group), fairness_summary(table, group)
+
+    def timeline(self) -> pd.DataFrame:
+        """Over time, of each window: GPUs used and free, jobs queued and running, fragmentation
+        (rltune.simulator.timeline)."""
+        jobs, chunks = job_table(self.workload.jobs, self.state), chunk_table(self.state)
+        parts = [
+            timeline(one, chunks[chunks["sequence"] == s], self.workload.layout.nodes).assign(window=s)
+            for s, one in jobs.groupby("sequence")
+        ]
+        return pd.concat(parts, ignore_index=True)
 
     def bound(self) -> tuple[float, float]:
         """(Lower bound on the mean wait of all jobs under any policy, their mean wait here), seconds."""
@@ -163,7 +195,9 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
     began = time.perf_counter()
     with explaining(workspace.plugins):
         state = simulate(workload.jobs, workload.layout, first, n, setting, placer=placer())
-    return Result(workload, setting, state, max(time.perf_counter() - began, 1e-9), request.replay, request.warm_up)
+    took = max(time.perf_counter() - began, 1e-9)
+    who = ensure_clean(workspace, request.trace)[0].set_index("job_id")[["user", "vc"]].loc[workload.job_ids]
+    return Result(workload, setting, state, took, request.replay, request.warm_up, who)
 
 
 def _range(request: Request, workload: Workload) -> tuple[int, int]:

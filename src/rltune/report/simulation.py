@@ -38,6 +38,24 @@ def summary(metrics: dict[str, float], bound: tuple[float, float] | None = None)
     return "\n".join(lines + [f"{title:<38}{value:>10}" for title, value in single.items()])
 
 
+def groups_summary(groups: pd.DataFrame, facts: dict[str, float], most: int = 15) -> str:
+    """The groups with the largest parts of all waiting, a line each; then how unequally groups are treated."""
+    shown = groups.sort_values(["wait_share", "group"], ascending=[False, True]).head(most)
+    lines = [f"{'':<24}{'jobs':>9}{'GPU-hours':>12}{'wait (s)':>12}{'slowdown':>10}{'of all wait':>13}"]
+    for _, row in shown.iterrows():
+        lines.append(
+            f"{str(row['group'])[:23]:<24}{row['jobs']:>9,}{show(row['gpu_hours'], 'number'):>12}"
+            f"{show(row['wait_s'], 'number'):>12}{show(row['bsld'], 'number'):>10}{show(row['wait_share'], 'percent'):>13}"
+        )
+    if len(groups) > most:
+        lines.append(f"… and {len(groups) - most:,} more")
+    return "\n".join([
+        *lines,
+        f"Jain's index of their mean slowdowns (1: all alike): {facts['jain_bsld']:.2f}; "
+        f"Gini coefficient of their mean waits (0: all alike): {facts['gini_wait']:.2f}",
+    ])  # fmt: skip
+
+
 def draw(bars: pd.DataFrame, node_gpus: Sequence[int], title: str, path: Path) -> None:
     """Write a Gantt chart (rltune.report.figures.gantt) as .svg or .png; the same bars give the same bytes."""
     figure = gantt(bars, node_gpus, title)
