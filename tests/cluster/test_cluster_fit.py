@@ -225,3 +225,14 @@ def test_thirds_are_rounded_down_so_that_they_still_fit() -> None:
     jobs, _ = compiled(config, [{"gpus": 3, "cpus": 31.9}])
     assert jobs.row["cpu_milli"][0] == 10633
     assert jobs.cut["full"][0, 0] == 1
+
+
+def test_held_out_jobs_have_no_say_in_how_a_trace_is_thinned() -> None:
+    rng = np.random.default_rng(3)
+    rows = [{"submit_s": 10.0 * i, "run_s": float(rng.integers(10, 2000)), "gpus": 2} for i in range(400)]
+    config = cluster([group(4, 4)], balance={"load": 3.0})
+    kept, audit = fit(table(rows), config, known_share=0.9)
+    assert 0 < len(kept) < 400 and audit.left_out
+    later = [{**row, "run_s": 4 * row["run_s"]} if i >= 360 else row for i, row in enumerate(rows)]
+    assert fit(table(later), config, known_share=0.9)[0]["job_id"].tolist() == kept["job_id"].tolist()
+    assert fit(table(later), config)[0]["job_id"].tolist() != kept["job_id"].tolist()

@@ -10,7 +10,7 @@ from rltune.policies.multifactor import HALF_LIFE_S
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.state import SHARE
 from rltune.simulator.twin_policies import Usage
-from rltune.simulator.usage import decayed, fair_share, use
+from rltune.simulator.usage import decayed, fair_share, know, use
 
 RATE = np.log(2) / HALF_LIFE_S
 
@@ -37,6 +37,9 @@ def test_usage_for_ever_tends_to_the_gpus_over_the_rate() -> None:
 def test_fair_shares_of_two_accounts() -> None:
     """Each is to have a half. Nobody has used anything: 1. One all: 2^−2 and 1. Three to one: 2^−1.5 and 2^−0.5."""
     share, plain = np.zeros(3, SHARE), Usage(2)
+    for account in (0, 1, 1):
+        know(share, account)
+        plain.known.add(account)
 
     def change(account: int, now: float, gpus: int) -> None:
         use(share, account, now, gpus)
@@ -135,3 +138,16 @@ def test_age_overtakes_a_fair_share_in_days() -> None:
 
     assert order(6.0) == [0, 60]
     assert order(5.0) == [60, 0]
+
+
+def test_accounts_that_come_later_change_nothing_before() -> None:
+    """A share is one over the accounts that have come so far: held-out jobs cannot reach back."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"gpus": int(rng.choice([1, 2, 4])), "user": str(rng.choice(["u", "v"])), "run_s": float(rng.integers(50, 900)),
+         "submit_s": 40.0 * i}
+        for i in range(60)
+    ]  # fmt: skip
+    late = [{"gpus": 1, "user": f"new{i}", "run_s": 10.0, "submit_s": 1e6 + i} for i in range(5)]
+    for blocking in ("none", "easy"):
+        assert starts(rows + late, blocking=blocking)[:60] == starts(rows, blocking=blocking)

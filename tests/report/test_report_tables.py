@@ -175,9 +175,11 @@ def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Mad
 
 def test_heuristics_stand_beside_a_bound_that_all_are_above(made: Made) -> None:
     frame = made.there["heuristics"].frame
-    for (_, n), rows in frame.groupby(["trace_title", "sequence_jobs"]):
-        assert rows["policy"].iloc[-1] == "bound" and (rows["policy"] == "bound").sum() == 1
-        assert rows["policy"].is_unique and set(rows["policy"]) > {"fifo", "sjf"}, n
-        assert (rows["best"].iloc[:-1] > rows["best"].iloc[-1]).all()
+    for _, rows in frame.groupby(["trace_title", "sequence_jobs"]):
+        assert rows["policy"].is_unique and {"fifo", "sjf"} < set(rows["policy"])
+        assert rows["bound"].nunique() == 1 and (rows["best"] > rows["bound"]).all()
         assert (rows[["none", "fits", "easy"]].min(axis=1) == rows["best"]).all()
-    assert "no schedule below" in made.html
+        assert rows["over_bound"].to_numpy() == pytest.approx((rows["best"] / rows["bound"]).to_numpy())
+        starred = rows["title"].str.endswith("★")
+        assert starred.sum() == 1 and rows["best"][starred].item() == rows["best"].min()
+    assert "Conservative backfilling" not in made.html, "this run has none"

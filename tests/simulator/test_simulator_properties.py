@@ -160,10 +160,8 @@ OWN_FORMULAS = {
 @some
 @given(cases(), st.sampled_from(list(OWN_FORMULAS)))
 def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) -> None:
-    """At every decision; behind a head committed to the others follow first come, first served."""
+    """Under every rule, behind a head that is kept as well."""
     setting = replace(case.setting, policy=name)
-    if setting.commit == "head" and name != "fifo":
-        setting = replace(setting, blocking="none")
 
     @policy("mine")
     def mine(queue: Queue, now: float) -> np.ndarray:
@@ -180,10 +178,12 @@ def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) 
 @pytest.mark.parametrize(
     ("scores", "match"),
     [
-        (lambda queue: queue.gpus[:-1], r"found scores of shape \(1,\)"),
-        (lambda queue: 1.0, r"found scores of shape \(\)"),
-        (lambda queue: queue.gpus[:, None], r"found scores of shape \(2, 1\)"),
-        (lambda queue: [np.nan, 1.0], "1 NaN"),
+        (lambda queue: queue.gpus[:-1], r"expected 2 numbers, one a queued job; found shape \(1,\)"),
+        (lambda queue: 1.0, r"expected 2 numbers, one a queued job; found 1.0"),
+        (lambda queue: queue.gpus[:, None], r"found shape \(2, 1\)"),
+        (lambda queue: ["a"] * 2, r"found \['a', 'a'\]"),
+        (lambda queue: None, "expected 2 numbers"),
+        (lambda queue: [np.nan, 1.0], "1 of them are not a number"),
     ],
 )
 def test_an_own_policy_that_does_not_score_every_job_is_refused(scores, match: str) -> None:

@@ -46,6 +46,7 @@ rule fit:
     resources:
         mem_mb=2000,
     params:
+        known_share=run.split.train,
         code=CODE,
     message:
         "fit {wildcards.trace} to {wildcards.cluster}"

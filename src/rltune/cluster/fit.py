@@ -46,13 +46,15 @@ class Jobs(NamedTuple):
         return Jobs(self.row[rows], self.cut[rows])
 
 
-def fit(jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "") -> tuple[pd.DataFrame, Audit]:
+def fit(
+    jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "", known_share: float = 1.0
+) -> tuple[pd.DataFrame, Audit]:
     """Keep the jobs a cluster can hold, each with its pool (a new column ``pool``, int64).
 
     A missing VC on a cluster that has VCs is drawn among the pools that could hold the job, in proportion to
     their nodes, from the job's id (paper §4.2 has no rule; ours). Everything left out or imputed is counted.
-    With ``balance``, of the jobs that are left those are kept that the load allows. Raises DataError when nothing
-    is left.
+    With ``balance``, of the jobs that are left those are kept that the load allows; how many that are is decided on
+    the first ``known_share`` of them, so that held-out jobs have no say. Raises DataError when nothing is left.
     """
     layout = build_layout(cluster)
     audit = Audit(rows_read=len(jobs))
@@ -86,10 +88,12 @@ def fit(jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "") -> tuple[pd.
         pool[draw] = _draw_pool(jobs["job_id"].to_numpy()[draw], could[draw], layout)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
     if cluster.balance is not None and keep.any():
-        target, load = cluster.balance.load, offered_load(jobs[keep], cluster.gpus)
+        held = jobs[keep]
+        first = max(1, int(len(held) * known_share))
+        target, load = cluster.balance.load, offered_load(held.iloc[:first], cluster.gpus)
         if load > target:
             thinned = np.zeros(len(jobs), dtype=bool)
-            thinned[keep] = ~within_load(jobs[keep], cluster.gpus, target)
+            thinned[keep] = ~within_load(held, cluster.gpus, target, first)
             leave_out(f"thinned to an offered load of {target:g}", thinned)
         else:
             audit.note(f"offered load {load:.3g}, not above {target:g}: none thinned", int(keep.sum()))

@@ -21,18 +21,18 @@ def offered_load(jobs: pd.DataFrame, gpus: int) -> float:
     return float(_gpu_seconds(jobs).sum()) / span / gpus if span > 0 else float("nan")
 
 
-def within_load(jobs: pd.DataFrame, gpus: int, load: float) -> np.ndarray:
-    """[jobs] bool: the most jobs that offer no more than ``load``, taken in the order of a number of each job.
+def within_load(jobs: pd.DataFrame, gpus: int, load: float, known: int) -> np.ndarray:
+    """[jobs] bool: jobs whose number is at most so large that the first ``known`` jobs offer no more than ``load``.
 
-    The number, in (0, 1), is made of the job's id alone, so every kind of job is thinned alike, whenever it came.
+    The number, in (0, 1), is made of the job's id alone, so every kind of job is thinned alike, whenever it came. The
+    jobs behind the first ``known`` have no say in where the line is drawn.
     """
-    order = np.argsort(job_uniform(jobs["job_id"].to_numpy(), THINNING), kind="stable")
+    number = job_uniform(jobs["job_id"].to_numpy(), THINNING)
+    order = np.argsort(number[:known], kind="stable")
     submit = jobs["submit_s"].to_numpy(np.float64)[order]
     span = np.maximum.accumulate(submit) - np.minimum.accumulate(submit)  # of the first 1, 2, … jobs
     enough = np.flatnonzero(np.cumsum(_gpu_seconds(jobs)[order]) <= load * span * gpus)
-    keep = np.zeros(len(jobs), dtype=bool)
-    keep[order[: enough[-1] + 1 if len(enough) else 0]] = True
-    return keep
+    return number <= (number[order[enough[-1]]] if len(enough) else -1.0)
 
 
 def scaled(cluster: ClusterConfig, factor: float) -> ClusterConfig:

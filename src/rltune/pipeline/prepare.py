@@ -55,7 +55,7 @@ def ensure_clean(workspace: Workspace, name: str) -> tuple[pd.DataFrame, TraceMe
 def fit_workload(workspace: Workspace, trace: str, cluster: str) -> Audit:
     """Fit a trace to a cluster: write job_id and pool of the jobs it can hold, and the audit of the rest."""
     jobs, _ = ensure_clean(workspace, trace)
-    fitted, audit = fit(jobs, workspace.cluster(cluster), f"{trace} on {cluster}")
+    fitted, audit = fit(jobs, workspace.cluster(cluster), f"{trace} on {cluster}", workspace.config.split.train)
     with aside(workspace.fitted(trace, cluster)) as temporary:
         fitted[["job_id", "pool"]].to_parquet(temporary, index=False)
     write_json(workspace.fit_audit(trace, cluster), audit.to_dict())
@@ -92,7 +92,7 @@ def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str)
     """The same, fitted and estimated now and in memory; only the cleaned trace is found, or made."""
     settings = workspace.cluster(cluster)
     jobs, meta = ensure_clean(workspace, trace)
-    fitted, _ = fit(jobs, settings, f"{trace} on {cluster}")
+    fitted, _ = fit(jobs, settings, f"{trace} on {cluster}", workspace.config.split.train)
     return _workload(workspace, fitted, _estimate_s(workspace, fitted, meta, estimate), settings, meta)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -79,14 +80,20 @@ def policy(name: str) -> Callable[[Score], Score]:
 
     It is asked at every decision between two jobs or more; ties go by submission, then id. ``now`` is in seconds
     since the trace's t0. Raises ValueError for a name that is not lower-case letters, digits and underscores, or
-    is one of the built-in policies.
+    is one of the built-in policies, and for a function that does not take the two.
     """
+    if not isinstance(name, str):
+        raise ValueError('policy name: found none; write @policy("name") above the function')
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"policy name: found {name!r}, expected lower-case letters, digits, underscores")
     if name in IDS:
         raise ValueError(f"policy name: {name!r} is built in; choose another")
 
     def register(score: Score) -> Score:
+        try:
+            inspect.signature(score).bind(None, 0.0)
+        except TypeError as error:
+            raise ValueError(f"policy {name!r}: {error}; expected a function of (queue, now)") from None
         OWN[name] = score
         return score
 

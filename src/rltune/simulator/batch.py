@@ -54,12 +54,16 @@ class OwnPolicyRanker:
                 jobs.submit_s[rows], jobs.estimate_s[rows], jobs.gpus[rows], now - jobs.submit_s[rows],
                 jobs.account[rows], rows,
             )  # fmt: skip
-            scores = np.asarray(OWN[self.name](queue, now), dtype=np.float64)
-            if scores.shape != rows.shape or np.isnan(scores).any():
-                raise ValueError(
-                    f"policy {self.name!r}: found scores of shape {scores.shape} with {int(np.isnan(scores).sum())} "
-                    f"NaN, expected {rows.shape} numbers, one a queued job"
-                )
+            answer = OWN[self.name](queue, now)
+            expected = f"policy {self.name!r}: expected {len(rows)} numbers, one a queued job"
+            try:
+                scores = np.asarray(answer, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(f"{expected}; found {answer!r:.80}") from None
+            if scores.shape != rows.shape:
+                raise ValueError(f"{expected}; found {f'shape {scores.shape}' if scores.ndim else repr(answer)}")
+            if np.isnan(scores).any():
+                raise ValueError(f"{expected}; {int(np.isnan(scores).sum())} of them are not a number (NaN)")
             state.score[s, by_submission] = scores
 
 
@@ -90,7 +94,7 @@ class Run:
         self.state = new_state(jobs, layout.nodes, first, n, how, placer.top if placer else 1)
 
     def advance(self) -> np.ndarray:
-        """Go on until every sequence asks for a ranking or is done; those that ask [k] int64, none at the end.
+        """Go on until a sequence asks for a ranking or all are done; those that ask [k] int64, none at the end.
 
         What they asked for last time has to be in ``state.score`` by now.
         """
@@ -102,9 +106,9 @@ class Run:
                 asking = np.flatnonzero(state.phase == PLACE)
                 self.placer.place(self.jobs, self.layout, state, asking)
                 state.phase[asking] = PLACED
-            elif ranks:
+            if ranks:
                 return np.flatnonzero(state.phase == RANK)
-            else:
+            if not places:
                 return NOBODY
 
 

@@ -113,8 +113,9 @@ def _decide(nodes, jobs, one, how):
     """Bring a queue into order, or ask for its ranking."""
     me, line = one.me, one.line[one.me.queue]
     visible = line.len if how.visible == 0 else min(line.len, how.visible)
-    # jobs under an agreement are ordered by the base policy, and a ranking cut short needs the first by it
-    own = me.head >= 0 or how.order != EXTERNAL or line.len == 1 or (how.visible > 0 and line.sla > 0)
+    # an agent, which sees so many jobs only, is asked neither of jobs under an agreement nor behind a kept head
+    own = how.order != EXTERNAL or line.len <= 1 or (how.visible > 0 and (line.sla > 0 or me.head >= 0))
+    own = own or (me.head >= 0 and how.blocking == NONE)
     if (own or visible < line.len) and not line.ranked:
         rank(nodes, jobs, one, me.queue, how.base)
     me.scored = not own

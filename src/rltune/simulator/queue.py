@@ -12,7 +12,7 @@ import numpy as np
 
 from rltune.kernels import allocating, inlined, kernel
 from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, Facts, compiled_score
-from rltune.simulator.usage import fair_share
+from rltune.simulator.usage import fair_share, know
 
 
 @kernel
@@ -54,6 +54,8 @@ def enqueue(nodes, jobs, one, q, policy, job):
     at, stop = line.at, line.at + line.len
     line.len += 1
     line.sla += jobs.row[one.me.first + job].sla
+    if one.share.shape[0] > 0:
+        know(one.share, jobs.row[one.me.first + job].account)
     lo = stop
     if policy < FIRST_DYNAMIC:
         one.run[job].key = score_of(nodes, jobs, one, policy, job)

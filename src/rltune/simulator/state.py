@@ -45,8 +45,9 @@ past its estimate."""
 HEAP = _record(end=_f, job=_i)
 ENDS = _record(due_at=_i, due_len=_i, late_at=_i, late_len=_i)
 """A pool's stretches in ``due`` and ``late``."""
-SHARE = _record(used=_f, at=_f, using=_i)
-"""An account: decayed GPU-seconds used at an instant, GPUs in use since."""
+SHARE = _record(used=_f, at=_f, using=_i, known=_i)
+"""An account: decayed GPU-seconds used at an instant, GPUs in use since; 1 once it has submitted a job (of all in one:
+how many have)."""
 SHADOW = _record(node=_i, gpus=_i, cpu=_i, mem=_i, held_gpus=_i, held_cpu=_i, held_mem=_i)
 """A node of a head's shadow allocation: what is spare there at its reserved start; what is held back now."""
 
@@ -152,7 +153,8 @@ def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, how: H
         how, me, all_free(nodes, s), line, np.zeros((s, most), np.int64), run, np.zeros((s, most), HEAP),
         np.zeros((s, widest), CHUNK), ends, np.zeros((s, by_end), np.int64), np.zeros((s, by_end), np.int64),
         np.zeros((s, accounts), SHARE), np.zeros((s, most if how.asks else 0)), np.zeros((s, room), CHUNK),
-        np.full((s, top), -1, np.int64), np.zeros(most if how.asks else 0, np.int64), np.zeros(room, SHADOW), np.zeros(by_end, np.int64),
+        np.full((s, top), -1, np.int64), np.zeros(most if how.asks else 0, np.int64), np.zeros(room, SHADOW),
+        np.zeros(by_end, np.int64),
         np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ it ranks its queue (jobs under a service-level agreement first, then the lowest 
 and starts the first job if it fits, again and again, until the queue is empty or the first job, the *head*, does not
 fit. The head is forgotten at the pool's next event (``commit: decision``); with ``commit: head`` all pools have one
 queue, and the head stays head until it starts. While there is a head, of the others, in the order of the same ranking
-(of a head kept from an earlier instant: in the order of the base policy),
+(of a head kept from an earlier instant, an agent is not asked: in the order of the base policy),
 
 ============  ==================================================================================================
 none          nothing starts
@@ -108,6 +108,7 @@ class Twin:
                 self.free = self.place.with_job(self.free, j, self.allocation[j], +1)
                 self.usage.use(self.account[j], now, -self.gpus[j])
             self.queue += arrived
+            self.usage.known |= {self.account[j] for j in arrived}
             for q in sorted({0 if self.one_queue else self.pool[j] for j in ended + arrived}):
                 self._decide([j for j in self.queue if self.one_queue or self.pool[j] == q], now)
             self._check()
@@ -118,7 +119,7 @@ class Twin:
             if self.head is None:
                 head, *others = self._ranking(queue, now)
             else:
-                head, others = self.head, self._by_policy([j for j in queue if j != self.head], now)
+                head, others = self.head, self._behind_kept([j for j in queue if j != self.head], now)
             way = self._place_first(head, now)
             if way is None:
                 if self.one_queue:
@@ -160,6 +161,10 @@ class Twin:
             if self.estimate[j] * (self.stretch - 1.0) < reserved - now:
                 way = self.place.split(j, self.free, float("inf"))
         return way
+
+    def _behind_kept(self, others: list[int], now: float) -> list[int]:
+        """The order behind a head kept from an earlier instant: the policy's, also one of the user's own."""
+        return self._by_policy(others, now) if self.visible or not others else self._ranking(others, now)
 
     def _start_behind(self, head: int, others: list[int], now: float) -> None:
         """Start what the blocking rule allows while the head waits."""

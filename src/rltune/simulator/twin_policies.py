@@ -74,6 +74,8 @@ class Usage:
 
     accounts: int
     each: list[Account] = field(init=False)
+    known: set[int] = field(init=False, default_factory=set)
+    """Accounts that have submitted a job."""
     all: Account = field(init=False, default_factory=Account)
 
     def __post_init__(self) -> None:
@@ -85,8 +87,8 @@ class Usage:
         self.all.use(now, gpus)
 
     def fair_share(self, account: int, now: float) -> float:
-        """Slurm's ``2^(−U / S)``: U the account's part of all use, S one over the number of accounts."""
+        """Slurm's ``2^(−U / S)``: U the account's part of all use, S one over the number of accounts known."""
         total = self.all.decayed(now)
         if total <= 0.0:
             return 1.0
-        return exp(-log(2.0) * (self.each[account].decayed(now) / total) * self.accounts)
+        return exp(-log(2.0) * (self.each[account].decayed(now) / total) * len(self.known))

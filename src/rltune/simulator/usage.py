@@ -28,10 +28,18 @@ def use(share, account, now, gpus):
 
 
 @kernel
+def know(share, account):
+    """An account has submitted a job: from now on it has its part of the shares."""
+    if share[account].known == 0:
+        share[account].known = 1
+        share[-1].known += 1
+
+
+@kernel
 def fair_share(share, account, now):
-    """``2^(−U / S)``: U the account's part of all use, S one over the number of accounts; 1 before any use."""
-    accounts = share.shape[0] - 1
-    total = decayed(share[accounts], now)
+    """``2^(−U / S)``: U the account's part of all use, S one over the number of accounts known; 1 before any use."""
+    last = share.shape[0] - 1
+    total = decayed(share[last], now)
     if total <= 0.0:
         return 1.0
-    return math.exp(-LN2 * (decayed(share[account], now) / total) * accounts)
+    return math.exp(-LN2 * (decayed(share[account], now) / total) * share[last].known)

@@ -45,7 +45,7 @@ SECTIONS = (
             "differs. Then the strongest of the heuristics takes the base policy’s place.",
             ("fig12-numbers", "fig12", "fig12-*")),
     Section("heuristics-section", "Simple heuristics, and how much is left",
-            "Every simple order with every blocking rule, beside a bound that no schedule goes below.",
+            "Simple orders under each blocking rule of this run, beside a bound that no schedule goes below.",
             ("heuristics",)),
     Section("training", "Training",
             "What the agent learned against each base policy, on training sequences and on validation windows.",

@@ -8,44 +8,51 @@ from rltune.report.artefact import Artefact, Column
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.common import data_labels, lengths, where
 
-BLOCKING_TITLE = {
-    "none": "Nothing", "fits": "What fits", "easy": "EASY", "conservative": "Conservative",
+RULES = {
+    "none": ("Nothing", ""),
+    "fits": ("What fits", ""),
+    "easy": ("EASY", "EASY backfilling leaves the first job its reservation."),
+    "conservative": ("Conservative", "Conservative backfilling leaves every job before its own."),
 }
-BOUND = "no schedule below"
+"""Blocking rules: what the table calls them, and what has to be said of them."""
 
 
 def heuristics(cells: pd.DataFrame, windows: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame]:
-    """One row a trace × window length × policy, a column a blocking rule: mean wait in s; one row a lower bound.
+    """One row a trace × window length × policy, a column a blocking rule: mean wait in s.
 
     ``cells`` and ``windows`` as `report.read` gives them; baselines are the same for all cells of a trace, cluster,
-    estimate and locality. The frame has `policy` (its name, or "bound"), `title`, `windows`, `best` (the smallest of
-    the row) and the blocking rules.
+    estimate and locality. The frame has `policy`, `title`, `windows`, the blocking rules, `best` (the least of the
+    row), `bound` (a mean wait that no schedule goes below) and `over_bound`, best / bound, NaN where that is 0. The
+    policy with the least wait of a trace and length has a star in its title.
     """
-    rows = []
     keys = ["trace_title", "data", "estimate", "locality"]
+    rows = []
     for values, group in cells.groupby(keys, sort=False):
         own = where(windows, cell=group["cell"].iloc[0], role="baseline", locality=values[-1])
         for n in lengths(own):
             rows += [{**dict(zip(keys, values, strict=True)), "sequence_jobs": n, **row} for row in _rows(own, n)]
     frame = pd.DataFrame(rows)
-    rules = [b for b in BLOCKING_TITLE if b in frame]
-    columns = {
-        "trace_title": Column("Trace"),
-        **{c: Column(c.capitalize()) for c in ("estimate", "locality") if frame[c].nunique() > 1},
-        "sequence_jobs": Column("Window", "jobs", "int"),
-        "title": Column("Policy"),
-        **{b: Column(BLOCKING_TITLE[b], "s", "seconds", "May start behind a job that does not fit") for b in rules},
-        "windows": Column("Windows", "", "int", help="Disjoint windows of the test part."),
-    }
+    rules = [b for b in RULES if b in frame]
     artefact = Artefact(
         "heuristics", "table", "Simple heuristics and what no schedule can go below",
-        caption="Mean wait over disjoint windows of test jobs, each from an idle cluster, best-fit placement. EASY leaves "
-        "the first job its reservation, conservative backfilling leaves every job before its own.",
-        data=data_labels(cells), source=source, columns=columns,
+        caption="Mean wait over disjoint windows of test jobs, each from an idle cluster, with best-fit placement "
+        "whatever the agents use. " + " ".join(RULES[b][1] for b in rules if RULES[b][1]),
+        data=data_labels(cells), source=source,
+        columns={
+            "trace_title": Column("Trace"),
+            **{c: Column(c.capitalize()) for c in ("estimate", "locality") if frame[c].nunique() > 1},
+            "sequence_jobs": Column("Window", "jobs", "int"),
+            "title": Column("Policy", help="★: the least mean wait of these windows."),
+            **{b: Column(RULES[b][0], "s", "seconds", "May start behind a job that does not fit") for b in rules},
+            "bound": Column("No schedule below", "s", "seconds"),
+            "over_bound": Column("Best of the row, over that", "×", "number"),
+            "windows": Column("Windows", "", "int", help="Disjoint windows of the test part."),
+        },
         notes=(
             "“No schedule below” is a proven lower bound on the mean wait of the same windows under any scheduler, even "
-            "one that knows all arrivals and run times beforehand; it ignores nodes, CPUs and memory. The distance to "
-            "it is what any scheduler could at most gain, and mostly the price of not knowing the future.",
+            "one that knows all arrivals and run times beforehand. The distance to it is the most that any scheduler "
+            "could still gain, and more than one can: part of it is not knowing the future, part the nodes, CPUs and "
+            "memory that the bound ignores, and part the slack of the bound itself.",
         ),
     )  # fmt: skip
     return artefact, frame
@@ -54,12 +61,13 @@ def heuristics(cells: pd.DataFrame, windows: pd.DataFrame, source: str = "") -> 
 def _rows(windows: pd.DataFrame, n: int) -> list[dict[str, object]]:
     mine = where(windows, sequence_jobs=n)
     means = mine.pivot_table(index="policy", columns="blocking", values="wait_s", sort=False)
-    number = mine["window"].nunique()
-    rows: list[dict[str, object]] = [
-        {"policy": p, "title": POLICY_TITLE.get(p, p), "windows": number, "best": row.min(), **row.to_dict()}
-        for p, row in means.iterrows()
-    ]
-    bound = mine.groupby("window")["bound_s"].first().mean()
-    return [*rows, {
-        "policy": "bound", "title": BOUND, "windows": number, "best": bound, **dict.fromkeys(means.columns, bound),
-    }]  # fmt: skip
+    bound = float(mine.groupby("window")["bound_s"].first().mean())
+    best = means.min(axis=1)
+    return [
+        {
+            "policy": policy, "title": POLICY_TITLE.get(policy, policy) + (" ★" if best[policy] == best.min() else ""),
+            "windows": mine["window"].nunique(), **row.to_dict(), "best": best[policy], "bound": bound,
+            "over_bound": best[policy] / bound if bound > 0 else float("nan"),
+        }
+        for policy, row in means.iterrows()
+    ]  # fmt: skip
