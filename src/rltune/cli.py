@@ -71,13 +71,15 @@ def simulate(
     part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
     begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Take so many jobs; default: all of them.")] = None,
-    windows: Annotated[int | None, typer.Option(help="Jobs a window, each starts idle; 256 unless told.")] = None,
+    windows: Annotated[
+        int | None, typer.Option(metavar="JOBS", help="Jobs per window, each starts idle; 256 unless told.")
+    ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="One sequence of all jobs instead of windows.")] = False,
     warm_up: Annotated[float, typer.Option(help="Share of a replay's first jobs that are not measured.")] = 0.0,
     bound: Annotated[bool, typer.Option("--bound", help="Add a lower bound on the mean wait of any policy.")] = False,
     by: Annotated[str | None, typer.Option(help="Add who waits, and how unequally: by user or vc.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write a row a job to this file.")] = None,
-    timeline: Annotated[Path | None, typer.Option(help="Write GPUs, queue and fragmentation over time to this.")] = None,
+    timeline: Annotated[Path | None, typer.Option(help="Write GPUs, queue, fragmentation over time to this.")] = None,
     gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,
     config: ConfigOption = "config/default.yaml",
     base: BaseOption = "",
@@ -88,6 +90,10 @@ def simulate(
     """
     if gantt is not None and gantt.suffix not in (".svg", ".png"):
         raise ConfigError(f"--gantt: found {gantt}, expected a name that ends in .svg or .png")
+    for option, path in (("csv", csv), ("timeline", timeline), ("gantt", gantt)):
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            wrong = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+            raise ConfigError(f"--{option}: found {path}, but {wrong}")
     from rltune.config import Workspace
     from rltune.pipeline import simulate as simulation
     from rltune.report.simulation import draw, groups_summary, summary
@@ -98,7 +104,9 @@ def simulate(
         workspace, policy=policy, blocking=blocking, placement=placement, locality=locality,
         **{**workspace.config.simulation.model_dump(), **{k: v for k, v in rules.items() if v is not None}},
     )  # fmt: skip
-    request = simulation.Request(trace, cluster, estimate, part, begin, jobs, windows, replay, warm_up)
+    request = simulation.Request(
+        trace, cluster, estimate, part, begin, jobs, windows, replay, warm_up, by, gantt is not None
+    )
     result = simulation.run(workspace, request, setting)
     print(f"{trace} ({result.workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(setting).items() if k != "policy")]))
@@ -109,8 +117,9 @@ def simulate(
         write_text(csv, result.jobs().to_csv(index=False))
         print(f"jobs: {csv}")
     if timeline is not None:
-        write_text(timeline, result.timeline().to_csv(index=False))
-        print(f"over time: {timeline}")
+        over_time = result.timeline()
+        write_text(timeline, over_time.to_csv(index=False))
+        print(f"over time: {timeline}; mean fragmentation over the span: {result.fragmentation(over_time):.3f}")
     if gantt is not None:
         draw(result.bars(), result.workload.layout.nodes.gpus, f"{trace} on {cluster}: {policy}", gantt)
         print(f"chart: {gantt}")
@@ -132,6 +141,10 @@ def balance(
     found = scale(Workspace.open(config, base), trace, name, load)
     after = f"{found.after:.3g} on this ({found.cluster.gpus} GPUs)"
     print(f"# offered load of {trace}: {found.before:.3g} on {name}, {after}")
+    if not found.reached:
+        print(f"# warning: {load:g} was wanted and cannot be reached: nodes are whole, and every group keeps one")
+    if found.dropped:
+        print(f"# the balance of {name}, which leaves out jobs, is dropped: both loads are those of all jobs")
     print(as_yaml(found.cluster), end="")
 
 

@@ -81,7 +81,8 @@ def test_the_workflow_counts_it_and_shows_the_load(project: Any, cli: Cli) -> No
     assert list(audit.left_out) == ["thinned to an offered load of 5"]
     assert [c.cluster for c in workspace.config.cells()] == ["small"]
     loads = characterise(workspace)[2]
-    assert len(loads) == 2 and loads["load_all"][0] > 5 and 4 < loads["load_all"][1] < 6  # the line is drawn without the test part
+    # the line is drawn without the test part
+    assert len(loads) == 2 and loads["load_all"][0] > 5 and 4 < loads["load_all"][1] < 6
 
 
 @pytest.mark.parametrize("factor", [0.01, 0.4, 1.0, 2.5, 7])
@@ -111,6 +112,21 @@ def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, cli: Cli) 
     assert offered_load(fit(jobs, cluster)[0], cluster.gpus) == pytest.approx(0.25, rel=0.1)
     assert outcome.out.startswith("# offered load of tiny: ") and yaml.safe_load(outcome.out)["source"]
     assert len(cluster.pools[0].groups) == 2 and cluster.balance is None
+    assert "warning" not in outcome.out and "dropped" not in outcome.out
+
+
+def test_a_load_that_cannot_be_reached_is_told(project: Any, cli: Cli) -> None:
+    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "500", *RUN)
+    assert outcome.status == 0 and "# warning: 500 was wanted and cannot be reached" in outcome.out
+    title, after = yaml.safe_load(outcome.out)["title"], outcome.out.split(" on small, ")[1].split()[0]
+    assert title.endswith(f"scaled to a load of {after}") and after != "500"
+
+
+def test_a_balance_that_is_dropped_is_told(project: Any, cli: Cli) -> None:
+    (project.cluster.parent / "thin.yaml").write_text(project.cluster.read_text() + "balance: {load: 5}\n")
+    outcome = cli("cluster", "balance", "thin", "--trace", "tiny", "--load", "1", *RUN)
+    assert outcome.status == 0 and "# the balance of thin" in outcome.out
+    assert "balance" not in yaml.safe_load(outcome.out)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +135,7 @@ def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, cli: Cli) 
         (("smal", "--trace", "tiny"), ["'smal'", "'small'"]),
         (("small", "--trace", "tinny"), ["'tinny'", "'tiny'"]),
         (("small", "--trace", "tiny", "--load", "0"), ["--load", "found 0", "above 0"]),
+        (("small", "--trace", "tiny", "--load", "0.0001"), ["--load: found 0.0001", "more than 100 times its 20 GPUs"]),
     ],
 )
 def test_balance_explains_what_is_wrong(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:

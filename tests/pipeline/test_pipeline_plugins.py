@@ -100,7 +100,7 @@ def test_a_name_belongs_to_one_file(plug: Plug, cli: Cli, project: Any) -> None:
     ("body", "parts"),
     [
         ("    return queue.colour\n", ["mine.py:5", "AttributeError", "colour"]),
-        ("    return queue.gpus[:1]\n", ["mine.py", "'my_sjf'", "found scores of shape (1,)"]),
+        ("    return queue.gpus[:1]\n", ["mine.py", "'my_sjf'", "found shape (1,)"]),
         ("    return queue.gpus * float('nan')\n", ["mine.py", "'my_sjf'", "NaN"]),
     ],
 )

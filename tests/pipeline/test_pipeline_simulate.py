@@ -13,8 +13,11 @@ import pytest
 
 from rltune.config import Workspace
 from rltune.errors import ConfigError
+from rltune.pipeline import simulate as simulation
 from rltune.pipeline.simulate import Request, make_setting, run
+from rltune.report.simulation import until_s
 from rltune.simulator.metrics import sequence_table
+from rltune.simulator.timeline import time_average
 
 RUN = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
 Cli = Callable[..., Any]
@@ -95,11 +98,13 @@ def test_the_rules_reach_the_simulator(workspace: Workspace) -> None:
 
 
 def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) -> None:
+    (project.root / "out").mkdir()
     outcome = cli(*RUN, "--policy", "sjf", "--blocking", "easy", "--windows", "64", "--part", "test", "--bound",
-                  "--csv", "out/jobs.csv", "--gantt", "out/chart.svg")
+                  "--csv", "out/jobs.csv", "--gantt", "out/chart.svg", "--timeline", "out/time.csv")
     assert outcome.status == 0, outcome
     for part in ("tiny (own data) on small", "jobs 1,080 to 1,143: 1 window of 64", "sjf, blocking easy", "median",
-                 "wait (s)", "JCT (s)", "bounded slowdown", "GPUs in use", "jobs waiting", "a second", "at least"):
+                 "wait (s)", "JCT (s)", "bounded slowdown", "utilisation over the span", "jobs waiting", "a second",
+                 "at least", "mean wait of all jobs, times that", "mean fragmentation over the span: 0."):
         assert part in outcome.out, (part, outcome.out)
     jobs = pd.read_csv(project.root / "out" / "jobs.csv")
     assert len(jobs) == 64 and {"window", "job_id", "gpus", "nodes", "start_s", "wait_s"} <= set(jobs)
@@ -145,8 +150,14 @@ def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
         (("--from", "1200"), ["--from: found 1200", "0 to 1199"]),
         (("--from", "5", "--part", "test"), ["--from", "--part"]),
         (("--jobs", "5000"), ["--jobs: found 5000", "1 to 1200"]),
-        (("--windows", "5000"), ["5000", "does not fit"]),
-        (("--windows", "0"), ["window length: found 0"]),
+        (("--windows", "5000"), ["--windows: found 5000", "1 to 1200"]),
+        (("--windows", "0"), ["--windows: found 0", "1 to 1200"]),
+        (("--windows", "20", "--jobs", "10"), ["--windows: found 20", "1 to 10"]),
+        (("--warm-up", "0.95", "--replay", "--jobs", "10"), ["--warm-up: found 0.95", "none of 10 jobs"]),
+        (("--csv", "nowhere/x.csv"), ["--csv: found nowhere/x.csv", "no folder nowhere"]),
+        (("--timeline", "nowhere/x.csv"), ["--timeline: found nowhere/x.csv", "no folder nowhere"]),
+        (("--gantt", "nowhere/x.svg"), ["--gantt: found nowhere/x.svg", "no folder nowhere"]),
+        (("--csv", "config"), ["--csv: found config", "it is a folder"]),
         (("--warm-up", "0.1"), ["--warm-up", "--replay"]),
         (("--warm-up", "1", "--replay"), ["--warm-up: found 1", "below 1"]),
         (("--windows", "64", "--replay"), ["--windows", "--replay"]),
@@ -155,6 +166,29 @@ def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
 )
 def test_what_is_wrong_is_explained(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
     cli(*RUN, *arguments).explains(*parts)
+    assert not (project.root / "nowhere").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--by", "pool"), ("--by", "user"), ("--replay", "--gantt", "x.png")])
+def test_what_cannot_be_had_is_refused_before_the_simulation(
+    arguments: tuple[str, ...], project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "MOST_DRAWN", 100)
+    monkeypatch.setattr(simulation, "simulate", None)
+    cli(*RUN, *arguments).explains("--gantt" if "--gantt" in arguments else "--by")
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (Request("tiny", "small", jobs=500), "an idle cluster; the last 244 make no whole window and are left out"),
+        (Request("tiny", "small", jobs=65, window=64), "; the last 1 makes no whole window and is left out"),
+        (Request("tiny", "small", window=100), "12 windows of 100, each from an idle cluster"),
+        (Request("tiny", "small", jobs=500, replay=True), "jobs 0 to 499 as one sequence"),
+    ],
+)  # fmt: skip
+def test_jobs_of_no_whole_window_are_told(request_: Request, said: str, workspace: Workspace) -> None:
+    assert simulated(workspace, request_).about().endswith(said)
 
 
 def test_a_chart_of_too_many_jobs_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
@@ -183,3 +217,26 @@ def test_over_time_all_gpus_are_used_or_free(workspace: Workspace) -> None:
     assert set(over_time["window"]) == set(jobs["window"])
     assert (over_time["used_gpus"] + over_time["free_gpus"] == result.workload.layout.gpus).all()
     assert over_time["largest_wait_s"].max() <= jobs["wait_s"].max() and over_time["queued"].max() > 0
+
+
+@pytest.mark.parametrize("rest", [{"window": 100}, {"replay": True, "warm_up": 0.25}])
+def test_the_mean_fragmentation_is_that_of_the_measured_time(rest: dict[str, Any], workspace: Workspace) -> None:
+    result = simulated(workspace, Request("tiny", "small", **rest))
+    over_time, jobs = result.timeline(), result.jobs()
+    means = []
+    for w, one in over_time.groupby("window"):
+        submit = jobs.loc[jobs["window"] == w, "submit_s"].iloc[int(np.ceil(rest.get("warm_up", 0) * 1200)) :]
+        means.append(time_average(one[one["time_s"] >= submit.min()], "fragmentation", submit.max()))
+    assert result.fragmentation(over_time) == pytest.approx(np.mean(means)) and 0 < np.mean(means) < 1
+
+
+def test_one_long_job_does_not_squeeze_the_drawing() -> None:
+    bars = pd.DataFrame({"job": range(20), "submit_s": 100.0, "start_s": 110.0, "end_s": 200.0})
+    assert until_s(bars) is None
+    bars.loc[3, "end_s"] = 5000.0
+    assert until_s(bars) == pytest.approx(110)
+    bars.loc[4, "start_s"] = 1100.0
+    assert until_s(bars) == pytest.approx(1100)
+    bars.loc[4, "start_s"] = 3100.0
+    assert until_s(bars) is None
+    assert until_s(bars.assign(start_s=100.0, end_s=100.0)) is None

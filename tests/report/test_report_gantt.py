@@ -123,6 +123,18 @@ def test_every_number_is_inside_its_bar(small: bool) -> None:
         assert all(a.y0 >= b.y1 - 1 or b.y0 >= a.y1 - 1 for a, b in zip(names, names[1:]))
 
 
+def test_names_of_small_nodes_beside_large_ones_do_not_overlap() -> None:
+    sizes = [2] * 16 + [8] * 20
+    with styled():
+        figure = gantt(SMALL.assign(gpus=1, gpu=0, node=range(5)), sizes)
+        FigureCanvasAgg(figure).draw()
+        written = [t for t in figure.axes[0].get_yticklabels()]
+        boxes_ = [t.get_window_extent() for t in written]
+    assert all(a.y0 >= b.y1 - 1 for a, b in zip(boxes_, boxes_[1:]))
+    found = [t.get_text() for t in written]
+    assert set(found) >= {"node 0", *(f"node {m}" for m in range(17, 36))} and 21 < len(found) < 36
+
+
 def test_jobs_keep_one_colour_on_all_their_nodes_and_neighbours_have_another() -> None:
     frame, sizes = large()
     figure = gantt(frame, sizes)

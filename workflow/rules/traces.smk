@@ -46,7 +46,7 @@ rule fit:
     resources:
         mem_mb=2000,
     params:
-        known_share=run.split.train,
+        known_share=lambda w: run.split.train if workspace.cluster(w.cluster).balance else None,
         code=CODE,
     message:
         "fit {wildcards.trace} to {wildcards.cluster}"

@@ -15,6 +15,8 @@ from rltune.pipeline.prepare import ensure_clean
 
 CLOSE = 0.01
 """Relative distance from the wanted load that is near enough: nodes are whole."""
+MOST = 100
+"""Times the cluster's GPUs; a load that takes more is a mistake."""
 ROUNDS = 8
 """Tries at most; a larger cluster holds larger jobs, so the load does not fall exactly as the nodes grow."""
 
@@ -25,12 +27,17 @@ class Balanced(NamedTuple):
     cluster: ClusterConfig
     before: float
     after: float
+    reached: bool
+    """Whether the load is near the wanted one."""
+    dropped: bool
+    """Whether the cluster had a ``balance`` of its own, which the scaled one has not."""
 
 
 def balance(workspace: Workspace, trace: str, cluster: str, load: float) -> Balanced:
     """Scale a cluster's node numbers to an offered load of a trace, as near as whole nodes come.
 
-    Raises ConfigError for a load that is not above 0, DataError when the trace's jobs all come at once.
+    The title names the load that was reached. Raises ConfigError for a load that is not above 0 or takes more than MOST
+    times the GPUs, DataError when the trace's jobs all come at once.
     """
     if not 0 < load < float("inf"):
         raise ConfigError(f"--load: found {load}, expected a number above 0, such as 0.9")
@@ -50,15 +57,21 @@ def balance(workspace: Workspace, trace: str, cluster: str, load: float) -> Bala
         if abs(after / load - 1) <= CLOSE:
             break
         factor *= current / load
-        candidate = scaled(plain, factor)
+        candidate = scaled(plain, factor) if factor <= MOST else None
+        if candidate is None or candidate.gpus > MOST * plain.gpus:
+            raise ConfigError(
+                f"--load: found {load:g}, but {cluster} has a load of {before:.3g} now: "
+                f"it would take more than {MOST} times its {plain.gpus:,} GPUs"
+            )
         current = load_on(candidate)
         if abs(current / load - 1) < abs(after / load - 1):
             best, after = candidate, current
+    reached = abs(after / load - 1) <= CLOSE
     named = best.model_copy(update={
-        "title": f"{given.title}, scaled to a load of {load:g}",
+        "title": f"{given.title}, scaled to a load of {f'{load:g}' if reached else f'{after:.3g}'}",
         "source": f"{cluster} with {best.gpus / plain.gpus:.3g} times the GPUs, for {trace}; {given.source}",
     })  # fmt: skip
-    return Balanced(named, before, after)
+    return Balanced(named, before, after, reached, given.balance is not None)
 
 
 def as_yaml(cluster: ClusterConfig) -> str:

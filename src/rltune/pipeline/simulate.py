@@ -19,7 +19,7 @@ from rltune.simulator.gantt import bars
 from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.setting import LOOKAHEAD
 from rltune.simulator.state import State
-from rltune.simulator.timeline import timeline
+from rltune.simulator.timeline import time_average, timeline
 from rltune.traces.split import disjoint_windows
 
 WINDOW = 256
@@ -47,6 +47,10 @@ class Request:
     """One sequence of all jobs, instead of windows that each start from an idle cluster."""
     warm_up: float = 0.0
     """Share of a replay's jobs, from the first, that fill the cluster and are not measured."""
+    by: str | None = None
+    """Groups that will be asked for (Result.groups), and …"""
+    drawn: bool = False
+    """… whether bars will be (Result.bars): what cannot be had is then refused before the simulation."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class Result:
     warm_up: float
     who: pd.DataFrame
     """user and vc of each job of the workload, missing where not known."""
+    left_out: int = 0
+    """Jobs behind the last whole window."""
 
     def jobs(self) -> pd.DataFrame:
         """A row a job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
@@ -74,7 +80,10 @@ class Result:
         first, n = self.state.first, self.state.n
         jobs = f"jobs {first[0]:,} to {first[-1] + n[-1] - 1:,}"
         if not self.replay:
-            return f"{jobs}: {len(n):,} window{'s' if len(n) > 1 else ''} of {n[0]:,}, each from an idle cluster"
+            windows = f"{len(n):,} window{'s' if len(n) > 1 else ''} of {n[0]:,}, each from an idle cluster"
+            verbs = ("makes", "is") if self.left_out == 1 else ("make", "are")
+            rest = f"; the last {self.left_out:,} {verbs[0]} no whole window and {verbs[1]} left out"
+            return f"{jobs}: {windows}{rest if self.left_out else ''}"
         left_out = f", the first {int(np.ceil(self.warm_up * n[0])):,} of them not measured" if self.warm_up else ""
         return f"{jobs} as one sequence{left_out}"
 
@@ -88,8 +97,7 @@ class Result:
         for column in ("wait_s", "jct_s", "bsld"):
             values = table.loc[counted, column]
             found |= {f"{column}_{how}": float(getattr(values, how)()) for how in ("mean", "median", "max")}
-        submit = table["submit_s"].where(counted).groupby(table["window"])
-        begin, end = (getattr(submit, f)().to_numpy() for f in ("min", "max"))
+        begin, end = self._span(table)
         window = table["window"].to_numpy()
 
         def during(since: str, until: str) -> np.ndarray:
@@ -110,18 +118,19 @@ class Result:
         inside = table.groupby("window").cumcount().to_numpy()
         return inside >= np.ceil(self.warm_up * self.state.n[table["window"]])
 
+    def _span(self, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """[windows] first and last submission of measured jobs."""
+        submit = table["submit_s"].where(self._counted(table)).groupby(table["window"])
+        return submit.min().to_numpy(), submit.max().to_numpy()
+
     def groups(self, by: str) -> tuple[pd.DataFrame, dict[str, float]]:
         """(Measured jobs by group, how unequally the groups are treated) as rltune.simulator.fairness has them.
 
         ``by``: user or vc. Raises ConfigError for another, or when the trace names none.
         """
-        if by not in self.who:
-            raise ConfigError(f"--by: found {by!r}; allowed: {', '.join(self.who)}")
         table = self.jobs()
         table = table[self._counted(table)]
-        group = self.who[by].to_numpy()[table["job"]]
-        if pd.isna(group).all():
-            raise ConfigError(f"--by: found {by}, but the trace names no {by} of these jobs")
+        group = _group(self.who, by, table["job"].to_numpy())
         return fairness(table, group), fairness_summary(table, group)
 
     def timeline(self) -> pd.DataFrame:
@@ -134,6 +143,16 @@ class Result:
         ]
         return pd.concat(parts, ignore_index=True)
 
+    def fragmentation(self, timeline: pd.DataFrame) -> float:
+        """Mean over the measured time, as in ``metrics``, of a timeline of this result; then over the windows."""
+        begin, end = self._span(self.jobs())
+        means = [
+            time_average(one[one["time_s"] >= begin[w]], "fragmentation", float(end[w]))
+            for w, one in timeline.groupby("window")
+        ]
+        known = [mean for mean in means if not np.isnan(mean)]
+        return float(np.mean(known)) if known else float("nan")
+
     def bound(self) -> tuple[float, float]:
         """(Lower bound on the mean wait of all jobs under any policy, their mean wait here), seconds."""
         wait = self.jobs().groupby("window")["wait_s"].mean()
@@ -145,9 +164,7 @@ class Result:
 
     def bars(self) -> pd.DataFrame:
         """Bars of the first window, for a Gantt chart. Raises ConfigError when it has more jobs than can be seen."""
-        if self.state.n[0] > MOST_DRAWN:
-            found = f"found {self.state.n[0]} jobs in one sequence"
-            raise ConfigError(f"--gantt: {found}, at most {MOST_DRAWN} can be drawn; take fewer with --jobs")
+        _check_drawn(int(self.state.n[0]))
         table, chunks = job_table(self.workload.jobs, self.state), chunk_table(self.state)
         return bars(table[table["sequence"] == 0], chunks[chunks["sequence"] == 0], self.workload.layout.nodes)
 
@@ -177,12 +194,22 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
         raise ConfigError("--windows: does not go with --replay, which is one sequence")
     workload = make_workload(workspace, request.trace, request.cluster, request.estimate)
     begin, end = _range(request, workload)
+    if request.window is not None and not 1 <= request.window <= end - begin:
+        raise ConfigError(f"--windows: found {request.window}, expected 1 to {end - begin}: so many jobs are there")
+    if request.warm_up and np.ceil(request.warm_up * (end - begin)) >= end - begin:
+        raise ConfigError(f"--warm-up: found {request.warm_up}, which leaves none of {end - begin} jobs to measure")
     if request.replay:
         first, n = np.array([begin]), np.array([end - begin])
     else:
         length = request.window if request.window is not None else min(WINDOW, end - begin)
         first = disjoint_windows(begin, end, length)
         n = np.full(len(first), length)
+    if request.drawn:
+        _check_drawn(int(n[0]))
+    who = ensure_clean(workspace, request.trace)[0].set_index("job_id")[["user", "vc"]].loc[workload.job_ids]
+    if request.by is not None:
+        measured = begin + int(np.ceil(request.warm_up * (end - begin)))
+        _group(who, request.by, np.arange(measured, first[-1] + n[-1]))
 
     def placer() -> Placer | None:
         if setting.placement != LOOKAHEAD:
@@ -196,8 +223,24 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
     with explaining(workspace.plugins):
         state = simulate(workload.jobs, workload.layout, first, n, setting, placer=placer())
     took = max(time.perf_counter() - began, 1e-9)
-    who = ensure_clean(workspace, request.trace)[0].set_index("job_id")[["user", "vc"]].loc[workload.job_ids]
-    return Result(workload, setting, state, took, request.replay, request.warm_up, who)
+    left_out = int(end - first[-1] - n[-1])
+    return Result(workload, setting, state, took, request.replay, request.warm_up, who, left_out)
+
+
+def _group(who: pd.DataFrame, by: str, rows: np.ndarray) -> np.ndarray:
+    """The groups of some jobs, missing where not known."""
+    if by not in who:
+        raise ConfigError(f"--by: found {by!r}; allowed: {', '.join(who)}")
+    group = who[by].to_numpy()[rows]
+    if pd.isna(group).all():
+        raise ConfigError(f"--by: found {by}, but the trace names no {by} of these jobs")
+    return group
+
+
+def _check_drawn(jobs: int) -> None:
+    if jobs > MOST_DRAWN:
+        found = f"found {jobs} jobs in one sequence"
+        raise ConfigError(f"--gantt: {found}, at most {MOST_DRAWN} can be drawn; take fewer with --jobs")
 
 
 def _range(request: Request, workload: Workload) -> tuple[int, int]:

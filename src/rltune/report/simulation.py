@@ -27,14 +27,14 @@ def summary(metrics: dict[str, float], bound: tuple[float, float] | None = None)
         values = [show(metrics[f"{column}_{how}"], "number") for how in ("mean", "median", "max")]
         lines.append(f"{title:<36}" + "".join(f"{value:>12}" for value in values))
     single = {
-        "GPUs in use while jobs arrive": show(metrics["utilisation"], "percent"),
-        "jobs waiting, mean over that time": show(metrics["mean_queue"], "number"),
+        "utilisation over the span": show(metrics["utilisation"], "percent"),
+        "jobs waiting, mean over the span": show(metrics["mean_queue"], "number"),
         "jobs simulated a second": show(metrics["jobs_per_s"], "number"),
     }
     if bound is not None:
         least, ours = bound
         single["mean wait of any policy (s), at least"] = show(least, "number")
-        single["mean wait of all jobs over that"] = show(ours / least if least > 0 else None, "number")
+        single["mean wait of all jobs, times that"] = show(ours / least if least > 0 else None, "number")
     return "\n".join(lines + [f"{title:<38}{value:>10}" for title, value in single.items()])
 
 
@@ -56,9 +56,24 @@ def groups_summary(groups: pd.DataFrame, facts: dict[str, float], most: int = 15
     ])  # fmt: skip
 
 
+def until_s(bars: pd.DataFrame) -> float | None:
+    """Where to end a drawing, s after the first submission; None: nowhere before the makespan.
+
+    By then all jobs have started and nine in ten have ended, and a tenth of that time more has passed; only if that is
+    under half of the makespan, which a few long jobs then set.
+    """
+    jobs = bars.drop_duplicates("job")
+    begin = float(jobs["submit_s"].min())
+    enough = 1.1 * (max(float(jobs["start_s"].max()), float(jobs["end_s"].quantile(0.9))) - begin)
+    return enough if 0 < enough < 0.5 * (float(jobs["end_s"].max()) - begin) else None
+
+
 def draw(bars: pd.DataFrame, node_gpus: Sequence[int], title: str, path: Path) -> None:
-    """Write a Gantt chart (rltune.report.figures.gantt) as .svg or .png; the same bars give the same bytes."""
-    figure = gantt(bars, node_gpus, title)
+    """Write a Gantt chart (rltune.report.figures.gantt) as .svg or .png; the same bars give the same bytes.
+
+    It ends at ``until_s``, so that one very long job does not squeeze all others.
+    """
+    figure = gantt(bars, node_gpus, title, until_s=until_s(bars))
     metadata = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}
     with styled(), matplotlib.rc_context({"svg.hashsalt": "gantt", "svg.fonttype": "none"}), aside(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:], dpi=PNG_DPI, metadata=metadata)

@@ -137,9 +137,12 @@ def _nodes(axis: Axes, sizes: np.ndarray, names: list[str], height: float) -> No
     thin = float(np.clip(0.04 * height / len(sizes), 0.15, 0.5))
     axis.hlines(edges[1:-1], 0, 1, transform=axis.get_yaxis_transform(), color=MUTED, linewidth=thin, zorder=4)
     size = float(np.clip(0.8 * height / len(sizes), 5.0, FONT))
-    every = int(np.ceil(1.15 * size * len(sizes) / height))
     middle = (edges[:-1] + edges[1:]) / 2
-    axis.set_yticks(middle[::every], names[::every], fontsize=size)
+    shown: list[int] = []  # nodes may differ in height: a name is skipped that would run into the last one written
+    for m in range(len(sizes)):
+        if not shown or (middle[m] - middle[shown[-1]]) * lane >= 1.15 * size - 1e-9:
+            shown.append(m)
+    axis.set_yticks(middle[shown], [names[m] for m in shown], fontsize=size)
     axis.tick_params(axis="y", length=0)
 
 
