@@ -64,11 +64,11 @@ def has_room(jobs: Jobs, layout: Layout, j: int, gpus: int, m: int, free: Vector
 
 
 def all_ways(jobs: Jobs, layout: Layout, j: int, free: Vectors) -> Iterator[Way]:
-    """Every strict allocation of a job."""
+    """Every allocation of a job in equal chunks and a rest."""
     nodes = layout.nodes
     pool = range(nodes.pool_start[jobs.pool[j]], nodes.pool_start[jobs.pool[j] + 1])
     for kind, (size, full, rem) in enumerate(jobs.cut[j].tolist()):
-        if full < 0:
+        if full < 0 or size == 0:
             continue
         mine = [m for m in pool if nodes.row["type"][m] == kind]
         for whole in combinations([m for m in mine if has_room(jobs, layout, j, size, m, free)], full):

@@ -166,7 +166,7 @@ def test_the_largest_node_of_the_type_sets_the_cut() -> None:
 
 
 def test_cuts_against_enumeration() -> None:
-    """Full chunks are the most one node could give; they and the rest fit the empty pool, or nothing does."""
+    """Full chunks are the most one node could give, and the rest; else the fewest nodes that hold it, if any do."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
         config = random_cluster(rng)
@@ -188,7 +188,7 @@ def test_cuts_against_enumeration() -> None:
 
 
 def _cut(row, layout, pool: int, kind: int) -> tuple[int, int, int] | None:
-    """(size, full, rem) of a job on one type of a pool by trying chunk by chunk; None where it does not fit."""
+    """(size, full, rem) of a job on one type of a pool by trying chunk by chunk; None where all of it cannot hold it."""
     nodes, start = layout.nodes.row, layout.nodes.pool_start
 
     def most(m: int) -> int:
@@ -207,7 +207,10 @@ def _cut(row, layout, pool: int, kind: int) -> tuple[int, int, int] | None:
     full, rem = divmod(row.gpus, room[0])
     chunks = [room[0]] * full + ([rem] if rem else [])
     fits = len(chunks) <= len(room) and all(have >= need for have, need in zip(room, chunks))
-    return (room[0], full, rem) if fits else None
+    if fits:
+        return (room[0], full, rem)
+    fewest = [n for n in range(1, len(room) + 1) if sum(room[:n]) >= row.gpus]
+    return (0, fewest[0], 0) if fewest else None
 
 
 def test_compiled_jobs_keep_the_units() -> None:
@@ -236,3 +239,55 @@ def test_held_out_jobs_have_no_say_in_how_a_trace_is_thinned() -> None:
     later = [{**row, "run_s": 4 * row["run_s"]} if i >= 360 else row for i, row in enumerate(rows)]
     assert fit(table(later), config, known_share=0.9)[0]["job_id"].tolist() == kept["job_id"].tolist()
     assert fit(table(later), config)[0]["job_id"].tolist() != kept["job_id"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "cut"),
+    [
+        (8, (8, 1, 0)), (5, (8, 0, 5)),  # equal chunks
+        (16, (0, 3, 0)), (12, (8, 1, 4)), (17, (0, 4, 0)), (24, (0, 5, 0)),  # 8 + 4 + 4 and so on
+    ],
+)  # fmt: skip
+def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot(gpus: int, cut: tuple) -> None:
+    config = cluster([group(1, 8), group(4, 4)])
+    jobs, _ = compiled(config, [{"gpus": gpus}])
+    assert jobs.cut[0, 0].tolist() == cut
+    _, audit = fit(table([{"gpus": 25}, {"gpus": 1}]), config)
+    assert audit.left_out == {"larger than every pool": 1}
+
+
+SHARED = {"type_shares": {"V100": 3.0, "P100": 1.0}}
+
+
+def test_missing_types_are_drawn_by_their_shares() -> None:
+    config = cluster([group(2, 8, "V100"), group(2, 4, "P100"), group(1, 2, "K80")], **SHARED)
+    rows = [{"gpus": 1} for _ in range(2000)] + [{"gpus": 8}, {"gpus": 1, "gpu_type": "K80"}]
+    fitted, audit = fit(table(rows), config)
+    assert audit.noted["GPU type missing, drawn by type_shares"] == 2001
+    jobs = compile_jobs(fitted, fitted["requested_s"].to_numpy(), config)
+    allowed = jobs.cut["full"] >= 0
+    assert (allowed.sum(axis=1) == 1).all()
+    assert allowed[:2000].mean(axis=0) == pytest.approx([0.75, 0.25, 0], abs=0.03)
+    assert allowed[2000:].tolist() == [[True, False, False], [False, False, True]], "8 GPUs need a V100; K80 is named"
+    few = compile_jobs(fitted.iloc[500:600], fitted["requested_s"].to_numpy()[500:600], config)
+    assert (few.cut["full"] == jobs.cut["full"][500:600]).all(), "a job's type is its own"
+
+
+def test_a_job_that_only_a_type_without_a_share_could_hold_is_left_out() -> None:
+    config = cluster([group(2, 8, "V100"), group(2, 4, "P100")], type_shares={"P100": 1.0})
+    fitted, audit = fit(table([{"gpus": 1}, {"gpus": 16}, {"gpus": 16, "gpu_type": "V100"}]), config)
+    assert audit.left_out == {"no GPU type with a share could hold it": 1} and len(fitted) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        ({"type_shares": {"T4": 1.0}}, "found T4; the cluster has P100, V100"),
+        ({"type_shares": {"V100": -1.0}}, "0 or more"),
+        ({"type_shares": {"V100": 0.0}}, "one above 0"),
+        ({"type_shares": {"V100": 1.0}, "gpu_types": "ignore"}, "gpu_types: match"),
+    ],
+)
+def test_shares_that_make_no_sense_are_refused(fields: dict, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        cluster([group(1, 4, "V100"), group(1, 4, "P100")], **fields)

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from rltune.environment.observation import FEATURE_SETS
+from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import LOCALITIES, RULES
 from rltune.config import Workspace, load_cluster, load_run, load_trace
@@ -17,7 +18,6 @@ from rltune.config.preset import BUILT_IN
 from rltune.config.run import Commit, EvaluationConfig, Overrun, SimulationConfig
 from rltune.config.schema import MEND, schema_text
 from rltune.config.trace import Format, Status
-from rltune.evaluation.compare import COLUMN
 from rltune.policies import IDS, TITLES
 from rltune.report.style import POLICY_TITLE
 from rltune.simulator import how
@@ -66,10 +66,7 @@ def test_feature_sets() -> None:
 
 
 def test_metrics() -> None:
-    from rltune.agent.training import METRIC_COLUMN, REWARD_FLOOR  # loads TensorFlow
-
-    assert set(get_args(Metric)) == set(COLUMN) == set(METRIC_COLUMN) == set(REWARD_FLOOR)
-    assert COLUMN == METRIC_COLUMN
+    assert set(get_args(Metric)) == set(METRIC_COLUMN) == set(REWARD_FLOOR)
 
 
 def test_trace_formats_and_statuses() -> None:

@@ -74,10 +74,10 @@ class Oracle:
         return self.known[free, i]
 
     def ways(self, j: int, free: Free) -> Iterator[Way]:
-        """Every allocation of a job."""
+        """Every allocation of a job in equal chunks and a rest."""
         for kind in range(self.jobs.cut.shape[1]):
             size, full, rem = self.jobs.cut[j, kind].tolist()
-            if full < 0:
+            if full < 0 or size == 0:
                 continue
             mine = [m for m in self.pool if self.node["type"][m] == kind]
             for whole in combinations([m for m in mine if self.fits(j, size, m, free)], full):

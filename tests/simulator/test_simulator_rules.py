@@ -185,3 +185,15 @@ def test_an_agreement_that_waits_is_a_head_like_any_other() -> None:
     ]  # fmt: skip
     assert starts(compiled(ONE_NODE, rows), "fifo", "none") == [0, 110, 110, 100]
     assert starts(compiled(ONE_NODE, rows), "fifo", "easy") == [0, 2, 110, 100]
+
+
+@pytest.mark.parametrize("rule", ["first_fit", "best_fit", "spread"])
+def test_sixteen_gpus_on_one_node_of_eight_and_four_of_four(rule: str) -> None:
+    """Three nodes at least: it waits for the node of eight, though sixteen GPUs are free on the small ones."""
+    case = simple(cluster([group(1, 8), group(4, 4)]), (0, 50, 8), (1, 100, 16), (2, 10, 4), (3, 10, 4))
+    assert starts(case, placement=rule) == [0, 50, 50, 50]
+    assert sorted(where(case, placement=rule)[1].values()) == [4, 4, 8]
+    # on four small nodes, one more than strict, half as long again
+    assert starts(case, placement=rule, locality="any", stretch=1.5) == [0, 1, 50, 50]
+    case = simple(cluster([group(1, 8), group(4, 4)]), (0, 500, 8), (1, 100, 16), (2, 10, 4))
+    assert starts(case, placement=rule, locality="any", stretch=1.5) == [0, 1, 151]

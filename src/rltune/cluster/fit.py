@@ -25,7 +25,8 @@ CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is
 same; whose fair share it uses (the user, else the VC, else one for all unknown); whether it goes before all others."""
 CUT = np.dtype([("size", np.int64), ("full", np.int64), ("rem", np.int64)], align=True)
 """How a job is cut on nodes of a type under strict locality (rltune.cluster.search): GPUs of a full chunk, full
-chunks (−1: the type is not allowed or cannot hold it), GPUs of the last chunk (0: none)."""
+chunks (−1: the type is not allowed or cannot hold it), GPUs of the last chunk (0: none). A size of 0: no equal chunks
+could hold it, and ``full`` is the fewest nodes that could."""
 
 
 class Jobs(NamedTuple):
@@ -53,7 +54,8 @@ def fit(
 
     A missing VC on a cluster that has VCs is drawn among the pools that could hold the job, in proportion to
     their nodes, from the job's id (paper §4.2 has no rule; ours). Everything left out or imputed is counted.
-    With ``balance``, of the jobs that are left those are kept that the load allows; how many that are is decided on
+    With ``type_shares``, so is the GPU type of a job that names none, among those its pool could hold it on. With
+    ``balance``, of the jobs that are left those are kept that the load allows; how many that are is decided on
     the first ``known_share`` of them, so that held-out jobs have no say. Raises DataError when nothing is left.
     """
     layout = build_layout(cluster)
@@ -87,6 +89,10 @@ def fit(
         draw = keep & ~known
         pool[draw] = _draw_pool(jobs["job_id"].to_numpy()[draw], could[draw], layout)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
+    if cluster.type_shares is not None:
+        full = _cuts_in(layout, pool, gpus, cpu, mem, kinds)[1]
+        leave_out("no GPU type with a share could hold it", ~(_draw_types(jobs, full, cluster, layout) >= 0).any(axis=1))
+        audit.note("GPU type missing, drawn by type_shares", int((keep & jobs["gpu_type"].isna().to_numpy()).sum()))
     if cluster.balance is not None and keep.any():
         held = jobs[keep]
         first = max(1, int(len(held) * known_share))
@@ -123,13 +129,8 @@ def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterC
     row["account"] = pd.factorize(fitted["user"].fillna(fitted["vc"]), sort=True, use_na_sentinel=False)[0]
     kinds = _type_masks(fitted, cluster, layout)
     cut = np.zeros((len(fitted), len(layout.types)), CUT)
-    cut["full"] = -1
-    for p in range(len(layout.pools)):
-        here = np.flatnonzero(row["pool"] == p)
-        if len(here):
-            found = _cuts(layout, p, row["gpus"][here], cpu[here], mem[here], kinds[here])
-            for name, values in zip(CUT.names, found, strict=True):
-                cut[name][here] = values
+    cut["size"], cut["full"], cut["rem"] = _cuts_in(layout, row["pool"], row["gpus"], cpu, mem, kinds)
+    cut["full"] = _draw_types(fitted, cut["full"], cluster, layout)
     same = np.column_stack([row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")] + [cut["full"], cut["size"]])
     row["shape"] = np.unique(same, axis=0, return_inverse=True)[1].reshape(-1)
     return Jobs(row, cut)
@@ -152,6 +153,31 @@ def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> n
     table = np.array([[t in str(n).split("|") for t in layout.types] for n in names], dtype=bool)
     table = np.vstack([table.reshape(-1, len(layout.types)), np.ones(len(layout.types), dtype=bool)])
     return table[codes]  # the sentinel −1 takes the last row
+
+
+def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, layout: Layout) -> np.ndarray:
+    """``full`` [J, T] with −1 but for the type drawn, of jobs that name none; the same for a job in every run."""
+    if cluster.type_shares is None:
+        return full
+    weight = np.array([cluster.type_shares.get(t, 0.0) for t in layout.types]) * (full >= 0)
+    cumulative = np.cumsum(weight, axis=1)
+    target = job_uniform(jobs["job_id"].to_numpy(), "gpu_type") * cumulative[:, -1]
+    drawn = (cumulative <= target[:, None]).sum(axis=1)
+    mine = (np.arange(len(layout.types)) == drawn[:, None]) & (cumulative[:, -1:] > 0)
+    return np.where(jobs["gpu_type"].notna().to_numpy()[:, None] | mine, full, -1)
+
+
+def _cuts_in(
+    layout: Layout, pool: np.ndarray, gpus: np.ndarray, cpu: np.ndarray, mem: np.ndarray, kinds: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """(size, full, rem), each [J, T], of every job on the nodes of its own pool [J]."""
+    out = tuple(np.full(kinds.shape, value, np.int64) for value in (0, -1, 0))
+    for p in range(len(layout.pools)):
+        here = np.flatnonzero(pool == p)
+        if len(here):
+            for column, found in zip(out, _cuts(layout, p, gpus[here], cpu[here], mem[here], kinds[here])):
+                column[here] = found
+    return out
 
 
 def _cuts(
@@ -179,9 +205,26 @@ def _cuts(
         number = np.array([c for _, c in mine])
         enough = (number * (most == largest[:, None])).sum(axis=1) >= f
         room_for_rest = (number * (most >= np.maximum(r, 1)[:, None])).sum(axis=1) >= f + (r > 0)
-        usable &= enough & room_for_rest
-        size[usable, t], full[usable, t], rem[usable, t] = per[usable], f[usable], r[usable]
+        equal = usable & enough & room_for_rest
+        size[equal, t], full[equal, t], rem[equal, t] = per[equal], f[equal], r[equal]
+        rest = np.flatnonzero(usable & ~equal)
+        full[rest, t] = _fewest_nodes(gpus[rest], most[rest], number)
     return size, full, rem
+
+
+def _fewest_nodes(gpus: np.ndarray, most: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Fewest nodes [J] whose GPUs add up to ``gpus`` [J], the roomiest first; −1 where all do not.
+
+    ``most`` [J, groups]: GPUs that one node of a group can give each job; ``number`` [groups] of nodes.
+    """
+    nodes, left = np.zeros(len(gpus), np.int64), gpus.copy()
+    order = np.argsort(-most, axis=1, kind="stable")
+    for i in range(most.shape[1]):
+        here = np.take_along_axis(most, order[:, i : i + 1], axis=1)[:, 0]
+        used = np.minimum(number[order[:, i]], -(-np.maximum(left, 0) // np.maximum(here, 1))) * (here > 0)
+        nodes += used
+        left = left - used * here
+    return np.where(left > 0, -1, nodes)
 
 
 def _most(gpus: int, cpu_milli: int, mem_mb: int, cpu: np.ndarray, mem: np.ndarray) -> np.ndarray:

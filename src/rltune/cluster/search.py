@@ -2,7 +2,9 @@
 
 A *strict* allocation takes the fewest nodes of one GPU type that could ever hold the job: ``full`` chunks of
 ``size`` GPUs (the most one node of the type can give it) and one of ``rem``, each on a node of its own. The rules
-choose chunk by chunk, the remainder last:
+choose chunk by chunk, the remainder last. Where no cut into equal chunks could ever hold the job, for the type's nodes
+differ in size and the large ones are too few, any allocation on the fewest nodes that could hold it is strict: it is
+made like a split (below). The rules:
 
 ==========  ==================================================================================================
 first_fit   the lowest node that holds the chunk
@@ -31,6 +33,8 @@ FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE = range(4)
 RULES = {"first_fit": FIRST_FIT, "best_fit": BEST_FIT, "spread": SPREAD, "exclusive": EXCLUSIVE}
 STRICT, PLUS_ONE, ANY, WORTH_IT = range(4)
 LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT}
+NEVER = 1 << 50
+"""More nodes than there are."""
 EXTRA = np.array([0, 1, 1 << 40, 0])
 """Nodes more than strict that each locality allows any job; worth_it allows a head more by a rule of its own."""
 
@@ -46,7 +50,7 @@ def find(nodes, jobs, free, j, rule, extra, place):
 
 @inlined
 def strict_nodes(jobs, j, kind):
-    """Nodes of a strict allocation on one GPU type."""
+    """Nodes of a strict allocation on one GPU type (at most, where the chunks are not equal)."""
     cut = jobs.cut[j, kind]
     return cut.full + (1 if cut.rem > 0 else 0)
 
@@ -78,6 +82,12 @@ def _strict(nodes, jobs, free, j, rule, place):
 def _chunks(nodes, jobs, free, j, kind, d, rule, place):
     """A strict allocation in one domain; number of chunks, 0 when it does not fit."""
     full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
+    if size == 0:
+        n = _fewest(nodes, jobs, free, j, rule, d)
+        if n > full:
+            return 0
+        _fill(nodes, jobs, free, j, rule, d, n, place)
+        return n
     n = 0
     if full > 0:
         n = _pick(nodes, jobs, free, j, d, rule, size, full, place, 0)
@@ -152,27 +162,34 @@ def _room(nodes, jobs, free, j, rule, m):
 
 
 @allocating
+def _fewest(nodes, jobs, free, j, rule, d):
+    """Nodes that job ``j`` takes on what is free in a domain if it may be cut anyhow; NEVER if it does not fit."""
+    here = nodes.domain[d]
+    with_room = np.zeros(here.largest + 1, np.int64)
+    for i in range(here.member_at, here.member_at + here.nodes):
+        with_room[_room(nodes, jobs, free, j, rule, nodes.member[i])] += 1
+    n, left = 0, jobs.row[j].gpus
+    for r in range(here.largest, 0, -1):
+        used = min(with_room[r], (left + r - 1) // r)
+        n += used
+        left -= used * r
+        if left <= 0:
+            return n
+    return NEVER
+
+
+@allocating
 def split(nodes, jobs, free, j, rule, extra, place):
     """Place job ``j`` on up to ``extra`` nodes more than strict, on the fewest possible; chunks, 0 for none."""
-    best_kind, fewest = -1, 1 << 40
+    best_kind, fewest = -1, NEVER
     for kind in range(jobs.cut.shape[1]):
         if jobs.cut[j, kind].full < 0:
             continue
         d = nodes.domain_of[jobs.row[j].pool, kind]
         if free.total[d] < jobs.row[j].gpus:
             continue
-        here = nodes.domain[d]
-        with_room = np.zeros(here.largest + 1, np.int64)
-        for i in range(here.member_at, here.member_at + here.nodes):
-            with_room[_room(nodes, jobs, free, j, rule, nodes.member[i])] += 1
-        n, left = 0, jobs.row[j].gpus
-        for r in range(here.largest, 0, -1):
-            used = min(with_room[r], (left + r - 1) // r)
-            n += used
-            left -= used * r
-            if left <= 0:
-                break
-        if left <= 0 and n <= strict_nodes(jobs, j, kind) + extra and n < fewest:
+        n = _fewest(nodes, jobs, free, j, rule, d)
+        if n <= strict_nodes(jobs, j, kind) + extra and n < fewest:
             best_kind, fewest = kind, n
     if best_kind < 0:
         return 0

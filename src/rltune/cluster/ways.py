@@ -1,7 +1,7 @@
 """Ways a job could be placed, counted on classes of interchangeable nodes.
 
-A *way* is a strict allocation (rltune.cluster.search) up to swapping identical nodes: nodes of one group with the
-same free GPUs, CPUs and memory.
+A *way* is a strict allocation (rltune.cluster.search) in equal chunks up to swapping identical nodes: nodes of one
+group with the same free GPUs, CPUs and memory. A job that no equal chunks could hold has no ways to choose among.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def classes(nodes, pool, free, only_idle, out):
 
 @allocating
 def count_ways(nodes, jobs, j, table, k):
-    """Ways of job ``j`` on the classes ``table[:k]``, counted up to MAX_WAYS; 0 when it does not fit now."""
+    """Ways of job ``j`` on the classes ``table[:k]``, counted up to MAX_WAYS; 0 when it does not fit in equal chunks."""
     ways = 0
     for kind in range(jobs.cut.shape[1]):
         ways += ways_of_type(nodes, jobs, j, kind, table, k)
@@ -78,7 +78,7 @@ def count_ways(nodes, jobs, j, table, k):
 def ways_of_type(nodes, jobs, j, kind, table, k):
     """Ways of job ``j`` on nodes of one GPU type, counted up to MAX_WAYS."""
     full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
-    if full < 0:
+    if full < 0 or size == 0:  # not cut into equal chunks: no ways to choose among
         return 0
     whole, whole_classes, rest_classes = 0, 0, 0
     for i in range(k):

@@ -56,6 +56,9 @@ class ClusterConfig(Block):
     """Queueing domains; a cluster of one pool has no virtual clusters, every job goes there."""
     gpu_types: Literal["match", "ignore"] = "match"
     """`match`: a job's GPU type is a constraint; `ignore`: all GPUs of a pool count as alike."""
+    type_shares: dict[str, float] | None = None
+    """Jobs that name no GPU type: null, any one type; else a type drawn for each, in proportion to these shares of the
+    types its pool could hold it on (counted)."""
     unknown_vc: Literal["leave_out", "impute"] = "leave_out"
     """A job whose VC no pool serves: left out (counted), or its pool drawn as for a job without a VC (counted)."""
     max_job_gpus: int | None = Field(None, ge=1)
@@ -75,6 +78,20 @@ class ClusterConfig(Block):
         twice = sorted({v for v in served if served.count(v) > 1})
         if twice:
             raise ValueError(f"a virtual cluster belongs to one pool; found in two: {', '.join(twice)}")
+        return self
+
+    @model_validator(mode="after")
+    def _shares_are_of_its_types(self) -> ClusterConfig:
+        if self.type_shares is None:
+            return self
+        if self.gpu_types == "ignore":
+            raise ValueError("type_shares: goes with gpu_types: match; with ignore there is one type only")
+        types = {g.gpu_type for p in self.pools for g in p.groups}
+        unknown = sorted(set(self.type_shares) - types)
+        if unknown:
+            raise ValueError(f"type_shares: found {', '.join(unknown)}; the cluster has {', '.join(sorted(types))}")
+        if min(self.type_shares.values(), default=0.0) < 0 or not sum(self.type_shares.values()) > 0:
+            raise ValueError(f"type_shares: found {self.type_shares}, expected shares of 0 or more, one above 0")
         return self
 
     @property

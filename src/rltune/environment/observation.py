@@ -195,7 +195,7 @@ def _pool(nodes, jobs, one, how, pool, engineered, work, s, begin, job, rows, cr
                 k = classes(nodes, pool, one.free, how.rule == EXCLUSIVE, work.table)
             shaped.counted = freed.number
             shaped.ways = count_ways(nodes, jobs, first + inside, work.table, k)
-            if shaped.ways == 0 and how.extra > 0:
+            if shaped.ways == 0:  # a split, or no equal chunks: one way, if any
                 shaped.ways = min(find(nodes, jobs, one.free, first + inside, how.rule, how.extra, one.place), 1)
         now_ok = np.float32(1.0 if shaped.ways > 0 else 0.0)
         wait = now - fact.submit_s

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rltune.environment.reward import METRIC_COLUMN
 from rltune.evaluation.intervals import bootstrap_improvement
-
-COLUMN = {"wait": "wait_s"}
-"""Column of windows.csv that holds each metric."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def compare(
     a, b = (select(windows, sequence_jobs, which) for which in (ours, theirs))
     if list(a["first_job"]) != list(b["first_job"]):
         raise ValueError(f"{ours} and {theirs} were run on different windows")
-    x, y = (frame[COLUMN[metric]].to_numpy(float) for frame in (a, b))
+    x, y = (frame[METRIC_COLUMN[metric]].to_numpy(float) for frame in (a, b))
     low, high = bootstrap_improvement(x, y, bootstrap, confidence, seed)
     total = y.sum()
     worst = np.sort(y)[-max(1, round(len(y) / 10)) :].sum()
@@ -89,4 +87,4 @@ def _best(windows: pd.DataFrame, metric: str, sequence_jobs: int, role: str) -> 
     if not len(rows):
         raise ValueError(f"no {role} rows among the windows of {sequence_jobs} jobs")
     labels = ["policy", "blocking", "placement"]
-    return dict(zip(labels, rows.groupby(labels, sort=True)[COLUMN[metric]].mean().idxmin(), strict=True))
+    return dict(zip(labels, rows.groupby(labels, sort=True)[METRIC_COLUMN[metric]].mean().idxmin(), strict=True))

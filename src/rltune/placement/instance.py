@@ -46,6 +46,7 @@ def build_instance(nodes, jobs, state, s: int, table: np.ndarray, k: int, starta
     largest = nodes.gpus[here["start"] : here["stop"]].max()
     cut, row = jobs.cut[j], jobs.row[j]
     size, full, rem = (np.ascontiguousarray(cut[name]) for name in ("size", "full", "rem"))
+    full = np.where((size == 0) & (full > 0), -1, full)  # not cut into equal chunks: not an option of the model
     chunks = int((np.maximum(full, 0) + (rem > 0)).max(axis=1).sum())
     found = table[:k]
     free_gpus, free_cpu, free_mem, count, lowest = (

@@ -159,7 +159,7 @@ def _best_way(nodes, jobs, one, whole_worth, tightness, table, k):
     largest = nodes.row["gpus"][here.start : here.stop].max()
     for kind in range(jobs.cut.shape[1]):
         full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
-        if full < 0:
+        if full < 0 or size == 0:
             continue
         whole_classes, available, whole_free = 0, 0, 0
         for i in range(k):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.free import change, take
-from rltune.cluster.search import EXCLUSIVE, find
+from rltune.cluster.search import EXCLUSIVE, WORTH_IT, find
 from rltune.kernels import kernel
 from rltune.simulator.how import EASY
 from rltune.simulator.queue import drop_started
@@ -15,10 +15,10 @@ from rltune.simulator.start import start_job, stretch_of
 
 @kernel
 def reserve(nodes, jobs, one, how, job, extra):
-    """(Earliest time the head fits by the expected ends of running jobs, nodes of its shadow allocation).
+    """Reserve for the head the earliest time it fits by the expected ends of running jobs: ``me.reserved``.
 
-    Leaves in ``shadow`` those nodes, with what is spare on them then beside the head. Running jobs are given back
-    in the order of their expected ends until the head fits, and taken again.
+    Leaves in ``shadow`` the ``me.shadowed`` nodes of its shadow allocation, with what is spare there then. Running
+    jobs are given back in the order of their expected ends until the head fits, and taken again.
     """
     j = one.me.first + job
     p = jobs.row[j].pool
@@ -50,7 +50,7 @@ def reserve(nodes, jobs, one, how, job, extra):
     for i in range(gone):
         run = one.run[one.released[i]]
         take(nodes, jobs, one.free, one.me.first + one.released[i], whole, one.chunk, run.at, run.len, -1)
-    return time, n
+    one.me.reserved, one.me.shadowed = time, n
 
 
 @kernel
@@ -107,7 +107,9 @@ def backfill(nodes, jobs, one, how):
     pool = jobs.row[one.me.first + head].pool
     reserved, shadow = np.inf, 0
     if how.blocking == EASY:
-        reserved, shadow = reserve(nodes, jobs, one, how, head, how.extra)
+        if how.locality != WORTH_IT:  # which has reserved already, to weigh a split
+            reserve(nodes, jobs, one, how, head, how.extra)
+        reserved, shadow = one.me.reserved, one.me.shadowed
     held = False
     now, left = one.me.now, free_in_pool(nodes, one.free, pool)
     lo, hi = length, 0

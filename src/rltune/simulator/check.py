@@ -9,7 +9,6 @@ from rltune.cluster.free import needs
 from rltune.cluster.search import EXCLUSIVE
 from rltune.kernels import allocating
 from rltune.simulator.queue import before
-from rltune.simulator.start import tracks
 
 
 @allocating
@@ -64,7 +63,7 @@ def check(nodes, jobs, one, how):
             raise RuntimeError("jobs under an agreement are miscounted")
     if waiting + me.started + (1 if me.head >= 0 else 0) != me.arrived:
         raise RuntimeError("queued and started jobs do not add up to those that have arrived")
-    if tracks(how):
+    if how.tracks:
         for p in range(one.ends.shape[0]):
             waiting += one.ends[p].due_len + one.ends[p].late_len
         if waiting != me.running + me.arrived - me.started - (1 if me.head >= 0 else 0):

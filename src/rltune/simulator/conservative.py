@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.free import Free, change, needs
-from rltune.cluster.search import EXCLUSIVE, WORTH_IT, find
+from rltune.cluster.search import EXCLUSIVE, find
 from rltune.kernels import allocating, kernel
 from rltune.simulator.queue import drop_started
 from rltune.simulator.releases import next_release, settle_late
@@ -52,7 +52,7 @@ def _plan_pool(nodes, jobs, one, how, p, ranked):
         total[x] = profile[x, 0].sum()
     low = np.empty((3, width), np.int64)
     whole = how.rule == EXCLUSIVE
-    longer = how.stretch if how.extra > 0 or how.locality == WORTH_IT else 1.0
+    longer = how.stretch if how.splits else 1.0
     # a copy of what is free, to search on
     spare = Free(one.free.row.copy(), one.free.total.copy(), one.free.count.copy(), one.free.words.copy())
     # reservations are made anew at every event: once nothing behind could start now, the rest need none
@@ -110,6 +110,8 @@ def _could(nodes, jobs, j, rule, begin, low):
         cut = jobs.cut[j, kind]
         if cut.full < 0:
             continue
+        if cut.size == 0:
+            return True
         full = rest = 0
         for i in range(low.shape[1]):
             m = begin + i

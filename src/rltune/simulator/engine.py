@@ -203,8 +203,8 @@ def _fit(nodes, jobs, one, how, job):
     n = find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
     if n == 0 and how.locality == WORTH_IT:
         # split where that costs less than waiting for the strict reservation
-        reserved, _ = reserve(nodes, jobs, one, how, job, 0)
-        if jobs.row[j].estimate_s * (how.stretch - 1.0) < reserved - one.me.now:
+        reserve(nodes, jobs, one, how, job, 0)
+        if jobs.row[j].estimate_s * (how.stretch - 1.0) < one.me.reserved - one.me.now:
             n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
     return n
 

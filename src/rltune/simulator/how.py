@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rltune.cluster.search import WORTH_IT
-
 EXTERNAL = -1  # the order is asked of the driver
 
 NONE, FITS, EASY, CONSERVATIVE = range(4)
@@ -35,8 +33,10 @@ class How(NamedTuple):
     """Ask PLACE where the chosen job has more than one way and others are queued."""
     stretch: float
     """Run time of a job on more nodes than strict, over its run time."""
-    track: bool
-    """Keep running jobs in order of their expected ends even where the rules do not need it (observations do)."""
+    splits: bool
+    """Whether a job may have more nodes than strict."""
+    tracks: bool
+    """Keep running jobs in order of their expected ends: reservations need it, and observations."""
     check: bool
     """Assert the invariants at every instant."""
 
@@ -44,13 +44,3 @@ class How(NamedTuple):
     def asks(self) -> bool:
         """Whether rankings are asked of the driver."""
         return self.order == EXTERNAL
-
-    @property
-    def splits(self) -> bool:
-        """Whether a job may have more nodes than strict."""
-        return self.extra > 0 or self.locality == WORTH_IT
-
-    @property
-    def tracks_ends(self) -> bool:
-        """Whether running jobs are kept in order of their expected ends."""
-        return self.track or self.blocking >= EASY or self.locality == WORTH_IT

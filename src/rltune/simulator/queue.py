@@ -32,19 +32,14 @@ def score_of(nodes, jobs, one, policy, job):
 
 
 @inlined
-def _before(jobs, one, a, b):
+def before(jobs, one, a, b):
+    """Whether job ``a`` stands before job ``b``."""
     sla_a, sla_b = jobs.row[one.me.first + a].sla, jobs.row[one.me.first + b].sla
     if sla_a != sla_b:
         return sla_a
     if one.run[a].key != one.run[b].key:
         return one.run[a].key < one.run[b].key
     return a < b
-
-
-@kernel
-def before(jobs, one, a, b):
-    """Whether job ``a`` stands before job ``b``."""
-    return _before(jobs, one, a, b)
 
 
 @kernel
@@ -59,11 +54,11 @@ def enqueue(nodes, jobs, one, q, policy, job):
     lo = stop
     if policy < FIRST_DYNAMIC:
         one.run[job].key = score_of(nodes, jobs, one, policy, job)
-        if stop > at and _before(jobs, one, job, queue[stop - 1]):
+        if stop > at and before(jobs, one, job, queue[stop - 1]):
             lo, hi = at, stop - 1
             while lo < hi:
                 mid = (lo + hi) >> 1
-                if _before(jobs, one, job, queue[mid]):
+                if before(jobs, one, job, queue[mid]):
                     hi = mid
                 else:
                     lo = mid + 1
@@ -130,7 +125,7 @@ def rank(nodes, jobs, one, q, policy):
     for i in range(at + 1, at + n):
         job = queue[i]
         k = i
-        while k > at and _before(jobs, one, job, queue[k - 1]):
+        while k > at and before(jobs, one, job, queue[k - 1]):
             queue[k] = queue[k - 1]
             k -= 1
         queue[k] = job

@@ -12,7 +12,6 @@ import numpy as np
 from rltune.kernels import inlined, kernel
 from rltune.simulator.how import DOUBLE
 
-
 DUE, LATE = False, True
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rltune.cluster.search import EXTRA, LOCALITIES, RULES
+from rltune.cluster.search import EXTRA, LOCALITIES, RULES, WORTH_IT
 from rltune.policies import IDS, OWN
-from rltune.simulator.how import BLOCKINGS, COMMITS, EXTERNAL, OVERRUNS, How
+from rltune.simulator.how import BLOCKINGS, COMMITS, EASY, EXTERNAL, OVERRUNS, How
 
 LOOKAHEAD = "lookahead"
 
@@ -47,9 +47,10 @@ class Setting:
         base = IDS.get(self.policy, 0)
         lookahead = self.placement == LOOKAHEAD
         rule = RULES["best_fit" if lookahead else self.placement]
-        locality = LOCALITIES[self.locality]
+        locality, blocking = LOCALITIES[self.locality], BLOCKINGS[self.blocking]
+        worth_it = locality == WORTH_IT
         return How(
-            EXTERNAL if external else base, base, visible, BLOCKINGS[self.blocking], rule, locality,
+            EXTERNAL if external else base, base, visible, blocking, rule, locality,
             int(EXTRA[locality]), OVERRUNS[self.overrun], COMMITS[self.commit], lookahead, float(self.stretch),
-            track, check,
+            bool(EXTRA[locality] > 0 or worth_it), track or blocking >= EASY or worth_it, check,
         )  # fmt: skip

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-
 from rltune.cluster.free import take
-from rltune.cluster.search import EXCLUSIVE, WORTH_IT, strict_nodes
-from rltune.kernels import inlined, kernel
+from rltune.cluster.search import EXCLUSIVE, strict_nodes
+from rltune.kernels import kernel
 from rltune.simulator.heap import pop, push
-from rltune.simulator.how import EASY
 from rltune.simulator.releases import add_running, drop_running
 from rltune.simulator.usage import use
-
-
-@inlined
-def tracks(how):
-    """Whether running jobs are kept by their expected ends."""
-    return how.track or how.blocking >= EASY or how.locality == WORTH_IT
 
 
 @kernel
@@ -43,7 +35,7 @@ def start_job(nodes, jobs, one, how, job, n):
     push(one.heap, one.me.running, run.end, job)
     one.me.running += 1
     one.me.started += 1
-    if tracks(how):
+    if how.tracks:
         run.due = now + row.estimate_s * longer
         add_running(one, row.pool, job)
     if one.share.shape[0] > 0:
@@ -58,7 +50,7 @@ def end_job(nodes, jobs, one, how):
     j = one.me.first + job
     row, run = jobs.row[j], one.run[job]
     take(nodes, jobs, one.free, j, how.rule == EXCLUSIVE, one.chunk, run.at, run.len, 1)
-    if tracks(how):
+    if how.tracks:
         drop_running(one, row.pool, job)
     if one.share.shape[0] > 0:
         use(one.share, row.account, one.me.now, -row.gpus)

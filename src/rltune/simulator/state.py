@@ -29,13 +29,13 @@ _i, _f, _b = np.int64, np.float64, np.bool_
 SEQUENCE = _record(
     first=_i, n=_i, phase=_i, now=_f, arrived=_i, started=_i, running=_i, chunks=_i, queue=_i, head=_i, queued=_i,
     visible=_i, picked=_i, chosen=_i, place_len=_i, decisions=_i, choices=_i, queue_sum=_i, cut=_i, asked_place=_i,
-    events=_i, scored=_b,
+    events=_i, scored=_b, reserved=_f, shadowed=_i,
 )  # fmt: skip
 """A sequence: its first job and its jobs; phase; instant, s since the trace's t0; jobs arrived, started and running;
 chunks written; the queue being decided; the job committed to (commit: head), −1 for none; jobs in that queue, how many
 of the first a ranking covers, place of the picked one, the job PLACE asks about, chunks of the answer. Counts of a run:
 decisions, those between two jobs or more, jobs queued at each, those that hid jobs, PLACE questions, instants. Whether
-the ranking came from the driver."""
+the ranking came from the driver; a head's reserved start, and the nodes of its shadow allocation."""
 LINE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
 """A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
 order is that of this instant; whether this instant has an event for it."""
@@ -148,7 +148,7 @@ def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, how: H
     before = np.concatenate([[0], np.cumsum(chunks)])
     widest, room = int((before[first + n] - before[first]).max()), int(chunks.max())
     accounts = int(jobs.account.max()) + 2 if how.base >= FIRST_FAIR else 0
-    by_end = most if how.tracks_ends else 0
+    by_end = most if how.tracks else 0
     return State(
         how, me, all_free(nodes, s), line, np.zeros((s, most), np.int64), run, np.zeros((s, most), HEAP),
         np.zeros((s, widest), CHUNK), ends, np.zeros((s, by_end), np.int64), np.zeros((s, by_end), np.int64),

@@ -104,6 +104,9 @@ class Placement:
     def _chunks(self, j: int, kind: int, free: Free) -> Allocation | None:
         """A strict allocation on one GPU type, chunk by chunk, the remainder last."""
         size, full, rem = self.cut[j][kind]
+        if size == 0:
+            nodes = self._fewest(j, kind, free)
+            return self._anyhow(j, kind, nodes, free) if nodes is not None and len(nodes) <= full else None
         way: Allocation = {}
         for gpus in [size] * full + [rem] * (rem > 0):
             able = [m for m in self._nodes(j, kind) if m not in way and self._holds(j, m, gpus, free)]
@@ -116,18 +119,26 @@ class Placement:
         """On the fewest nodes possible, and on ``extra`` more than strict at most."""
         best: list[int] | None = None
         best_kind = -1
-        wanted = int(self.row["gpus"][j])
         for kind in self._kinds(j):
-            room = {m: self._room(j, m, free) for m in self._nodes(j, kind)}
-            roomiest = sorted((m for m in room if room[m] > 0), key=lambda m: (-room[m], m))
-            n = next((n for n in range(1, len(room) + 1) if sum(room[m] for m in roomiest[:n]) >= wanted), None)
-            if n is not None and n <= self.strict_nodes(j, kind) + extra and (best is None or n < len(best)):
-                best, best_kind = roomiest[:n], kind
-        if best is None:
-            return None
-        way = {m: self._room(j, m, free) for m in best[:-1]}
-        left = wanted - sum(way.values())
-        able = [m for m in self._nodes(j, best_kind) if m not in way and self._holds(j, m, left, free)]
+            nodes = self._fewest(j, kind, free)
+            allowed = self.strict_nodes(j, kind) + extra
+            if nodes is not None and len(nodes) <= allowed and (best is None or len(nodes) < len(best)):
+                best, best_kind = nodes, kind
+        return None if best is None else self._anyhow(j, best_kind, best, free)
+
+    def _fewest(self, j: int, kind: int, free: Free) -> list[int] | None:
+        """The fewest nodes on which the job fits if it may be cut anyhow, the roomiest first."""
+        room = {m: self._room(j, m, free) for m in self._nodes(j, kind)}
+        roomiest = sorted((m for m in room if room[m] > 0), key=lambda m: (-room[m], m))
+        wanted = int(self.row["gpus"][j])
+        n = next((n for n in range(1, len(room) + 1) if sum(room[m] for m in roomiest[:n]) >= wanted), None)
+        return None if n is None else roomiest[:n]
+
+    def _anyhow(self, j: int, kind: int, nodes: list[int], free: Free) -> Allocation:
+        """All but the last of these nodes to the full; the rest on the node the rule prefers."""
+        way = {m: self._room(j, m, free) for m in nodes[:-1]}
+        left = int(self.row["gpus"][j]) - sum(way.values())
+        able = [m for m in self._nodes(j, kind) if m not in way and self._holds(j, m, left, free)]
         way[self._choose(able, free)] = left
         return way
 
