@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 import pytest
-from cvxpy.error import SolverError
+import swiglpk as glp
 from placement_oracle import Oracle, empty_state, leave_free, question
 from workload_cases import cluster, compiled, group, random_case
 
 from rltune.config import ClusterConfig, LookaheadConfig
 from rltune.placement import lookahead
 from rltune.placement.lookahead import Counts, Lookahead
-from rltune.placement.model import LookaheadModel, Outcome, Solution
+from rltune.placement.glpk import GlpkModel
+from rltune.placement.model import Outcome, Solution
 from rltune.placement.settle import fall_back
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import chunk_table
@@ -87,7 +90,7 @@ def test_types_are_kept_for_the_job_that_has_no_other() -> None:
 def test_what_the_solver_does_not_answer_is_counted_and_placed_by_best_fit(
     outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LookaheadModel, "solve", lambda self, a, limit: Solution(outcome, float("nan")))
+    monkeypatch.setattr(GlpkModel, "solve", lambda self, a: Solution(outcome, float("nan")))
     placer = Lookahead(CONFIG)
     rows = [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}]
     assert answer(cluster([group(2, 4)]), rows, [3, 4], placer) == [(0, 2)]
@@ -99,7 +102,7 @@ def test_what_the_solver_does_not_answer_is_counted_and_placed_by_best_fit(
 
 
 def test_a_run_without_any_answer_is_the_best_fit_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LookaheadModel, "solve", lambda self, a, limit: Solution(Outcome.FAILURE, float("nan")))
+    monkeypatch.setattr(GlpkModel, "solve", lambda self, a: Solution(Outcome.FAILURE, float("nan")))
     real = lookahead.settle
     monkeypatch.setattr(lookahead, "settle", lambda *a: (*real(*a)[:2], 0))
     jobs, layout = random_case(9, n=60)
@@ -111,15 +114,15 @@ def test_a_run_without_any_answer_is_the_best_fit_run(monkeypatch: pytest.Monkey
     assert placer.counts.asked == placer.counts.failure == state.me["asked_place"][0] > 0
 
 
-@pytest.mark.parametrize(("limit_s", "outcome"), [(1e9, Outcome.FAILURE), (1e-9, Outcome.LIMIT)])
-def test_an_error_of_the_solver_is_a_failure_or_a_limit_by_the_clock(
-    limit_s: float, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stage", ["glp_simplex", "glp_intopt"])
+@pytest.mark.parametrize(
+    ("code", "outcome"), [(glp.GLP_ETMLIM, Outcome.LIMIT), (glp.GLP_EFAIL, Outcome.FAILURE), (glp.GLP_ESING, Outcome.FAILURE)]
+)
+def test_what_glpk_returns_is_a_limit_or_a_failure(
+    stage: str, code: int, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(self, *args, **kwargs):
-        raise SolverError("Solver failed")
-
-    monkeypatch.setattr("cvxpy.Problem.solve", fails)
-    placer = Lookahead(LookaheadConfig(time_limit_s=limit_s))
+    monkeypatch.setattr(glp, stage, lambda problem, parameters: code)
+    placer = Lookahead(CONFIG)
     answer(cluster([group(2, 4)]), [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}], [3, 4], placer)
     assert getattr(placer.counts, outcome.value) == 1
 
@@ -173,13 +176,21 @@ def test_a_whole_run_never_exceeds_a_node(blocking: str) -> None:
 
 
 def test_counts_of_a_stretch() -> None:
-    before = Counts(asked=3, settled=1, optimal=2, seconds=1.0, longest_s=0.5)
-    now = Counts(asked=10, settled=4, optimal=5, limit=1, seconds=1.5, longest_s=0.7)
-    assert now.since(before) == Counts(asked=7, settled=3, optimal=3, limit=1, seconds=0.5, longest_s=0.7)
+    before = Counts(asked=3, settled=1, optimal=2, times_s=array("d", [0.5, 0.25]))
+    now = Counts(asked=10, settled=4, optimal=4, limit=1, times_s=array("d", [0.5, 0.25, 0.001, 0.002, 0.003]))
+    assert now.since(before) == Counts(asked=7, settled=3, optimal=2, limit=1, times_s=array("d", [0.001, 0.002, 0.003]))
     copy = now.copy()
     now.asked += 1
-    assert copy.asked == 10
-    assert now.calls == 6
+    now.times_s.append(1.0)
+    assert (copy.asked, len(copy.times_s)) == (10, 5)
+    assert now.calls == 5
+
+
+def test_latencies_by_hand() -> None:
+    counts = Counts(times_s=array("d", [i / 1000 for i in range(101)]))
+    assert counts.latency_ms() == pytest.approx({"p50": 50, "p95": 95, "p99": 99, "max": 100})
+    assert counts.seconds == pytest.approx(5.05)
+    assert np.isnan(list(Counts().latency_ms().values())).all()
 
 
 def test_best_fit_is_the_fallback_and_always_finds_a_place() -> None:

@@ -14,6 +14,7 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.ways import room
 from rltune.config import LookaheadConfig
 from rltune.placement import lookahead
+from rltune.placement.glpk import GlpkModel
 from rltune.placement.instance import Instance, build_instance
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.model import LookaheadModel, Outcome, Solution, arrays
@@ -120,20 +121,39 @@ def test_settling_counts_what_the_job_takes_of_a_wholly_free_node() -> None:
         assert oracle.written(state) == ((3, 4),)
 
 
-def test_classes_lose_nothing_against_one_node_each() -> None:
-    model = LookaheadModel(SMALL.jobs, 12, 8)
+def test_classes_lose_nothing_against_one_node_each_and_both_models_agree() -> None:
+    readable, fast = LookaheadModel(SMALL.jobs, 12, 8), GlpkModel(SMALL)
     for jobs, layout, state in questions(60, SMALL, begin=20_000):
         small = reduced(jobs, layout, state, SMALL)
-        a, b = (model.solve(arrays(i, SMALL), 10) for i in (small, per_node(jobs, layout, state, small)))
-        assert a.outcome is b.outcome is Outcome.OPTIMAL
-        assert a.objective == pytest.approx(b.objective, abs=1e-6)
+        full = per_node(jobs, layout, state, small)
+        solutions = [readable.solve(arrays(i, SMALL), 10) for i in (small, full)] + [fast.solve(i) for i in (small, full)]
+        assert {s.outcome for s in solutions} == {Outcome.OPTIMAL}
+        assert np.ptp([s.objective for s in solutions]) < 1e-6
 
 
-def test_two_solvers_agree_on_larger_questions() -> None:
+@pytest.mark.parametrize("worth", range(len(WORTHS)))
+def test_the_fast_model_equals_enumeration_on_many_questions(worth: int) -> None:
+    """Its answer is a way of the job, worth as much as the best; and what it says, less what jobs out of the chosen
+    one's reach are worth, which the model leaves out."""
+    config = WORTHS[worth]
+    fast, exact = GlpkModel(config), 0
+    for jobs, layout, state in questions(400, config, begin=100_000 * (1 + worth)):
+        instance = reduced(jobs, layout, state, config)
+        solution, oracle = fast.solve(instance), Oracle(jobs, layout, state, config)
+        assert solution.outcome is Outcome.OPTIMAL
+        best = oracle.best()
+        assert solution.objective <= best + 1e-6
+        exact += solution.objective == pytest.approx(best, abs=1e-6)
+        lookahead._write(layout, state, 0, instance, solution)
+        assert oracle.value(oracle.written(state)) == pytest.approx(best, abs=1e-6)
+    assert exact > 380
+
+
+def test_three_solvers_agree_on_larger_questions() -> None:
     config = LookaheadConfig(jobs=8)
     rng = np.random.default_rng(5)
     types = cluster([group(8, 2, "P100"), group(6, 8, "P100", cpus=40), group(4, 4, "V100")])
-    model = LookaheadModel(config.jobs, 16, 24)
+    model, fast = LookaheadModel(config.jobs, 16, 24), GlpkModel(config)
     compared = 0
     while compared < 12:
         rows = [
@@ -145,10 +165,11 @@ def test_two_solvers_agree_on_larger_questions() -> None:
         if found is None:
             continue
         jobs, layout, state = found
-        a = arrays(reduced(jobs, layout, state, config), config)
+        instance = reduced(jobs, layout, state, config)
+        a = arrays(instance, config)
         if a.may_rem.shape[0] > 16 or a.may_rem.shape[1] > 24:
             continue
-        glpk, highs = model.solve(a, 20), model.solve(a, 20, solver="HIGHS")
-        assert glpk.outcome is highs.outcome is Outcome.OPTIMAL
-        assert glpk.objective == pytest.approx(highs.objective, abs=1e-5)
+        solutions = [model.solve(a, 20), model.solve(a, 20, solver="HIGHS"), fast.solve(instance)]
+        assert {s.outcome for s in solutions} == {Outcome.OPTIMAL}
+        assert np.ptp([s.objective for s in solutions]) < 1e-5
         compared += 1

@@ -38,7 +38,8 @@ class Training:
 
 def _solver_columns(counts: Counts) -> dict[str, float]:
     names = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure", "seconds")
-    return {f"milp_{name}": getattr(counts, name) for name in names}
+    latency = {f"milp_{name}_ms": value for name, value in counts.latency_ms().items()}
+    return {f"milp_{name}": getattr(counts, name) for name in names} | latency
 
 
 def _group_mean(values: np.ndarray, size: int) -> np.ndarray:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections import OrderedDict
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -12,13 +13,11 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout, Nodes
 from rltune.cluster.ways import room
 from rltune.config import LookaheadConfig
+from rltune.placement.glpk import GlpkModel
 from rltune.placement.instance import Instance, build_instance
-from rltune.placement.model import LookaheadModel, Outcome, Solution, arrays
+from rltune.placement.model import Outcome, Solution
 from rltune.placement.settle import fall_back, settle
 from rltune.simulator.state import State
-
-STEPS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024)
-"""Sizes (options, nodes) the model is compiled for; an instance takes the smallest that holds it."""
 
 MEMORY = 200_000
 """Solved problems remembered; the oldest go first."""
@@ -42,24 +41,33 @@ class Counts:
     """Stopped by the safety net of wall-clock time; placed by best_fit, and the run is not reproducible."""
     failure: int = 0
     """The solver failed; placed by best_fit."""
-    seconds: float = 0.0
-    """Time in the solver, CVXPY's part included."""
-    longest_s: float = 0.0
-    """Longest single solve."""
+    times_s: array = field(default_factory=lambda: array("d"))
+    """Seconds of each solve, building the problem included, in order."""
 
     @property
     def calls(self) -> int:
         """Times the solver ran."""
         return self.optimal + self.infeasible + self.limit + self.failure
 
+    @property
+    def seconds(self) -> float:
+        """Time in the solver."""
+        return sum(self.times_s)
+
+    def latency_ms(self) -> dict[str, float]:
+        """``p50``, ``p95``, ``p99`` and ``max`` of a solve in ms; NaN where the solver did not run."""
+        times = np.array(self.times_s) * 1000
+        at = np.percentile(times, (50, 95, 99, 100)) if len(times) else np.full(4, np.nan)
+        return dict(zip(("p50", "p95", "p99", "max"), at.tolist(), strict=True))
+
     def since(self, before: Counts) -> Counts:
-        """What was added since ``before`` (the longest solve stays that of the whole)."""
-        parts = {f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)}
-        return Counts(**{**parts, "longest_s": self.longest_s})
+        """What was added since ``before``, an earlier :meth:`copy`."""
+        parts = {f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self) if f.type == "int"}
+        return Counts(**parts, times_s=self.times_s[len(before.times_s) :])
 
     def copy(self) -> Counts:
         """As they are now."""
-        return Counts(**{f.name: getattr(self, f.name) for f in fields(self)})
+        return replace(self, times_s=self.times_s[:])
 
 
 @dataclass
@@ -69,7 +77,9 @@ class Lookahead:
     config: LookaheadConfig
     counts: Counts = field(default_factory=Counts)
     _memory: OrderedDict[bytes, Solution] = field(default_factory=OrderedDict, repr=False)
-    _models: dict[tuple[int, int], LookaheadModel] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._model = GlpkModel(self.config)
 
     @property
     def top(self) -> int:
@@ -102,15 +112,9 @@ class Lookahead:
             self.counts.cached += 1
             self._memory.move_to_end(key)
             return known
-        a = arrays(instance, self.config)
-        size = tuple(next((step for step in STEPS if step >= x), x) for x in a.may_rem.shape)
-        if size not in self._models:
-            self._models[size] = LookaheadModel(self.top, *size)
         began = time.perf_counter()
-        solution = self._models[size].solve(a, self.config.time_limit_s)
-        took = time.perf_counter() - began
-        self.counts.seconds += took
-        self.counts.longest_s = max(self.counts.longest_s, took)
+        solution = self._model.solve(instance)
+        self.counts.times_s.append(time.perf_counter() - began)
         name = solution.outcome.value
         setattr(self.counts, name, getattr(self.counts, name) + 1)
         if solution.outcome is Outcome.OPTIMAL:

@@ -1,0 +1,259 @@
+"""The look-ahead model of rltune.placement.model in GLPK itself, through swiglpk: one problem object, refilled in place.
+
+The same variables and constraints, less what the reduced problem proves idle:
+
+- Nodes of a class are alike, so of each class job 0 needs only the first c₀, job 1 only the first c₀ + c₁ and so on
+  (c: most chunks of the job): any solution can be renumbered to that, and most of the symmetry is gone.
+- A CPU or memory row is left out where its GPU row implies it (no chunk takes a larger share of what the node has free
+  of CPU or memory than of GPUs), and any row that all jobs together cannot exceed.
+- That an option puts at most one chunk on a node needs no rows: a full chunk is the most a node could ever give the job.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import swiglpk as glp
+
+from rltune.config import LookaheadConfig
+from rltune.kernels import allocating
+from rltune.placement.instance import Instance
+from rltune.placement.model import Outcome, Solution
+
+COLUMN = np.dtype([
+    ("option", np.int64), ("node", np.int64), ("cls", np.int64), ("gpus", np.int64), ("full", np.bool_),
+    ("cost", np.float64),
+], align=True)  # fmt: skip
+"""A chunk of an option on a node: number of the option, of the node, its class, GPUs, whether it is a full chunk or the
+last, what it costs the objective."""
+UPPER, EQUAL = 0, 1
+"""Kinds of rows: at most, or exactly, the bound."""
+
+
+class Buffer:
+    """A GLPK array that numpy writes into; entry 0 is not used, as GLPK counts from 1."""
+
+    def __init__(self, kind: Any, item: Any, length: int) -> None:
+        self.glpk = kind(length + 1)
+        self.values = np.ctypeslib.as_array((item * (length + 1)).from_address(int(self.glpk.cast())))
+
+
+class GlpkModel:
+    """The model in one GLPK problem object; one per process is enough. ``rows`` and ``columns`` tell the last size."""
+
+    def __init__(self, config: LookaheadConfig) -> None:
+        self.config = config
+        self.problem = glp.glp_create_prob()
+        self.simplex, self.search = glp.glp_smcp(), glp.glp_iocp()
+        glp.glp_init_smcp(self.simplex)
+        glp.glp_init_iocp(self.search)
+        self.simplex.msg_lev = self.search.msg_lev = glp.GLP_MSG_OFF
+        self.simplex.tm_lim = self.search.tm_lim = max(1, min(int(config.time_limit_s * 1000), 2**31 - 1))
+        self.rows = self.columns = 0
+        self._grow(4096)
+
+    def __del__(self) -> None:
+        glp.glp_delete_prob(self.problem)
+
+    def _grow(self, entries: int) -> None:
+        self._row, self._column = (Buffer(glp.intArray, ctypes.c_int, entries) for _ in range(2))
+        self._value = Buffer(glp.doubleArray, ctypes.c_double, entries)
+
+    def solve(self, instance: Instance) -> Solution:
+        """Solve one instance; never raises for what the solver says, the outcome tells."""
+        options = options_of(instance.full)
+        columns = columns_of(instance, options, self.config.whole_node, self.config.tightness)
+        needed = entries_at_most(len(options), len(columns))
+        if len(self._row.values) <= needed:
+            self._grow(2 * needed)
+        matrix = self._row.values, self._column.values, self._value.values
+        entries, kind, bound = rows_of(instance, options, columns, *matrix)
+        self._load(instance, options, columns, kind, bound, entries)
+        return self._search(options, columns)
+
+    def _load(
+        self, instance: Instance, options: np.ndarray, columns: np.ndarray, kind: np.ndarray, bound: np.ndarray,
+        entries: int,
+    ) -> None:  # fmt: skip
+        """Replace what is in the problem object."""
+        problem, s = self.problem, len(options)
+        glp.glp_erase_prob(problem)
+        glp.glp_set_obj_dir(problem, glp.GLP_MAX)
+        self.rows, self.columns = len(kind), s + len(columns)
+        glp.glp_add_cols(problem, self.columns)
+        glp.glp_add_rows(problem, self.rows)
+        for c in range(1, self.columns + 1):
+            glp.glp_set_col_kind(problem, c, glp.GLP_BV)
+        for r, (what, value) in enumerate(zip(kind.tolist(), bound.tolist()), 1):
+            glp.glp_set_row_bnds(problem, r, glp.GLP_FX if what == EQUAL else glp.GLP_UP, value, value)
+        decay = self.config.rank_decay
+        for o, job in enumerate(options[:, 0].tolist(), 1):
+            rank = int(instance.rank[job])
+            if rank > 0:
+                glp.glp_set_obj_coef(problem, o, decay ** (rank - 1))
+        for c in np.flatnonzero(columns["cost"]).tolist():
+            glp.glp_set_obj_coef(problem, s + c + 1, -float(columns["cost"][c]))
+        glp.glp_load_matrix(problem, entries, self._row.glpk, self._column.glpk, self._value.glpk)
+
+    def _search(self, options: np.ndarray, columns: np.ndarray) -> Solution:
+        nothing = float("nan")
+        code = glp.glp_simplex(self.problem, self.simplex)  # intopt starts from its basis
+        if code != 0:
+            return Solution(Outcome.LIMIT if code == glp.GLP_ETMLIM else Outcome.FAILURE, nothing)
+        if glp.glp_get_status(self.problem) != glp.GLP_OPT:
+            none = glp.glp_get_status(self.problem) in (glp.GLP_NOFEAS, glp.GLP_INFEAS)
+            return Solution(Outcome.INFEASIBLE if none else Outcome.FAILURE, nothing)
+        code = glp.glp_intopt(self.problem, self.search)
+        if code != 0:
+            return Solution(Outcome.LIMIT if code == glp.GLP_ETMLIM else Outcome.FAILURE, nothing)
+        status = glp.glp_mip_status(self.problem)
+        if status != glp.GLP_OPT:
+            return Solution(Outcome.INFEASIBLE if status == glp.GLP_NOFEAS else Outcome.FAILURE, nothing)
+        mine = np.flatnonzero(options[columns["option"], 0] == 0).tolist()
+        first = len(options) + 1
+        chosen = [c for c in mine if glp.glp_mip_col_val(self.problem, first + c) > 0.5]
+        full = sorted(int(columns["cls"][c]) for c in chosen if columns["full"][c])
+        last = [int(columns["cls"][c]) for c in chosen if not columns["full"][c]]
+        chunks = tuple((c, True) for c in full) + tuple((c, False) for c in last)
+        return Solution(Outcome.OPTIMAL, glp.glp_mip_obj_val(self.problem), chunks)
+
+
+@allocating
+def options_of(full):
+    """(job, type) of every option: a type that a job may start on now, [O, 2]."""
+    out = np.empty((full.size, 2), np.int64)
+    n = 0
+    for k in range(full.shape[0]):
+        for t in range(full.shape[1]):
+            if full[k, t] >= 0:
+                out[n, 0], out[n, 1] = k, t
+                n += 1
+    return out[:n]
+
+
+@allocating
+def use_of(instance, job, gpus, c, r):
+    """GPUs (r = 0), thousandths of a CPU (1) or MB (2) that a chunk takes on a node of class ``c``."""
+    if r == 0:
+        return gpus
+    own = instance.cpu[job] if r == 1 else instance.mem[job]
+    share = instance.share_cpu[c] if r == 1 else instance.share_mem[c]
+    return gpus * (own if own >= 0 else share)
+
+
+@allocating
+def free_of(instance, c, r):
+    """What a node of class ``c`` has free of it."""
+    return instance.free_gpus[c] if r == 0 else instance.free_cpu[c] if r == 1 else instance.free_mem[c]
+
+
+@allocating
+def _holds(instance, job, gpus, c):
+    for r in range(3):
+        if use_of(instance, job, gpus, c, r) > free_of(instance, c, r):
+            return False
+    return True
+
+
+@allocating
+def columns_of(instance, options, whole_worth, tightness):
+    """The chunk columns, COLUMN: every option's chunks on the nodes it may need, nodes numbered class by class."""
+    jobs, classes = instance.full.shape[0], instance.count.shape[0]
+    begin = np.zeros(classes + 1, np.int64)
+    begin[1:] = np.cumsum(instance.count)
+    most = np.zeros(jobs, np.int64)
+    for i in range(options.shape[0]):
+        k, t = options[i]
+        most[k] = max(most[k], instance.full[k, t] + (1 if instance.rem[k, t] > 0 else 0))
+    reach = np.cumsum(most)
+    out = np.empty(2 * options.shape[0] * begin[-1], COLUMN)
+    n = 0
+    for i in range(options.shape[0]):
+        k, t = options[i]
+        for c in range(classes):
+            if instance.type[c] != t:
+                continue
+            for full in (True, False):
+                gpus = instance.size[k, t] if full else instance.rem[k, t]
+                if gpus == 0 or full and instance.full[k, t] == 0 or not _holds(instance, k, gpus, c):
+                    continue
+                cost = 0.0
+                if k == 0:
+                    cost = whole_worth if instance.whole[c] else 0.0
+                    if not full:
+                        cost += tightness * (instance.free_gpus[c] - gpus)
+                for m in range(min(instance.count[c], reach[k])):
+                    row = out[n]
+                    row.option, row.node, row.cls, row.gpus, row.full, row.cost = i, begin[c] + m, c, gpus, full, cost
+                    n += 1
+    return out[:n]
+
+
+def entries_at_most(options: int, columns: int) -> int:
+    """Entries of the matrix: an option in three rows, a chunk in the row of its option and three of its node."""
+    return 3 * options + 4 * columns
+
+
+@allocating
+def rows_of(instance, options, columns, row, column, value):
+    """Fill the matrix (GLPK's triplets, from entry 1); (entries, kinds of the rows, their bounds)."""
+    jobs, count, n_columns = instance.full.shape[0], options.shape[0], columns.shape[0]
+    kind, bound = np.empty(jobs + 2 * count + 3 * n_columns, np.int64), np.empty(jobs + 2 * count + 3 * n_columns)
+    e = r = 0
+    for k in range(jobs):  # one option at most; the chosen job's exactly one
+        r += 1
+        kind[r - 1], bound[r - 1] = EQUAL if k == 0 else UPPER, 1.0
+        for i in range(count):
+            if options[i, 0] == k:
+                e += 1
+                row[e], column[e], value[e] = r, i + 1, 1.0
+    for i in range(count):  # all chunks of an option that is taken
+        k, t = options[i]
+        for full in (True, False):
+            chunks = instance.full[k, t] if full else (1 if instance.rem[k, t] > 0 else 0)
+            if chunks == 0:
+                continue
+            r += 1
+            kind[r - 1], bound[r - 1] = EQUAL, 0.0
+            e += 1
+            row[e], column[e], value[e] = r, i + 1, -chunks
+            for c in range(n_columns):
+                if columns[c].option == i and columns[c].full == full:
+                    e += 1
+                    row[e], column[e], value[e] = r, count + c + 1, 1.0
+    nodes = instance.count.sum()
+    # columns by node: heads and links of one list a node
+    head, link = np.full(nodes, -1, np.int64), np.empty(n_columns, np.int64)
+    for c in range(n_columns - 1, -1, -1):
+        m = columns[c].node
+        link[c], head[m] = head[m], c
+    largest = np.empty(jobs)
+    for m in range(nodes):
+        for resource in range(3):
+            largest[:] = 0.0
+            implied = resource > 0
+            c = head[m]
+            while c >= 0:
+                job = options[columns[c].option, 0]
+                here = columns[c].cls
+                free = max(free_of(instance, here, resource), 1)
+                share = use_of(instance, job, columns[c].gpus, here, resource) / free
+                largest[job] = max(largest[job], share)
+                implied = implied and share <= columns[c].gpus / instance.free_gpus[here]
+                c = link[c]
+            if implied or largest.sum() <= 1.0:
+                continue
+            r += 1
+            kind[r - 1], bound[r - 1] = UPPER, 1.0
+            c = head[m]
+            while c >= 0:
+                here = columns[c].cls
+                used = use_of(instance, options[columns[c].option, 0], columns[c].gpus, here, resource)
+                if used > 0:
+                    e += 1
+                    row[e], column[e] = r, count + c + 1
+                    value[e] = used / max(free_of(instance, here, resource), 1)
+                c = link[c]
+    return e, kind[:r], bound[:r]
