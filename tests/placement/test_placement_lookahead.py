@@ -12,9 +12,10 @@ from workload_cases import cluster, compiled, group, random_case
 
 from rltune.config import ClusterConfig, LookaheadConfig
 from rltune.placement import lookahead
-from rltune.placement.lookahead import Counts, Lookahead
+from rltune.placement.lookahead import Lookahead
+from rltune.placement.counts import Counts
 from rltune.placement.glpk import GlpkModel
-from rltune.placement.model import Outcome, Solution
+from rltune.placement.outcome import Outcome, Solution
 from rltune.placement.settle import fall_back
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import chunk_table

@@ -17,7 +17,8 @@ from rltune.placement import lookahead
 from rltune.placement.glpk import GlpkModel
 from rltune.placement.instance import Instance, build_instance
 from rltune.placement.lookahead import Lookahead
-from rltune.placement.model import LookaheadModel, Outcome, Solution, arrays
+from rltune.placement.model import LookaheadModel, arrays
+from rltune.placement.outcome import Outcome, Solution
 from rltune.placement.settle import settle
 from rltune.simulator.state import State
 

@@ -18,7 +18,8 @@ from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.environment.observation import Observer
 from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR, reward
-from rltune.placement.lookahead import Counts, Lookahead
+from rltune.placement.counts import Counts
+from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Ranker, Setting, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import Split, disjoint_windows, spread
@@ -72,7 +73,7 @@ def train(
     draw = np.random.default_rng([cell.seed, int(same, 16)])
     rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
     ppo = PPO(preset, rng)
-    placer = Lookahead(lookahead) if cell.placement == "lookahead" else None
+    placer = placer_of(cell.placement, lookahead)
     setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
     observer = Observer(jobs, layout, cell.features)
     column, floor = METRIC_COLUMN[cell.metric], REWARD_FLOOR[cell.metric]

@@ -18,7 +18,8 @@ from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
 from rltune.environment.observation import Observer
 from rltune.errors import ConfigError
-from rltune.placement.lookahead import Counts, Lookahead
+from rltune.placement.counts import Counts
+from rltune.placement.placers import placer_of
 from rltune.policies import IDS, OWN
 from rltune.simulator.batch import Ranker, Setting, simulate
 from rltune.simulator.bound import lower_bound
@@ -64,7 +65,7 @@ def evaluate(
             runs.append(("base_best_fit", simple, None, 1))
         for role, how, ranker, times in runs:
             began = time.perf_counter()
-            placer = Lookahead(lookahead) if how.placement == "lookahead" else None
+            placer = placer_of(how.placement, lookahead)
             begins = np.repeat(first, times)
             state = simulate(jobs, layout, begins, np.full(len(begins), length), how, ranker, placer)
             seconds = time.perf_counter() - began

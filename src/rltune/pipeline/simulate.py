@@ -12,12 +12,12 @@ from rltune.config import Workspace
 from rltune.errors import ConfigError
 from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_clean, make_workload
+from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Placer, Setting, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.fairness import fairness, fairness_summary
 from rltune.simulator.gantt import bars
 from rltune.simulator.metrics import chunk_table, job_table
-from rltune.simulator.setting import LOOKAHEAD
 from rltune.simulator.state import State
 from rltune.simulator.timeline import time_average, timeline
 from rltune.traces.split import disjoint_windows
@@ -212,11 +212,7 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
         _group(who, request.by, np.arange(measured, first[-1] + n[-1]))
 
     def placer() -> Placer | None:
-        if setting.placement != LOOKAHEAD:
-            return None
-        from rltune.placement.lookahead import Lookahead  # the solver takes seconds to load
-
-        return Lookahead(workspace.config.lookahead)
+        return placer_of(setting.placement, workspace.config.lookahead)
 
     simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), setting, placer=placer())  # compiles
     began = time.perf_counter()

@@ -20,7 +20,7 @@ import swiglpk as glp
 from rltune.config import LookaheadConfig
 from rltune.kernels import allocating
 from rltune.placement.instance import Instance
-from rltune.placement.model import Outcome, Solution
+from rltune.placement.outcome import Outcome, Solution
 
 COLUMN = np.dtype([
     ("option", np.int64), ("node", np.int64), ("cls", np.int64), ("gpus", np.int64), ("full", np.bool_),

@@ -26,30 +26,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from enum import Enum
 
 import cvxpy as cp
 import numpy as np
 
 from rltune.config import LookaheadConfig
 from rltune.placement.instance import Instance
-
-class Outcome(Enum):
-    """How a solve ended."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    LIMIT = "limit"
-    FAILURE = "failure"
-
-
-@dataclass(frozen=True)
-class Solution:
-    """What the model chose: the chosen job's chunks as (class, whether it is a full one), the last chunk last."""
-
-    outcome: Outcome
-    objective: float
-    chunks: tuple[tuple[int, bool], ...] = ()
+from rltune.placement.outcome import Outcome, Solution
 
 
 @dataclass(frozen=True)

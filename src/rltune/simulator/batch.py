@@ -12,7 +12,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.policies import OWN, Queue
 from rltune.simulator.engine import advance_all
-from rltune.simulator.setting import LOOKAHEAD, Setting
+from rltune.simulator.setting import ASKED, Setting
 from rltune.simulator.state import MAX_VISIBLE, PICK, PLACE, PLACED, RANK, State, new_state
 
 __all__ = ["OwnPolicyRanker", "Placer", "Ranker", "Run", "Setting", "simulate"]
@@ -72,7 +72,7 @@ class Run:
 
     ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the setting's
     own. ``track`` and ``check`` as in rltune.simulator.how. Raises ValueError when the setting's placement is
-    lookahead and no placer is given, or the other way round.
+    asked of a placer and none is given, or the other way round.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Run:
         track: bool = False,
         check: bool = False,
     ) -> None:
-        if (setting.placement == LOOKAHEAD) != (placer is not None):
+        if (setting.placement in ASKED) != (placer is not None):
             raise ValueError(f"placement {setting.placement!r} {'needs' if placer is None else 'takes no'} placer")
         self.jobs, self.layout, self.placer = jobs, layout, placer
         how = setting.how(visible is not None, visible or 0, track, check)

@@ -23,7 +23,7 @@ from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.blocking import backfill, reserve
 from rltune.simulator.check import check
 from rltune.simulator.conservative import reserve_all
-from rltune.simulator.how import CONSERVATIVE, EXTERNAL, NONE
+from rltune.simulator.how import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NONE
 from rltune.simulator.queue import dequeue, enqueue, rank
 from rltune.simulator.start import end_job, start_job
 from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, one_of
@@ -179,7 +179,8 @@ def _try(nodes, jobs, one, how):
     if n > 0:
         me.place_len = n
         me.phase = PLACED
-        if how.lookahead and me.queued > 1 and _ways(nodes, jobs, one, me.chosen) > 1:
+        others = how.asks_place == ALWAYS or how.asks_place == AMONG_OTHERS and me.queued > 1
+        if others and _ways(nodes, jobs, one, me.chosen) > 1:
             _fill_top(jobs, one)
             me.asked_place += 1
             me.phase = PLACE

@@ -11,6 +11,7 @@ BLOCKINGS = {"none": NONE, "fits": FITS, "easy": EASY, "conservative": CONSERVAT
 DOUBLE, NOW = range(2)
 OVERRUNS = {"double": DOUBLE, "now": NOW}
 COMMITS = {"decision": False, "head": True}
+NEVER, AMONG_OTHERS, ALWAYS = range(3)
 
 
 class How(NamedTuple):
@@ -29,8 +30,8 @@ class How(NamedTuple):
     """Nodes more than strict that any job may have."""
     overrun: int
     commit: bool
-    lookahead: bool
-    """Ask PLACE where the chosen job has more than one way and others are queued."""
+    asks_place: int
+    """Ask PLACE where the chosen job has more than one way: NEVER, AMONG_OTHERS (others are queued), ALWAYS."""
     stretch: float
     """Run time of a job on more nodes than strict, over its run time."""
     splits: bool

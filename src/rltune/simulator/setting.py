@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from rltune.cluster.search import EXTRA, LOCALITIES, RULES, WORTH_IT
 from rltune.policies import IDS, OWN
-from rltune.simulator.how import BLOCKINGS, COMMITS, EASY, EXTERNAL, OVERRUNS, How
+from rltune.simulator.how import ALWAYS, AMONG_OTHERS, BLOCKINGS, COMMITS, EASY, EXTERNAL, NEVER, OVERRUNS, How
 
-LOOKAHEAD = "lookahead"
+ASKED = {"lookahead": AMONG_OTHERS, "algorithm1": ALWAYS}
+"""Placements asked of a placer, and when."""
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,8 @@ class Setting:
     """Names of the rules of rltune.simulator.engine. Raises ValueError for one that does not exist.
 
     ``policy``: a base policy, built in or the user's own; ``blocking``: what may start while the first job does not
-    fit; ``placement``: a rule of rltune.cluster.search, or ``lookahead``, asked of a placer (reservations and
-    backfilling then go by best_fit); ``locality``: how many nodes a job may be spread over; ``overrun``: when a job
+    fit; ``placement``: a rule of rltune.cluster.search, or ``lookahead`` or ``algorithm1``, asked of a placer
+    (reservations and backfilling then go by best_fit); ``locality``: how many nodes a job may be spread over; ``overrun``: when a job
     past its estimate is expected to end; ``commit``: until when the first job of a ranking stays first; ``stretch``:
     run time of a job on more nodes than the fewest that hold it, over its run time.
     """
@@ -32,25 +33,25 @@ class Setting:
 
     def __post_init__(self) -> None:
         for field, known in (
-            ("policy", (*IDS, *OWN)), ("blocking", BLOCKINGS), ("placement", (*RULES, LOOKAHEAD)),
+            ("policy", (*IDS, *OWN)), ("blocking", BLOCKINGS), ("placement", (*RULES, *ASKED)),
             ("locality", LOCALITIES), ("overrun", OVERRUNS), ("commit", COMMITS),
         ):  # fmt: skip
             if getattr(self, field) not in known:
                 raise ValueError(f"{field}: found {getattr(self, field)!r}, expected one of {', '.join(known)}")
         if not self.stretch >= 1:
             raise ValueError(f"stretch: found {self.stretch}, expected 1 or more")
-        if self.placement == LOOKAHEAD and self.locality != "strict":
-            raise ValueError(f"placement lookahead: found locality {self.locality!r}, expected strict")
+        if self.placement in ASKED and self.locality != "strict":
+            raise ValueError(f"placement {self.placement}: found locality {self.locality!r}, expected strict")
 
     def how(self, external: bool = False, visible: int = 0, track: bool = False, check: bool = False) -> How:
         """The same in numbers; ``external``: rankings are asked of the driver, of the first ``visible`` jobs."""
         base = IDS.get(self.policy, 0)
-        lookahead = self.placement == LOOKAHEAD
-        rule = RULES["best_fit" if lookahead else self.placement]
+        asked = ASKED.get(self.placement, NEVER)
+        rule = RULES["best_fit" if asked else self.placement]
         locality, blocking = LOCALITIES[self.locality], BLOCKINGS[self.blocking]
         worth_it = locality == WORTH_IT
         return How(
             EXTERNAL if external else base, base, visible, blocking, rule, locality,
-            int(EXTRA[locality]), OVERRUNS[self.overrun], COMMITS[self.commit], lookahead, float(self.stretch),
+            int(EXTRA[locality]), OVERRUNS[self.overrun], COMMITS[self.commit], asked, float(self.stretch),
             bool(EXTRA[locality] > 0 or worth_it), track or blocking >= EASY or worth_it, check,
         )  # fmt: skip
