@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rltune.cluster.bits import WORD, lowest, without_lowest
 from rltune.cluster.free import needs
 from rltune.cluster.search import idle
-from rltune.kernels import allocating
+from rltune.kernels import allocating, inlined
 
 MAX_WAYS = 8  # ways are counted up to here
 
@@ -41,28 +42,54 @@ def room(nodes):
 def classes(nodes, pool, free, only_idle, out):
     """Sort a pool's nodes into classes (``out``, CLASS) in the order of their lowest nodes; number of classes.
 
-    Nodes without a free GPU are left out, and with ``only_idle`` those of which anything is taken.
+    Nodes without a free GPU are left out, and with ``only_idle`` those of which anything is taken. Full nodes are not
+    even looked at, so that the cost grows with what is free and not with the cluster.
     """
     k = 0
-    for m in range(nodes.pool[pool].start, nodes.pool[pool].stop):
-        left = free.row[m]
-        if left.gpus == 0 or only_idle and not idle(nodes, free, m):
-            continue
-        group = nodes.row[m].group
-        found = -1
+    for kind in range(nodes.domain_of.shape[1]):
+        d = nodes.domain_of[pool, kind]
+        if d >= 0 and free.total[d] > 0:
+            k = _classes_of(nodes, d, free, only_idle, out, k)
+    if nodes.domain_of.shape[1] > 1:  # of one type they are in order already
+        before, rank = out[:k].copy(), np.argsort(out[:k].lowest, kind="mergesort")
         for i in range(k):
-            row = out[i]
-            if row.gpus == left.gpus and row.group == group and row.cpu == left.cpu and row.mem == left.mem:
-                found = i
-                break
-        if found < 0:
-            found = k
-            row = out[k]
-            row.group, row.gpus, row.cpu, row.mem = group, left.gpus, left.cpu, left.mem
-            row.count, row.lowest, row.type = 0, m, nodes.row[m].type
-            k += 1
-        out[found].count += 1
+            out[i] = before[rank[i]]
     return k
+
+
+@allocating
+def _classes_of(nodes, d, free, only_idle, out, first):
+    """Add the classes of one domain behind the first ``first``; number of all."""
+    k, found = first, first
+    here = nodes.domain[d]
+    for x in range(here.words):
+        word = np.uint64(0)
+        for gpus in range(1, here.largest + 1):
+            word |= free.words[here.word_at + gpus * here.words + x]
+        while word != np.uint64(0):
+            m = nodes.member[here.member_at + WORD * x + lowest(word)]
+            word = without_lowest(word)
+            if only_idle and not idle(nodes, free, m):
+                continue
+            if found == k or not _same(nodes, free, m, out, found):  # most often the class of the node before
+                found = first
+                while found < k and not _same(nodes, free, m, out, found):
+                    found += 1
+            row = out[found]
+            if found == k:
+                left = free.row[m]
+                row.group, row.gpus, row.cpu, row.mem = nodes.row[m].group, left.gpus, left.cpu, left.mem
+                row.count, row.lowest, row.type = 0, m, nodes.row[m].type
+                k += 1
+            row.count += 1
+    return k
+
+
+@inlined
+def _same(nodes, free, m, out, i):
+    row, left = out[i], free.row[m]
+    same = row.gpus == left.gpus and row.group == nodes.row[m].group
+    return same and row.cpu == left.cpu and row.mem == left.mem
 
 
 @allocating

@@ -61,10 +61,14 @@ class GlpkModel:
         self._row, self._column = (Buffer(glp.intArray, ctypes.c_int, entries) for _ in range(2))
         self._value = Buffer(glp.doubleArray, ctypes.c_double, entries)
 
-    def solve(self, instance: Instance) -> Solution:
-        """Solve one instance; never raises for what the solver says, the outcome tells."""
+    def solve(self, instance: Instance, columns: np.ndarray | None = None) -> Solution:
+        """Solve one instance; never raises for what the solver says, the outcome tells.
+
+        ``columns``: some of those of :func:`columns_of`, to ask what a given way is worth; default: all.
+        """
         options = options_of(instance.full)
-        columns = columns_of(instance, options, self.config.whole_node, self.config.tightness)
+        if columns is None:
+            columns = columns_of(instance, options, self.config.whole_node, self.config.tightness)
         needed = entries_at_most(len(options), len(columns))
         if len(self._row.values) <= needed:
             self._grow(2 * needed)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rltune.placement.settle import largest_node
+
 
 class Instance(NamedTuple):
     """K jobs (the chosen one first, then the next that could start and share a GPU type with it) on C classes.
@@ -42,8 +44,7 @@ def build_instance(nodes, jobs, state, s: int, table: np.ndarray, k: int, starta
     """The reduced problem of one sequence from what rltune.placement.settle found."""
     places = np.concatenate([[0], startable]).astype(np.int64)
     j = state.first[s] + state.top[s, places]
-    here = nodes.pool[jobs.pool[j[0]]]
-    largest = nodes.gpus[here["start"] : here["stop"]].max()
+    largest = largest_node(nodes, jobs.row["pool"][j[0]])
     cut, row = jobs.cut[j], jobs.row[j]
     size, full, rem = (np.ascontiguousarray(cut[name]) for name in ("size", "full", "rem"))
     full = np.where((size == 0) & (full > 0), -1, full)  # not cut into equal chunks: not an option of the model

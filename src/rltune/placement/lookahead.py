@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout, Nodes
+from rltune.cluster.layout import Layout
 from rltune.cluster.ways import room
 from rltune.config import LookaheadConfig
+from rltune.kernels import allocating
 from rltune.placement.counts import Counts
 from rltune.placement.glpk import GlpkModel
 from rltune.placement.instance import Instance, build_instance
 from rltune.placement.outcome import Outcome, Solution
 from rltune.placement.settle import fall_back, settle
-from rltune.simulator.state import State
+from rltune.simulator.state import State, one_of
 
 MEMORY = 200_000
 """Solved problems remembered; the oldest go first."""
@@ -79,23 +80,28 @@ class Lookahead:
 
 def _write(layout: Layout, state: State, s: int, instance: Instance, solution: Solution) -> None:
     """Turn classes into nodes: of each class the lowest that are not taken yet."""
-    nodes = layout.nodes
-    n = 0
-    for c, is_full in solution.chunks:
-        kind = instance.type[c]
-        m = instance.lowest[c]
-        while not _in_class(nodes, state, s, instance, c, m) or m in state.place["node"][s, :n]:
+    picked = np.array([c for c, _ in solution.chunks], np.int64)
+    full = np.array([whole for _, whole in solution.chunks])
+    kind = instance.type[picked]
+    gpus = np.where(full, instance.size[0, kind], instance.rem[0, kind])
+    state.me["place_len"][s] = _nodes_of(layout.nodes, state, s, instance.lowest[picked], gpus)
+
+
+@allocating
+def _nodes_of(nodes, st, s, lowest, gpus):
+    """Write chunks of ``gpus`` on nodes like the ``lowest`` of their classes; how many."""
+    one = one_of(st, s)
+    for i in range(lowest.shape[0]):
+        m = lowest[i]
+        like, group = one.free.row[m], nodes.row[m].group
+        while True:
+            left = one.free.row[m]
+            same = nodes.row[m].group == group and left.gpus == like.gpus
+            used = False
+            for before in range(i):
+                used = used or one.place[before].node == m
+            if same and left.cpu == like.cpu and left.mem == like.mem and not used:
+                break
             m += 1
-        state.place[s, n] = m, instance.size[0, kind] if is_full else instance.rem[0, kind]
-        n += 1
-    state.me["place_len"][s] = n
-
-
-def _in_class(nodes: Nodes, state: State, s: int, instance: Instance, c: int, m: int) -> bool:
-    free = state.free.row[s, m]
-    return (
-        nodes.row["group"][m] == nodes.row["group"][instance.lowest[c]]
-        and free["gpus"] == instance.free_gpus[c]
-        and free["cpu"] == instance.free_cpu[c]
-        and free["mem"] == instance.free_mem[c]
-    )
+        one.place[i].node, one.place[i].gpus = m, gpus[i]
+    return lowest.shape[0]

@@ -150,13 +150,24 @@ def _rivals(nodes, jobs, one, table, k, startable, could):
 
 
 @allocating
+def largest_node(nodes, pool):
+    """GPUs of the largest node of a pool."""
+    most = 0
+    for kind in range(nodes.domain_of.shape[1]):
+        d = nodes.domain_of[pool, kind]
+        if d >= 0:
+            most = max(most, nodes.domain[d].largest)
+    return most
+
+
+@allocating
 def _best_way(nodes, jobs, one, whole_worth, tightness, table, k):
     """The chosen job's best way by its own terms; 0 where full chunks have a choice of classes (the solver's)."""
     free, place = one.free, one.place
     j = one.me.first + one.me.chosen
     here = nodes.pool[jobs.row[j].pool]
     best_cost, best_kind, best_class = np.inf, -1, -1
-    largest = nodes.row["gpus"][here.start : here.stop].max()
+    largest = largest_node(nodes, jobs.row[j].pool)
     for kind in range(jobs.cut.shape[1]):
         full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
         if full < 0 or size == 0:

@@ -1,0 +1,212 @@
+"""What one placement question costs: the compiled proof and GLPK kept in memory, beside CVXPY and HiGHS.
+
+Questions are harvested from replays of held-out windows of Philly (synthetic jobs where RLTUNE_REAL_TRACES, default
+../shared/traces, has none): every question with two ways or more, at least K jobs queued and a queue of one's own order
+(SAF and FIFO, with and without EASY). Philly's jobs say nothing of CPUs and memory, so half of them get requests of
+0.5–1.5 times their GPU share, drawn from a seed: all three resources bind. Nothing is remembered between questions, and
+every answer is proven optimal: by the bound of rltune.placement.settle, or by GLPK to a gap of zero. The 10,000 nodes
+are the same kinds of nodes and synthetic jobs at load 1.2. One core. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[threads] = "1"
+
+import numpy as np  # noqa: E402
+from simulator import nodes_of, synthetic  # noqa: E402
+
+from rltune.cluster.fit import Jobs  # noqa: E402
+from rltune.cluster.layout import Layout, build_layout  # noqa: E402
+from rltune.cluster.ways import room  # noqa: E402
+from rltune.config import LookaheadConfig, Workspace  # noqa: E402
+from rltune.pipeline.prepare import ensure_workload  # noqa: E402
+from rltune.placement.glpk import GlpkModel, columns_of, options_of  # noqa: E402
+from rltune.placement.instance import Instance, build_instance  # noqa: E402
+from rltune.placement.lookahead import Lookahead  # noqa: E402
+from rltune.placement.model import LookaheadModel, arrays  # noqa: E402
+from rltune.placement.outcome import Outcome  # noqa: E402
+from rltune.placement.settle import fall_back, settle  # noqa: E402
+from rltune.simulator.batch import Setting, simulate  # noqa: E402
+from rltune.simulator.state import State  # noqa: E402
+from rltune.traces.split import disjoint_windows  # noqa: E402
+
+LENGTH, SLOW = 256, 60
+"""Jobs of a window; questions the slow contenders are asked."""
+ORDERS = (("saf", "none"), ("saf", "easy"), ("fifo", "none"), ("fifo", "easy"))
+
+
+@dataclass
+class Harvest:
+    """A placer that answers by best_fit, and times the look-ahead on questions with enough jobs queued."""
+
+    config: LookaheadConfig
+    most: int
+    seconds: list[float] = field(default_factory=list)
+    proven: list[bool] = field(default_factory=list)
+    instances: list[Instance] = field(default_factory=list)
+    best_fit_optimal: list[bool] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.top = self.config.jobs
+        self.placer, self.model = Lookahead(self.config), GlpkModel(self.config)
+
+    def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
+        """Ask, time, and go on by best_fit, so that every contender sees the same questions."""
+        for s in asking:
+            if len(self.seconds) < self.most and (state.top[s] >= 0).all():
+                self._question(jobs, layout, state, s)
+            state.me["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
+
+    def _question(self, jobs: Jobs, layout: Layout, state: State, s: int) -> None:
+        self.placer._memory.clear()
+        one = np.array([s])
+        before = self.placer.counts.settled
+        began = time.perf_counter()
+        self.placer.place(jobs, layout, state, one)
+        self.seconds.append(time.perf_counter() - began)
+        self.proven.append(self.placer.counts.settled > before)
+        table, startable = room(layout.nodes), np.empty(self.top, np.int64)
+        terms = (self.config.whole_node, self.config.tightness, self.config.rank_decay)
+        n_next, k, _ = settle(layout.nodes, jobs, state, s, *terms, table, startable)
+        instance = build_instance(layout.nodes, jobs, state, s, table, k, startable[:n_next])
+        self.instances.append(instance)
+        best = self.model.solve(instance).objective
+        n = fall_back(layout.nodes, jobs, state, s)
+        self.best_fit_optimal.append(self._value(instance, layout, state, s, n) > best - 1e-7)
+
+    def _value(self, instance: Instance, layout: Layout, state: State, s: int, n: int) -> float:
+        """What the model says of best_fit's way: every other node is closed to the chosen job."""
+        way = state.place[s, :n]
+        free, group = state.free.row[s], layout.nodes.row["group"]
+        options = options_of(instance.full)
+        columns = columns_of(instance, options, self.config.whole_node, self.config.tightness)
+        keep = options[columns["option"], 0] != 0
+        used: dict[int, int] = {}
+        for m, gpus in way.tolist():
+            c = next(
+                c for c, low in enumerate(instance.lowest) if group[low] == group[m] and free[low] == free[m]
+            )
+            node = instance.count[:c].sum() + used.get(c, 0)
+            used[c] = used.get(c, 0) + 1
+            keep |= (options[columns["option"], 0] == 0) & (columns["node"] == node) & (columns["gpus"] == gpus)
+        return self.model.solve(instance, columns[keep]).objective
+
+
+def with_requests(jobs: Jobs, layout: Layout, seed: int = 7) -> Jobs:
+    """Half of the jobs ask for CPUs and memory of their own, 0.5–1.5 times the smallest share of a GPU."""
+    rng = np.random.default_rng(seed)
+    row = jobs.row.copy()
+    own = rng.random(len(row)) < 0.5
+    for name, share in (("cpu_milli", "share_cpu"), ("mem_mb", "share_mem")):
+        drawn = (layout.nodes.row[share].min() * rng.uniform(0.5, 1.0, len(row))).astype(np.int64)
+        row[name] = np.where(own, drawn, row[name])
+    row["shape"] = np.unique(
+        np.column_stack([row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")]), axis=0, return_inverse=True
+    )[1].reshape(-1)
+    return Jobs(row, jobs.cut)
+
+
+def philly() -> tuple[Jobs, Layout, np.ndarray, str]:
+    """Jobs, 36 nodes, first jobs of held-out windows, which data."""
+    workspace = Workspace.open("config/csv.yaml", tempfile.mkdtemp(prefix="rltune-bench-"))
+    if (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file():
+        load = ensure_workload(workspace, "philly-csv", "philly-192", "lognormal-1")
+        return load.jobs, load.layout, disjoint_windows(*load.split.test, LENGTH), "real rows of Philly"
+    layout = build_layout(workspace.cluster("philly-192"))
+    jobs = synthetic(40 * LENGTH, layout, load=2.0)
+    return jobs, layout, disjoint_windows(0, len(jobs.row), LENGTH), "synthetic jobs"
+
+
+def harvest(jobs: Jobs, layout: Layout, first: np.ndarray, length: int, config: LookaheadConfig, most: int) -> Harvest:
+    """Questions of all orders, an equal share each."""
+    every = Harvest(config, 0)
+    for policy, blocking in ORDERS:
+        every.most += most // len(ORDERS)
+        n = np.full(len(first), length)
+        simulate(jobs, layout, first, n, Setting(policy, blocking, "lookahead"), placer=every)
+    return every
+
+
+def tell(name: str, seconds: list[float]) -> tuple[float, float]:
+    """(Median, p95) in ms, printed."""
+    ms = np.array(seconds) * 1000
+    p50, p95, p99, most = np.percentile(ms, (50, 95, 99, 100))
+    print(f"{name:<44} {len(ms):>6} questions: {p50:7.3f} / {p95:7.3f} / {p99:7.3f} / {most:8.3f} ms", flush=True)
+    return round(float(p50), 4), round(float(p95), 4)
+
+
+def contenders(instances: list[Instance], config: LookaheadConfig) -> dict[str, float]:
+    """The same instances, without the compiled proof, by each way to solve them; objectives must agree."""
+    fast = GlpkModel(config)
+    seconds: dict[str, list[float]] = {}
+    objective = []
+
+    def timed(name: str, solve) -> None:
+        began = time.perf_counter()
+        solution = solve()
+        seconds.setdefault(name, []).append(time.perf_counter() - began)
+        assert solution.outcome is Outcome.OPTIMAL, (name, solution)
+        objective[-1].append(solution.objective)
+
+    models: dict[tuple[int, int], LookaheadModel] = {}
+    for i, instance in enumerate(instances):
+        objective.append([])
+        timed("GLPK kept in memory (swiglpk)", lambda: fast.solve(instance))
+        if i >= SLOW:
+            continue
+        a = arrays(instance, config)
+        shape = a.may_rem.shape
+        if shape not in models:
+            models[shape] = LookaheadModel(config.jobs, *shape)
+            models[shape].solve(a, 60)  # compiles
+        timed("CVXPY parametrised, GLPK_MI", lambda: models[shape].solve(arrays(instance, config), 60))
+        timed("CVXPY parametrised, HiGHS", lambda: models[shape].solve(arrays(instance, config), 60, "HIGHS"))
+        timed("CVXPY rebuilt, GLPK_MI", lambda: LookaheadModel(config.jobs, *shape).solve(arrays(instance, config), 60))
+    assert max(np.ptp(values) for values in objective) < 1e-6
+    return {name: tell(name, values)[0] for name, values in seconds.items()}
+
+
+def main() -> None:
+    """Print each figure as it comes; the JSON object last."""
+    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
+    jobs, layout, first, data = philly()
+    jobs = with_requests(jobs, layout)
+    config = LookaheadConfig()
+    harvest(jobs, layout, first[:2], LENGTH, config, 8)  # compiles
+    figures: dict[str, object] = {"data": data}
+    print(f"{data}; median / p95 / p99 / longest")
+    here = harvest(jobs, layout, first, LENGTH, config, 4000)
+    figures["lookahead_36_median_ms"], figures["lookahead_36_p95_ms"] = tell("36 nodes, K = 8", here.seconds)
+    unsettled = [t for t, proven in zip(here.seconds, here.proven, strict=True) if not proven]
+    figures["solver_share"] = round(len(unsettled) / len(here.seconds), 3)
+    figures["unsettled_36_median_ms"], figures["unsettled_36_p95_ms"] = tell("  of these, asked of GLPK", unsettled)
+    figures["bestfit_not_optimal_share"] = round(1 - float(np.mean(here.best_fit_optimal)), 4)
+    print(f"best_fit is not optimal on {figures['bestfit_not_optimal_share']:.1%} of them")
+    rng = np.random.default_rng(1)
+    some = [here.instances[i] for i in rng.permutation(len(here.instances))[:1000]]
+    slow = contenders(some, config)
+    figures["glpk_36_median_ms"] = slow["GLPK kept in memory (swiglpk)"]
+    figures["cvxpy_parametrised_36_median_ms"] = slow["CVXPY parametrised, GLPK_MI"]
+    figures["cvxpy_rebuilt_36_median_ms"] = slow["CVXPY rebuilt, GLPK_MI"]
+    figures["highs_36_median_ms"] = slow["CVXPY parametrised, HiGHS"]
+    wide = config.model_copy(update={"jobs": 16})
+    sixteen = harvest(jobs, layout, first, LENGTH, wide, 2000)
+    figures["lookahead_36_k16_median_ms"], _ = tell("36 nodes, K = 16", sixteen.seconds)
+    large = nodes_of(10_000)
+    many = with_requests(synthetic(150_000, large, load=1.2, longest_s=6 * 3600), large)
+    big = harvest(many, large, np.array([0]), len(many.row), config, 2000)
+    figures["lookahead_10000_median_ms"], figures["lookahead_10000_p95_ms"] = tell("10,000 nodes, K = 8", big.seconds)
+    figures["bestfit_not_optimal_share_10000"] = round(1 - float(np.mean(big.best_fit_optimal)), 4)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
