@@ -48,13 +48,13 @@ def settled(
     """(chunks of the settled way or 0, classes, their number, startable next jobs)."""
     table, startable = room(layout.nodes), np.empty(config.jobs, np.int64)
     terms = (config.whole_node, config.tightness, config.rank_decay)
-    n_next, k, n = settle(layout.nodes, jobs, state, 0, *terms, table, startable)
+    n_next, k, n = settle(layout.nodes, jobs, state, 0, *terms, config.slots, table, startable)
     return n, table, k, startable[:n_next]
 
 
 def reduced(jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -> Instance:
     _, table, k, startable = settled(jobs, layout, state, config)
-    return build_instance(layout.nodes, jobs, state, 0, table, k, startable)
+    return build_instance(layout.nodes, jobs, state, 0, table, k, startable, config.slots, config.slot_s)
 
 
 def per_node(jobs: Jobs, layout: Layout, state: State, instance: Instance) -> Instance:
@@ -63,9 +63,9 @@ def per_node(jobs: Jobs, layout: Layout, state: State, instance: Instance) -> In
     m = np.arange(here["start"], here["stop"])
     node, free = layout.nodes.row[m], state.free.row[0, m]
     return instance._replace(
-        type=node["type"], free_gpus=free["gpus"], free_cpu=free["cpu"], free_mem=free["mem"],
+        type=node["type"], free=np.stack([free["gpus"], free["cpu"], free["mem"]], axis=-1)[:, None, :],
         share_cpu=node["cpu_milli"] // node["gpus"], share_mem=node["mem_mb"] // node["gpus"],
-        whole=free["gpus"] == node["gpus"].max(), count=np.ones(len(m), np.int64), lowest=m,
+        whole=free["gpus"] == node["gpus"].max(), count=np.ones(len(m), np.int64), member=m,
     )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def test_the_fast_model_equals_enumeration_on_many_questions(worth: int) -> None
         best = oracle.best()
         assert solution.objective <= best + 1e-6
         exact += solution.objective == pytest.approx(best, abs=1e-6)
-        lookahead._write(layout, state, 0, instance, solution)
+        lookahead._write(state, 0, instance, solution)
         assert oracle.value(oracle.written(state)) == pytest.approx(best, abs=1e-6)
     assert exact > 380
 

@@ -41,8 +41,10 @@ class LookaheadConfig(Block):
 
     jobs: int = Field(8, ge=2, le=16)
     """K: the chosen job and the K − 1 next of the ranking (paper §5.7: 8–16)."""
-    slots: int = Field(1, ge=1, le=1)
-    """T: time slots looked at; the present is slot 1, and so far the only one."""
+    slots: int = Field(1, ge=1, le=8)
+    """T: time slots looked at; the present is slot 1."""
+    slot_s: float = Field(600.0, gt=0)
+    """Seconds from one slot to the next; a start in slot t is worth (T + 1 − t) / T of one now."""
     rank_decay: float = Field(0.8, gt=0, le=1)
     """Weight of starting the next-ranked job relative to the one before."""
     whole_node: float = Field(0.01, ge=0)

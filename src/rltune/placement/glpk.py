@@ -6,7 +6,8 @@ The same variables and constraints, less what the reduced problem proves idle:
   (c: most chunks of the job): any solution can be renumbered to that, and most of the symmetry is gone.
 - A CPU or memory row is left out where its GPU row implies it (no chunk takes a larger share of what the node has free
   of CPU or memory than of GPUs), and any row that all jobs together cannot exceed.
-- That an option puts at most one chunk on a node needs no rows: a full chunk is the most a node could ever give the job.
+- That an option puts at most one chunk on a node needs no rows but these: a full chunk is the most a node could ever
+  give the job.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ class GlpkModel:
 
         ``columns``: some of those of :func:`columns_of`, to ask what a given way is worth; default: all.
         """
-        options = options_of(instance.full)
+        options = options_of(instance)
         if columns is None:
             columns = columns_of(instance, options, self.config.whole_node, self.config.tightness)
-        needed = entries_at_most(len(options), len(columns))
+        needed = entries_at_most(len(options), len(columns), instance.free.shape[1])
         if len(self._row.values) <= needed:
             self._grow(2 * needed)
         matrix = self._row.values, self._column.values, self._value.values
@@ -92,11 +93,9 @@ class GlpkModel:
             glp.glp_set_col_kind(problem, c, glp.GLP_BV)
         for r, (what, value) in enumerate(zip(kind.tolist(), bound.tolist()), 1):
             glp.glp_set_row_bnds(problem, r, glp.GLP_FX if what == EQUAL else glp.GLP_UP, value, value)
-        decay = self.config.rank_decay
-        for o, job in enumerate(options[:, 0].tolist(), 1):
-            rank = int(instance.rank[job])
-            if rank > 0:
-                glp.glp_set_obj_coef(problem, o, decay ** (rank - 1))
+        for o, worth in enumerate(worth_of(instance, options, self.config.rank_decay).tolist(), 1):
+            if worth:
+                glp.glp_set_obj_coef(problem, o, worth)
         for c in np.flatnonzero(columns["cost"]).tolist():
             glp.glp_set_obj_coef(problem, s + c + 1, -float(columns["cost"][c]))
         glp.glp_load_matrix(problem, entries, self._row.glpk, self._column.glpk, self._value.glpk)
@@ -125,16 +124,26 @@ class GlpkModel:
 
 
 @allocating
-def options_of(full):
-    """(job, type) of every option: a type that a job may start on now, [O, 2]."""
-    out = np.empty((full.size, 2), np.int64)
+def options_of(instance):
+    """(job, type, slot) of every option: a job starts on a type in a slot, the chosen one now, [O, 3]."""
+    full, slots = instance.full, instance.free.shape[1]
+    out = np.empty((full.size * slots, 3), np.int64)
     n = 0
     for k in range(full.shape[0]):
-        for t in range(full.shape[1]):
-            if full[k, t] >= 0:
-                out[n, 0], out[n, 1] = k, t
-                n += 1
+        for slot in range(1 if k == 0 else slots):
+            for t in range(full.shape[1]):
+                if full[k, t] >= 0:
+                    out[n, 0], out[n, 1], out[n, 2] = k, t, slot
+                    n += 1
     return out[:n]
+
+
+def worth_of(instance: Instance, options: np.ndarray, decay: float) -> np.ndarray:
+    """What starting each option is worth [O]: nothing for the chosen job, which starts in any case."""
+    slots = instance.free.shape[1]
+    rank = instance.rank[options[:, 0]]
+    worth = decay ** (np.maximum(rank, 1) - 1.0) * (slots - options[:, 2]) / slots
+    return np.where(rank > 0, worth, 0.0)
 
 
 @allocating
@@ -148,17 +157,17 @@ def use_of(instance, job, gpus, c, r):
 
 
 @allocating
-def free_of(instance, c, r):
-    """What a node of class ``c`` has free of it."""
-    return instance.free_gpus[c] if r == 0 else instance.free_cpu[c] if r == 1 else instance.free_mem[c]
+def _holds(instance, job, gpus, c, slot):
+    for r in range(3):
+        if use_of(instance, job, gpus, c, r) > instance.free[c, slot, r]:
+            return False
+    return True
 
 
 @allocating
-def _holds(instance, job, gpus, c):
-    for r in range(3):
-        if use_of(instance, job, gpus, c, r) > free_of(instance, c, r):
-            return False
-    return True
+def _lasts(instance, option, slot):
+    """Whether the job of an option holds its nodes in a slot."""
+    return option[2] <= slot < option[2] + instance.length[option[0]]
 
 
 @allocating
@@ -169,25 +178,25 @@ def columns_of(instance, options, whole_worth, tightness):
     begin[1:] = np.cumsum(instance.count)
     most = np.zeros(jobs, np.int64)
     for i in range(options.shape[0]):
-        k, t = options[i]
+        k, t = options[i, 0], options[i, 1]
         most[k] = max(most[k], instance.full[k, t] + (1 if instance.rem[k, t] > 0 else 0))
     reach = np.cumsum(most)
     out = np.empty(2 * options.shape[0] * begin[-1], COLUMN)
     n = 0
     for i in range(options.shape[0]):
-        k, t = options[i]
+        k, t, slot = options[i]
         for c in range(classes):
             if instance.type[c] != t:
                 continue
             for full in (True, False):
                 gpus = instance.size[k, t] if full else instance.rem[k, t]
-                if gpus == 0 or full and instance.full[k, t] == 0 or not _holds(instance, k, gpus, c):
+                if gpus == 0 or full and instance.full[k, t] == 0 or not _holds(instance, k, gpus, c, slot):
                     continue
                 cost = 0.0
                 if k == 0:
                     cost = whole_worth if instance.whole[c] else 0.0
                     if not full:
-                        cost += tightness * (instance.free_gpus[c] - gpus)
+                        cost += tightness * (instance.free[c, 0, 0] - gpus)
                 for m in range(min(instance.count[c], reach[k])):
                     row = out[n]
                     row.option, row.node, row.cls, row.gpus, row.full, row.cost = i, begin[c] + m, c, gpus, full, cost
@@ -195,16 +204,18 @@ def columns_of(instance, options, whole_worth, tightness):
     return out[:n]
 
 
-def entries_at_most(options: int, columns: int) -> int:
-    """Entries of the matrix: an option in three rows, a chunk in the row of its option and three of its node."""
-    return 3 * options + 4 * columns
+def entries_at_most(options: int, columns: int, slots: int) -> int:
+    """Entries of the matrix: an option in three rows, a chunk in the row of its option and three of its node a slot."""
+    return 3 * options + (1 + 3 * slots) * columns
 
 
 @allocating
 def rows_of(instance, options, columns, row, column, value):
     """Fill the matrix (GLPK's triplets, from entry 1); (entries, kinds of the rows, their bounds)."""
     jobs, count, n_columns = instance.full.shape[0], options.shape[0], columns.shape[0]
-    kind, bound = np.empty(jobs + 2 * count + 3 * n_columns, np.int64), np.empty(jobs + 2 * count + 3 * n_columns)
+    nodes, slots = instance.count.sum(), instance.free.shape[1]
+    most = jobs + 2 * count + 3 * nodes * slots
+    kind, bound = np.empty(most, np.int64), np.empty(most)
     e = r = 0
     for k in range(jobs):  # one option at most; the chosen job's exactly one
         r += 1
@@ -214,7 +225,7 @@ def rows_of(instance, options, columns, row, column, value):
                 e += 1
                 row[e], column[e], value[e] = r, i + 1, 1.0
     for i in range(count):  # all chunks of an option that is taken
-        k, t = options[i]
+        k, t = options[i, 0], options[i, 1]
         for full in (True, False):
             chunks = instance.full[k, t] if full else (1 if instance.rem[k, t] > 0 else 0)
             if chunks == 0:
@@ -227,7 +238,6 @@ def rows_of(instance, options, columns, row, column, value):
                 if columns[c].option == i and columns[c].full == full:
                     e += 1
                     row[e], column[e], value[e] = r, count + c + 1, 1.0
-    nodes = instance.count.sum()
     # columns by node: heads and links of one list a node
     head, link = np.full(nodes, -1, np.int64), np.empty(n_columns, np.int64)
     for c in range(n_columns - 1, -1, -1):
@@ -235,29 +245,49 @@ def rows_of(instance, options, columns, row, column, value):
         link[c], head[m] = head[m], c
     largest = np.empty(jobs)
     for m in range(nodes):
-        for resource in range(3):
-            largest[:] = 0.0
-            implied = resource > 0
-            c = head[m]
-            while c >= 0:
-                job = options[columns[c].option, 0]
-                here = columns[c].cls
-                free = max(free_of(instance, here, resource), 1)
-                share = use_of(instance, job, columns[c].gpus, here, resource) / free
-                largest[job] = max(largest[job], share)
-                implied = implied and share <= columns[c].gpus / instance.free_gpus[here]
-                c = link[c]
-            if implied or largest.sum() <= 1.0:
-                continue
-            r += 1
-            kind[r - 1], bound[r - 1] = UPPER, 1.0
-            c = head[m]
-            while c >= 0:
-                here = columns[c].cls
-                used = use_of(instance, options[columns[c].option, 0], columns[c].gpus, here, resource)
-                if used > 0:
-                    e += 1
-                    row[e], column[e] = r, count + c + 1
-                    value[e] = used / max(free_of(instance, here, resource), 1)
-                c = link[c]
+        for slot in range(slots):
+            if slot > 0 and _starts(options, columns, head, link, m, slot) == 0:
+                continue  # whatever holds the node then did so in the slot before, when no more was free
+            for resource in range(3):
+                largest[:] = 0.0
+                implied, before, both = resource > 0, -1, 0.0
+                c = head[m]
+                while c >= 0:
+                    option = options[columns[c].option]
+                    if _lasts(instance, option, slot):
+                        here, job = columns[c].cls, option[0]
+                        free = max(instance.free[here, slot, resource], 1)
+                        share = use_of(instance, job, columns[c].gpus, here, resource) / free
+                        # an option's full and last chunk follow one another: that they exclude each other is this row's
+                        both = both + share if columns[c].option == before else share
+                        before = columns[c].option
+                        largest[job] = max(largest[job], both)
+                        implied = implied and share <= columns[c].gpus / max(instance.free[here, slot, 0], 1)
+                    c = link[c]
+                if implied or largest.sum() <= 1.0:
+                    continue
+                r += 1
+                kind[r - 1], bound[r - 1] = UPPER, 1.0
+                c = head[m]
+                while c >= 0:
+                    option = options[columns[c].option]
+                    if _lasts(instance, option, slot):
+                        here = columns[c].cls
+                        used = use_of(instance, option[0], columns[c].gpus, here, resource)
+                        if used > 0:
+                            e += 1
+                            row[e], column[e] = r, count + c + 1
+                            value[e] = used / max(instance.free[here, slot, resource], 1)
+                    c = link[c]
     return e, kind[:r], bound[:r]
+
+
+@allocating
+def _starts(options, columns, head, link, m, slot):
+    """Chunks that could begin on node ``m`` in a slot."""
+    n = 0
+    c = head[m]
+    while c >= 0:
+        n += options[columns[c].option, 2] == slot
+        c = link[c]
+    return n

@@ -1,7 +1,7 @@
-"""The placement problem in small: the jobs that could start now, and node classes instead of nodes.
+"""The placement problem in small: the jobs that matter, and node classes instead of nodes.
 
-Nodes of one group with the same free vector are interchangeable, so of each class only as many enter the model
-as the jobs have chunks; nothing is lost, and the size does not grow with the cluster.
+Nodes of one group with the same free vector in every slot are interchangeable, so of each class only as many enter the
+model as the jobs have chunks; nothing is lost, and the size does not grow with the cluster.
 """
 
 from __future__ import annotations
@@ -10,52 +10,147 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rltune.cluster.free import needs
+from rltune.kernels import allocating
 from rltune.placement.settle import largest_node
+from rltune.simulator.releases import next_release, settle_late
+from rltune.simulator.state import one_of
 
 
 class Instance(NamedTuple):
-    """K jobs (the chosen one first, then the next that could start and share a GPU type with it) on C classes.
+    """K jobs (the chosen one first, then the next of the ranking that matter to it) on C classes over S slots.
 
-    ``full`` is −1 where a type is not allowed. CPU and memory of a chunk are its own need, or its GPU share.
+    Slot 0 is now; slot s begins s slot lengths later, when what should have ended by then is free again. CPU and memory
+    of a chunk are its own need, or its GPU share.
     """
 
     rank: np.ndarray  # [K] int64, place in the ranking, 0 for the chosen job
     size: np.ndarray  # [K, T] int64, GPUs of a full chunk
-    full: np.ndarray  # [K, T] int64, full chunks
+    full: np.ndarray  # [K, T] int64, full chunks; −1: the type is not allowed
     rem: np.ndarray  # [K, T] int64, GPUs of the last chunk
     cpu: np.ndarray  # [K] int64, thousandths of a CPU per GPU, −1: GPU share
     mem: np.ndarray  # [K] int64, MB per GPU, −1: GPU share
+    length: np.ndarray  # [K] int64, slots a job lasts by its estimate, S at most
     type: np.ndarray  # [C] int64
-    free_gpus: np.ndarray  # [C] int64
-    free_cpu: np.ndarray  # [C] int64
-    free_mem: np.ndarray  # [C] int64
+    free: np.ndarray  # [C, S, 3] int64, GPUs, thousandths of a CPU and MB free in each slot
     share_cpu: np.ndarray  # [C] int64, thousandths of a CPU that go with one GPU of the node
     share_mem: np.ndarray  # [C] int64
     whole: np.ndarray  # [C] bool, nothing runs on these nodes and the pool has none larger
     count: np.ndarray  # [C] int64, nodes, at most as many as there are chunks
-    lowest: np.ndarray  # [C] int64, lowest node of the class (not part of the problem)
+    member: np.ndarray  # [count.sum()] int64, the lowest nodes of each class, class by class (not part of the problem)
 
     def key(self) -> bytes:
         """The problem as bytes: equal for equal problems, wherever their nodes lie."""
         return b"|".join(x.tobytes() for x in self[:-1])
 
 
-def build_instance(nodes, jobs, state, s: int, table: np.ndarray, k: int, startable: np.ndarray) -> Instance:
+def build_instance(
+    nodes, jobs, state, s: int, table: np.ndarray, k: int, startable: np.ndarray, slots: int, slot_s: float
+) -> Instance:
     """The reduced problem of one sequence from what rltune.placement.settle found."""
     places = np.concatenate([[0], startable]).astype(np.int64)
     j = state.first[s] + state.top[s, places]
-    largest = largest_node(nodes, jobs.row["pool"][j[0]])
+    pool = jobs.row["pool"][j[0]]
     cut, row = jobs.cut[j], jobs.row[j]
     size, full, rem = (np.ascontiguousarray(cut[name]) for name in ("size", "full", "rem"))
     full = np.where((size == 0) & (full > 0), -1, full)  # not cut into equal chunks: not an option of the model
     chunks = int((np.maximum(full, 0) + (rem > 0)).max(axis=1).sum())
-    found = table[:k]
-    free_gpus, free_cpu, free_mem, count, lowest = (
-        np.ascontiguousarray(found[name]) for name in ("gpus", "cpu", "mem", "count", "lowest")
-    )
+    if slots == 1:
+        free, count, member = _now(nodes, state, s, table, k, chunks)
+    else:
+        free, count, member = _slots(nodes, jobs, state, s, pool, slots, slot_s, chunks)
+    lowest = member[np.cumsum(count) - count]
     node = nodes.row[lowest]
+    length = np.clip(np.ceil(row["estimate_s"] / slot_s), 1, slots).astype(np.int64)
     return Instance(
-        places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), node["type"].copy(), free_gpus,
-        free_cpu, free_mem, node["share_cpu"].copy(), node["share_mem"].copy(), free_gpus == largest,
-        np.minimum(count, chunks), lowest,
+        places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), length, node["type"].copy(), free,
+        node["share_cpu"].copy(), node["share_mem"].copy(), free[:, 0, 0] == largest_node(nodes, pool), count, member,
     )  # fmt: skip
+
+
+@allocating
+def _now(nodes, st, s, table, k, chunks):
+    """(free [k, 1, 3], count, member) of the classes of rltune.cluster.ways."""
+    one = one_of(st, s)
+    free, count = np.empty((k, 1, 3), np.int64), np.empty(k, np.int64)
+    for c in range(k):
+        free[c, 0, 0], free[c, 0, 1], free[c, 0, 2] = table[c].gpus, table[c].cpu, table[c].mem
+        count[c] = min(table[c].count, chunks)
+    member, n = np.empty(count.sum(), np.int64), 0
+    for c in range(k):
+        m = table[c].lowest
+        for _ in range(count[c]):
+            while True:
+                left = one.free.row[m]
+                same = left.gpus == table[c].gpus and nodes.row[m].group == table[c].group
+                if same and left.cpu == table[c].cpu and left.mem == table[c].mem:
+                    break
+                m += 1
+            member[n] = m
+            n += 1
+            m += 1
+    return free, count, member
+
+
+@allocating
+def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks):
+    """(free [C, S, 3], count, member) of classes of nodes that are alike in every slot, by their lowest nodes."""
+    one = one_of(st, s)
+    begin, stop = nodes.pool[pool].start, nodes.pool[pool].stop
+    free = _free_by_slot(nodes, jobs, one, st.how.overrun, pool, slots, slot_s)
+    first, count = np.empty(stop - begin, np.int64), np.zeros(stop - begin, np.int64)
+    kind = np.empty(stop - begin, np.int64)
+    k = 0
+    for m in range(stop - begin):
+        if free[m, slots - 1, 0] == 0:
+            kind[m] = -1
+            continue
+        c = 0
+        while c < k:
+            other = first[c]
+            if nodes.row[begin + m].group == nodes.row[begin + other].group and (free[m] == free[other]).all():
+                break
+            c += 1
+        if c == k:
+            first[c] = m
+            k += 1
+        kind[m] = c
+        count[c] = min(count[c] + 1, chunks)
+    left, at = count[:k].copy(), np.cumsum(count[:k]) - count[:k]
+    member = np.empty(count[:k].sum(), np.int64)
+    for m in range(stop - begin):
+        c = kind[m]
+        if c >= 0 and left[c] > 0:
+            member[at[c] + count[c] - left[c]] = begin + m
+            left[c] -= 1
+    return free[first[:k]].copy(), count[:k].copy(), member
+
+
+@allocating
+def _free_by_slot(nodes, jobs, one, overrun, pool, slots, slot_s):
+    """[nodes of the pool, S, 3]: what is free now, and with what running jobs give back when they should end."""
+    begin, stop = nodes.pool[pool].start, nodes.pool[pool].stop
+    free = np.empty((stop - begin, slots, 3), np.int64)
+    for m in range(stop - begin):
+        left = one.free.row[begin + m]
+        free[m, :, 0], free[m, :, 1], free[m, :, 2] = left.gpus, left.cpu, left.mem
+    settle_late(one, pool)
+    due = late = 0
+    while True:
+        job, end = next_release(one, pool, overrun, due, late)
+        if job < 0 or end > one.me.now + (slots - 1) * slot_s:
+            break
+        if one.run[job].late:
+            late += 1
+        else:
+            due += 1
+        slot = max(1, int(np.ceil((end - one.me.now) / slot_s)))
+        run = one.run[job]
+        for i in range(run.at, run.at + run.len):
+            chunk = one.chunk[i]
+            cpu, mem = needs(nodes, jobs, one.me.first + job, chunk.gpus, chunk.node)
+            m = chunk.node - begin
+            free[m, slot:, 0] += chunk.gpus
+            free[m, slot:, 1] += cpu
+            free[m, slot:, 2] += mem
+    return free

@@ -12,13 +12,12 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.ways import room
 from rltune.config import LookaheadConfig
-from rltune.kernels import allocating
 from rltune.placement.counts import Counts
 from rltune.placement.glpk import GlpkModel
 from rltune.placement.instance import Instance, build_instance
 from rltune.placement.outcome import Outcome, Solution
 from rltune.placement.settle import fall_back, settle
-from rltune.simulator.state import State, one_of
+from rltune.simulator.state import State
 
 MEMORY = 200_000
 """Solved problems remembered; the oldest go first."""
@@ -44,17 +43,18 @@ class Lookahead:
         """Write the chosen job's nodes for each sequence in ``asking``."""
         table, startable = room(layout.nodes), np.empty(self.top, np.int64)
         terms = (self.config.whole_node, self.config.tightness, self.config.rank_decay)
+        slots, slot_s = self.config.slots, self.config.slot_s
         for s in asking:
             self.counts.asked += 1
-            n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, table, startable)
+            n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, slots, table, startable)
             if n > 0:
                 self.counts.settled += 1
                 state.me["place_len"][s] = n
                 continue
-            instance = build_instance(layout.nodes, jobs, state, s, table, k, startable[:n_next])
+            instance = build_instance(layout.nodes, jobs, state, s, table, k, startable[:n_next], slots, slot_s)
             solution = self._solution(instance)
             if solution.outcome is Outcome.OPTIMAL:
-                _write(layout, state, s, instance, solution)
+                _write(state, s, instance, solution)
             else:
                 # the engine asks only for jobs that fit, so best_fit finds a place
                 state.me["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
@@ -78,30 +78,11 @@ class Lookahead:
         return solution
 
 
-def _write(layout: Layout, state: State, s: int, instance: Instance, solution: Solution) -> None:
-    """Turn classes into nodes: of each class the lowest that are not taken yet."""
-    picked = np.array([c for c, _ in solution.chunks], np.int64)
-    full = np.array([whole for _, whole in solution.chunks])
-    kind = instance.type[picked]
-    gpus = np.where(full, instance.size[0, kind], instance.rem[0, kind])
-    state.me["place_len"][s] = _nodes_of(layout.nodes, state, s, instance.lowest[picked], gpus)
-
-
-@allocating
-def _nodes_of(nodes, st, s, lowest, gpus):
-    """Write chunks of ``gpus`` on nodes like the ``lowest`` of their classes; how many."""
-    one = one_of(st, s)
-    for i in range(lowest.shape[0]):
-        m = lowest[i]
-        like, group = one.free.row[m], nodes.row[m].group
-        while True:
-            left = one.free.row[m]
-            same = nodes.row[m].group == group and left.gpus == like.gpus
-            used = False
-            for before in range(i):
-                used = used or one.place[before].node == m
-            if same and left.cpu == like.cpu and left.mem == like.mem and not used:
-                break
-            m += 1
-        one.place[i].node, one.place[i].gpus = m, gpus[i]
-    return lowest.shape[0]
+def _write(state: State, s: int, instance: Instance, solution: Solution) -> None:
+    """Turn classes into nodes: of each class the lowest, in the order of the chunks."""
+    at = np.cumsum(instance.count) - instance.count
+    for n, (c, full) in enumerate(solution.chunks):
+        sizes = instance.size if full else instance.rem
+        state.place[s, n] = instance.member[at[c]], sizes[0, instance.type[c]]
+        at[c] += 1
+    state.me["place_len"][s] = len(solution.chunks)

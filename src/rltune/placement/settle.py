@@ -15,26 +15,27 @@ MOST_SUBSETS = 10
 
 
 @allocating
-def settle(nodes, jobs, st, s, whole_worth, tightness, decay, table, startable):
+def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, startable):
     """Place the chosen job without a solver where that is provably optimal.
 
     No way is better by the chosen job's own terms than its best way (whole node kept, tightness), and no set of
     next jobs can be worth more than the best set that the free GPUs of each type leave room for. If that set
-    can start beside the best way, both bounds are met at once; a packing by best_fit is tried as witness.
+    can start beside the best way, both bounds are met at once; a packing by best_fit is tried as witness. With several
+    slots a job that cannot start now may start later, so that only all of them now is a proof.
     Returns (number of next jobs that matter, classes, chunks of the way if settled else 0). ``table``
     (rltune.cluster.ways.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking.
     """
     one = one_of(st, s)
     k = classes(nodes, jobs.row[one.me.first + one.me.chosen].pool, one.free, False, table)
     could = np.zeros((one.top.shape[0], jobs.cut.shape[1]), np.bool_)
-    n_next = _rivals(nodes, jobs, one, table, k, startable, could)
+    n_next = _rivals(nodes, jobs, one, slots > 1, table, k, startable, could)
     n = _best_way(nodes, jobs, one, whole_worth, tightness, table, k)
     if n == 0:
         return n_next, k, 0
     wanted = np.ones(n_next, np.bool_)
     if _together(nodes, jobs, one, n, startable, could, wanted):
         return n_next, k, n
-    if n_next <= MOST_SUBSETS and _best_set(nodes, jobs, one, decay, startable, could, wanted):
+    if slots == 1 and n_next <= MOST_SUBSETS and _best_set(nodes, jobs, one, decay, startable, could, wanted):
         if _together(nodes, jobs, one, n, startable, could, wanted):
             return n_next, k, n
     return n_next, k, 0
@@ -119,18 +120,22 @@ def _best_set(nodes, jobs, one, decay, startable, could, wanted):
 
 
 @allocating
-def _rivals(nodes, jobs, one, table, k, startable, could):
+def _rivals(nodes, jobs, one, later, table, k, startable, could):
     """Places in the ranking of the next jobs that could start now and that the chosen job's nodes can matter to.
 
     A job matters if it could use a GPU type that the chosen job, or another job that matters, could use; what
-    the others do is the same whatever way is chosen. ``could`` [K, T] gets the types each job could start on.
+    the others do is the same whatever way is chosen. ``could`` [K, T] gets the types each job could start on: now,
+    or with ``later`` at any time.
     """
     first, top, types = one.me.first, one.top.shape[0], jobs.cut.shape[1]
     pool = jobs.row[first + one.me.chosen].pool
     for i in range(top):
         if one.top[i] >= 0 and jobs.row[first + one.top[i]].pool == pool:  # one queue may hold all pools
             for kind in range(types):
-                could[i, kind] = ways_of_type(nodes, jobs, first + one.top[i], kind, table, k) > 0
+                cut = jobs.cut[first + one.top[i], kind]
+                could[i, kind] = ways_of_type(nodes, jobs, first + one.top[i], kind, table, k) > 0 or (
+                    later and i > 0 and cut.full >= 0 and cut.size > 0
+                )
     reached = could[0].copy()
     matters = np.zeros(top, np.bool_)
     grew = True

@@ -53,5 +53,5 @@ class Setting:
         return How(
             EXTERNAL if external else base, base, visible, blocking, rule, locality,
             int(EXTRA[locality]), OVERRUNS[self.overrun], COMMITS[self.commit], asked, float(self.stretch),
-            bool(EXTRA[locality] > 0 or worth_it), track or blocking >= EASY or worth_it, check,
+            bool(EXTRA[locality] > 0 or worth_it), track or blocking >= EASY or worth_it or asked == AMONG_OTHERS, check,
         )  # fmt: skip
