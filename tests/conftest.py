@@ -215,3 +215,12 @@ def smoke_run(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> SmokeRu
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         return SmokeRun(Workspace.open("config/smoke.yaml", base), outcome, (before, checkout_listing()))
+
+
+@pytest.fixture(scope="session")
+def real_traces() -> Path:
+    """Folder of real trace rows; tests that need it are skipped where it is absent."""
+    folder = Path(os.environ.get("RLTUNE_REAL_TRACES") or ROOT.parent / "shared" / "traces")
+    if not (folder / "philly" / "philly_jobs.csv.gz").is_file():
+        pytest.skip(f"no real trace rows at {folder} (RLTUNE_REAL_TRACES)")
+    return folder

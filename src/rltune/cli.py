@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=HELP)
-trace_app = typer.Typer(no_args_is_help=True, help="Look at trace files.")
+trace_app = typer.Typer(no_args_is_help=True, help="Look at traces and their files, and fetch them.")
 config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 cluster_app = typer.Typer(no_args_is_help=True, help="Look at clusters.")
 stage_app = typer.Typer(no_args_is_help=True, help="Single steps of the workflow, as its rules call them.")
@@ -67,7 +67,7 @@ def simulate(
     stretch: Annotated[float | None, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
     commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
-    estimate: Annotated[str, typer.Option(help="Run-time estimates: exact, lognormal-SIGMA.")] = "lognormal-1",
+    estimate: Annotated[str, typer.Option(help="Estimates: exact, lognormal-SIGMA, requested, history-rolling, history-lightgbm.")] = "lognormal-1",
     part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
     begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Take so many jobs; default: all of them.")] = None,
@@ -149,11 +149,44 @@ def balance(
 
 
 @trace_app.command()
-def inspect(file: Annotated[Path, typer.Argument(help="A trace file: CSV, JSON, SWF, parquet; .gz works.")]) -> None:
+def inspect(file: Annotated[Path, typer.Argument(help="CSV, JSON, SWF, sacct text, parquet, tar.gz, zip; .gz works.")]) -> None:
     """Say what a trace file holds, and suggest a column map for it."""
     from rltune.traces.inspect import inspect_file
 
     print(inspect_file(file))
+
+
+@trace_app.command("list")
+def list_traces(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
+    """List the traces in config/traces: size, licence, whether their files are there, what to cite."""
+    from rltune.config import Workspace
+    from rltune.traces.listing import listing
+
+    workspace = Workspace.open(config, base)
+    print(listing(workspace.root, workspace.cache))
+
+
+@trace_app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of files in config/traces.")],
+    verify: Annotated[bool, typer.Option("--verify", help="Check files that are there, read in full.")] = False,
+    config: ConfigOption = "config/default.yaml",
+    base: BaseOption = "",
+) -> None:
+    """Obtain the raw files of traces now: download or generate what is not there. A run does so when it needs them."""
+    from rltune.config import Workspace
+    from rltune.traces.fetch import obtain
+    from rltune.traces.listing import summary
+
+    workspace = Workspace.open(config, base)
+    failed = []
+    for name, trace in {name: workspace.trace(name) for name in names}.items():
+        try:
+            _say(summary(name, trace, obtain(name, trace, workspace.cache, workspace.root, verify=verify)))
+        except RLTuneError as error:
+            failed.append(str(error))
+    if failed:
+        raise RLTuneError("\n".join(failed))
 
 
 @config_app.command()

@@ -88,6 +88,13 @@ def test_workloads_beside_the_matrix_are_there_once() -> None:
     assert [w.trace for w in config.all_workloads()] == config.traces() == ["philly", "helios"]
 
 
+def test_traces_to_characterise_come_behind_those_of_workloads() -> None:
+    config = run({"policy": ["fifo"]}, characterise=["cpu", "philly"])
+    assert config.traces() == ["philly", "cpu"] and [w.trace for w in config.all_workloads()] == ["philly"]
+    with pytest.raises(ValueError, match="found twice: cpu"):
+        run({"policy": ["fifo"]}, characterise=["cpu", "cpu"])
+
+
 def test_experiment_defaults_are_the_proposed_setting() -> None:
     experiment = Experiment(name="e", workloads=[{"trace": "t", "cluster": "c"}], policy=["fifo"])
     (cell,) = experiment.cells()
@@ -97,6 +104,11 @@ def test_experiment_defaults_are_the_proposed_setting() -> None:
 def test_estimates_are_parsed() -> None:
     assert parse_estimate("exact") == ("exact", 0.0)
     assert parse_estimate("lognormal-0.5") == ("lognormal", 0.5)
+    for name in ("requested", "history-rolling", "history-lightgbm"):
+        assert parse_estimate(name) == (name, 0.0)
+    for name in ("history", "history-", "requested-1", "lognormal-", "exact "):
+        with pytest.raises(ConfigError, match="requested, history-rolling or history-lightgbm"):
+            parse_estimate(name)
 
 
 def test_localities_are_an_axis_where_no_solver_places() -> None:

@@ -14,7 +14,8 @@ from rltune.cluster.load import offered_load, scaled, within_load
 from rltune.config import ClusterConfig, Workspace
 from rltune.config.load import read_block
 from rltune.files import read_json
-from rltune.pipeline.prepare import characterise, ensure_clean
+from rltune.pipeline.characterise import characterise
+from rltune.pipeline.prepare import ensure_clean
 from rltune.traces.audit import Audit
 
 Cli = Callable[..., Any]
@@ -80,7 +81,7 @@ def test_the_workflow_counts_it_and_shows_the_load(project: Any, cli: Cli) -> No
     audit = Audit.from_dict(read_json(workspace.fit_audit("tiny", "thin")))
     assert list(audit.left_out) == ["thinned to an offered load of 5"]
     assert [c.cluster for c in workspace.config.cells()] == ["small"]
-    loads = characterise(workspace)[2]
+    loads = characterise(workspace).loads
     # the line is drawn without the test part
     assert len(loads) == 2 and loads["load_all"][0] > 5 and 4 < loads["load_all"][1] < 6
 

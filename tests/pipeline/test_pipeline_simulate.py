@@ -144,7 +144,7 @@ def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
         (("--overrun", "x"), ["--overrun: found 'x'", "double, now"]),
         (("--commit", "x"), ["--commit: found 'x'", "decision, head"]),
         (("--stretch", "0.5"), ["--stretch: found 0.5", "1 or more"]),
-        (("--estimate", "x"), ["found 'x'", "exact or lognormal-SIGMA"]),
+        (("--estimate", "x"), ["found 'x'", "exact, lognormal-SIGMA"]),
         (("--placement", "lookahead", "--locality", "any"), ["--placement lookahead", "'any'", "strict"]),
         (("--part", "x"), ["--part: found 'x'", "all, train, validation, test"]),
         (("--from", "1200"), ["--from: found 1200", "0 to 1199"]),

@@ -113,10 +113,13 @@ def test_audits_say_when_rows_are_unaccounted_for(made: Made) -> None:
 
 
 def test_table2_leaves_a_trace_the_paper_lacks_without_paper_values() -> None:
-    statistics = fakes.statistics().assign(title=lambda f: f["title"].replace("Philly", "Mine"))
+    statistics = fakes.statistics().assign(trace=lambda f: f["trace"].replace("Philly", "Mine"))
     _, frame = tables.table2(statistics, PAPER)
-    assert list(frame["title"]) == ["Mine", "Helios Venus", "Alibaba PAI"]
-    assert np.isnan(frame["jobs_paper"][0]) and frame["jobs_paper"][1] == PAPER.value("table2", "Helios", "jobs")
+    assert list(frame["trace"]) == ["SDSC-SP2", "Mine", "Helios Venus", "Alibaba PAI"], "CPU traces first"
+    assert list(frame["type"]) == ["CPU", "GPU", "GPU", "GPU"]
+    assert np.isnan(frame["jobs_paper"][1])
+    for row, trace in ((0, "SDSC-SP2"), (2, "Helios")):
+        assert frame["jobs_paper"][row] == PAPER.value("table2", trace, "jobs")
 
 
 def test_loads_are_read_as_they_are() -> None:

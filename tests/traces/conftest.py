@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -82,12 +81,3 @@ def make_zip() -> Callable[[Path, dict[str, str]], None]:
 @pytest.fixture
 def make_gzip() -> Callable[[Path, str], None]:
     return write_gzip
-
-
-@pytest.fixture(scope="session")
-def real_traces() -> Path:
-    """Folder of real trace rows; tests that need it are skipped where it is absent."""
-    folder = Path(os.environ.get("RLTUNE_REAL_TRACES") or ROOT.parent / "shared" / "traces")
-    if not (folder / "philly" / "philly_jobs.csv.gz").is_file():
-        pytest.skip(f"no real trace rows at {folder} (RLTUNE_REAL_TRACES)")
-    return folder

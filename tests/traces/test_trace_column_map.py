@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
+from zoneinfo import ZoneInfo
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rltune.config.trace import Columns
 from rltune.errors import ConfigError, DataError, RLTuneError
+from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
 from rltune.traces.readers.column_map import FLAGS, TEXTS, UNITS
+from rltune.traces.readers.raw import parse_numbers
+from rltune.traces.readers.times import plain_times, wall_clock_to_unix
 
 BASIC = {"job_id": "id", "submit_s": "t", "run_s": "run", "gpus": "g"}
 
@@ -200,3 +207,69 @@ def test_any_bytes_give_jobs_or_a_plain_error(tmp_path: Path, trace: Callable, c
         assert "\n" not in str(error)
     else:
         assert len(result.jobs) == result.audit.rows_kept
+
+
+stamps = st.one_of(
+    st.datetimes(datetime(2017, 1, 1), datetime(2018, 12, 31)),
+    st.datetimes(datetime(2017, 11, 5), datetime(2017, 11, 5, 4)),  # Pacific clocks go back at 2:00 …
+    st.datetimes(datetime(2017, 3, 12), datetime(2017, 3, 12, 4)),  # … and on at 2:00
+).map(lambda t: t.replace(microsecond=0).isoformat(" "))
+nothing = st.sampled_from([None, "", "None", "Unknown", "9999-12-31 23:59:59", "0001-01-01 00:00:00"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    text=st.lists(st.one_of(stamps, stamps, nothing), min_size=1, max_size=8),
+    zone=st.sampled_from(["America/Los_Angeles", "Asia/Shanghai", "UTC", "Australia/Lord_Howe"]),
+    earlier=st.lists(st.integers(1_509_850_000, 1_509_890_000), min_size=8, max_size=8) | st.none(),
+)
+def test_plain_times_are_read_as_any_others(text: list[str | None], zone: str, earlier: list[int] | None) -> None:
+    """One time with a fraction of a second sends the whole column the long way; the standard library is the judge."""
+    series = pd.Series(text, dtype="str")
+    before = None if earlier is None else np.array(earlier[: len(text)], dtype=np.float64)
+    fast, slow = Audit(), Audit()
+    found = wall_clock_to_unix(series, zone, "t", fast, before)
+    longer = pd.concat([series, pd.Series(["2017-06-01 00:00:00.5"], dtype="str")])
+    assert plain_times(longer) is None
+    other = wall_clock_to_unix(longer, zone, "t", slow, None if before is None else np.append(before, 0.0))
+    np.testing.assert_array_equal(found, other[:-1])
+    assert fast.noted == slow.noted
+    for i, value in enumerate(text):
+        if value is None or not value.startswith("201"):
+            assert np.isnan(found[i])
+            continue
+        wall = datetime.fromisoformat(value).replace(tzinfo=ZoneInfo(zone))
+        readings = {wall.replace(fold=fold).timestamp() for fold in (0, 1)}
+        exists = wall.astimezone(UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None) == wall.replace(tzinfo=None)
+        if exists:
+            first = min(readings)
+            assert found[i] == (max(readings) if before is not None and first < before[i] else first)
+        else:
+            assert datetime.fromtimestamp(found[i], UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None) >= (
+                datetime.fromisoformat(value)
+            )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(
+    st.floats().map(repr), st.integers().map(str), st.text(alphabet="0123456789+-.eExXinfa _,", max_size=6), st.none(),
+    st.sampled_from([" 7", "7 ", "1e400", "Infinity", "NAN", "TRUE", "1d", "٣"]),
+), max_size=6))  # fmt: skip
+def test_numbers_are_read_as_pandas_reads_them(text: list[str | None]) -> None:
+    series = pd.Series(text, dtype="str")
+    expected = pd.to_numeric(series, errors="coerce").to_numpy("float64", na_value=np.nan)
+    np.testing.assert_allclose(parse_numbers(series), expected, rtol=1e-15)
+
+
+def test_a_column_of_dates_in_another_order_is_one_error(clean: Callable) -> None:
+    text = "id,t,run,g\na,13/10/2017 08:00,5,1\nb,14/10/2017 08:00,5,1\nc,2017-10-15 08:00:00,5,1\n"
+    with pytest.raises(DataError, match=r"own.csv: submit_s: 2 of 3 values are not a time.*first: '13/10/2017 08:00'"):
+        clean(text, BASIC)
+
+
+def test_a_share_of_a_gpu_by_the_rule_named(clean: Callable) -> None:
+    text = "id,t,run,g\na,0,5,0.3\nb,1,5,2.4\nc,2,5,3\n"
+    assert clean(text, BASIC, gpu_share="nearest").jobs["gpus"].tolist() == [1, 2, 3]
+    left = clean(text, BASIC, gpu_share="leave_out")
+    assert left.jobs["gpus"].tolist() == [3]
+    assert left.audit.left_out == {"asks for a share of a GPU (gpu_share: leave_out)": 2}

@@ -6,11 +6,12 @@ import io
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
+from rltune.traces.readers import csv_text
 from rltune.traces.readers.raw import read_csv_text
 
 HEADER = "id,t,run,g\n"
@@ -128,3 +129,85 @@ def test_a_hundred_thousand_rows_are_all_read(quote: str) -> None:
     text = HEADER + "".join(f"{quote}j{i}{quote},{i},5,1\n" for i in range(100_000))
     frame, audit = read(text)
     assert len(frame) == audit.rows_read == 100_000
+
+
+def outcome(content: bytes, names: list[str] | None) -> tuple[object, pd.DataFrame | None]:
+    """The audit and the frame, or the error's text."""
+    try:
+        frame, audit = read(content, names)
+    except DataError as error:
+        return str(error), None
+    return audit.to_dict(), frame
+
+
+usual = st.lists(
+    st.sampled_from(["a", "1", "", "None", "x y", "é", "nan", "2017-10-01 00:00:00"]), min_size=4, max_size=4
+)
+field = st.one_of(
+    st.sampled_from([" lead", "trail ", '"q"', '"q,r"', '"open', '"a\nb"', "\t", "日本", "\x00", 'in"ner', "\x85"]),
+    st.text(alphabet='ab1,;|"\n\r \t', max_size=5),
+)
+odd = st.lists(st.one_of(field, st.sampled_from(["", "1"])), min_size=1, max_size=6)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    body=st.lists(st.one_of(usual, usual, usual, odd), max_size=25),
+    head=st.sampled_from(["id,t,run,g", "id,id,,g", '"id","t",run,g', " id , t,run,g", "only", ""]),
+    delimiter=st.sampled_from(",;|\t"),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    closed=st.booleans(),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    headless=st.booleans(),
+    block=st.sampled_from([1, 3, 7, 64, 1 << 22]),
+)
+def test_blocks_for_pyarrow_give_what_line_by_line_gives(
+    body: list[list[str]], head: str, delimiter: str, end: str, closed: bool, encoding: str, headless: bool, block: int
+) -> None:
+    """The careful way, over the whole file at once, is the reference."""
+    delimiter = "," if headless else delimiter
+    lines = ([] if headless else [head.replace(",", delimiter)]) + [delimiter.join(row) for row in body]
+    content = (end.join(lines) + end * closed).encode(encoding)
+    names = ["id", "t", "run", "g"] if headless else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_text, "BLOCK", block)
+        found, frame = outcome(content, names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_text, "_plain_table", lambda *_: None)
+        expected, reference = outcome(content, names)
+    assert found == expected
+    if frame is not None:
+        pd.testing.assert_frame_equal(frame, reference)
+
+
+def test_the_nulls_are_those_of_pandas() -> None:
+    text = "id,t\n" + "".join(f"{i},{null}\n" for i, null in enumerate(csv_text.NULLS))
+    expected = pd.read_csv(io.StringIO(text), dtype="str")
+    pd.testing.assert_frame_equal(read(text)[0], expected)
+    assert expected["t"].isna().all()
+
+
+def test_one_fault_costs_no_other_block_its_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quoted field that reaches into the next block takes that one along, and no more."""
+    ways = []
+    plain = csv_text._plain_table
+    monkeypatch.setattr(csv_text, "BLOCK", 100)
+    monkeypatch.setattr(csv_text, "_plain_table", lambda *a: ways.append(plain(*a)) or ways[-1])
+    lines = rows(400)
+    lines[200] = '"j200\n",200,5,1\n'
+    frame, audit = read(HEADER + "".join(lines))
+    assert frame["id"].tolist() == [f"j{i}" + "\n" * (i == 200) for i in range(400)]
+    assert audit.left_out == {IN_QUOTES: 1} and audit.rows_read == 401
+    assert len(ways) > 20 and 1 <= sum(way is None for way in ways) <= 2
+
+
+def test_only_the_columns_wanted_are_kept() -> None:
+    for text in ("id,t,run\na,1,2\n", 'id,t,run\n"a",1,2\n'):
+        frame = read_csv_text(io.BytesIO(text.encode()), "own.csv", Audit(), keep=("run", "id", "none"))
+        assert frame.to_dict("list") == {"id": ["a"], "run": ["2"]}
+
+
+def test_lines_that_are_not_utf_8_are_latin_1_and_the_others_stay() -> None:
+    frame, audit = read(b"id,t\nm\xfcller,1\n" + "müller,2\n".encode() + b"m\xe4ller,3\n")
+    assert frame["id"].tolist() == ["müller", "müller", "mäller"]
+    assert audit.noted == {"line not UTF-8, read as Latin-1": 2}

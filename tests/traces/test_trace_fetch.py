@@ -1,42 +1,61 @@
-"""Obtaining raw files: generated, downloaded (from file:// addresses, so no network), or given."""
+"""Obtaining raw files: generated, copied from file:// addresses, fetched by hand, or given."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rltune.errors import ConfigError, DataError
-from rltune.traces import fetch
+from rltune.traces.fetch import content, manifest, sources
 from rltune.traces.fetch import expand, fingerprint, obtain, sha256
 
 SMALL = {"seed": 3, "jobs": 60}
+SHA = hashlib.sha256(b"an archive").hexdigest()
 
 
-def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace: Callable, monkeypatch) -> None:
-    calls = []
-    real = fetch.generate
-    monkeypatch.setattr(fetch, "generate", lambda *a: calls.append(a) or real(*a))
+@pytest.fixture(autouse=True)
+def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
+    """A generator of a small file for each format; (format, seed, jobs) of each call."""
+    calls: list[tuple[str, int, int]] = []
+    names = {"philly": "trace-data.tar.gz", "helios": "data.zip"}
+
+    def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
+        calls.append((format, seed, jobs))
+        (folder / names[format]).write_bytes(f"{format} {seed} {jobs}".encode() * 100)
+        return [folder / names[format]]
+
+    monkeypatch.setattr(sources, "generate", generate)
+    return calls
+
+
+def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace: Callable, made: list) -> None:
     config = trace("philly", synthetic=SMALL)
     folder = obtain("p", config, tmp_path, tmp_path)
     assert folder == tmp_path / "raw" / "p"
-    manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["seed"] == 3 and manifest["jobs"] == 60
-    assert manifest["files"] == {"trace-data.tar.gz": sha256(folder / "trace-data.tar.gz")}
+    noted = json.loads((folder / "manifest.json").read_text())
+    assert noted["seed"] == 3 and noted["jobs"] == 60
+    assert noted["files"] == {"trace-data.tar.gz": sha256(folder / "trace-data.tar.gz")}
     before = (folder / "trace-data.tar.gz").read_bytes()
     obtain("p", config, tmp_path, tmp_path)
-    assert len(calls) == 1
+    assert made == [("philly", 3, 60)]
     (folder / "trace-data.tar.gz").write_bytes(before[:100])  # damaged
     obtain("p", config, tmp_path, tmp_path)
-    assert len(calls) == 2 and (folder / "trace-data.tar.gz").read_bytes() == before
+    assert len(made) == 2 and (folder / "trace-data.tar.gz").read_bytes() == before
     obtain("p", trace("philly", synthetic={**SMALL, "seed": 4}), tmp_path, tmp_path)
-    assert len(calls) == 3 and (folder / "trace-data.tar.gz").read_bytes() != before
+    assert len(made) == 3 and (folder / "trace-data.tar.gz").read_bytes() != before
     (folder / "manifest.json").write_text("{broken")
     obtain("p", config, tmp_path, tmp_path)
-    assert len(calls) == 4 and (folder / "trace-data.tar.gz").read_bytes() == before
+    assert len(made) == 4 and (folder / "trace-data.tar.gz").read_bytes() == before
+
+
+@pytest.fixture(autouse=True)
+def no_files_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
 
 
 @pytest.fixture
@@ -47,12 +66,21 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of files that were read in full."""
+    names: list[str] = []
+    for module in (manifest, content, sources):
+        monkeypatch.setattr(module, "sha256", lambda path: names.append(path.name) or sha256(path))
+    return names
+
+
 def test_download_with_checksum_and_mirror(tmp_path: Path, trace: Callable, source: Path) -> None:
-    checksum = hashlib.sha256(b"an archive").hexdigest()
-    item = {"url": (tmp_path / "gone.zip").as_uri(), "file": "data.zip", "sha256": checksum, "bytes": 10,
-            "mirrors": [source.as_uri()]}
+    item = {"url": (tmp_path / "gone.zip").as_uri(), "file": "data.zip", "sha256": SHA, "bytes": 10,
+            "mirrors": [source.as_uri()]}  # fmt: skip
     folder = obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path)
     assert (folder / "data.zip").read_bytes() == b"an archive"
+    assert json.loads((folder / "manifest.json").read_text())["origins"] == {"data.zip": source.as_uri()}
     source.unlink()
     assert obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path) == folder  # not fetched again
 
@@ -62,39 +90,188 @@ def test_wrong_checksum_says_what_came_and_what_to_do(tmp_path: Path, trace: Cal
     with pytest.raises(DataError) as error:
         obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path)
     text = str(error.value)
-    came = hashlib.sha256(b"an archive").hexdigest()
-    for part in ("trace d", "data.zip", "0" * 64, came, "By hand", source.as_uri()):
+    for part in ("trace d", "data.zip", "0" * 64, f"found sha256 {SHA}", "By hand", source.as_uri()):
         assert part in text
     assert "\n" not in text
-    assert not (tmp_path / "raw" / "d" / "data.zip").exists()
+    assert not list((tmp_path / "raw" / "d").iterdir())
 
 
 def test_wrong_size_and_unsafe_name(tmp_path: Path, trace: Callable, source: Path) -> None:
     item = {"url": source.as_uri(), "file": "data.zip", "bytes": 11}
-    with pytest.raises(DataError, match="10 bytes came, expected 11"):
+    with pytest.raises(DataError, match="found 10 bytes, expected 11"):
         obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path)
-    item = {"url": source.as_uri(), "file": "../data.zip"}
-    with pytest.raises(ConfigError, match="plain file name"):
-        obtain("e", trace("helios", downloads=[item]), tmp_path, tmp_path)
+    for name in ("../data.zip", "a/data.zip", "..", ".", "", "manifest.json"):
+        with pytest.raises(ConfigError, match="plain file name"):
+            obtain("e", trace("helios", downloads=[{"url": source.as_uri(), "file": name}]), tmp_path, tmp_path)
 
 
 def test_unknown_checksum_is_recorded_and_then_holds(tmp_path: Path, trace: Callable, source: Path) -> None:
     config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
     folder = obtain("d", config, tmp_path, tmp_path)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["files"]["data.zip"] == hashlib.sha256(b"an archive").hexdigest()
-    (folder / "data.zip").write_bytes(b"altered")
+    assert json.loads((folder / "manifest.json").read_text())["files"]["data.zip"] == SHA
     source.write_bytes(b"another archive")
-    with pytest.raises(DataError, match="could not obtain data.zip"):
+    (folder / "data.zip").write_bytes(b"altered")
+    with pytest.raises(DataError, match=r"is not the file expected: .*recorded in .*manifest.json.*left as it is"):
+        obtain("d", config, tmp_path, tmp_path)
+    assert (folder / "data.zip").read_bytes() == b"altered"
+    (folder / "data.zip").unlink()
+    with pytest.raises(DataError, match=f"could not obtain data.zip; expected a file with sha256 {SHA}"):
         obtain("d", config, tmp_path, tmp_path)
 
 
-def test_file_put_there_by_hand_is_used(tmp_path: Path, trace: Callable) -> None:
+def test_files_are_read_in_full_once(tmp_path: Path, trace: Callable, source: Path, hashed: list[str]) -> None:
+    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip", "sha256": SHA}])
+    folder = obtain("d", config, tmp_path, tmp_path)
+    assert hashed == ["data.zip.part"]
+    obtain("d", config, tmp_path, tmp_path)
+    assert len(hashed) == 1
+    os.utime(folder / "data.zip", ns=(1, 1))
+    for _ in range(2):
+        obtain("d", config, tmp_path, tmp_path)
+    assert hashed[1:] == ["data.zip"], "touched: read again, once"
+    obtain("d", config, tmp_path, tmp_path, verify=True)
+    assert hashed[2:] == ["data.zip"]
+    stat = (folder / "data.zip").stat()
+    (folder / "data.zip").write_bytes(b"an ARCHIVE")  # of the same size, and with the same time
+    os.utime(folder / "data.zip", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(DataError, match="not the file expected"):
+        obtain("d", config, tmp_path, tmp_path, verify=True)
+    stale = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip", "sha256": "0" * 64}])
+    with pytest.raises(DataError, match=f"expected {'0' * 64}"):  # the configuration has another checksum now
+        obtain("d", stale, tmp_path, tmp_path)
+
+
+def test_a_generated_trace_is_read_in_full_once(tmp_path: Path, trace: Callable, hashed: list[str]) -> None:
+    config = trace("philly", synthetic=SMALL)
+    folder = obtain("p", config, tmp_path, tmp_path)
+    hashed.clear()
+    obtain("p", config, tmp_path, tmp_path)
+    assert not hashed
+    os.utime(folder / "trace-data.tar.gz", ns=(1, 1))
+    for _ in range(2):
+        obtain("p", config, tmp_path, tmp_path)
+    assert hashed == ["trace-data.tar.gz"]
+    obtain("p", config, tmp_path, tmp_path, verify=True)
+    assert len(hashed) == 2
+
+
+def test_a_cache_that_cannot_be_written_will_do(tmp_path: Path, trace: Callable, source: Path, monkeypatch) -> None:
+    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+    folder = obtain("d", config, tmp_path, tmp_path)
+    monkeypatch.setattr(sources, "locked", lambda _: pytest.fail("nothing is to be written"))
+    assert obtain("d", config, tmp_path, tmp_path) == folder
+
+
+def test_a_manifest_of_before_without_stamps(tmp_path: Path, trace: Callable, source: Path) -> None:
+    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+    folder = obtain("d", config, tmp_path, tmp_path)
+    (folder / "manifest.json").write_text(json.dumps({"files": {"data.zip": SHA}}))
+    source.unlink()
+    assert obtain("d", config, tmp_path, tmp_path) == folder
+
+
+def test_a_file_of_an_address_of_before_is_told(tmp_path: Path, trace: Callable, source: Path, capsys) -> None:
+    obtain("d", trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}]), tmp_path, tmp_path)
+    for url, told in ((source.as_uri(), False), ("https://elsewhere/data.zip", True)):
+        capsys.readouterr()
+        obtain("d", trace("helios", downloads=[{"url": url, "file": "data.zip"}]), tmp_path, tmp_path)
+        assert (f"from {source.as_uri()}, which the configuration does not name" in capsys.readouterr().out) == told
+
+
+def test_a_generated_file_is_not_taken_for_a_download(tmp_path: Path, trace: Callable, source: Path) -> None:
+    folder = obtain("d", trace("helios", synthetic=SMALL), tmp_path, tmp_path)
+    assert (folder / "data.zip").is_file()
+    obtain("d", trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}]), tmp_path, tmp_path)
+    assert (folder / "data.zip").read_bytes() == b"an archive"
+
+
+def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, trace: Callable, capsys) -> None:
     item = {"url": (tmp_path / "gone.zip").as_uri(), "file": "data.zip"}
     folder = tmp_path / "raw" / "d"
     folder.mkdir(parents=True)
     (folder / "data.zip").write_bytes(b"by hand")
+    (folder / "data.zip.part").write_bytes(b"by")
     assert obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path) == folder
+    assert "no checksum is published; sha256" in capsys.readouterr().out
+    assert sorted(p.name for p in folder.iterdir()) == ["data.zip", "manifest.json"]
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [(b"an ARCHIVE", "found sha256 .*, expected " + SHA), (b"short", "found 5 bytes, expected 10"),
+     (b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 10\n",
+      "a Git-LFS pointer .*aaaa"),
+     (b"<html><title>Log in</title></html>", "an HTML page .'Log in'.")],
+    ids=["other bytes", "cut", "pointer", "page"],
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["cache", "folder"])
+def test_a_wrong_file_by_hand_is_told_and_left_alone(
+    where: str, what: bytes, said: str, tmp_path: Path, trace: Callable, source: Path, monkeypatch
+) -> None:
+    folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "by hand"
+    folder.mkdir(parents=True)
+    (folder / "data.zip").write_bytes(what)
+    monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path if where == "cache" else folder))
+    item = {"url": source.as_uri(), "file": "data.zip", "sha256": SHA, "bytes": 10}
+    with pytest.raises(DataError, match=said) as error:
+        obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path)
+    for part in ("trace d", str(folder / "data.zip"), "left as it is", source.as_uri()):
+        assert part in str(error.value)
+    assert ("RLTUNE_TRACE_FILES" in str(error.value)) == (where == "folder")
+    assert (folder / "data.zip").read_bytes() == what
+
+
+def test_a_folder_of_files_fetched_by_hand(tmp_path: Path, trace: Callable, monkeypatch, capsys) -> None:
+    own = tmp_path / "by hand"
+    (own / "d").mkdir(parents=True)
+    (own / "data.zip").write_bytes(b"of another trace")
+    (own / "d" / "data.zip").write_bytes(b"an archive")
+    config = trace("helios", downloads=[{"url": (tmp_path / "gone").as_uri(), "file": "data.zip"}])
+    monkeypatch.setenv("RLTUNE_TRACE_FILES", str(own))
+    folder = obtain("d", config, tmp_path, tmp_path)
+    assert (folder / "data.zip").read_bytes() == b"an archive", "the sub-folder with the trace's name comes first"
+    assert (folder / "data.zip").is_symlink() and str(own / "d" / "data.zip") in capsys.readouterr().out
+    other = obtain("e", config, tmp_path, tmp_path)
+    assert (other / "data.zip").read_bytes() == b"of another trace"
+    monkeypatch.delenv("RLTUNE_TRACE_FILES")
+    assert obtain("d", config, tmp_path, tmp_path) == folder
+    monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path / "typo"))
+    assert obtain("d", config, tmp_path, tmp_path) == folder, "not needed any more"
+    with pytest.raises(ConfigError, match="RLTUNE_TRACE_FILES: found .*typo.*, expected a folder"):
+        obtain("f", config, tmp_path, tmp_path)
+
+
+def test_a_link_whose_file_is_gone_is_replaced(tmp_path: Path, trace: Callable, source: Path, monkeypatch) -> None:
+    own = tmp_path / "by hand"
+    own.mkdir()
+    (own / "data.zip").write_bytes(b"an archive")
+    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+    monkeypatch.setenv("RLTUNE_TRACE_FILES", str(own))
+    folder = obtain("d", config, tmp_path, tmp_path)
+    (own / "data.zip").rename(own / "moved.zip")
+    monkeypatch.delenv("RLTUNE_TRACE_FILES")
+    assert obtain("d", config, tmp_path, tmp_path) == folder
+    assert not (folder / "data.zip").is_symlink() and (folder / "data.zip").read_bytes() == b"an archive"
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path, trace: Callable, source: Path) -> None:
+    (tmp_path / "raw" / "d" / "data.zip").mkdir(parents=True)
+    with pytest.raises(DataError, match="data.zip is a folder, expected the file data.zip as it was downloaded"):
+        obtain("d", trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}]), tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [(b"\xef\xbb\xbf \n<!-- x -->\n<!DOCTYPE HTML><title>a\n b</title>", "an HTML page ('a b')"),
+     (b'<?xml version="1.0"?><html>', "an HTML page in"), (b"<htmlx>", None), (b"job_id,user\n<html>", None),
+     (b"version https://git-lfs.github.com/spec/v1\next-0-x sha256:11\noid sha256:" + b"0" * 64 + b"\nsize 7\n",
+      "Git-LFS pointer (oid sha256:" + "0" * 64 + ", size 7)"),
+     (b"version https://git-lfs.github.com/spec/v1\n", None), (b"", None), (b"PK\x03\x04", None)],
+)  # fmt: skip
+def test_what_is_in_place_of_a_file(head: bytes, said: str | None) -> None:
+    found = content.impostor(head, "data.zip")
+    assert (found is None) == (said is None) and (found is None or said in found.text)
+    assert found is None or found.pointer == ("pointer" in found.text)
 
 
 def test_given_path(tmp_path: Path, trace: Callable, monkeypatch) -> None:

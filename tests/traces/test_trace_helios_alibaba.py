@@ -10,6 +10,8 @@ import pytest
 
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace
+from rltune.traces.readers import csv_text
+from rltune.traces.readers.helios import daily_gpus
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
 HELIOS = [
@@ -63,6 +65,69 @@ def test_helios_truncated_zip_and_csv(tmp_path: Path, trace: Callable, make_zip:
     (folder / "cluster_log.csv").write_text("\n".join(HELIOS).replace("gpu_num", "gpus", 1))
     with pytest.raises(DataError, match="'gpu_num'.*nearest: .*gpus"):
         clean_trace("t", trace("helios"), tmp_path / "plain")
+
+
+def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
+    logs = {
+        f"data/{part}/cluster_log.csv": f"{HEADER}\n"
+        f"1,u1,{'vcA' if part != 'Uranus' else ''},{n},6,1,COMPLETED,2020-04-0{n} 10:00:00,,,{60 * n},{n}\n"
+        + (",u1,vcA,1,6,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n" if part == "Saturn" else "")
+        for n, part in enumerate(("Earth", "Saturn", "Uranus", "Venus"), 1)
+    }
+    make_zip(tmp_path / "data.zip", logs)
+    clean = clean_trace("t", trace("helios", part="all"), tmp_path)
+    jobs = clean.jobs
+    assert jobs["job_id"].tolist() == ["Earth/1", "Saturn/1", "Uranus/1", "Venus/1"]
+    assert jobs["vc"].fillna("none").tolist() == ["Earth/vcA", "Saturn/vcA", "none", "Venus/vcA"]
+    assert jobs["user"].tolist() == ["u1"] * 4
+    assert jobs["run_s"].tolist() == [60, 120, 180, 240]
+    assert jobs["gpus"].tolist() == [1, 2, 3, 4]
+    assert jobs["submit_s"].tolist() == [0, 86_400, 2 * 86_400, 3 * 86_400]
+    assert clean.audit.rows_read == 5 and clean.audit.left_out == {"no job id": 1}
+    del logs["data/Uranus/cluster_log.csv"]
+    make_zip(tmp_path / "data.zip", logs)
+    with pytest.raises(DataError, match="holds no file Uranus/cluster_log.csv"):
+        clean_trace("t", trace("helios", part="all"), tmp_path)
+
+
+def test_helios_log_of_all_null_states_or_without_optional_columns(tmp_path: Path, trace: Callable) -> None:
+    path = tmp_path / "Venus" / "cluster_log.csv"
+    path.parent.mkdir()
+    path.write_text("job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n")
+    clean = clean_trace("t", trace("helios"), tmp_path)
+    assert clean.jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]]
+    assert clean.jobs["wait_s"].isna().all() and clean.audit.noted == {"status unknown": 1}
+
+
+GPUS = "date,vcA,vcB,total\n2020-04-02,16,8,24\n2020-04-01,8,,8\n"
+
+
+def test_helios_gpus_by_day(tmp_path: Path, make_zip: Callable) -> None:
+    make_zip(tmp_path / "data.zip", {"data/Earth/cluster_gpu_number.csv": "date,x,total\n2020-04-01,1,1\n",
+                                     "data/Venus/cluster_gpu_number.csv": GPUS})
+    gpus = daily_gpus(tmp_path, "Venus")
+    assert [day.isoformat() for day in gpus.index] == ["2020-04-01", "2020-04-02"]
+    assert list(gpus.columns) == ["vcA", "vcB", "total"]
+    assert gpus.fillna(-1).values.tolist() == [[8, -1, 8], [16, 8, 24]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GPUS.replace("24", "25"), r"total is not the sum.*2020-04-02"),
+        (GPUS.replace("16", "many"), "vcA not a number"),
+        (GPUS.replace("04-02", "04-01"), "each day once"),
+        (GPUS.replace("2020-04-02", "second"), "each day once.*second"),
+        (GPUS.replace("total", "sum"), "column 'total'"),
+        ("date,vcA,total\n", "each day once"),
+    ],
+)
+def test_helios_gpus_by_day_damaged(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "Venus").mkdir()
+    (tmp_path / "Venus" / "cluster_gpu_number.csv").write_text(text)
+    with pytest.raises(DataError, match=message) as error:
+        daily_gpus(tmp_path, "Venus")
+    assert "cluster_gpu_number.csv" in str(error.value)
 
 
 JOBS = ["j1,i1,alice,Terminated,1000,2000", "j2,i2,bob,Failed,1010,2000", "j3,i3,carol,Terminated,,2000"]
@@ -126,3 +191,83 @@ def test_alibaba_damage(tmp_path: Path, trace: Callable, make_tar: Callable) -> 
     (tmp_path / "pai_task_table.tar.gz").write_bytes(b"no archive at all")
     with pytest.raises(DataError, match="truncated or damaged"):
         clean_trace("t", trace("alibaba2020"), tmp_path)
+
+
+def write(folder: Path, **tables: list[str]) -> Path:
+    for name, lines in tables.items():
+        (folder / f"pai_{name}_table.csv").write_text("".join(line + "\n" for line in lines))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("rule", "gpus"),
+    [("round_up", [2, 1, 3]), ("round_up_each", [3, 1, 6]), ("nearest", [2, 1, 2]), ("leave_out", [])],
+)
+def test_alibaba_shares_of_a_gpu(rule: str, gpus: list[int], tmp_path: Path, trace: Callable) -> None:
+    """3 × 50 %, 1 × 25 %, 6 × 40 % of a GPU; a task of 2 × 100 % stays 2 whatever the rule."""
+    tasks = [f"j1,{name},{n},Terminated,{1005 + i},1105,,,{plan},T4"
+             for i, (name, n, plan) in enumerate([("a", 3, 50), ("b", 1, 25), ("c", 6, 40), ("d", 2, 100)])]
+    clean = clean_trace("t", trace("alibaba2020", gpu_share=rule), write(tmp_path, job=JOBS, task=tasks))
+    assert clean.jobs.set_index("job_id")["gpus"].tolist() == [*gpus, 2]
+    assert sum(clean.audit.left_out.values()) == (3 if rule == "leave_out" else 0)
+
+
+TIMED = [
+    "j1,worker,3,Terminated,1005,1105,600,29.3,100,V100",
+    "j1,ps,1,Terminated,1005,1105,600,29.3,100,V100",
+    "j2,worker,1,Terminated,1015,,600,29.3,100,T4",
+    "j2,chief,2,Terminated,1015,1115,600,29.3,100,",
+]
+INSTANCES = [
+    "j1,worker,i1,w1,i1,Terminated,1006,1090,m1",
+    "j1,worker,i2,w2,i1,Terminated,1010,1120,m2",
+    "j1,worker,i3,w3,i1,Failed,1004,,m3",  # no end: when it held its GPUs is not known
+    "j1,worker,i4,w4,i1,Failed,1300,1200,m3",  # ends before it starts
+    "j2,worker,i5,w5,i2,Terminated,1015,1065,m3",
+    "j2,chief,i6,w6,i2,Terminated,1015,1115,m3",
+    "j2,chief,i7,w7,i2,Terminated,1016,1114.5,m3",
+    "j7,worker,i8,w8,i7,Terminated,1,2,m3",
+]
+
+
+@pytest.mark.parametrize("block", [1, 200, 1 << 22])
+def test_alibaba_instances_give_the_times(
+    block: int, tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """j1/worker: 1006–1120, though its task says 1005–1105 (15 s off); j2/worker's missing end is 1065."""
+    monkeypatch.setattr(csv_text, "BLOCK", block)
+    folder = write(tmp_path, job=JOBS, task=TIMED)
+    assert clean_trace("t", trace("alibaba2020"), folder).audit.left_out == {"no start or end time": 1}
+    clean = clean_trace("t", trace("alibaba2020"), write(folder, instance=INSTANCES))
+    jobs = clean.jobs.set_index("job_id")
+    assert jobs["run_s"].to_dict() == {"j1/worker": 114, "j1/ps": 100, "j2/worker": 50, "j2/chief": 100}
+    assert jobs["wait_s"].to_dict() == {"j1/worker": 6, "j1/ps": 5, "j2/worker": 5, "j2/chief": 5}
+    assert not clean.audit.left_out
+    assert clean.audit.noted == {
+        "pai_instance_table: instance without start and end in order": 2,
+        "task without instances that have both times: its own times count": 1,
+        "task's times differ from its instances' by more than a second: theirs count": 1,
+        "inst_num differs from the rows of the instance table: inst_num counts": 1,  # j1/worker: 4 rows for 3
+    }
+
+
+def test_alibaba_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
+    tags = ["i1,u,T4,g1,bert", "i2,u,,g2,", "i2,u,V100M32,g2,", "i9,u,P100,g9,ctr"]
+    folder = write(tmp_path, job=JOBS, task=[*TIMED[:2], TIMED[3], "j3,w,1,Failed,1,2,,,100,"], group_tag=tags)
+    clean = clean_trace("t", trace("alibaba2020"), folder)
+    assert clean.jobs.set_index("job_id")["gpu_type"].to_dict() == {
+        "j1/worker": "T4", "j1/ps": "T4", "j2/chief": "V100M32"
+    }  # fmt: skip
+    assert clean.audit.noted["GPU type as required by gpu_type_spec"] == 3
+    assert clean.audit.noted[
+        "GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"
+    ] == 2
+
+
+def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path: Path, trace: Callable) -> None:
+    jobs = [*JOBS, "j1,i1,again,Terminated,5,6", "j4,i4,u,Terminated,1,2,3"]
+    clean = clean_trace("t", trace("alibaba2020"), write(tmp_path, job=jobs, task=TASKS))
+    assert clean.jobs["user"].tolist() == ["alice", "bob"]
+    assert clean.audit.noted["job named again in the job table: its first row counts"] == 1
+    assert clean.audit.noted["pai_job_table: row with too many fields"] == 1
+    assert clean.audit.rows_read == len(TASKS)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
-from rltune.traces.clean import clean_trace
+from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.inspect import inspect_file
 from rltune.traces.table import write_table
 
@@ -20,6 +22,24 @@ CSV = (
     "7,ann,p1,2021-01-01 00:00:00,2021-01-01 00:01:00,2021-01-01 01:01:00,4,2048,COMPLETED,\n"
     "8,bob,p1,2021-01-01 00:00:10,2021-01-01 00:01:00,2021-01-01 00:02:00,1,1024,CANCELLED,x\n"
 )
+SWF = ("; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n"
+       "1 0 5 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n2 86400 5 -1 4 -1 -1 4 200 -1 5 3 1 -1 1 -1 -1 -1\n"
+       "3 172800 5 9 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n")
+POD = ("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+       "p0,12000,16384,1,460,T4,LS,Succeeded,100,400,160\n")
+SACCT = ("JobID|Submit|Start|ElapsedRaw|State|AllocTRES\n"
+         "7|2024-03-01T10:00:00|2024-03-01T10:05:00|60|COMPLETED|cpu=8,gres/gpu=4,mem=64G,node=2\n"
+         "7.batch|2024-03-01T10:00:00|2024-03-01T10:05:00|60|COMPLETED|cpu=8,gres/gpu=4,mem=64G,node=2\n")
+AUTHORS = "a,100,-1,60,2,-1,-1,12,-1,29.25,1,7,-1,-1,0,-1,-1,7,0\n"
+PHILLY = [{"jobid": "a", "submitted_time": "2017-10-01 00:00:00", "status": "Pass", "vc": "v", "attempts": [
+    {"start_time": "2017-10-01 00:01:00", "end_time": "2017-10-01 00:02:00", "detail": [{"ip": "m", "gpus": ["0"]}]}]}]
+HELIOS = ("job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+          "1,u1,vcA,8,48,1,COMPLETED,2020-04-01 10:00:00,2020-04-01 10:00:10,2020-04-01 10:01:10,60,10\n")
+
+
+def use(text: str, path: Path) -> CleanTrace:
+    """Clean a file with the configuration that inspecting it gave, as it is."""
+    return clean_trace("mine", TraceConfig(**yaml.safe_load(text[text.index("title:"):])), path)
 
 
 def test_guessed_map_works_as_it_is(tmp_path: Path, make_gzip: Callable) -> None:
@@ -27,9 +47,8 @@ def test_guessed_map_works_as_it_is(tmp_path: Path, make_gzip: Callable) -> None
     make_gzip(path, CSV)
     text = inspect_file(path)
     assert "format: CSV with a header" in text and "rows: 2" in text and "50.0%" in text and "# not used: odd" in text
-    block = text[text.index("title:"):]
-    config = TraceConfig(**yaml.safe_load(block))
-    result = clean_trace("mine", config, path)
+    assert "rows read: 2\n  kept: 2 (2 gpu jobs)" in text
+    result = use(text, path)
     assert result.jobs["run_s"].tolist() == [3600, 60]
     assert result.jobs["status"].tolist() == ["passed", "killed"]
     assert result.jobs["mem_gb"].round(3).tolist() == [2.147, 1.074]
@@ -54,6 +73,16 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         ("t.csv", "j1,worker,1,Terminated,100,200,600,29.3,50,V100\n", "PAI task table"),
         ("j.csv", "j1,i1,u1,Terminated,100,200\n", "PAI job table"),
         ("x.swf", "; header\n1 0 5 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n", "SWF"),
+        ("i.csv", "j1,worker,x0,w0,i1,Terminated,100,200,m1\n", "PAI instance table"),
+        ("m.csv", "7399a758eb02bae1a3621236,CPU,96,512,0\n", "PAI machine table"),
+        ("g.csv", "7399a758eb02bae1a3621236,u1,V100,75c536d5ba60528b3ef3ae40,bert\n", "PAI group table"),
+        ("cluster_machine_list", "machineId, number of GPUs, single GPU mem\nm0,2, 12GB\n",
+         "Philly cluster_machine_list"),
+        ("n.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n", "Alibaba 2023 node list (openb)"),
+        ("p.csv", POD, "Alibaba 2023 pod list (openb)"),
+        ("s.txt", SACCT, "Slurm sacct --parsable2"),
+        ("a.csv", AUTHORS, "the authors' formatted CSV (no header), readme variant"),
+        ("b.csv", AUTHORS.replace(",7,0\n", ",-1,7,0\n"), "the authors' formatted CSV (no header), reader variant"),
     ],
 )
 def test_formats(name: str, text: str, found: str, tmp_path: Path) -> None:
@@ -69,7 +98,8 @@ def test_formats(name: str, text: str, found: str, tmp_path: Path) -> None:
         ("bad.parquet", b"PAR1 nothing", "cannot be read"),
         ("bad.gz", b"\x1f\x8b\x08\x00nothing", "bad.gz"),
         ("bad.json", b'[{"a": 1}, {', "cannot be read"),
-        ("a.zip", b"PK\x03\x04", "an archive; unpack"),
+        ("a.zip", b"PK\x03\x04", "truncated or damaged"),
+        ("a.tar.gz", b"no archive", "truncated or damaged"),
     ],
 )
 def test_unreadable(name: str, content: bytes, message: str, tmp_path: Path) -> None:
@@ -83,3 +113,95 @@ def test_no_file(tmp_path: Path) -> None:
         inspect_file(tmp_path / "none")
     with pytest.raises(DataError, match="a folder"):
         inspect_file(tmp_path)
+
+
+def test_an_swf_log_is_cleaned_and_its_audit_shown(tmp_path: Path, make_gzip: Callable) -> None:
+    path = tmp_path / "a.swf.gz"
+    make_gzip(path, SWF)
+    text = inspect_file(path)
+    assert "span: submissions from 2002-07-28 09:04 to 2002-07-30 09:04 (Europe/Stockholm), 2.0 days" in text
+    assert "rows read: 3\n  kept: 2 (2 cpu jobs)\n  left out: 1 cancelled before it started" in text
+    assert "time_zone: Europe/Stockholm  # as the log's header says" in text
+    assert len(use(text, path).jobs) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [("jobs.txt", SACCT, "left out: 1 step of a job"), ("p.csv", POD, "noted: 1 share of a GPU rounded up"),
+     ("a.csv", AUTHORS, "noted: 1 read in the readme variant"), ("cluster_job_log", json.dumps(PHILLY), "kept: 1"),
+     ("cluster_log.csv", HELIOS, "kept: 1 (1 gpu jobs)")],
+)
+def test_the_lines_shown_read_the_file(name: str, content: str, line: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    text = inspect_file(path)
+    assert line in text and len(use(text, path).jobs) == 1
+
+
+def test_archives_are_looked_into(tmp_path: Path, make_tar: Callable, make_zip: Callable) -> None:
+    log = {"trace-data/README": "x", "trace-data/cluster_job_log": json.dumps(PHILLY)}
+    make_tar(tmp_path / "trace-data.tar.gz", log)
+    text = inspect_file(tmp_path / "trace-data.tar.gz")
+    assert "format: Philly archive\nfiles in it: 2\n  trace-data/README" in text and "kept: 1" in text
+    assert len(use(text, tmp_path / "trace-data.tar.gz").jobs) == 1
+    make_zip(tmp_path / "data.zip", {"data/Earth/cluster_log.csv": HELIOS, "data/Venus/cluster_log.csv": HELIOS})
+    text = inspect_file(tmp_path / "data.zip")
+    assert "format: Helios archive (Earth, Venus)" in text and "part: Venus" in text
+    assert len(use(text, tmp_path / "data.zip").jobs) == 1
+    make_zip(tmp_path / "other.zip", {"holiday.jpg": "x"})
+    text = inspect_file(tmp_path / "other.zip")
+    assert "archive of no known trace" in text and "holiday.jpg" in text and "Unpack it" in text
+    assert "title:" not in text
+
+
+def test_pai_tables_are_read_together(tmp_path: Path, make_tar: Callable) -> None:
+    task = "j1,w,1,Terminated,100,200,600,29.3,50,V100\n"
+    make_tar(tmp_path / "pai_task_table.tar.gz", {"pai_task_table.csv": task})
+    text = inspect_file(tmp_path / "pai_task_table.tar.gz")
+    assert "fails: " in text and "expected pai_job_table.csv or pai_job_table.tar.gz" in text
+    make_tar(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "j1,i1,u1,Terminated,100,200\n"})
+    for name in ("pai_task_table.tar.gz", "pai_job_table.tar.gz"):
+        text = inspect_file(tmp_path / name)
+        assert "kept: 1 (1 gpu jobs)" in text and len(use(text, tmp_path).jobs) == 1
+
+
+def test_a_cluster_is_not_cleaned(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n")
+    text = inspect_file(tmp_path / "n.csv")
+    assert "a cluster, not jobs" in text and "title:" not in text and "cleaning" not in text
+
+
+def test_odd_column_names_are_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(CSV.replace(",odd\n", ',"o\x07dd"\n'))
+    text = inspect_file(path)
+    assert '# not used: "o\\u0007dd"' in text and len(use(text, path).jobs) == 2
+
+
+def test_a_map_that_lacks_a_column_is_not_tried(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("job_id,submit_time\n1,2020-01-01 00:00:00\n")
+    assert "cleaning: not tried, as the lines below are not complete" in inspect_file(tmp_path / "a.csv")
+
+
+STARTS = [b"", SWF.encode(), POD.encode(), SACCT.encode(), AUTHORS.encode(), HELIOS.encode(), CSV.encode(),
+          json.dumps(PHILLY).encode(), b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\xef\xbb\xbf", b"\xff\xfe", b"[{",
+          b"a|b\n"]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(STARTS), st.integers(0, 400), st.binary(max_size=80),
+       st.sampled_from(["a.csv", "a.txt", "a.swf", "a.tar.gz", "a.zip", "a.json"]))
+def test_any_bytes_are_described_or_refused(tmp_path: Path, start: bytes, cut: int, rest: bytes, name: str) -> None:
+    (tmp_path / name).write_bytes(start[:cut] + rest)
+    try:
+        assert "format: " in inspect_file(tmp_path / name)
+    except DataError as error:
+        assert name in str(error)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "utf-8-sig"])
+def test_other_encodings(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(CSV.replace("ann", "Åsa").encode(encoding))
+    text = inspect_file(path)
+    assert "rows read: 2\n  kept: 2" in text and use(text, path).jobs["user"].tolist() == ["Åsa", "bob"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ijson
 import pytest
 
 from rltune.errors import DataError
@@ -98,6 +99,72 @@ def test_daylight_saving_time(philly_folder: Callable, trace: Callable) -> None:
     assert jobs["run_s"].to_dict() == {"across": 3 * 3600, "second": 20 * 60, "later": 3600}
     assert jobs["wait_s"].to_dict() == {"across": 0, "second": 20 * 60, "later": 10}
     assert jobs["submit_s"].to_dict() == {"across": 0, "second": 80 * 60, "later": 150 * 60}
+
+
+def test_daylight_saving_time_in_spring(philly_folder: Callable, trace: Callable) -> None:
+    """On 2018-03-11 Pacific clocks went on at 2:00: 2:00–3:00 never came, and 2:30 is taken for 3:00."""
+    folder = philly_folder(
+        [
+            job("across", "2018-03-11 01:00:00", attempts=[attempt("2018-03-11 01:30:00", "2018-03-11 03:30:00", 1)]),
+            job("within", "2018-03-11 02:30:00", attempts=[attempt("2018-03-11 03:10:00", "2018-03-11 03:20:00", 1)]),
+            job("later", "2018-03-11 03:00:01", attempts=[attempt("2018-03-11 02:15:00", "2018-03-11 04:00:00", 1)]),
+        ]
+    )
+    clean = clean_trace("t", trace("philly"), folder)
+    jobs = clean.jobs.set_index("job_id")
+    assert jobs["submit_s"].to_dict() == {"across": 0, "within": 3600, "later": 3601}
+    assert jobs["run_s"].to_dict() == {"across": 3600, "within": 600, "later": 3600}
+    assert jobs["wait_s"].fillna(-1).to_dict() == {"across": 1800, "within": 600, "later": -1}
+    assert clean.audit.noted["submitted_time within the hour skipped in spring: moved to its end"] == 1
+    assert clean.audit.noted["start_time within the hour skipped in spring: moved to its end"] == 1
+    assert clean.meta.t0 == "2018-03-11T01:00:00.000-08:00"
+
+
+def test_the_hour_that_comes_twice_is_its_first_unless_that_is_too_early(
+    philly_folder: Callable, trace: Callable
+) -> None:
+    """2017-11-05 1:00–2:00 Pacific, first at −7 h, then at −8 h."""
+    folder = philly_folder(
+        [
+            job("first", "2017-11-05 00:59:59", attempts=[attempt("2017-11-05 01:00:00", "2017-11-05 01:59:59", 1)]),
+            job("wraps", "2017-11-05 01:40:00", attempts=[attempt("2017-11-05 01:50:00", "2017-11-05 01:10:00", 1)]),
+            job("ends", "2017-11-05 01:45:00", attempts=[attempt("2017-11-05 01:45:00", "2017-11-05 02:00:00", 1)]),
+        ]
+    )
+    clean = clean_trace("t", trace("philly"), folder)
+    jobs = clean.jobs.set_index("job_id")
+    assert jobs["submit_s"].to_dict() == {"first": 0, "wraps": 2401, "ends": 2701}
+    assert jobs["run_s"].to_dict() == {"first": 3599, "wraps": 1200, "ends": 4500}
+    assert clean.audit.noted["end_time within the hour repeated in autumn"] == 2
+
+
+PAUSED = [attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00", 2), attempt("2017-10-02 10:05:00", None, 2),
+          attempt("2017-10-02 11:00:00", "2017-10-02 11:00:30", 4)]  # fmt: skip
+OVERLAPPING = [attempt("2017-10-02 10:01:00", "2017-10-02 10:03:00", 1),
+               attempt("2017-10-02 10:02:00", "2017-10-02 10:04:00", 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "run"), [(None, [600, 90, 240]), ("sum", [600, 90, 240]), ("span", [600, 3570, 180])])
+def test_the_run_time_of_several_attempts(
+    rule: str | None, run: list[int], philly_folder: Callable, trace: Callable
+) -> None:
+    """60 + 30 s, from 10:01:00 to 11:00:30; 120 + 120 s, from 10:01 to 10:04."""
+    folder = philly_folder([job("a"), job("b", attempts=PAUSED), job("c", attempts=OVERLAPPING)])
+    config = trace("philly", **({"run_time": rule} if rule else {}))
+    clean = clean_trace("t", config, folder)
+    assert clean.jobs["run_s"].tolist() == run
+    assert clean.audit.noted == {
+        "job with an attempt without times, run time from its other attempts": 1,
+        f"job with more than one attempt, run time is their {rule or 'sum'}": 2,
+        "job whose attempts have pauses between them: their span is longer than their sum": 1,
+        "job whose attempts overlap: their sum is longer than their span": 1,
+        "job whose attempts list different numbers of GPUs: the first counts": 1,
+    }
+
+
+def test_the_backend_of_ijson_is_compiled() -> None:
+    """The others are ten times as slow; where this fails, its wheel is missing for the platform."""
+    assert ijson.backend == "yajl2_c"
 
 
 def test_values_of_the_wrong_type_never_crash(philly_folder: Callable, trace: Callable) -> None:

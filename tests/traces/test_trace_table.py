@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, empty_columns, read_table, validate, write_table
+from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, empty_columns, read_table, sort_jobs, validate, write_table
 
 META = TraceMeta("t", "Title – ü", "own", "csv", "2017-10-01T00:00:27.000-07:00", "America/Los_Angeles", "a file")
 
@@ -79,6 +79,29 @@ def test_unreadable_files(tmp_path: Path) -> None:
     table().to_parquet(tmp_path / "plain.parquet")
     with pytest.raises(DataError, match="without the trace's metadata"):
         read_table(tmp_path / "plain.parquet")
+
+
+ids = st.sampled_from(["a", "b", "B", "é", "z\u0301", "\U0001f4a5", "\uffff", "10", "9", "", None])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 1.5, -1.0, float("nan"), float("inf")]), ids), max_size=12))
+def test_sorting_is_pandas_sorting(rows: list[tuple[float, str | None]]) -> None:
+    jobs = pd.DataFrame({
+        "submit_s": pd.Series([r[0] for r in rows], dtype="float64"),
+        "job_id": pd.Series([r[1] for r in rows], dtype="str"),
+        "row": range(len(rows)),
+    })  # fmt: skip
+    expected = jobs.sort_values(["submit_s", "job_id"], ignore_index=True, kind="stable")
+    pd.testing.assert_frame_equal(sort_jobs(jobs), expected)
+
+
+def test_ids_out_of_order_at_one_time_are_found() -> None:
+    jobs = table(4)
+    jobs["job_id"] = pd.Series(["a", "b", "d", "c"], dtype="str")
+    with pytest.raises(DataError, match="not sorted"):
+        validate(jobs)
+    validate(sort_jobs(jobs))
 
 
 @settings(max_examples=50, deadline=None)

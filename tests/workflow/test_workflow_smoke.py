@@ -16,8 +16,8 @@ from rltune.traces.audit import Audit
 from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
-ARTEFACTS = ("table2", "table4", "loads", "audits", "fig11", "fig12", "fig12-numbers", "heuristics", "improvements",
-             "costs", "ablation", "ablation-numbers")
+ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
+             "fig12", "fig12-numbers", "heuristics", "improvements", "costs", "ablation", "ablation-numbers")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_every_artefact_has_its_data_beside_it(smoke_run: Any) -> None:
     assert {p.stem for p in folder.glob("*.json")} == set(ARTEFACTS)
     for name in ARTEFACTS:
         assert len(pd.read_csv(folder / f"{name}.csv"))
-    for name in ("fig11", "fig12", "improvements", "ablation"):
+    for name in ("fig5", "fig6", "arrivals", "distributions", "fig11", "fig12", "improvements", "ablation"):
         assert (folder / f"{name}.svg").stat().st_size and (folder / f"{name}.png").stat().st_size
 
 

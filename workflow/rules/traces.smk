@@ -82,7 +82,10 @@ rule characterise:
         pools=[rules.fit.output.pools.format(trace=w.trace, cluster=w.cluster) for w in run.all_workloads()],
         paper=PAPER,
     output:
-        artefacts=artefact_files(tables=["table2", "table4", "loads", "audits"]),
+        artefacts=artefact_files(
+            tables=["table2", "table4", "loads", "estimates", "audits"],
+            figures=["fig5", "fig6", "arrivals", "distributions"],
+        ),
         page=here(workspace.page("characterise")),
     log:
         here(workspace.notebook("characterise")),
@@ -93,7 +96,9 @@ rule characterise:
         mem_mb=3000,
     params:
         split=run.split.model_dump(),
-        code=TRACES_CODE,
+        seed=run.evaluation.seed,
+        estimates=sorted({cell.estimate for cell in CELLS.values()}),
+        code=[CODE, REPORT_CODE],
     message:
         "characterise the traces"
     shell:

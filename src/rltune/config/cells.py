@@ -21,18 +21,21 @@ Placement = Literal["first_fit", "best_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it"]
 Features = Literal["raw", "engineered"]
 
-ESTIMATE = re.compile(r"exact|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
+ESTIMATE = re.compile(r"exact|requested|history-rolling|history-lightgbm|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
 
 
 def parse_estimate(name: str) -> tuple[str, float]:
-    """(kind, sigma) of an estimate's name: ``lognormal-1`` → ("lognormal", 1.0), ``exact`` → ("exact", 0.0).
+    """(kind, sigma) of an estimate's name: ``lognormal-1`` → ("lognormal", 1.0); the others → (name, 0.0).
 
-    Raises ConfigError for any other name; each estimate has one name only.
+    Raises ConfigError for a name that is none; each estimate has one name only.
     """
     match = ESTIMATE.fullmatch(name)
     if match is None:
-        raise ConfigError(f"found {name!r}, expected exact or lognormal-SIGMA (lognormal-1, lognormal-0.5, …)")
-    return ("exact", 0.0) if match[1] is None else ("lognormal", float(match[1]))
+        raise ConfigError(
+            f"found {name!r}, expected exact, lognormal-SIGMA (lognormal-1, lognormal-0.5, …), requested, "
+            "history-rolling or history-lightgbm"
+        )
+    return (name, 0.0) if match[1] is None else ("lognormal", float(match[1]))
 
 
 def _estimate(name: str) -> str:
@@ -118,7 +121,8 @@ class Experiment(Block):
     features: list[Features] = Field(["engineered"], min_length=1)
     """What the agent sees of a queued job."""
     estimate: list[Estimate] = Field(["lognormal-1"], min_length=1)
-    """Run-time estimates every policy gets: `exact` or `lognormal-SIGMA`."""
+    """Run-time estimates every policy gets: `exact`; `lognormal-SIGMA`, blurred; `requested`, the users' own;
+    `history-rolling` or `history-lightgbm`, made of earlier jobs alone."""
     preset: list[Name] = Field(["quick"], min_length=1)
     """Training preset."""
     seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)

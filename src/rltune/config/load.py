@@ -49,12 +49,15 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
                                 f"allowed: {', '.join(known)}"))  # fmt: skip
     for k, workload in enumerate(run.workloads):
         unknown += _unknown_files(root, workload, ("workloads", k))
+    for k, name in enumerate(run.characterise):
+        unknown += _unknown_file(root, "trace", name, ("characterise", k))
     unknown += _wrong_policies(run, root)
     if unknown:
         shown = _shown(path, root)
         raise ConfigError("\n".join(f"{shown}:{_line(node, loc)}: {_dotted(loc)}: {text}" for loc, text in unknown))
+    for name in run.traces():
+        load_trace(name, root)
     for workload in run.all_workloads():
-        load_trace(workload.trace, root)
         load_cluster(workload.cluster, root)
     return run
 
@@ -140,13 +143,17 @@ def _wrong_policies(run: RunConfig, root: Path) -> list[tuple[tuple, str]]:
 
 def _unknown_files(root: Path, workload: Workload, loc: tuple) -> list[tuple[tuple, str]]:
     """What is wrong with the names of a workload: (location, text)."""
-    wrong = []
-    for kind, name in (("trace", workload.trace), ("cluster", workload.cluster)):
-        try:
-            _named(root, kind, name)
-        except ConfigError as error:
-            wrong.append(((*loc, kind), str(error)))
-    return wrong
+    named = (("trace", workload.trace), ("cluster", workload.cluster))
+    return [found for kind, name in named for found in _unknown_file(root, kind, name, (*loc, kind))]
+
+
+def _unknown_file(root: Path, kind: str, name: str, loc: tuple) -> list[tuple[tuple, str]]:
+    """What is wrong with the name of a trace or cluster: (location, text), or nothing."""
+    try:
+        _named(root, kind, name)
+    except ConfigError as error:
+        return [(loc, str(error))]
+    return []
 
 
 def _named(root: Path, kind: str, name: str) -> Path:

@@ -100,6 +100,8 @@ class RunConfig(Block):
     """Folder of raw traces: .cache, or a folder in it."""
     workloads: list[Workload] = []
     """Traces on clusters to prepare and characterise besides those the experiments name."""
+    characterise: Annotated[list[Name], EachOnce] = []
+    """Traces to characterise alone, on no cluster: CPU traces, for Table 2 and Figure 5."""
     experiments: list[Experiment] = Field(min_length=1)
     """The matrix."""
     plugins: Annotated[list[str], EachOnce] = []
@@ -151,8 +153,8 @@ class RunConfig(Block):
         return list(dict.fromkeys(c.locality for c in cells)) or ["strict"]
 
     def traces(self) -> list[str]:
-        """Names of the traces, each once."""
-        return list(dict.fromkeys(w.trace for w in self.all_workloads()))
+        """Names of the traces, each once: those of the workloads, then those that are only characterised."""
+        return list(dict.fromkeys([w.trace for w in self.all_workloads()] + self.characterise))
 
     def all_presets(self) -> dict[str, Preset]:
         """The built-in presets and the run's own."""

@@ -13,8 +13,18 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from rltune.config.base import Block
 
-Format = Literal["philly", "helios", "alibaba2020", "csv"]
+Format = Literal["philly", "helios", "alibaba2020", "alibaba2023", "authors", "swf", "sacct", "csv"]
 Status = Literal["passed", "failed", "killed", "running", "unknown"]
+GpuShare = Literal["round_up", "round_up_each", "nearest", "leave_out"]
+GENERATED = ("philly", "helios", "alibaba2020", "swf")
+"""Formats whose raw files `synthetic` can make."""
+PARTS: dict[str, tuple[str, ...] | None] = {
+    "helios": None,
+    "alibaba2023": None,
+    "authors": ("readme", "reader"),
+    "swf": ("HPC2N", "SDSC-SP2"),
+}
+"""Formats that take `part`, and the values it may have (None: any name)."""
 
 
 def _known_zone(name: str) -> str:
@@ -228,7 +238,18 @@ class TraceConfig(Block):
     path: str | None = None
     """… or read this file or folder (`${VARIABLE}` is replaced from the environment; relative to the root)."""
     part: str | None = None
-    """The part of an archive that holds several clusters (Helios: Earth, Saturn, Uranus or Venus)."""
+    """The part of an archive that holds several clusters (`helios`: Earth, Saturn, Uranus, Venus or all; needed), the
+    variant of the pod list where a folder has several (`alibaba2023`: default, gpuspec33, …), the variant of the
+    columns where it is not to be found out (`authors`: readme or reader), or the log that `synthetic` imitates (`swf`:
+    HPC2N or SDSC-SP2; needed there)."""
+    gpu_share: GpuShare = "round_up"
+    """What becomes of a share of a GPU: the job's total is rounded up to whole GPUs, each instance's or GPU's share is
+    rounded up by itself, the total is rounded to the nearest whole number (at least one), or the job is left out."""
+    run_time: Literal["sum", "span"] = "sum"
+    """Format `philly`: a job's run time is the sum over its attempts, or the span from first start to last end."""
+    pods_running: Literal["leave_out", "until_deletion"] = "leave_out"
+    """Format `alibaba2023`: pods last seen running are left out, or count as run (and killed) until their deletion,
+    but for those deleted at the very end of the trace."""
     columns: Columns | None = None
     """Format `csv`: canonical column → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
@@ -249,10 +270,21 @@ class TraceConfig(Block):
             raise ValueError(f"give exactly one of `synthetic`, `downloads`, `path`; found {given or 'none'}")
         if (self.format == "csv") != (self.columns is not None):
             raise ValueError("`columns` goes with format `csv`, and only with it")
-        if self.format == "csv" and self.synthetic is not None:
-            raise ValueError("format `csv` reads a file of yours; `synthetic` makes philly, helios and alibaba2020")
-        if (self.format == "helios") != (self.part is not None):
-            raise ValueError("`part` goes with format `helios` (Earth, Saturn, Uranus or Venus), and only with it")
+        if self.synthetic is not None and self.format not in GENERATED:
+            raise ValueError(f"format `{self.format}` reads a file of yours; `synthetic` makes {', '.join(GENERATED)}")
+        if self.format == "helios" and self.part is None:
+            raise ValueError("format `helios` needs `part` (Earth, Saturn, Uranus, Venus or all)")
+        if self.format == "swf" and (self.synthetic is None) != (self.part is None):
+            raise ValueError("format `swf` needs `part` (HPC2N or SDSC-SP2) with `synthetic`, and only with it")
+        if self.part is not None and self.format not in PARTS:
+            raise ValueError(f"`part` goes with format {', '.join(f'`{f}`' for f in PARTS)}; found `{self.format}`")
+        if self.run_time != "sum" and self.format != "philly":
+            raise ValueError(f"`run_time` goes with format `philly`; found `{self.format}`")
+        if self.pods_running != "leave_out" and self.format != "alibaba2023":
+            raise ValueError(f"`pods_running` goes with format `alibaba2023`; found `{self.format}`")
+        allowed = PARTS.get(self.format)
+        if self.part is not None and allowed and self.part not in allowed:
+            raise ValueError(f"`part`: found {self.part!r}; format `{self.format}` has {' or '.join(allowed)}")
         return self
 
     def column(self, name: str) -> Column | None:

@@ -70,6 +70,12 @@ class Workspace:
         """Configuration of a cluster."""
         return load_cluster(name, self.root)
 
+    def trace_titles(self) -> dict[str, str]:
+        """Title of each trace of the run, with its name where two have the same."""
+        titles = {name: self.trace(name).title for name in self.config.traces()}
+        twice = {t for t in titles.values() if list(titles.values()).count(t) > 1}
+        return {name: f"{title} ({name})" if title in twice else title for name, title in titles.items()}
+
     def jobs(self, trace: str) -> Path:
         """Cleaned job table of a trace."""
         return self.results / "traces" / trace / "jobs.parquet"

@@ -11,16 +11,14 @@ import pyarrow
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.cluster.load import offered_load
 from rltune.config import ClusterConfig, Workspace, parse_estimate
 from rltune.errors import DataError
 from rltune.files import aside, write_json
 from rltune.traces.audit import Audit
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.estimates import estimate_run_s
+from rltune.traces.estimates import estimates
 from rltune.traces.fetch import obtain
 from rltune.traces.split import Split, split_points
-from rltune.traces.statistics import summary_row, workload_row
 from rltune.traces.table import TraceMeta, read_table, write_table
 
 
@@ -71,11 +69,12 @@ def ensure_fitted(workspace: Workspace, trace: str, cluster: str) -> tuple[pd.Da
 
 
 def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: str) -> None:
-    """Write the run-time estimates every policy gets for a workload."""
+    """Write the run-time estimates every policy gets for a workload, a row a job: job_id, estimate_s, source."""
     jobs, meta = ensure_fitted(workspace, trace, cluster)
-    seconds = _estimate_s(workspace, jobs, meta, estimate)
+    made = estimate_jobs(workspace, jobs, meta, estimate)
+    made.insert(0, "job_id", jobs["job_id"])
     with aside(workspace.estimates(trace, cluster, estimate)) as temporary:
-        pd.DataFrame({"job_id": jobs["job_id"], "estimate_s": seconds}).to_parquet(temporary, index=False)
+        made.to_parquet(temporary, index=False)
 
 
 def ensure_workload(workspace: Workspace, trace: str, cluster: str, estimate: str) -> Workload:
@@ -93,12 +92,14 @@ def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str)
     settings = workspace.cluster(cluster)
     jobs, meta = ensure_clean(workspace, trace)
     fitted, _ = fit(jobs, settings, f"{trace} on {cluster}", workspace.config.split.train)
-    return _workload(workspace, fitted, _estimate_s(workspace, fitted, meta, estimate), settings, meta)
+    made = estimate_jobs(workspace, fitted, meta, estimate)
+    return _workload(workspace, fitted, made["estimate_s"].to_numpy(), settings, meta)
 
 
-def _estimate_s(workspace: Workspace, jobs: pd.DataFrame, meta: TraceMeta, estimate: str) -> np.ndarray:
+def estimate_jobs(workspace: Workspace, jobs: pd.DataFrame, meta: TraceMeta, estimate: str) -> pd.DataFrame:
+    """Run-time estimates of jobs by an estimate's name (rltune.traces.estimates), a row a job."""
     kind, sigma = parse_estimate(estimate)
-    return estimate_run_s(jobs, kind, sigma, meta.name, workspace.config.evaluation.seed)
+    return estimates(jobs, meta, kind, sigma, workspace.config.evaluation.seed)
 
 
 def _workload(
@@ -109,32 +110,6 @@ def _workload(
         compile_jobs(jobs, estimate_s, cluster), jobs["job_id"].to_numpy(str), build_layout(cluster),
         split_points(len(jobs), split.train, split.validation), meta,
     )  # fmt: skip
-
-
-def characterise(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """(rows of Table 2, rows of Table 4, offered loads) of the run's traces and workloads."""
-    tables = {name: ensure_clean(workspace, name) for name in workspace.config.traces()}
-    table2 = pd.concat([workload_row(*t) for t in tables.values()], ignore_index=True)
-    table4 = pd.concat([_summary(workspace, name, *t) for name, t in tables.items()], ignore_index=True)
-    loads = []
-    for workload in workspace.config.all_workloads():
-        jobs, meta = ensure_fitted(workspace, workload.trace, workload.cluster)
-        cluster = workspace.cluster(workload.cluster)
-        split = split_points(len(jobs), workspace.config.split.train, workspace.config.split.validation)
-        loads.append({
-            "trace": meta.title, "cluster": cluster.title, "gpus": cluster.gpus,
-            "load_all": offered_load(jobs, cluster.gpus),
-            "load_test": offered_load(jobs.iloc[slice(*split.test)], cluster.gpus), "data": meta.data,
-        })  # fmt: skip
-    return table2, table4, pd.DataFrame(loads)
-
-
-def _summary(workspace: Workspace, name: str, jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
-    system = workspace.trace(name).recorded_on
-    if system is None:
-        return summary_row(jobs, meta)
-    row = summary_row(jobs, meta, system.gpus, system.nodes, system.gpu_types or None)
-    return row.assign(scheduler=system.scheduler, network=system.network)
 
 
 def _in_step(jobs: pd.DataFrame, path: Path) -> pd.DataFrame:

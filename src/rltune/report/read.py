@@ -61,7 +61,7 @@ def audits(workspace: Workspace) -> pd.DataFrame:
     | noted), reason ("" for read and kept), rows. Raises DataError naming the first audit that is missing.
     """
     rows: list[dict[str, object]] = []
-    titles = _trace_titles(workspace)
+    titles = workspace.trace_titles()
     for name in workspace.config.traces():
         trace = workspace.trace(name)
         rows += _audit(workspace.clean_audit(name), trace=titles[name], cluster="", data=trace.data, stage="clean")
@@ -76,7 +76,7 @@ def audits(workspace: Workspace) -> pd.DataFrame:
 
 def _titles(workspace: Workspace) -> dict[tuple[str, str], str]:
     """Title of each trace × cluster: the trace's, with what tells it apart where two would be called the same."""
-    names = _trace_titles(workspace)
+    names = workspace.trace_titles()
     pairs = list(dict.fromkeys((c.trace, c.cluster) for c in workspace.config.cells()))
     clusters = {trace: [c for t, c in pairs if t == trace] for trace, _ in pairs}
     return {
@@ -84,13 +84,6 @@ def _titles(workspace: Workspace) -> dict[tuple[str, str], str]:
         else names[trace]
         for trace, cluster in pairs
     }
-
-
-def _trace_titles(workspace: Workspace) -> dict[str, str]:
-    """Title of each trace, with its name where two have the same."""
-    titles = {name: workspace.trace(name).title for name in workspace.config.traces()}
-    twice = {t for t in titles.values() if list(titles.values()).count(t) > 1}
-    return {name: f"{title} ({name})" if title in twice else title for name, title in titles.items()}
 
 
 def _audit(path: Path, **where: str) -> list[dict[str, object]]:

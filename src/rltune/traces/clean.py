@@ -13,7 +13,7 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.readers import read
-from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, validate
+from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, sort_jobs, validate
 
 _POSSIBLE_UNIX_S = (-62_135_500_000.0, 253_402_200_000.0)
 """Years 1 to 9999, less a day for time zones: outside, no calendar date can be given."""
@@ -50,7 +50,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
         rows = read(trace, Path(raw), audit)
     except ConfigError as error:
         raise ConfigError(f"config/traces/{name}.yaml: {error}") from None
-    rows = rows.sort_values(["submit_unix_s", "job_id"], ignore_index=True, kind="stable")
+    rows = sort_jobs(rows, "submit_unix_s")
     rows = _keep_usable(rows, trace, audit)
     audit.keep(len(rows))
     if rows.empty:
@@ -62,7 +62,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     t0_unix_s = float(rows["submit_unix_s"].iloc[0])
     rows["submit_s"] = rows["submit_unix_s"] - t0_unix_s
     # Subtraction may make two submissions equal that were not, so ties are sorted after it.
-    jobs = rows[list(COLUMNS)].astype(DTYPES).sort_values(["submit_s", "job_id"], ignore_index=True)
+    jobs = sort_jobs(rows[list(COLUMNS)].astype(DTYPES))
     meta = TraceMeta(
         name=name,
         title=trace.title,
@@ -103,12 +103,12 @@ def _keep_usable(rows: pd.DataFrame, trace: TraceConfig, audit: Audit) -> pd.Dat
         holds = holds.to_numpy(dtype=bool) & kept
         audit.leave_out(reason, holds.sum())
         kept &= ~holds
-    rows = rows[kept].copy()
+    rows = rows[kept]
     again = rows["job_id"].duplicated()
     audit.leave_out("job id met before", again.sum())
-    rows = rows[~again].copy()
-    rows.loc[rows["resource"] == "cpu", "gpus"] = 0
-    return rows
+    if again.any():
+        rows = rows[~again]
+    return rows.assign(gpus=rows["gpus"].mask(rows["resource"] == "cpu", 0))
 
 
 def _midnight(day: date, time_zone: str) -> float:

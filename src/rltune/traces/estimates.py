@@ -1,7 +1,18 @@
-"""Run-time estimates made from the true run time, exact or blurred. A user's own (``requested_s``) is not used yet.
+"""Run-time estimates: what policies are told of a job's run time.
 
-Each job has its own random number, made of (trace name, job id, run seed) alone, so an estimate depends neither on
-the order of rows nor on which other jobs are there, and every policy sees the same.
+==================  ====================================================================================
+name                estimate
+==================  ====================================================================================
+exact               the true run time
+lognormal-SIGMA     the true run time, blurred
+requested           the user's own (``requested_s``); of a job without one, as history-rolling
+history-rolling     median of the last run times known of jobs like it (rltune.traces.estimates_history)
+history-lightgbm    predicted by trees trained on earlier jobs (rltune.traces.estimates_lightgbm)
+==================  ====================================================================================
+
+The last three see nothing of a job that its submission does not show, nor of other jobs before their ends. The
+blurred ones depend neither on the order of rows nor on which other jobs are there: each job has its own random number,
+made of (trace name, job id, run seed) alone. Every policy sees the same.
 """
 
 from __future__ import annotations
@@ -13,14 +24,58 @@ import numpy as np
 import pandas as pd
 from pandas.util import hash_array
 
-from rltune.errors import ConfigError
+from rltune.errors import ConfigError, DataError
+from rltune.traces.estimates_history import NOTHING_KNOWN, all_known, rolling_median
+from rltune.traces.estimates_lightgbm import NO_MODEL, lightgbm_estimate
+from rltune.traces.table import TraceMeta
 
 Kind = Literal["exact", "lognormal"]
 MIN_ESTIMATE_S = 1.0
+HISTORY = ("requested", "history-rolling", "history-lightgbm")
+"""Kinds that the true run time of the job itself has no part in."""
+NOT_REQUESTED = "none requested: rolling median"
+FALL_BACKS = (NOT_REQUESTED, NO_MODEL, NOTHING_KNOWN)
+"""Sources of estimates that are not of the kind asked for."""
+
+
+def estimates(jobs: pd.DataFrame, meta: TraceMeta, kind: str, sigma: float, seed: int) -> pd.DataFrame:
+    """One row a job: ``estimate_s`` (float64, at least 1 s) and ``source`` (str), what it was made from.
+
+    Args:
+        jobs: job table, in the order of submission; history is what it holds, no more.
+        meta: its metadata.
+        kind: ``exact``, ``lognormal`` or one of HISTORY.
+        sigma: of the kind ``lognormal``.
+        seed: of the run, for ``lognormal``.
+
+    Raises:
+        ConfigError: unknown kind or impossible sigma.
+        DataError: ``requested``, but no job of the trace names a time.
+    """
+    if kind not in HISTORY:
+        return _frame(estimate_run_s(jobs, kind, sigma, meta.name, seed), np.full(len(jobs), kind, dtype=object))
+    if kind == "history-lightgbm":
+        return _frame(*lightgbm_estimate(jobs, meta))
+    seconds, source = rolling_median(all_known(jobs))
+    if kind == "requested":
+        asked = jobs["requested_s"].to_numpy(np.float64)
+        there = ~np.isnan(asked)
+        if not there.any():
+            raise DataError(
+                f"trace {meta.name}: estimate requested, but no job names a requested time; give its `columns` a "
+                "`requested_s`, or take history-rolling"
+            )
+        seconds = np.where(there, asked, seconds)
+        source = np.where(there, "requested", NOT_REQUESTED)
+    return _frame(seconds, source)
+
+
+def _frame(seconds: np.ndarray, source: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"estimate_s": np.maximum(seconds, MIN_ESTIMATE_S), "source": pd.Series(source, dtype="str")})
 
 
 def estimate_run_s(jobs: pd.DataFrame, kind: Kind, sigma: float, trace_name: str, seed: int) -> np.ndarray:
-    """Estimated run time of each job, seconds (float64, shape (jobs,), at least 1 s).
+    """Run time of each job, true or blurred, seconds (float64, shape (jobs,), at least 1 s).
 
     Args:
         jobs: job table (``job_id`` and ``run_s`` are used).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -34,14 +35,15 @@ def guess_map(table: pd.DataFrame, path: Path) -> str:
     """A YAML text for ``config/traces/NAME.yaml`` with what could be guessed, and comments where it could not."""
     found = guess_columns(list(map(str, table.columns)))
     lines = ["title: My cluster", "data: own", "format: csv", "time_zone: UTC  # zone of times without one",
-             f"path: {_quoted(str(path.resolve()))}", "columns:"]
+             f"path: {quoted(str(path.resolve()))}", "columns:"]
     for name, column in found.items():
         lines += _entry(name, column, table[column])
     for needed in ("submit_s", "gpus", "run_s"):
         derived = needed == "run_s" and {"start_s", "end_s"} <= found.keys()
         if needed not in found and not derived:
             lines.append(f"  # {needed}: COLUMN   # needed, and not found")
-    unused = [str(c) for c in table.columns if c not in found.values()]
+    names = [str(c) for c in table.columns if c not in found.values()]
+    unused = [n if n.isprintable() else json.dumps(n) for n in names]
     if unused:
         lines.append(f"# not used: {', '.join(unused)}")
     return "\n".join(lines)
@@ -61,19 +63,19 @@ def guess_columns(columns: list[str]) -> dict[str, str]:
 def _entry(name: str, column: str, values: pd.Series) -> list[str]:
     if name == "status":
         states = [str(s) for s in values.dropna().unique()[:20]]
-        lines = ["  status:", f"    column: {_quoted(column)}", "    map:"]
-        return lines + [f"      {_quoted(s)}: {_STATUS.get(s.lower(), 'unknown')}" for s in states]
+        lines = ["  status:", f"    column: {quoted(column)}", "    map:"]
+        return lines + [f"      {quoted(s)}: {_STATUS.get(s.lower(), 'unknown')}" for s in states]
     if name == "mem_gb":
         unit = next((u for mark, u in _MEMORY.items() if column.lower().endswith(mark)), "GB")
-        return [f"  mem_gb: {{column: {_quoted(column)}, unit: {unit}}}"]
+        return [f"  mem_gb: {{column: {quoted(column)}, unit: {unit}}}"]
     if name == "cpus" and column.lower().endswith("milli"):
-        return [f"  cpus: {{column: {_quoted(column)}, unit: milli}}"]
-    return [f"  {name}: {_quoted(column)}"]
+        return [f"  cpus: {{column: {quoted(column)}, unit: milli}}"]
+    return [f"  {name}: {quoted(column)}"]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """As YAML: quoted unless it is a plain word YAML takes for nothing else."""
     plain = re.fullmatch(r"[A-Za-z_/][\w/.\-]*", text) and text.lower() not in (
         "true", "false", "yes", "no", "on", "off", "null", "y", "n"
     )
-    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())

@@ -1,34 +1,37 @@
-"""Look at a file before configuring it: its format, its columns, and a column map to start from."""
+"""Look at a file before configuring it: its format, its columns, what cleaning makes of it, and the lines to use it."""
 
 from __future__ import annotations
 
 import gzip
-import io
-import itertools
+import tarfile
+import zipfile
 import zlib
 from pathlib import Path
 
 import ijson
 import pandas as pd
 import pyarrow
-import pyarrow.parquet
+import yaml
+from pydantic import ValidationError
 
-from rltune.errors import DataError
-from rltune.traces.guess import guess_map
-from rltune.traces.readers.alibaba2020 import JOB_COLUMNS, TASK_COLUMNS
-from rltune.traces.readers.raw import delimiter_of
+from rltune.config.trace import TraceConfig
+from rltune.errors import ConfigError, DataError
+from rltune.traces.clean import CleanTrace, clean_trace
+from rltune.traces.guess import guess_map, quoted
+from rltune.traces.sniff import Found, sniff
 
-MAX_ROWS = 200_000
-"""Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
-SWF_COLUMNS = ["job_number", "submit_time", "wait_time", "run_time", "allocated_processors", "average_cpu_time",
-               "used_memory", "requested_processors", "requested_time", "requested_memory", "status", "user_id",
-               "group_id", "executable", "queue", "partition", "preceding_job", "think_time"]
-HELIOS_MARK = {"job_id", "gpu_num", "state", "submit_time", "duration", "queue"}
-_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
+MAX_BYTES = 1 << 30
+"""Larger files are not cleaned here: that takes minutes."""
+EXPECTED = "CSV, JSON, SWF, sacct text (each also .gz), parquet, or a tar.gz or zip of a known trace"
+ZONES = {"philly": "America/Los_Angeles", "helios": "Asia/Shanghai", "alibaba2020": "Asia/Shanghai"}
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
 
 
 def inspect_file(path: Path | str) -> str:
-    """Describe a raw file, a CSV of your own, or a job table, in text.
+    """Describe a raw file, an archive, a CSV of your own, or a job table, in text.
+
+    Where a reader takes the file, it is read and cleaned, and the audit is part of the text; the last part is a
+    complete ``config/traces/NAME.yaml``.
 
     Raises:
         DataError: no such file, a folder, or a file none of the known formats can be read from.
@@ -36,71 +39,84 @@ def inspect_file(path: Path | str) -> str:
     path = Path(path)
     if not path.is_file():
         kind = "a folder; name one file in it" if path.is_dir() else "no such file"
-        raise DataError(f"{path}: {kind}. Expected a trace file: CSV, JSON, SWF (each also .gz) or parquet.")
-    try:
-        format_name, table, more = _load(path)
-    except _BROKEN as error:
-        raise DataError(f"{path}: truncated or damaged gzip ({error}); obtain the file again.") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ijson.JSONError) as error:
-        raise DataError(
-            f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); expected CSV, JSON, SWF or parquet."
-        ) from None
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}).") from None
-    if table.empty:
+        raise DataError(f"{path}: {kind}. Expected a trace file: {EXPECTED}.")
+    found = _sniffed(path)
+    parts = [str(path), f"format: {found.name}"]
+    if found.members:
+        parts += _members(found.members)
+    elif found.table.empty:
         raise DataError(f"{path}: no rows in it; expected one row a job.")
-    rows = f"first {len(table):,}" if more else f"{len(table):,}"
-    parts = [f"{path}", f"format: {format_name}", f"rows: {rows}", "", _columns(table).to_string(index=False)]
-    if format_name == "CSV with a header":
-        parts += ["", "A start for config/traces/NAME.yaml (check every line):", "", guess_map(table, path)]
+    else:
+        rows = f"first {len(found.table):,}" if found.more else f"{len(found.table):,}"
+        parts += [f"rows: {rows}", "", _columns(found.table).to_string(index=False)]
+    if found.format:
+        config = guess_map(found.table, path) if found.format == "csv" else _config(found, path)
+        parts += ["", *_cleaned(config, path)]
+        parts += ["", "A start for config/traces/NAME.yaml (check every line):", "", config]
+    elif found.members:
+        parts += ["", "Unpack it and inspect a file in it."]
     return "\n".join(parts) + "\n"
 
 
-def _load(path: Path) -> tuple[str, pd.DataFrame, bool]:
-    """(format, rows as a table, whether there are more rows)."""
-    with open(path, "rb") as file:
-        magic = file.read(6)
-    if magic[:4] == b"PAR1":
-        file = pyarrow.parquet.ParquetFile(path)
-        batch = next(file.iter_batches(batch_size=MAX_ROWS), None)
-        table = batch.to_pandas() if batch is not None else pd.DataFrame()
-        known = b"rltune" in (file.schema_arrow.metadata or {})
-        return "canonical job table" if known else "parquet", table, file.metadata.num_rows > len(table)
-    if magic[:2] == b"PK" or path.name.endswith((".tar.gz", ".tgz", ".tar", ".zip")):
-        raise DataError(f"{path}: an archive; unpack it and inspect a file in it.")
-    opener = gzip.open if magic[:2] == b"\x1f\x8b" else open
-    with opener(path, "rb") as file:
-        head = file.read(1 << 16)
-        file.seek(0)
-        return _load_text(head, file)
+def _sniffed(path: Path) -> Found:
+    try:
+        return sniff(path)
+    except _BROKEN as error:
+        raise DataError(f"{path}: truncated or damaged ({error}); obtain the file again.") from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ijson.JSONError) as error:
+        raise DataError(
+            f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); expected {EXPECTED}."
+        ) from None
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]}).") from None
 
 
-def _load_text(head: bytes, file: io.BufferedIOBase) -> tuple[str, pd.DataFrame, bool]:
-    text = head.decode("utf-8-sig", "replace").lstrip()
-    if not text:
-        raise pd.errors.EmptyDataError("the file is empty")
-    if text[0] in "[{":
-        jobs = list(itertools.islice(ijson.items(file, "item"), MAX_ROWS))
-        table = pd.json_normalize(jobs, max_level=0) if jobs and isinstance(jobs[0], dict) else pd.DataFrame()
-        native = {"jobid", "attempts", "submitted_time"} <= set(table.columns)
-        if "attempts" in table:
-            table["attempts"] = table["attempts"].map(lambda a: len(a) if isinstance(a, list) else None)
-        return "Philly cluster_job_log (JSON)" if native else "JSON list", table, len(table) == MAX_ROWS
-    line = next((x for x in text.splitlines() if x and x[0] != ";"), "")
-    fields = line.split(",")
-    if len(fields) == 1 and len(line.split()) == len(SWF_COLUMNS):
-        table = pd.read_csv(file, sep=r"\s+", comment=";", names=SWF_COLUMNS, nrows=MAX_ROWS)
-        return "SWF", table, len(table) == MAX_ROWS
-    for name, columns in (("PAI task table", TASK_COLUMNS), ("PAI job table", JOB_COLUMNS)):
-        if len(fields) == len(columns) and fields[0] != columns[0] and fields[3] in _PAI_STATUS:
-            table = pd.read_csv(file, names=columns, nrows=MAX_ROWS)
-            return f"Alibaba {name} (no header)", table, len(table) == MAX_ROWS
-    table = pd.read_csv(file, nrows=MAX_ROWS, sep=delimiter_of(head), low_memory=False)
-    native = HELIOS_MARK <= set(table.columns)
-    return "Helios cluster_log.csv" if native else "CSV with a header", table, len(table) == MAX_ROWS
+def _members(names: list[str]) -> list[str]:
+    listed = [f"  {name}" for name in names[:20]]
+    return [f"files in it: {len(names):,}" + (", among them" if len(names) > 20 else ""), *listed]
 
 
-_PAI_STATUS = ("Terminated", "Failed", "Running", "Waiting")
+def _config(found: Found, path: Path) -> str:
+    """The configuration that reads a file of a known format, as YAML."""
+    source = path.resolve()
+    if found.format == "alibaba2020":
+        source = source.parent  # the job table and the task table are read together
+    zone = found.fields.get("time_zone") or ZONES.get(found.format or "", "UTC")
+    why = {"swf": "as the log's header says" if "time_zone" in found.fields else "the header names none: check",
+           "sacct": "the cluster's zone: sacct writes wall clock without one"}.get(found.format or "", "")
+    lines = ["title: My cluster", "data: own", f"format: {found.format}",
+             f"time_zone: {zone}" + (f"  # {why}" if why else ""), f"path: {quoted(str(source))}"]
+    lines += [f"{key}: {value}" for key, value in found.fields.items() if key != "time_zone"]
+    return "\n".join(lines)
+
+
+def _cleaned(config: str, path: Path) -> list[str]:
+    """What reading and cleaning the file with a configuration gives, in lines."""
+    if path.stat().st_size > MAX_BYTES:
+        return [f"cleaning: not tried, as the file is over {MAX_BYTES >> 30} GB"]
+    try:
+        trace = TraceConfig(**yaml.safe_load(config))
+        source = path.resolve().parent if trace.format == "alibaba2020" else path
+        return _audit(clean_trace("NAME", trace, source))
+    except ValidationError as error:
+        return [f"cleaning: not tried, as the lines below are not complete ({error.errors()[0]['msg']})"]
+    except yaml.YAMLError as error:
+        return [f"cleaning: not tried, as the lines below are no YAML ({' '.join(str(error).split())[:120]})"]
+    except (ConfigError, DataError) as error:
+        return [f"cleaning with the lines below fails: {error}"]
+
+
+def _audit(clean: CleanTrace) -> list[str]:
+    jobs, audit = clean.jobs, clean.audit
+    first = pd.Timestamp(clean.meta.t0)
+    last = first + pd.Timedelta(seconds=min(float(jobs["submit_s"].iloc[-1]), 3e9))
+    kinds = ", ".join(f"{n:,} {kind}" for kind, n in jobs["resource"].value_counts().items())
+    lines = ["cleaning with the lines below:",
+             f"  span: submissions from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} ({clean.meta.time_zone}), "
+             f"{jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
+             f"  rows read: {audit.rows_read:,}", f"  kept: {audit.rows_kept:,} ({kinds} jobs)"]
+    lines += [f"  left out: {rows:,} {reason}" for reason, rows in audit.left_out.items()]
+    return lines + [f"  noted: {rows:,} {remark}" for remark, rows in audit.noted.items()]
 
 
 def _columns(table: pd.DataFrame) -> pd.DataFrame:

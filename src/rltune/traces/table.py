@@ -29,9 +29,11 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow
+import pyarrow.compute as pc
 import pyarrow.parquet
 
 from rltune.errors import DataError
@@ -141,10 +143,41 @@ def validate(jobs: pd.DataFrame, what: str = "the job table") -> pd.DataFrame:
         checked = SCHEMA.validate(jobs, lazy=True)
     except pa.errors.SchemaErrors as error:
         raise DataError(f"{what} is not a canonical job table: {_faults(error.failure_cases)}.") from None
-    order = checked[["submit_s", "job_id"]]
-    if not order.equals(order.sort_values(["submit_s", "job_id"], ignore_index=True)):
+    if not _in_order(checked["submit_s"].to_numpy(), checked["job_id"]):
         raise DataError(f"{what} is not a canonical job table: rows are not sorted by submit_s, then job_id.")
     return checked
+
+
+def sort_jobs(jobs: pd.DataFrame, time: str = "submit_s") -> pd.DataFrame:
+    """Sorted by a column of times (null last), then by ``job_id`` (null last), ties as they came; a new index.
+
+    The same as pandas' ``sort_values`` with both columns, but ids are compared only where times are equal.
+    """
+    when, ids = jobs[time].to_numpy("float64"), jobs["job_id"]
+    if not _in_order(when, ids):
+        order = np.argsort(when, kind="stable")
+        when = when[order]
+        tie = (when[1:] == when[:-1]) | (np.isnan(when[1:]) & np.isnan(when[:-1]))
+        tied = np.flatnonzero(np.r_[False, tie] | np.r_[tie, False])
+        group = np.cumsum(np.r_[True, ~tie])[tied]
+        names = pyarrow.array(ids.iloc[order[tied]], pyarrow.large_string(), from_pandas=True)
+        keys = pyarrow.table({"group": group, "id": names})
+        inner = pc.sort_indices(keys, sort_keys=[("group", "ascending"), ("id", "ascending")]).to_numpy()
+        order[tied] = order[tied[inner]]
+        jobs = jobs.take(order)
+    return jobs.reset_index(drop=True)
+
+
+def _in_order(when: np.ndarray, ids: pd.Series) -> bool:
+    """Whether rows are sorted by time, then id; two rows of which one has no time or id never are."""
+    if not (when[1:] >= when[:-1]).all():
+        return False
+    tie = np.flatnonzero(when[1:] == when[:-1])
+    if not len(tie):
+        return True
+    names = pyarrow.array(ids, pyarrow.large_string(), from_pandas=True)
+    lower = pc.less_equal(names.take(pyarrow.array(tie)), names.take(pyarrow.array(tie + 1)))
+    return bool(pc.all(pc.fill_null(lower, False)).as_py())
 
 
 def _faults(cases: pd.DataFrame) -> str:

@@ -16,7 +16,7 @@ from rltune.config import Workspace
 from rltune.report.page.contents import steps
 
 PACKAGES = ("rltune", "numpy", "numba", "pandas", "pyarrow", "scipy", "tensorflow", "keras", "cvxpy", "cvxopt", "ijson",
-            "matplotlib", "seaborn", "snakemake", "papermill")
+            "lightgbm", "matplotlib", "seaborn", "snakemake", "papermill")
 
 
 @dataclass(frozen=True)

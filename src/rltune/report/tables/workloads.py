@@ -13,7 +13,7 @@ TABLE2 = {
     "avg_wait_s": ("Mean wait", "s", "seconds"),
     "avg_run_s": ("Mean run time", "s", "seconds"),
     "arrival_per_s": ("Arrivals", "jobs/s", "number"),
-    "alloc": ("Allocated GPUs", "per 30 days", "int"),
+    "alloc": ("Allocated GPUs, of CPU traces CPUs", "per 30 days", "int"),
 }
 TABLE4 = {
     "days": Column("Days", "", "int"),
@@ -30,24 +30,28 @@ TABLE4 = {
 
 
 def table2(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame]:
-    """Table 2: each GPU trace beside the paper's row.
+    """Table 2: each trace beside the paper's row, CPU traces first.
 
-    ``statistics``: title, data, type (GPU rows are used), jobs_per_month, avg_wait_s, avg_run_s, arrival_per_s, alloc
-    (per 30 days). The frame gains `<column>_paper`, empty where the paper has no such trace.
+    ``statistics``: trace, data, type (GPU or CPU), jobs_per_month, avg_wait_s, wait_is (where the waits are from, ""
+    where there are none), avg_run_s, arrival_per_s, alloc (per 30 days). The frame gains `<column>_paper`, empty where
+    the paper has no such trace.
     """
-    rows = statistics[statistics["type"] == "GPU"].reset_index(drop=True)
-    frame = rows[["title", "data"]].copy()
-    columns = {"title": Column("Trace"), "data": Column("Data")}
+    rows = statistics.sort_values("type", kind="stable").reset_index(drop=True)
+    frame = rows[["trace", "type", "data"]].copy()
+    columns = {"trace": Column("Trace"), "type": Column("Type"), "data": Column("Data")}
     for name, (heading, unit, format) in TABLE2.items():
         frame[name] = rows["jobs_per_month"] if name == "jobs" else rows[name]
-        frame[f"{name}_paper"] = [_paper_value(paper, "table2", title, name) for title in rows["title"]]
+        frame[f"{name}_paper"] = [_paper_value(paper, "table2", title, name) for title in rows["trace"]]
         group = f"{heading}{f' ({unit})' if unit else ''}"
         columns[name] = Column("ours", "", format, group)
         columns[f"{name}_paper"] = Column("paper", "", format, group)
+    frame["wait_is"] = rows["wait_is"]
+    columns["wait_is"] = Column("Our waits are")
     artefact = Artefact(
-        "table2", "table", "GPU traces over one month", paper_ref=paper.ref("table2"),
-        caption="Jobs, waits, run times, arrivals and allocated GPUs of each trace, normalised to 30 days, beside the "
-        "paper’s figures. Waits are those the trace itself recorded.",
+        "table2", "table", "CPU and GPU traces over one month", paper_ref=paper.ref("table2"),
+        caption="Jobs, waits, run times, arrivals and allocated GPUs or CPUs of each trace, normalised to 30 days, "
+        "beside the paper’s figures. Waits are those the trace itself recorded; where it recorded none, those of a "
+        "simulation, which says as much about its cluster as about the trace.",
         data=data_labels(rows), source=source, columns=columns,
     )
     return artefact, frame
@@ -56,21 +60,21 @@ def table2(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> t
 def table4(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame]:
     """Table 4: a row of ours and, below it, the paper's row of the same trace.
 
-    ``statistics``: title, data, and any of days, jobs, gpus, nodes, gpu_types, users, run_avg_s, run_max_days,
+    ``statistics``: trace, data, and any of days, jobs, gpus, nodes, gpu_types, users, run_avg_s, run_max_days,
     scheduler, network. The frame has `row` (ours | paper) beside them.
     """
     rows = []
     for _, ours in statistics.iterrows():
-        rows.append({"title": ours["title"], "row": "ours", "data": ours["data"],
+        rows.append({"trace": ours["trace"], "row": "ours", "data": ours["data"],
                      **{c: ours[c] for c in TABLE4 if c in ours}})
-        name = paper.trace(ours["title"])
+        name = paper.trace(ours["trace"])
         if paper.find("table4", name, "jobs") is not None:
             printed = {c: paper.find("table4", name, c) for c in TABLE4}
             rows.append({
-                "title": paper.find("table4", name, "title").text, "row": "paper", "data": "",
+                "trace": paper.find("table4", name, "title").text, "row": "paper", "data": "",
                 **{c: e.text if e.value is None else e.value for c, e in printed.items() if e is not None},
             })
-    frame = pd.DataFrame(rows, columns=["title", "row", "data", *TABLE4])
+    frame = pd.DataFrame(rows, columns=["trace", "row", "data", *TABLE4])
     shown = {c: v for c, v in TABLE4.items() if frame[c].notna().any()}
     artefact = Artefact(
         "table4", "table", "Trace summary", paper_ref=paper.ref("table4"),
@@ -78,7 +82,7 @@ def table4(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> t
         "scheduler and network are those published for the system the trace comes from (or, generated, imitates); the "
         "rest is measured on the rows.",
         data=data_labels(statistics), source=source,
-        columns={"title": Column("Trace"), "row": Column("Row"), "data": Column("Data"), **shown},
+        columns={"trace": Column("Trace"), "row": Column("Row"), "data": Column("Data"), **shown},
     )
     return artefact, frame
 

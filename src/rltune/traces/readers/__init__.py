@@ -14,12 +14,16 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError
 from rltune.traces.audit import Audit
-from rltune.traces.readers import alibaba2020, column_map, helios, philly
+from rltune.traces.readers import alibaba2020, alibaba2023, authors, column_map, helios, philly, sacct, swf
 
 READERS = {
     "philly": philly.read,
     "helios": helios.read,
     "alibaba2020": alibaba2020.read,
+    "alibaba2023": alibaba2023.read,
+    "authors": authors.read,
+    "swf": swf.read,
+    "sacct": sacct.read,
     "csv": column_map.read,
 }
 

@@ -17,8 +17,9 @@ from rltune.config.trace import Column, Filter, TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.readers.archive import open_member
-from rltune.traces.readers.raw import missing_column, numbers, raw_frame, read_csv_text, reasons
-from rltune.traces.readers.times import wall_clock_to_unix
+from rltune.traces.readers.raw import missing_column, numbers, parse_numbers, raw_frame, read_csv_text, reasons
+from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
+from rltune.traces.readers.times import plain_times, wall_clock_to_unix
 from rltune.traces.table import RESOURCES, STATUSES
 
 TIMES = ("submit_s", "start_s", "end_s")
@@ -67,24 +68,22 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         values["job_id"] = (np.arange(rows) + 1).astype(str)
         audit.note("without job id: numbered by row", rows)
     _tidy(values, audit)
+    shared = np.zeros(rows, dtype=bool)
+    if "gpus" in values:
+        values["gpus"], shared = whole_gpus(values["gpus"], 1.0, trace.gpu_share, audit)
     out = [(f"filter: not {f.column} {f.op} {f.value}", ~_matches(table, f, where)) for f in trace.filter]
-    values["unusable"] = reasons(rows, *out)
+    values["unusable"] = reasons(rows, *out, (LEFT_OUT, shared))
     return raw_frame(values, rows)
 
 
 def _tidy(values: dict[str, object], audit: Audit) -> None:
-    """Impossible values of optional columns become null; GPUs become whole; statuses become ours."""
+    """Impossible values of optional columns become null; statuses become ours."""
     for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
         if name in values:
             v = np.asarray(values[name], dtype=np.float64)
             bad = (v < 0) if name == "wait_s" else (v <= 0)
             audit.note(f"{name} not positive, taken as unknown", bad.sum())
             values[name] = np.where(bad, np.nan, v)
-    if "gpus" in values:
-        gpus = np.asarray(values["gpus"], dtype=np.float64)
-        audit.note("share of a GPU rounded up to whole GPUs", (gpus % 1 > 0).sum())
-        # The small slack keeps a sum of hundredths such as 3.0000000000000004 from becoming 4.
-        values["gpus"] = np.ceil(gpus - 1e-9)
     for name, allowed, default in (("status", STATUSES, "unknown"), ("resource", RESOURCES, "gpu")):
         if name in values:
             text = pd.Series(values[name], dtype="str")
@@ -127,7 +126,7 @@ class _Source:
 
     def number(self, name: str) -> np.ndarray:
         text, column = self._read(name)
-        return numbers(text, name, self.audit) * (UNITS[name][column.unit] * column.factor)
+        return numbers(text, name, self.audit, self.where) * (UNITS[name][column.unit] * column.factor)
 
     def flag(self, name: str) -> np.ndarray:
         text = self._read(name)[0].str.strip().str.lower()
@@ -140,15 +139,18 @@ class _Source:
         if found is None:
             return None
         text, column = found
-        plain = pd.to_numeric(text, errors="coerce").notna()
-        if plain.sum() * 2 >= max(text.notna().sum(), 1):
-            return numbers(text, name, self.audit) * (SECONDS[column.unit] * column.factor)
+        if plain_times(text) is None and self._mostly_numbers(text):
+            return numbers(text, name, self.audit, self.where) * (SECONDS[column.unit] * column.factor)
         if column.factor != 1.0:
             raise ConfigError(
                 f"columns.{name}.factor: goes with numeric times; {self.where} has wall-clock times there."
             )
         zone = column.time_zone or self.trace.time_zone
-        return wall_clock_to_unix(text, zone, name, self.audit, not_before)
+        return wall_clock_to_unix(text, zone, name, self.audit, not_before, self.where)
+
+    @staticmethod
+    def _mostly_numbers(text: pd.Series) -> bool:
+        return (~np.isnan(parse_numbers(text))).sum() * 2 >= max(text.notna().sum(), 1)
 
 
 def _matches(table: pd.DataFrame, rule: Filter, where: str) -> np.ndarray:

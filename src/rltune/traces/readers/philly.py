@@ -4,16 +4,20 @@ A job: ``{status, vc, jobid, submitted_time, user, attempts: [{start_time, end_t
 times are wall clock without a zone, and may be missing or ``"None"``; ``attempts`` and ``detail`` may be empty.
 
 Rules:
-- ``run_s`` is the sum of end − start over the attempts that have both times: a retried job held its GPUs that long.
+- ``run_s`` is by one of :data:`RUN_TIMES`, over the attempts that have both times, in order: ``sum`` (default), the sum
+  of end − start, as a retried job held its GPUs that long; ``span``, from the first start to the last end, pauses
+  between the attempts included.
 - ``wait_s`` is the first start − submission; where the log has the start before the submission it is null (counted).
 - ``gpus`` is the number of GPUs listed in the ``detail`` of the first attempt that has any: what the user asked for;
-  later attempts of a job ask for the same.
+  later attempts of a job ask for the same (those that do not are counted).
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import ijson
@@ -24,12 +28,40 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.readers.archive import open_member
+from rltune.traces.readers.encoding import as_utf8
 from rltune.traces.readers.raw import raw_frame, reasons
 from rltune.traces.readers.times import wall_clock_to_unix
 
 MEMBER = "cluster_job_log"
 ARCHIVES = ("trace-data.tar.gz",)
 STATUS = {"Pass": "passed", "Failed": "failed", "Killed": "killed"}
+
+
+def run_sum_s(start: np.ndarray, end: np.ndarray, job: np.ndarray, jobs: int) -> np.ndarray:
+    """Sum of the attempts' lengths, seconds, for each job; 0 for one without attempts.
+
+    Args:
+        start: starts of attempts, s since 1970.
+        end: their ends.
+        job: row of the job each attempt belongs to.
+        jobs: number of jobs.
+    """
+    return np.bincount(job, weights=end - start, minlength=jobs)
+
+
+def run_span_s(start: np.ndarray, end: np.ndarray, job: np.ndarray, jobs: int) -> np.ndarray:
+    """First start to last end, seconds, for each job; 0 for one without attempts. Arguments as in run_sum_s."""
+    first, last = np.full(jobs, np.inf), np.full(jobs, -np.inf)
+    np.minimum.at(first, job, start)
+    np.maximum.at(last, job, end)
+    return np.where(first <= last, last - first, 0.0)
+
+
+RUN_TIMES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]] = {
+    "sum": run_sum_s,
+    "span": run_span_s,
+}
+"""How the run time of a job with several attempts is made of theirs."""
 
 
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
@@ -39,22 +71,27 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         DataError: the log is missing, truncated, not JSON, or not a list of jobs.
     """
     with open_member(folder, MEMBER, ARCHIVES) as (stream, where):
-        jobs, attempts = _stream(stream, where)
+        jobs, attempts = _stream(as_utf8(stream, where), where)
     rows = len(jobs["job_id"])
     audit.read(rows)
-    submit = wall_clock_to_unix(_text(jobs["submitted"]), trace.time_zone, "submitted_time", audit)
-    owner = np.frombuffer(attempts["job"], dtype=np.int64) if attempts["job"] else np.empty(0, dtype=np.int64)
-    start = wall_clock_to_unix(_text(attempts["start"]), trace.time_zone, "start_time", audit, submit[owner])
-    end = wall_clock_to_unix(_text(attempts["end"]), trace.time_zone, "end_time", audit, start)
+    submit = wall_clock_to_unix(_text(jobs.pop("submitted")), trace.time_zone, "submitted_time", audit, where=where)
+    owner = np.array(attempts["job"], dtype=np.int64)
+    start = wall_clock_to_unix(_text(attempts["start"]), trace.time_zone, "start_time", audit, submit[owner], where)
+    end = wall_clock_to_unix(_text(attempts["end"]), trace.time_zone, "end_time", audit, start, where)
     length = end - start
     whole = length >= 0
     audit.note("attempt ends before it starts: not counted in the run time", (length < 0).sum())
-    run = np.bincount(owner[whole], weights=length[whole], minlength=rows)
+    rule = trace.run_time
+    run = {name: f(start[whole], end[whole], owner[whole], rows) for name, f in RUN_TIMES.items()}
     complete = np.bincount(owner[whole], minlength=rows)
     tried = np.bincount(owner, minlength=rows)
     audit.note("job with an attempt without times, run time from its other attempts",
                ((complete > 0) & (complete < tried)).sum())
-    audit.note("job with more than one attempt, run time is their sum", (complete > 1).sum())
+    audit.note(f"job with more than one attempt, run time is their {rule}", (complete > 1).sum())
+    audit.note("job whose attempts have pauses between them: their span is longer than their sum",
+               (run["span"] > run["sum"]).sum())
+    audit.note("job whose attempts overlap: their sum is longer than their span", (run["sum"] > run["span"]).sum())
+    audit.note("job whose attempts list different numbers of GPUs: the first counts", sum(jobs["varies"]))
     first_start = np.full(rows, np.inf)
     np.fmin.at(first_start, owner, start)
     wait = np.where(np.isfinite(first_start), first_start - submit, np.nan)
@@ -68,7 +105,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "user": jobs["user"],
         "vc": jobs["vc"],
         "submit_unix_s": submit,
-        "run_s": np.where(complete > 0, run, np.nan),
+        "run_s": np.where(complete > 0, run[rule], np.nan),
         "gpus": np.where(gpus > 0, gpus, np.nan),
         "wait_s": np.where(early, np.nan, wait),
         "status": status.map(STATUS).fillna("unknown"),
@@ -84,26 +121,30 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
 
 def _stream(stream: Any, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Per-job lists, and per-attempt lists whose ``job`` is the row of the job they belong to."""
-    jobs: dict[str, list[Any]] = {k: [] for k in ("job_id", "user", "vc", "submitted", "status", "gpus")}
+    jobs: dict[str, list[Any]] = {k: [] for k in ("job_id", "user", "vc", "submitted", "status", "gpus", "varies")}
     attempts: dict[str, Any] = {"job": array("q"), "start": [], "end": []}
     try:
-        for row, job in enumerate(ijson.items(stream, "item")):
+        for row, job in enumerate(ijson.items(stream, "item", use_float=True)):
             if not isinstance(job, dict):
-                raise DataError(f"{where}: entry {row} is {str(job)[:60]!r}; expected a job, i.e. a JSON object.")
-            jobs["job_id"].append(job.get("jobid"))
-            jobs["user"].append(job.get("user"))
-            jobs["vc"].append(job.get("vc"))
+                found = "a list" if isinstance(job, list) else repr(job)[:60]
+                raise DataError(f"{where}: entry {row} is {found}; expected a job, i.e. a JSON object.")
+            jobs["job_id"].append(_name(job.get("jobid")))
+            jobs["user"].append(_name(job.get("user")))
+            jobs["vc"].append(_name(job.get("vc")))
             jobs["submitted"].append(job.get("submitted_time"))
-            jobs["status"].append(job.get("status"))
-            gpus = 0
+            jobs["status"].append(_name(job.get("status")))
+            gpus, varies = 0, False
             for attempt in _dicts(job.get("attempts")):
                 attempts["job"].append(row)  # row of the job this attempt belongs to
                 attempts["start"].append(attempt.get("start_time"))
                 attempts["end"].append(attempt.get("end_time"))
-                gpus = gpus or _gpus(attempt)
+                listed = _gpus(attempt)
+                varies |= 0 < gpus != listed > 0
+                gpus = gpus or listed
             jobs["gpus"].append(gpus)
+            jobs["varies"].append(varies)
     except (ijson.JSONError, UnicodeDecodeError) as error:
-        kind = "truncated" if isinstance(error, ijson.IncompleteJSONError) else "not valid"
+        kind = "truncated" if "premature EOF" in str(error) or "incomplete" in str(error).lower() else "not valid"
         raise DataError(
             f"{where}: {kind} JSON after {len(jobs['job_id'])} jobs ({str(error).splitlines()[0]}). "
             "Delete the file and obtain it again."
@@ -117,6 +158,11 @@ def _gpus(attempt: dict[str, Any]) -> int:
     """GPUs listed over the nodes of an attempt."""
     listed = (node.get("gpus") for node in _dicts(attempt.get("detail")))
     return sum(len(gpus) for gpus in listed if isinstance(gpus, list))
+
+
+def _name(value: Any) -> str | None:
+    """Text of a name, null for a list or object; equal ones share their memory."""
+    return None if value is None or isinstance(value, (list, dict)) else intern(str(value))
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

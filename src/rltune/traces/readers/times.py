@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rltune.traces.audit import Audit
+from rltune.traces.readers.raw import refuse_mostly_bad
 
-_EPOCH = pd.Timestamp("1970-01-01")
+NONE = ("", "None", "null", "NULL", "NaT", "nan", "Unknown")
+"""Ways to say that there is no time."""
 # An offset written out after a time of day: "…T10:00:00Z", "… 10:00:00+08:00".
 _OFFSET = r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d:?\d\d)$"
+_FIRST, _LAST = np.datetime64("1900-01-01", "s"), np.datetime64("2200-01-01", "s")
 
 
 def wall_clock_to_unix(
-    text: pd.Series, time_zone: str, what: str, audit: Audit, not_before: np.ndarray | None = None
+    text: pd.Series,
+    time_zone: str,
+    what: str,
+    audit: Audit,
+    not_before: np.ndarray | None = None,
+    where: str | None = None,
 ) -> np.ndarray:
     """Seconds since 1970 UTC (float64, null where the text is empty, ``None`` or no time).
 
@@ -23,50 +33,88 @@ def wall_clock_to_unix(
         what: name of the column, for remarks in the audit.
         not_before: an earlier time of the same row (s since 1970 UTC). In autumn one hour occurs twice; it is read as
             the first, except where that lies before this time, then as the second.
+        where: name of the file, for errors.
 
-    Times within the hour that spring skips do not exist; they are moved to its end, and counted.
+    Times within the hour that spring skips do not exist; they are moved to its end, and counted. Years outside
+    1900–2200 (0001-01-01, 9999-12-31: ways to say 'none') become null and are counted.
+
+    Raises:
+        DataError: most values are no times at all (``13/10/2017``); a few are counted.
     """
-    text = pd.Series(text, dtype="str").reset_index(drop=True).str.strip()
-    text = text.where(~text.isin(["", "None", "null", "NULL", "NaT", "nan", "Unknown"]))
+    text = pd.Series(text, dtype="str").reset_index(drop=True)
+    wall = plain_times(text)
+    if wall is not None:
+        given = ~np.isnat(wall)
+        seconds = _localise(_plausible(wall), time_zone, what, audit, not_before)
+        audit.note(f"{what} not a time", (np.isnan(seconds) & given).sum())
+        return seconds
+    text = text.str.strip()
+    text = text.where(~text.isin(list(NONE)))
     seconds = np.full(len(text), np.nan)
+    unread = np.zeros(len(text), dtype=bool)
     with_offset = text.str.contains(_OFFSET, regex=True, na=False).to_numpy()
     if with_offset.any():
         parsed = pd.to_datetime(text[with_offset], errors="coerce", format="ISO8601", utc=True)
-        seconds[with_offset] = _since_epoch(_plausible(parsed.dt.tz_localize(None)))
+        stamps = parsed.dt.tz_localize(None).to_numpy()
+        unread[with_offset] = np.isnat(stamps)
+        seconds[with_offset] = _since_epoch(_plausible(stamps))
     naive = ~with_offset & text.notna().to_numpy()
     if naive.any():
+        stamps = pd.to_datetime(text[naive], errors="coerce", format="ISO8601").to_numpy()
+        unread[naive] = np.isnat(stamps)
         earlier = None if not_before is None else not_before[naive]
-        seconds[naive] = _localise(text[naive], time_zone, what, audit, earlier)
+        seconds[naive] = _localise(_plausible(stamps), time_zone, what, audit, earlier)
+    expected = "a time as YYYY-MM-DD HH:MM:SS (ISO 8601)"
+    refuse_mostly_bad(text, unread, f"{where}: {what}" if where else what, expected)
     audit.note(f"{what} not a time", (np.isnan(seconds) & text.notna().to_numpy()).sum())
     return seconds
 
 
+def plain_times(text: pd.Series) -> np.ndarray | None:
+    """Wall clock (datetime64[s]) of a column that holds nothing but plain ISO times to the second; else None."""
+    values = pa.array(text, pa.large_string(), from_pandas=True)
+    if len(values) == values.null_count:
+        return None
+    values = pc.if_else(pc.is_in(values, pa.array(NONE, pa.large_string())), None, values)
+    try:
+        return pc.cast(values, pa.timestamp("s")).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:  # written in another way, with an offset or a fraction, or no times
+        return None
+
+
 def _localise(
-    text: pd.Series, time_zone: str, what: str, audit: Audit, not_before: np.ndarray | None
+    wall: np.ndarray, time_zone: str, what: str, audit: Audit, not_before: np.ndarray | None
 ) -> np.ndarray:
-    wall = pd.to_datetime(text, errors="coerce", format="ISO8601").reset_index(drop=True)
-    wall = _plausible(wall)
-    first, moved = _to_utc(wall, time_zone, daylight=True)
-    second, _ = _to_utc(wall, time_zone, daylight=False)
+    """Seconds since 1970 UTC of wall-clock times (datetime64); null stays null."""
+    local = pd.DatetimeIndex(wall).tz_localize(time_zone, ambiguous="NaT", nonexistent="NaT")
+    first = _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy())
+    odd = np.isnan(first) & ~np.isnat(wall)  # within the hours that come twice or never
+    if not odd.any():
+        return first
+    first[odd], moved = _to_utc(wall[odd], time_zone, daylight=True)
+    second, _ = _to_utc(wall[odd], time_zone, daylight=False)
     audit.note(f"{what} within the hour skipped in spring: moved to its end", moved)
-    twice = first != second
-    late = twice & (first < not_before) if not_before is not None else np.zeros(len(wall), dtype=bool)
-    audit.note(f"{what} within the hour repeated in autumn", (twice & ~np.isnan(first)).sum())
-    return np.where(late, second, first)
+    twice = first[odd] != second
+    audit.note(f"{what} within the hour repeated in autumn", twice.sum())
+    if not_before is not None:
+        first[odd] = np.where(twice & (first[odd] < not_before[odd]), second, first[odd])
+    return first
 
 
-def _to_utc(wall: pd.Series, time_zone: str, daylight: bool) -> tuple[np.ndarray, int]:
+def _to_utc(wall: np.ndarray, time_zone: str, daylight: bool) -> tuple[np.ndarray, int]:
     """Seconds since 1970 UTC, and how many times did not exist and were moved."""
-    flags = np.full(len(wall), daylight)
-    local = wall.dt.tz_localize(time_zone, ambiguous=flags, nonexistent="shift_forward")
-    moved = (local.dt.tz_localize(None) != wall) & wall.notna()
-    return _since_epoch(local.dt.tz_convert("UTC").dt.tz_localize(None)), int(moved.sum())
+    naive = pd.DatetimeIndex(wall)
+    local = naive.tz_localize(time_zone, ambiguous=np.full(len(wall), daylight), nonexistent="shift_forward")
+    return _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy()), int(
+        (local.tz_localize(None) != naive).sum()
+    )
 
 
-def _plausible(stamps: pd.Series) -> pd.Series:
-    """Times from 1900 to 2200; others (0001-01-01, 9999-12-31: ways to say 'none') become null."""
-    return stamps.where(stamps.between(pd.Timestamp("1900-01-01"), pd.Timestamp("2200-01-01")))
+def _plausible(stamps: np.ndarray) -> np.ndarray:
+    return np.where((stamps >= _FIRST) & (stamps <= _LAST), stamps, np.datetime64("NaT"))
 
 
-def _since_epoch(stamps: pd.Series) -> np.ndarray:
-    return (stamps - _EPOCH).dt.total_seconds().to_numpy("float64")
+def _since_epoch(stamps: np.ndarray) -> np.ndarray:
+    unit, _ = np.datetime_data(stamps.dtype)
+    per_s = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+    return np.where(np.isnat(stamps), np.nan, stamps.astype("int64") / per_s)

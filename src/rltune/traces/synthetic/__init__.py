@@ -6,24 +6,28 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rltune.errors import ConfigError
-from rltune.traces.synthetic import write_alibaba, write_helios, write_philly
+from rltune.traces.synthetic import write_alibaba, write_helios, write_philly, write_swf
 
-GENERATOR_VERSION = 1
+GENERATOR_VERSION = 2
 """Raised with every change to what a seed gives; archives of another version are made anew."""
 
-WRITERS: dict[str, Callable[[Path, int, int], list[Path]]] = {
+WRITERS: dict[str, Callable[..., list[Path]]] = {
     "philly": write_philly.write,
     "helios": write_helios.write,
     "alibaba2020": write_alibaba.write,
+    "swf": write_swf.write,
 }
+PARTS = {"swf": tuple(write_swf.SALT)}
+"""Formats with several logs to imitate, of which ``part`` names one."""
 
 
-def generate(format: str, folder: Path, seed: int, jobs: int) -> list[Path]:
-    """Write the raw files of a synthetic trace with ``jobs`` GPU jobs into ``folder``; returns their paths.
+def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
+    """Write the raw files of a synthetic trace with ``jobs`` jobs into ``folder``; returns their paths.
 
-    Raises:
-        ConfigError: no generator for the format.
+    ``jobs`` counts the GPU jobs of a GPU trace. ``part`` chooses among the logs of :data:`PARTS`; other formats make
+    nothing of it. Raises ConfigError where there is no generator for the format or the part.
     """
     if format not in WRITERS:
         raise ConfigError(f"synthetic: no generator for format {format!r}; expected one of {', '.join(WRITERS)}.")
-    return WRITERS[format](Path(folder), seed, jobs)
+    extra = (part,) if format in PARTS else ()
+    return WRITERS[format](Path(folder), seed, jobs, *extra)

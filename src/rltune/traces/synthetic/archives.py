@@ -1,4 +1,4 @@
-"""Tar.gz and zip files whose bytes depend on their contents alone: fixed times, owners, order and compression."""
+"""Gzip, tar.gz and zip files whose bytes depend on their contents alone: fixed times, owners, order and compression."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def write_tar_gz(path: Path, members: dict[str, bytes]) -> None:
                     entry = tarfile.TarInfo(name)
                     entry.size, entry.mtime, entry.mode = len(content), 0, 0o644
                     archive.addfile(entry, io.BytesIO(content))
+
+
+def write_gz(path: Path, content: bytes) -> None:
+    """Write one file as gzip."""
+    with aside(path) as temporary, open(temporary, "wb") as file:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=_LEVEL) as zipped:
+            zipped.write(content)
 
 
 def write_zip(path: Path, members: dict[str, bytes]) -> None:

@@ -1,8 +1,9 @@
 """The engine of all synthetic traces: GPU jobs drawn from a trace's parameters and a seed.
 
-Users submit in sessions (several similar jobs in a row); sessions come as a doubly stochastic Poisson process with a
-daily and weekly cycle. GPU counts and run times have the marginal distributions of the parameters exactly (a Gaussian
-copula mapped by ranks), and are correlated within sessions and users, so that history predicts something.
+Users submit in sessions (``arrivals``). Most jobs of a session ask for the same GPUs, and in some sessions they run as
+long as each other; the rest is drawn anew, around its user's and session's own. Long sessions ask for fewer GPUs and
+run shorter. GPU counts and run times have the marginal distributions of the parameters exactly, whatever the seed
+(latent normals mapped by ranks).
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rltune.traces.synthetic.parameters import CLAMP_S, LEVELS, Arrivals, Parameters
+from rltune.traces.synthetic.arrivals import sessions, submissions
+from rltune.traces.synthetic.parameters import CLAMP_S, LEVELS, Parameters
 
 STREAMS = ("sessions", "times", "users", "gpus", "runs", "waits", "vcs", "extras")
+ALIKE_SIGMA = 0.03
+"""Spread of jobs that are alike, in standard deviations of the latent run time: our choice."""
 
 
 def streams(seed: int, salt: int) -> dict[str, np.random.Generator]:
@@ -28,11 +32,10 @@ def draw_jobs(parameters: Parameters, jobs: int, rng: dict[str, np.random.Genera
         One row a job in order of submission: ``submit_unix_s`` (int), ``user`` (int, 0 …), ``vc`` (str, empty where
         the trace has none), ``gpus``, ``run_s`` (int ≥ 1), ``wait_s`` (int ≥ 0).
     """
-    arrivals = parameters.arrivals
-    span_s = jobs / arrivals.rate_per_s
-    beats = min(int(span_s // arrivals.heartbeat_s), jobs // 4) if arrivals.heartbeat_s else 0
-    session = _sessions(arrivals, jobs - beats, rng["sessions"])
-    offset_s = _submissions(parameters, session, span_s, rng["times"])
+    span_s = jobs / parameters.marginals.rate_per_s
+    beats = min(int(span_s // parameters.heartbeat_s), jobs // 4) if parameters.heartbeat_s else 0
+    session = sessions(parameters.dynamics, jobs - beats, rng["sessions"])
+    offset_s = submissions(parameters, session, span_s, rng["times"])
     session_user = _users(parameters.users, session.max() + 1, rng["users"])
     if beats:
         session = np.append(session, np.full(beats, session.max() + 1))
@@ -59,73 +62,10 @@ def _start_unix_s(parameters: Parameters) -> int:
     return int(pd.Timestamp(parameters.start, tz=parameters.time_zone).timestamp())
 
 
-def _sessions(arrivals: Arrivals, jobs: int, rng: np.random.Generator) -> np.ndarray:
-    """Session number of each job, ascending; sessions have Pareto sizes."""
-    pareto = rng.uniform(size=jobs) ** (-1 / arrivals.session_exponent)
-    sizes = np.minimum(pareto, arrivals.session_cap).astype(np.int64)
-    count = int(np.searchsorted(np.cumsum(sizes), jobs)) + 1
-    return np.repeat(np.arange(count), sizes[:count])[:jobs]
-
-
-def _submissions(parameters: Parameters, session: np.ndarray, span_s: float, rng: np.random.Generator) -> np.ndarray:
-    """Seconds of each job after the start, within [0, span_s)."""
-    arrivals = parameters.arrivals
-    count = session[-1] + 1
-    quick = (rng.uniform(size=count) < arrivals.quick_share)[session]
-    scripted = rng.exponential(arrivals.quick_gap_s, len(session))
-    thought = arrivals.think_gap_s * np.exp(rng.standard_normal(len(session)))
-    gap = np.where(quick, scripted, thought)
-    first = np.append(True, session[1:] != session[:-1])
-    gap[first] = 0.0
-    elapsed = np.cumsum(gap)
-    within = elapsed - elapsed[first][session]
-    last = np.append(first[1:], True)
-    length = within[last]
-    # A session longer than the trace is squeezed; one that would end after it starts earlier.
-    within *= np.minimum(1.0, 0.5 * span_s / np.maximum(length, 1.0))[session]
-    start = np.minimum(_session_starts(parameters, count, span_s, rng), span_s - within[last] - 1.0)
-    return np.maximum(start, 0.0)[session] + within
-
-
-def _session_starts(parameters: Parameters, count: int, span_s: float, rng: np.random.Generator) -> np.ndarray:
-    """Starts of sessions by a Cox process over local hours, conditioned on their number."""
-    arrivals = parameters.arrivals
-    hours = int(np.ceil(span_s / 3600)) + 1
-    begin = pd.Timestamp(parameters.start, tz=parameters.time_zone)
-    local = pd.date_range(begin.tz_convert("UTC"), periods=hours, freq="h").tz_convert(parameters.time_zone)
-    day = ((local.tz_localize(None) - begin.tz_localize(None)) // pd.Timedelta(days=1)).to_numpy()
-    level = _correlated(arrivals.day_sigma, 0.7, day.max() + 1, rng)[day]
-    level = level + _correlated(arrivals.hour_sigma, 0.6, hours, rng)
-    weight = np.exp(level) * np.array(arrivals.hours)[local.hour] * np.array(arrivals.weekdays)[local.weekday]
-    edges = np.minimum(np.arange(hours + 1) * 3600.0, span_s)
-    mass = np.append(0.0, np.cumsum(weight * np.diff(edges)))
-    return np.interp(rng.uniform(0, mass[-1], count), mass, edges)
-
-
-def _correlated(sigma: float, rho: float, count: int, rng: np.random.Generator) -> np.ndarray:
-    """A stationary AR(1) series of standard deviation ``sigma``."""
-    noise = rng.standard_normal(count)
-    series = np.empty(count)
-    series[0] = noise[0]
-    for i in range(1, count):
-        series[i] = rho * series[i - 1] + np.sqrt(1 - rho**2) * noise[i]
-    return sigma * series
-
-
 def _users(users: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """User of each session: activity falls off as 1/rank (our choice, as activity in shared clusters does)."""
     weight = 1.0 / np.arange(1, users + 1)
     return rng.choice(users, size=count, p=weight / weight.sum())
-
-
-def _latent(
-    session: np.ndarray, user: np.ndarray, keep: float, by_user: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Standard normal per job, correlated ``keep`` within a session, of which ``by_user`` is the user's."""
-    of_user = rng.standard_normal(user.max() + 1)[user]
-    of_session = rng.standard_normal(session.max() + 1)[session]
-    own = rng.standard_normal(len(session))
-    return np.sqrt(by_user) * of_user + np.sqrt(max(keep - by_user, 0)) * of_session + np.sqrt(1 - keep) * own
 
 
 def _ranks(latent: np.ndarray) -> np.ndarray:
@@ -138,11 +78,18 @@ def _ranks(latent: np.ndarray) -> np.ndarray:
 def _gpu_counts(
     parameters: Parameters, session: np.ndarray, user: np.ndarray, beat: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    counts = np.array(list(parameters.gpu_shares), dtype=np.int64)
-    shares = np.array(list(parameters.gpu_shares.values()))
-    latent = _latent(session, user, parameters.keep_gpus, parameters.user_gpus, rng)
+    dynamics, shares = parameters.dynamics, parameters.marginals.gpu_shares
+    counts, weight = np.array(list(shares), dtype=np.int64), np.array(list(shares.values()))
+    by_user, of_user = dynamics.user_gpus, rng.standard_normal(user.max() + 1)[user]
+    of_session = rng.standard_normal(session.max() + 1)[session]
+    own = rng.standard_normal(len(session))
+    # Ranks are broken within a session by a trifle, so that sessions keep together where two counts meet.
+    latent = np.sqrt(by_user) * of_user + np.sqrt(1 - by_user) * of_session + 1e-6 * own
+    latent = np.sqrt(1 - dynamics.big_gpus**2) * latent - dynamics.big_gpus * _bigness(session)
+    anew = rng.uniform(size=len(session)) >= dynamics.keep_gpus
+    latent[anew] = own[anew]
     latent[beat] = -10.0  # the lowest ranks: one GPU
-    return counts[np.searchsorted(np.cumsum(shares / shares.sum())[:-1], _ranks(latent), side="right")]
+    return counts[np.searchsorted(np.cumsum(weight / weight.sum())[:-1], _ranks(latent), side="right")]
 
 
 def _run_times(
@@ -153,10 +100,10 @@ def _run_times(
     beat: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    latent = _latent(session, user, parameters.keep_run, parameters.user_run, rng)
+    latent = _run_latent(parameters, session, user, rng)
     latent[beat] = -1.5 + 0.1 * latent[beat]  # a monitor's jobs are short and alike
     run = np.empty(len(gpus))
-    for group in parameters.runs:
+    for group in parameters.marginals.runs:
         here = (gpus >= group.low) & (gpus <= group.high)
         u = _ranks(latent[here])
         body = u / (1 - group.share_over_48h)
@@ -166,6 +113,27 @@ def _run_times(
         seconds[over] = CLAMP_S * tail ** (-1 / parameters.tail_exponent)
         run[here] = np.minimum(seconds, parameters.max_run_s)
     return np.maximum(np.rint(run), 1).astype(np.int64)
+
+
+def _run_latent(
+    parameters: Parameters, session: np.ndarray, user: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Standard normal per job: its user's part, its session's, and its own, which jobs that are alike share."""
+    dynamics = parameters.dynamics
+    by_user, by_session = dynamics.user_run, min(dynamics.session_run, 1 - dynamics.user_run)
+    of_user = rng.standard_normal(user.max() + 1)[user]
+    of_session = rng.standard_normal(session.max() + 1)[session]
+    shared = rng.standard_normal(session.max() + 1)[session]
+    own = rng.standard_normal(len(session))
+    alike = (rng.uniform(size=session.max() + 1) < dynamics.alike)[session]
+    rest = np.where(alike, shared + ALIKE_SIGMA * own, own)
+    latent = np.sqrt(by_user) * of_user + np.sqrt(by_session) * of_session + np.sqrt(1 - by_user - by_session) * rest
+    return np.sqrt(1 - dynamics.big_run**2) * latent - dynamics.big_run * _bigness(session)
+
+
+def _bigness(session: np.ndarray) -> np.ndarray:
+    """[jobs] rank of the number of jobs in each job's session, as a score from −1.7 to 1.7 (mean 0, variance 1)."""
+    return np.sqrt(12) * (_ranks(np.bincount(session)[session] + 1e-9 * session) - 0.5)
 
 
 def _waits(parameters: Parameters, gpus: np.ndarray, rng: np.random.Generator) -> np.ndarray:

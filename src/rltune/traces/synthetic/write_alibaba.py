@@ -14,7 +14,7 @@ import pandas as pd
 from rltune.traces.synthetic.archives import write_tar_gz
 from rltune.traces.synthetic.engine import draw_jobs, streams
 from rltune.traces.synthetic.oddities import hex_names, pick
-from rltune.traces.synthetic.parameters import ALIBABA
+from rltune.traces.synthetic.parameters import load
 
 SALT = 2022
 TASK_NAMES = {"tensorflow": 0.556, "worker": 0.29, "PyTorchWorker": 0.095, "xComputeWorker": 0.031, "evaluator": 0.02,
@@ -49,9 +49,10 @@ def write(folder: Path, seed: int, jobs: int) -> list[Path]:
 
 def _tables(rng: dict[str, np.random.Generator], count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     extras = rng["extras"]
-    drawn = draw_jobs(ALIBABA, count, rng)
+    parameters = load("alibaba2020")
+    drawn = draw_jobs(parameters, count, rng)
     names = np.array(hex_names(extras, count, 16), dtype=object)
-    users = np.array(hex_names(extras, ALIBABA.users, 12), dtype=object)
+    users = np.array(hex_names(extras, parameters.users, 12), dtype=object)
     odd = pick(extras, count, UNFINISHED)
     submit = drawn["submit_unix_s"].to_numpy()
     start = submit + drawn["wait_s"].to_numpy()

@@ -14,7 +14,7 @@ import pandas as pd
 from rltune.traces.synthetic.archives import write_zip
 from rltune.traces.synthetic.engine import draw_jobs, streams
 from rltune.traces.synthetic.oddities import pick, wall_clock
-from rltune.traces.synthetic.parameters import HELIOS
+from rltune.traces.synthetic.parameters import VENUS_VC_GPUS, load
 
 SALT = 2020
 PART = "Venus"
@@ -43,11 +43,12 @@ def write(folder: Path, seed: int, jobs: int) -> list[Path]:
 
 def _log(rng: dict[str, np.random.Generator], count: int) -> pd.DataFrame:
     extras = rng["extras"]
-    jobs = draw_jobs(HELIOS, count, rng)
+    parameters = load("helios")
+    jobs = draw_jobs(parameters, count, rng)
     spare = jobs.sample(n=int(count * CPU_PER_GPU_JOB), random_state=int(extras.integers(2**31)))
     # CPU jobs: the median of 21 s and mean of 1,650 s of the published summary, as a lognormal.
     cpu = spare.assign(gpus=0, run_s=np.ceil(21 * np.exp(2.95 * extras.standard_normal(len(spare)))).astype(np.int64))
-    cpu["run_s"] = cpu["run_s"].clip(upper=HELIOS.max_run_s)
+    cpu["run_s"] = cpu["run_s"].clip(upper=parameters.max_run_s)
     cpu["submit_unix_s"] += extras.integers(0, 600, len(spare))
     jobs = pd.concat([jobs, cpu]).sort_values("submit_unix_s", kind="stable", ignore_index=True)
     rows = len(jobs)
@@ -55,8 +56,8 @@ def _log(rng: dict[str, np.random.Generator], count: int) -> pd.DataFrame:
     never = odd == "no start"
     run = np.where(odd == "zero run", 0, jobs["run_s"])
     start = (jobs["submit_unix_s"] + jobs["wait_s"]).to_numpy()
-    zone = HELIOS.time_zone
-    names = np.array([f"u{code:05d}" for code in extras.permutation(100_000)[: HELIOS.users]], dtype=object)
+    zone = parameters.time_zone
+    names = np.array([f"u{code:05d}" for code in extras.permutation(100_000)[: parameters.users]], dtype=object)
     state = pick(extras, rows, STATE)
     table = {
         "job_id": 100_000 + np.arange(rows),
@@ -78,8 +79,8 @@ def _log(rng: dict[str, np.random.Generator], count: int) -> pd.DataFrame:
 def _gpu_numbers(log: pd.DataFrame) -> str:
     """GPUs of each virtual cluster on each day: the same every day."""
     days = pd.date_range(log["submit_time"].min()[:10], log["submit_time"].max()[:10], freq="D")
-    sizes = [str(HELIOS.vc_gpus[vc]) for vc in HELIOS.vcs]
-    total = sum(HELIOS.vc_gpus.values())
-    lines = [",".join(["date", *HELIOS.vcs, "total"])]
+    sizes = [str(gpus) for gpus in VENUS_VC_GPUS.values()]
+    total = sum(VENUS_VC_GPUS.values())
+    lines = [",".join(["date", *VENUS_VC_GPUS, "total"])]
     lines += [",".join([day.strftime("%Y-%m-%d"), *sizes, str(total)]) for day in days]
     return "\n".join(lines) + "\n"

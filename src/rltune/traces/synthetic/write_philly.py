@@ -15,7 +15,7 @@ import numpy as np
 from rltune.traces.synthetic.archives import write_tar_gz
 from rltune.traces.synthetic.engine import draw_jobs, streams
 from rltune.traces.synthetic.oddities import hex_names, pick, wall_clock
-from rltune.traces.synthetic.parameters import PHILLY
+from rltune.traces.synthetic.parameters import load
 
 SALT = 2017
 NODES = ((321, 2, "12GB"), (231, 8, "24GB"))
@@ -40,9 +40,10 @@ def write(folder: Path, seed: int, jobs: int) -> list[Path]:
 
 
 def _log(rng: dict[str, np.random.Generator], count: int) -> list[dict[str, Any]]:
-    jobs = draw_jobs(PHILLY, count, rng)
+    parameters = load("philly")
+    jobs = draw_jobs(parameters, count, rng)
     extras = rng["extras"]
-    users = hex_names(extras, PHILLY.users, 6)
+    users = hex_names(extras, parameters.users, 6)
     numbers = extras.permutation(count * 3)[:count]
     status = pick(extras, count, STATUS)
     odd = pick(extras, count, ODD)
@@ -53,7 +54,7 @@ def _log(rng: dict[str, np.random.Generator], count: int) -> list[dict[str, Any]
     retry = (odd == "retry") & (run >= 2)
     first_run = np.where(retry, np.maximum(1, (run * extras.uniform(0.05, 0.95, count)).astype(np.int64)), run)
     second_start = start + first_run + 60
-    zone = PHILLY.time_zone
+    zone = parameters.time_zone
     times = {
         "submit": wall_clock(submit, zone),
         "start": wall_clock(start, zone),

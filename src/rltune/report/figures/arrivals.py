@@ -1,0 +1,62 @@
+"""When jobs arrive: over the day and over the week."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from rltune.report.artefact import Artefact
+from rltune.report.format import NBSP, show
+from rltune.report.paper import PaperResults
+from rltune.report.style import INK, MARKERS, WIDTH_IN, styled, trace_colours
+from rltune.report.tables.common import data_labels, where
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def arrivals(frame: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Arrivals by hour of the day and day of the week, relative to each trace's mean.
+
+    ``frame``: trace, data, busiest and the columns of rltune.traces.statistics_shape.arrivals.
+    """
+    with styled():
+        figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
+    each = frame.drop_duplicates("trace")
+    peaks = [_peak(trace, rows) for trace, rows in where(frame, by="hour").groupby("trace", sort=False)]
+    artefact = Artefact(
+        "arrivals", "figure", "Arrivals over day and week",
+        caption="Jobs submitted an hour, by hour of the day and by day of the week in the cluster’s own time zone, "
+        "over the trace’s mean: 1 is as many as ever, 2 twice as many.",
+        data=data_labels(frame), source=source,
+        notes=tuple(f"{r['trace']}: the busiest tenth of all hours brings {show(r['busiest'], 'percent')} of the jobs "
+                    f"(10{NBSP}% were they spread evenly)." for _, r in each.iterrows()),
+        alt=f"Two line charts of relative arrivals, by hour and by weekday, one line a trace. {'; '.join(peaks)}.",
+    )
+    return artefact, frame, figure
+
+
+def _peak(trace: str, rows: pd.DataFrame) -> str:
+    known = rows.dropna(subset=["relative"])
+    top, low = known.loc[known["relative"].idxmax()], known.loc[known["relative"].idxmin()]
+    return (f"{trace}: most at {int(top['bin'])}:00 ({show(top['relative'], 'number')} times the mean), "
+            f"fewest at {int(low['bin'])}:00 ({show(low['relative'], 'number')})")
+
+
+def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
+    colours, markers = trace_colours(papers), dict(zip(papers, MARKERS * len(papers)))
+    figure = Figure(figsize=(WIDTH_IN, 3.1))
+    axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    for axis, by in zip(axes, ("hour", "weekday")):
+        axis.axhline(1, color=INK, linewidth=0.9)
+        for trace, colour in colours.items():
+            rows = where(frame, trace=trace, by=by)
+            axis.plot(rows["bin"], rows["relative"], color=colour, marker=markers[trace], markersize=3.5, linewidth=1.3)
+    axes[0].set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])
+    axes[0].set(xlabel="Hour of the day", ylabel="Arrivals over the mean")
+    axes[1].set_xticks(range(7), DAYS)
+    axes[1].set(xlabel="Day of the week", xlim=(-0.4, 6.4))
+    axes[0].set_ylim(0, None)
+    handles = [Line2D([], [], color=c, marker=markers[t], markersize=4, label=t) for t, c in colours.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 6))
+    return figure

@@ -1,0 +1,77 @@
+"""Files of the user's own: the one a trace's ``path`` names, and the folder of files fetched by hand."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from rltune.config.trace import TraceConfig
+from rltune.errors import ConfigError, DataError
+
+BY_HAND = "RLTUNE_TRACE_FILES"
+"""Environment variable: a folder of files fetched by hand, each there or in a sub-folder with the trace's name."""
+_VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
+
+
+def expand(text: str, key: str) -> str:
+    """Replace ``${VAR}`` and ``${VAR:-default}`` from the environment; ``key`` is the configuration key in messages."""
+
+    def value(match: re.Match[str]) -> str:
+        found = os.environ.get(match["name"]) or match["default"]
+        if found is None:
+            raise ConfigError(
+                f"{key}: {text!r} needs the environment variable {match['name']}, which is not set; "
+                f"set it (export {match['name']}=/folder/of/the/files) or write the path itself."
+            )
+        return found
+
+    return _VARIABLE.sub(value, text)
+
+
+def given_file(name: str, path: str, root: Path) -> Path:
+    """The file or folder a trace's ``path`` names.
+
+    Raises:
+        ConfigError: a variable in ``path`` is not set.
+        DataError: there is no such file or folder.
+    """
+    key = f"config/traces/{name}.yaml, path"
+    found = root / Path(expand(path, key)).expanduser()
+    if not found.exists():
+        raise DataError(
+            f"{key}: {path!r} is {found}, and there is no such file or folder; put the data there or correct the path."
+        )
+    return found
+
+
+def fingerprint(trace: TraceConfig, root: Path) -> str:
+    """Which file a trace's ``path`` names now: place, size, time of last change; "" for other sources.
+
+    A file that is not there, or a variable that is not set, is :func:`given_file`'s to explain.
+    """
+    if trace.path is None:
+        return ""
+    try:
+        path = root / Path(expand(trace.path, "path")).expanduser()
+        stat = path.stat()
+    except (ConfigError, OSError):
+        return trace.path
+    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
+
+
+def by_hand(name: str, file: str) -> Path | None:
+    """A trace's file in the folder that ``RLTUNE_TRACE_FILES`` names, the trace's own sub-folder first; else None.
+
+    Raises:
+        ConfigError: the variable names no folder.
+    """
+    text = os.environ.get(BY_HAND)
+    if not text:
+        return None
+    folder = Path(text).expanduser().resolve()
+    if not folder.is_dir():
+        raise ConfigError(
+            f"{BY_HAND}: found {text!r}, expected a folder of trace files fetched by hand; correct it or unset it."
+        )
+    return next((path for path in (folder / name / file, folder / file) if path.is_file()), None)

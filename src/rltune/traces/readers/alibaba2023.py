@@ -1,0 +1,94 @@
+"""Alibaba GPU cluster 2023 (``openb``): ``openb_pod_list_<variant>.csv``, one row a pod.
+
+Columns: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time,
+scheduled_time (s, from a start of the trace's own). A folder with several variants needs the trace's ``part``
+(``default``, ``gpuspec33``, …). Rules:
+
+- Submission is the creation, wait = scheduled − creation, run = deletion − scheduled. The clock starts at 0: read as
+  seconds since 1970, so that distances are right and dates and hours mean nothing.
+- ``gpus``: ``num_gpu``, of which each pod has ``gpu_milli`` thousandths (under 1,000 only where num_gpu is 1); a
+  share becomes whole GPUs by ``gpu_share`` (default: rounded up), and is counted.
+- ``gpu_type`` is ``gpu_spec``, whose ``A|B`` alternatives it keeps. ``cpus`` = cpu_milli / 1000, ``mem_gb`` from MiB.
+- Phase: Succeeded passed, Failed failed. Pending pods were never scheduled: left out. Running pods, the majority, were
+  last seen running, so how they ended is not known: left out too, unless ``pods_running: until_deletion``, which takes
+  their deletion for the end of their run (status killed). Pods deleted at the very end of the trace (the latest
+  deletion) are left out in either case, as the trace's end ended them.
+- Pods without a GPU are left out, as in the other GPU traces.
+- ``qos`` (LS, BE, Burstable, Guaranteed) ranks pods against each other on one node; it is no agreement that takes a
+  pod out of the scheduler's hands, so ``sla`` stays false.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rltune.config.trace import TraceConfig
+from rltune.traces.audit import Audit
+from rltune.traces.readers.archive import open_member
+from rltune.traces.readers.csv_text import read_csv_text
+from rltune.traces.readers.lines import one_file
+from rltune.traces.readers.raw import missing_column, numbers, raw_frame, reasons
+from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
+
+COLUMNS = ["name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
+           "creation_time", "deletion_time", "scheduled_time"]
+STATUS = {"Succeeded": "passed", "Failed": "failed", "Running": "killed"}
+GB_PER_MIB = 1048576e-9
+
+
+def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
+    """Raw columns of a pod list.
+
+    Raises:
+        DataError: no or several pod lists, a column missing, or the file truncated or damaged.
+    """
+    variant = f"_{trace.part}" if trace.part else "*"
+    patterns = (f"openb_pod_list{variant}.csv", f"openb_pod_list{variant}.csv.gz")
+    path = one_file(folder, patterns, "a pod list of cluster-trace-gpu-v2023")
+    with open_member(path, path.name) as (stream, where):
+        pods = read_csv_text(stream, where, audit)
+    for column in COLUMNS:
+        if column not in pods.columns:
+            raise missing_column(where, column, "of the pod list's layout", list(pods.columns))
+    rows = len(pods)
+    created, deleted, scheduled = (
+        numbers(pods[f"{name}_time"], f"{name}_time", audit, where) for name in ("creation", "deletion", "scheduled")
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        run, wait = (np.where(np.isfinite(x), x, np.nan) for x in (deleted - scheduled, scheduled - created))
+    audit.note("started before submission, wait unknown", (wait < 0).sum())
+    number = numbers(pods["num_gpu"], "num_gpu", audit, where)
+    each = numbers(pods["gpu_milli"], "gpu_milli", audit, where) / 1000
+    cpus = numbers(pods["cpu_milli"], "cpu_milli", audit, where) / 1000
+    mem_gb = numbers(pods["memory_mib"], "memory_mib", audit, where) * GB_PER_MIB
+    gpus, shared = whole_gpus(each, number, trace.gpu_share, audit)
+    phase = pods["pod_phase"].str.strip()
+    running = (phase == "Running").to_numpy()
+    at_end = running & (deleted == (np.nanmax(deleted) if np.isfinite(deleted).any() else np.nan))
+    taken = running & ~at_end & (trace.pods_running == "until_deletion")
+    audit.note("last seen running, taken as run until its deletion", taken.sum())
+    known = phase.isin(list(STATUS)).to_numpy()
+    audit.note("status unknown", (~known & (phase != "Pending").to_numpy()).sum())
+    columns = {
+        "job_id": pods["name"],
+        "submit_unix_s": created,
+        "run_s": run,
+        "gpus": gpus,
+        "cpus": np.where(cpus > 0, cpus, np.nan),
+        "mem_gb": np.where(mem_gb > 0, mem_gb, np.nan),
+        "gpu_type": pods["gpu_spec"].str.strip().replace("", None),
+        "wait_s": np.where(wait < 0, np.nan, wait),
+        "status": phase.map(STATUS).fillna("unknown"),
+        "unusable": reasons(
+            rows,
+            ("never scheduled (phase Pending)", (phase == "Pending").to_numpy() | np.isnan(scheduled)),
+            ("still running at the end of the trace (phase Running)", at_end),
+            ("last seen running, its end not known (phase Running)", running & ~taken),
+            ("CPU pod (num_gpu 0)", number == 0),
+            (LEFT_OUT, shared),
+        ),
+    }
+    return raw_frame(columns, rows)

@@ -1,0 +1,127 @@
+"""The paper's authors' own CSVs (``<Trace>_Formatted_withGPUType.csv``): no header, −1 for unknown.
+
+Two variants of the last columns are about (numbered from 0):
+
+- ``readme``, 19 columns, as the files' description says: … 16 preceding job, 17 virtual cluster, 18 GPU type;
+- ``reader``, 20 columns, as their programs for Helios and Philly read them: … 16 preceding job, 17 anything,
+  18 virtual cluster, 19 GPU type.
+
+Which one a file has shows in its number of columns, and the audit says it; the trace's ``part`` (readme or reader)
+overrules it: a file of 20 columns may be a readme file with one column more, which is ignored. The first 17 columns
+are the same in both. Rules:
+
+- ``submit_s`` is column 1, in seconds of a clock of the file's own: read as seconds since 1970, so that distances are
+  right; whether dates and hours mean something depends on the file.
+- ``gpus`` column 4 (a share of a GPU becomes whole ones by ``gpu_share``), ``cpus`` column 7, ``requested_s`` 8,
+  ``mem_gb`` 9 (GB as in Alibaba's tables, for the whole job), ``wait_s`` 2, ``run_s`` 3, ``user`` 11.
+- Status (column 10) as in SWF: 1 passed, 0 failed, 5 killed; the others unknown.
+- GPU type: 0 T4, 1 MISC, 2 P100, 3 V100 (16 GB), 4 V100M32 (32 GB); another text is taken as it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rltune.config.trace import TraceConfig
+from rltune.errors import DataError
+from rltune.traces.audit import Audit
+from rltune.traces.readers.archive import open_member
+from rltune.traces.readers.csv_text import read_csv_text
+from rltune.traces.readers.lines import one_file
+from rltune.traces.readers.raw import numbers, raw_frame, reasons
+from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
+
+COMMON = ["job_id", "submit_time", "wait_time", "run_time", "num_gpus", "cpu_time", "used_memory", "request_cpus",
+          "request_time", "request_memory", "status", "user_id", "group_id", "executable", "queue", "partition",
+          "preceding_job"]
+VARIANTS = {"readme": [*COMMON, "vc_id", "gpu_type"], "reader": [*COMMON, "unnamed", "vc_id", "gpu_type"]}
+PATTERNS = ("*_Formatted_withGPUType.csv", "*_Formatted_withGPUType.csv.gz")
+GPU_TYPES = {"0": "T4", "1": "MISC", "2": "P100", "3": "V100", "4": "V100M32"}
+STATUS = {0.0: "failed", 1.0: "passed", 5.0: "killed"}
+_HEAD = 1 << 16
+
+
+def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
+    """Raw columns of one of the authors' CSVs.
+
+    Raises:
+        DataError: no or several files, neither 19 nor 20 columns, a header row, truncated or damaged.
+    """
+    path = one_file(folder, PATTERNS, "one of the authors' formatted CSVs")
+    with open_member(path, path.name) as (stream, where):
+        fields = _fields(stream.read(_HEAD), where)
+    variant, names = _variant(fields, trace.part, where)
+    with open_member(path, path.name) as (stream, where):
+        table = read_csv_text(stream, where, audit, names=names)
+    rows = len(table)
+    if not rows:
+        raise DataError(f"{where}: no rows with {len(names)} columns; expected the authors' CSV without a header.")
+    told = "as the configuration says" if trace.part else f"as it has {fields} columns"
+    vc_at, type_at = names.index("vc_id"), names.index("gpu_type")
+    audit.note(f"read in the {variant} variant (column {vc_at} virtual cluster, {type_at} GPU type), {told}", rows)
+    values = {name: numbers(table[name], name, audit, where) for name in
+              ("submit_time", "wait_time", "run_time", "num_gpus", "request_cpus", "request_time", "request_memory",
+               "status")}
+    known = {name: np.where(v == -1, np.nan, v) for name, v in values.items()}
+    gpus, shared = whole_gpus(known["num_gpus"], 1.0, trace.gpu_share, audit)
+    kind = _text(table["gpu_type"])
+    audit.note("GPU type not one of the five codes: taken as it is", (~kind.isin(list(GPU_TYPES)) & kind.notna()).sum())
+    audit.note("status unknown", (~np.isin(values["status"], list(STATUS))).sum())
+    columns = {
+        "job_id": table["job_id"],
+        "user": _text(table["user_id"]),
+        "vc": _text(table["vc_id"]),
+        "submit_unix_s": known["submit_time"],
+        "run_s": known["run_time"],
+        "requested_s": _positive(known["request_time"], "requested time", audit),
+        "gpus": gpus,
+        "cpus": _positive(known["request_cpus"], "requested CPUs", audit),
+        "mem_gb": _positive(known["request_memory"], "requested memory", audit),
+        "gpu_type": kind.replace(GPU_TYPES),
+        "wait_s": np.where(known["wait_time"] < 0, np.nan, known["wait_time"]),
+        "status": pd.Series(values["status"]).map(STATUS).fillna("unknown"),
+        "unusable": reasons(rows, (LEFT_OUT, shared)),
+    }
+    return raw_frame(columns, rows)
+
+
+def _fields(head: bytes, where: str) -> int:
+    """Number of fields of the first line that is not empty; a header row is refused."""
+    lines = head.decode("utf-8-sig", "replace").splitlines()
+    line = next((x for x in lines if x.strip(" ,")), "")
+    if not line:
+        raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.")
+    if line.split(",")[0].strip().strip('"').lower() in ("job_id", "jobid", "job_number"):
+        raise DataError(f"{where}: has a header row; the authors' CSVs have none. Delete the first line, "
+                        "or read the file as format csv with a column map.")
+    return line.count(",") + 1
+
+
+def _variant(fields: int, part: str | None, where: str) -> tuple[str, list[str]]:
+    """(variant, column names of the file): by the number of fields, unless ``part`` names the variant."""
+    by_fields = {len(names): name for name, names in VARIANTS.items()}
+    variant = part or by_fields.get(fields)
+    if fields not in by_fields or variant is None or len(VARIANTS[variant]) > fields:
+        expected = " or ".join(f"{n} ({name})" for n, name in by_fields.items())
+        raise DataError(
+            f"{where}: the first row has {fields} fields; expected {expected}"
+            + (f", and `part: {part}` asks for {len(VARIANTS[part])}" if part else "")
+            + ". Is it one of the authors' formatted CSVs? Else read it as format csv with a column map."
+        )
+    names = VARIANTS[variant]
+    return variant, names + ["surplus"] * (fields - len(names))
+
+
+def _text(values: pd.Series) -> pd.Series:
+    """Names, where −1 is unknown."""
+    text = values.str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    return text.mask(text.isin(["-1", ""]))
+
+
+def _positive(values: np.ndarray, what: str, audit: Audit) -> np.ndarray:
+    """Numbers that have to be positive; −1 has become null before, other impossible ones are counted."""
+    audit.note(f"{what} not positive, taken as unknown", (values <= 0).sum())
+    return np.where(values > 0, values, np.nan)

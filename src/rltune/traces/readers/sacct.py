@@ -1,0 +1,288 @@
+r"""A Slurm cluster's own log: the text of ``sacct --parsable2`` (``|`` between fields, a header), plain or .gz.
+
+What to run on the cluster, as a user who may see all jobs (write the dates you want)::
+
+    sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-01-01 --endtime 2024-07-01 \
+      --format=JobID,User,Partition,Submit,Start,End,ElapsedRaw,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,ReqMem,\
+    ReqTRES,AllocTRES > jobs.txt
+
+Columns may stand in any order, and others beside them. Needed: JobID, Submit, State; ElapsedRaw, or Elapsed, or Start
+and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocGRES, ReqGRES. Rules:
+
+- **Times** are wall clock in the trace's ``time_zone``, or seconds since 1970 (SLURM_TIME_FORMAT=%s).
+- ``run_s`` is ElapsedRaw, else Elapsed, else End − Start. ``wait_s`` is Start − Submit, in which time held back by
+  dependencies or begin times counts. ``requested_s`` is TimelimitRaw (minutes), else Timelimit; UNLIMITED and
+  Partition_Limit are no estimates: null.
+- **GPUs** are those allocated (AllocTRES, else AllocGRES), else those requested (ReqTRES; ReqGRES, which counts per
+  node, × nodes). Jobs without are cpu jobs, and kept as such. ``gpu_type`` is the type *requested* if ReqTRES or
+  ReqGRES is there (null: any), else the one allocated; a job with several types gets null, noted. Shards of a GPU
+  (gres/shard) have no size here: left out.
+- ``cpus``: AllocTRES, AllocCPUS, NCPUS, ReqTRES, ReqCPUS, whichever comes first with a value; ``mem_gb``: AllocTRES,
+  ReqTRES, ReqMem (``4Gn`` per node, ``2Gc`` per CPU in old versions); 1G = 1,024³ bytes.
+- ``vc`` is the partition. ``sla`` stays false.
+- **Steps** (``123.batch``, ``123.0``, ``123.extern``) are parts of their job: left out. **Array** tasks (``123_7``)
+  and the components of **heterogeneous** jobs (``123+0``) are jobs of their own; a row for a range of tasks
+  (``123_[8-20%4]``) is of tasks that have not started: left out.
+- **Requeued** jobs have one row for each run (with --duplicates). Rows of the same job id and user, all but the last
+  of which ended REQUEUED, NODE_FAIL, PREEMPTED or BOOT_FAIL, are one job: submitted at the earliest submission, its
+  run time the sum of its runs (it held its GPUs that long, as in Philly), the rest from the last row. Other rows of a
+  job id met before are left out in cleaning.
+- **States**: COMPLETED passed; FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE failed; CANCELLED (also
+  ``CANCELLED by 1000``), PREEMPTED, REVOKED, REQUEUED killed. PENDING and RUNNING jobs (also SUSPENDED and the like)
+  have no run time yet: left out, as are jobs that ended before they started.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rltune.config.trace import TraceConfig
+from rltune.errors import DataError
+from rltune.traces.audit import Audit
+from rltune.traces.readers import slurm_fields as slurm
+from rltune.traces.readers.archive import open_member
+from rltune.traces.readers.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
+from rltune.traces.readers.raw import missing_column, numbers, raw_frame, reasons
+from rltune.traces.readers.times import wall_clock_to_unix
+
+FORMAT = ("JobID,User,Partition,Submit,Start,End,ElapsedRaw,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,ReqMem,"
+          "ReqTRES,AllocTRES")
+COMMAND = ("sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-01-01 --endtime 2024-07-01 "
+           f"--format={FORMAT} > jobs.txt")
+PATTERNS = ("*sacct*", "*.txt", "*.txt.gz")
+RUN = ("ElapsedRaw", "Elapsed", "Start and End")
+GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
+KNOWN = ("JobID", "JobIDRaw", "User", "Partition", "Submit", "Start", "End", "ElapsedRaw", "Elapsed", "TimelimitRaw",
+         "Timelimit", "State", "NNodes", "AllocNodes", "ReqNodes", "ReqCPUS", "AllocCPUS", "NCPUS", "ReqMem", *GPUS)
+STATUS = {
+    "COMPLETED": "passed",
+    **dict.fromkeys(("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"), "failed"),
+    **dict.fromkeys(("CANCELLED", "PREEMPTED", "REVOKED", "REQUEUED"), "killed"),
+}
+WAITING = ("PENDING", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
+RETRIED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL")
+GB_PER_MIB = 1048576e-9
+
+
+def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
+    """Raw columns of a log written by sacct.
+
+    Raises:
+        DataError: no or several files, no header, a column missing, truncated or damaged.
+    """
+    path = one_file(folder, PATTERNS, "the text sacct --parsable2 writes")
+    with open_member(path, path.name) as (stream, where):
+        log = _table(text_lines(stream, where, audit), where, audit)
+    job, rows = log["JobID"], len(log)
+    state = log["State"].fillna("").str.strip().str.split(" ").str[0].str.rstrip("+").str.upper()
+    submit = _time(log["Submit"], "Submit", trace, where, audit)
+    start = _time(log["Start"], "Start", trace, where, audit, submit)
+    run = _run(log, trace, start, where, audit)
+    wait = start - submit
+    audit.note("started before submission, wait unknown", (wait < 0).sum())
+    audit.note("component of a heterogeneous job, taken as a job of its own", job.str.contains("+", regex=False).sum())
+    audit.note("status unknown", (~state.isin([*STATUS, *WAITING, *RUNNING])).sum())
+    range_ = job.str.contains("[", regex=False, na=False).to_numpy()
+    has_start = ~log["Start"].isna().all()  # a log without the column cannot say that a job never started
+    early = (has_start & np.isnan(start)) | (run == 0)
+    gpus, kind, shard = _gpus(log, audit)
+    cpus = _cpus(log)
+    with np.errstate(over="ignore"):
+        mem_gb = _memory_mib(log, cpus, audit) * GB_PER_MIB
+    columns = {
+        "job_id": job.str.strip(),
+        "user": slurm.given(log["User"]),
+        "vc": slurm.given(log["Partition"]),
+        "submit_unix_s": submit,
+        "run_s": run,
+        "requested_s": _limit(log, audit),
+        "resource": np.where(gpus > 0, "gpu", "cpu"),
+        "gpus": gpus,
+        "cpus": np.where((cpus > 0) & np.isfinite(cpus), cpus, np.nan),
+        "mem_gb": np.where((mem_gb > 0) & np.isfinite(mem_gb), mem_gb, np.nan),
+        "gpu_type": kind,
+        "wait_s": np.where(wait < 0, np.nan, wait),
+        "status": state.map(STATUS).fillna("unknown"),
+        "unusable": reasons(
+            rows,
+            ("range of array tasks that have not started", range_),
+            ("still pending when the log was written", state.isin(WAITING)),
+            ("still running when the log was written", state.isin(RUNNING)),
+            ("cancelled before it started", (state == "CANCELLED").to_numpy() & early),
+            ("ended before it started (not cancelled)", has_start & np.isnan(start)),
+            ("asks for shards of a GPU (gres/shard), whose size the log does not say", shard),
+        ),
+    }
+    return _one_row_a_job(raw_frame(columns, rows), state, audit)
+
+
+def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
+    """The rows of jobs as text, with all columns of :data:`KNOWN` (null where the file has none)."""
+    at = next((i for i, line in enumerate(lines) if line.strip()), None)
+    if at is None:
+        raise DataError(f"{where}: the file is empty; expected the text of: {COMMAND}")
+    # --parsable writes a delimiter at the end of each line too: one field more, without a name.
+    names = [n.strip() for n in lines[at].split("|")]
+    if "JobID" not in names and "JobIDRaw" not in names:
+        raise DataError(
+            f"{where}: the first line is {lines[at][:80]!r}; expected the header of sacct --parsable2, with JobID, "
+            f"Submit and State between | signs (not --noheader). Make the file with: {COMMAND}"
+        )
+    twice = sorted({n for n in names if n and names.count(n) > 1})
+    if twice:
+        raise DataError(f"{where}: column {', '.join(twice)} is there twice; name each once. Make it with: {COMMAND}")
+    _needed(names, where)
+    names = [n or f"unnamed {i}" for i, n in enumerate(names)]
+    body, bars = lines[at + 1:], len(names) - 1
+    whole = [line for line in body if line.count("|") == bars and line.strip()]
+    id_at = names.index("JobID") if "JobID" in names else names.index("JobIDRaw")
+    rows = [line for line in whole if "." not in line.split("|", id_at + 1)[id_at]]
+    others = [line.count("|") for line in body if line.count("|") != bars and line.strip()]
+    if lines[-1].strip() and len(body):
+        closed(lines, len(names), lines[-1].count("|") + 1, where, audit)
+    audit.read(len(whole) + len(others))
+    audit.leave_out("step of a job (123.batch, 123.0, …): part of its job", len(whole) - len(rows))
+    audit.leave_out(SHORT, sum(n < bars for n in others))
+    audit.leave_out(LONG, sum(n > bars for n in others))
+    if not rows:
+        raise DataError(f"{where}: no jobs in rows of {len(names)} fields below the header; expected the text of: "
+                        f"{COMMAND}")
+    log = to_frame(rows, "|", names)
+    if "JobID" not in log:
+        log["JobID"] = log["JobIDRaw"]
+    log["JobID"] = log["JobID"].fillna("")
+    return pd.DataFrame({n: log[n] if n in log else pd.Series(np.nan, log.index, dtype="str") for n in KNOWN})
+
+
+def _needed(names: list[str], where: str) -> None:
+    """Refuse a header that lacks a column without which there are no jobs."""
+    hint = f"Make the file with: {COMMAND}"
+    for name, purpose in (("Submit", "the submission"), ("State", "how the job ended")):
+        if name not in names:
+            raise DataError(f"{missing_column(where, name, purpose, names)} {hint}")
+    if not {"ElapsedRaw", "Elapsed"} & set(names) and not {"Start", "End"} <= set(names):
+        raise DataError(f"{where}: no run time: needs one of {', '.join(RUN)}; found {', '.join(names)}. {hint}")
+    if not set(GPUS) & set(names):
+        raise DataError(f"{where}: no GPUs: needs one of {', '.join(GPUS)}; found {', '.join(names)}. {hint}")
+
+
+def _time(
+    text: pd.Series, what: str, trace: TraceConfig, where: str, audit: Audit, after: np.ndarray | None = None
+) -> np.ndarray:
+    """Seconds since 1970 UTC, from wall clock or numbers; null where Slurm says Unknown or None."""
+    text = slurm.given(text)
+    plain = pd.to_numeric(text, errors="coerce").to_numpy("float64", na_value=np.nan)
+    if np.isfinite(plain).sum() * 2 >= max(text.notna().sum(), 1):
+        return numbers(text, what, audit)
+    return wall_clock_to_unix(text, trace.time_zone, what, audit, after, where)
+
+
+def _seconds(text: pd.Series, what: str, audit: Audit) -> np.ndarray:
+    text = slurm.given(text)
+    found = slurm.seconds(text)
+    audit.note(f"{what} not a duration", (np.isnan(found) & text.notna().to_numpy()).sum())
+    return found
+
+
+def _run(log: pd.DataFrame, trace: TraceConfig, start: np.ndarray, where: str, audit: Audit) -> np.ndarray:
+    """ElapsedRaw, else Elapsed, else End − Start, seconds."""
+    run = numbers(slurm.given(log["ElapsedRaw"]), "ElapsedRaw", audit)
+    elapsed = _seconds(log["Elapsed"], "Elapsed", audit)
+    run = np.where(np.isnan(run), elapsed, run)
+    span = _time(log["End"], "End", trace, where, audit, start) - start
+    audit.note("run time from End − Start, as Elapsed is empty", (np.isnan(run) & np.isfinite(span)).sum())
+    run = np.where(np.isnan(run), span, run)
+    return np.where(np.isfinite(run), run, np.nan)
+
+
+def _limit(log: pd.DataFrame, audit: Audit) -> np.ndarray:
+    """TimelimitRaw (minutes), else Timelimit, in seconds; null where there is none."""
+    with np.errstate(over="ignore"):
+        minutes = numbers(slurm.given(log["TimelimitRaw"]), "TimelimitRaw", audit) * 60
+    limit = np.where(np.isnan(minutes), _seconds(log["Timelimit"], "Timelimit", audit), minutes)
+    audit.note("without a time limit of its own: no estimate", np.isnan(limit).sum())
+    return np.where((limit > 0) & np.isfinite(limit), limit, np.nan)
+
+
+def _nodes(log: pd.DataFrame) -> np.ndarray:
+    found = [slurm.tres(log["AllocTRES"], "node", slurm.PLAIN)]
+    found += [_count(log[name]) for name in ("NNodes", "AllocNodes")]
+    found += [slurm.tres(log["ReqTRES"], "node", slurm.PLAIN), _count(log["ReqNodes"])]
+    return np.fmax(_first(found), 1.0)
+
+
+def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.ndarray]:
+    """GPUs of each job, the type it names, and whether it asks for shards instead."""
+    allocated, type_a, mixed_a = slurm.tres_gpus(log["AllocTRES"])
+    requested, type_r, mixed_r = slurm.tres_gpus(log["ReqTRES"])
+    old, type_old, mixed_old = slurm.gres_gpus(log["AllocGRES"])
+    per_node, type_node, mixed_node = slurm.gres_gpus(log["ReqGRES"])
+    gpus = np.nan_to_num(_first([allocated, old, requested, per_node * _nodes(log)]), nan=0.0)
+    asked = type_r.fillna(type_node)
+    if log["ReqTRES"].isna().all() and log["ReqGRES"].isna().all():
+        asked = type_a.fillna(type_old)
+        audit.note("GPU type is the one allocated, as the one requested is not in the log", asked.notna().sum())
+    mixed = mixed_a | mixed_r | mixed_old | mixed_node
+    audit.note("GPUs of several types: any type", mixed.sum())
+    shards = np.fmax(slurm.tres(log["AllocTRES"], "gres/shard", slurm.PLAIN),
+                     slurm.tres(log["ReqTRES"], "gres/shard", slurm.PLAIN))
+    return gpus, asked.mask(mixed | (gpus == 0)), (gpus == 0) & (shards > 0)
+
+
+def _cpus(log: pd.DataFrame) -> np.ndarray:
+    return _first([
+        slurm.tres(log["AllocTRES"], "cpu", slurm.PLAIN), _count(log["AllocCPUS"]), _count(log["NCPUS"]),
+        slurm.tres(log["ReqTRES"], "cpu", slurm.PLAIN), _count(log["ReqCPUS"]),
+    ])
+
+
+def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray:
+    text = slurm.given(log["ReqMem"])
+    asked = slurm.req_mem_mib(text, _nodes(log), cpus)
+    audit.note("ReqMem not an amount of memory", (np.isnan(asked) & text.notna().to_numpy()
+                                                  & ~text.str.endswith("c", na=False).to_numpy()).sum())
+    return _first([slurm.tres(log["AllocTRES"], "mem", slurm.MIB), slurm.tres(log["ReqTRES"], "mem", slurm.MIB), asked])
+
+
+def _count(text: pd.Series) -> np.ndarray:
+    """A whole number, perhaps with a suffix (``2K``); null where there is none."""
+    return slurm.tres("n=" + text.str.strip(), "n", slurm.PLAIN)
+
+
+def _first(found: list[np.ndarray]) -> np.ndarray:
+    """The first of several columns that has a positive value, else the first that has one at all."""
+    result = found[0]
+    for values in found[1:]:
+        result = np.where(np.isnan(result) | ((result == 0) & (values > 0)), values, result)
+    return result
+
+
+def _one_row_a_job(rows: pd.DataFrame, state: pd.Series, audit: Audit) -> pd.DataFrame:
+    """Runs of a requeued job put together: the last row, with the earliest submission and the summed run time."""
+    ids = rows["job_id"]
+    again = ids.duplicated(keep=False) & (ids != "")
+    if not again.any():
+        return rows
+    part = rows[again].assign(retried=state[again].isin(RETRIED), owner=rows["user"].fillna(""))
+    # In the order of their runs; sacct writes them in it, so equal submissions keep the file's order.
+    part = part.sort_values("submit_unix_s", kind="stable")
+    groups = part.groupby(["job_id", "owner"], sort=False)
+    last = ~part.duplicated(["job_id", "owner"], keep="last")
+    whole = (part["retried"] | last).groupby([part["job_id"], part["owner"]], sort=False).transform("all")
+    whole &= groups["job_id"].transform("size") > 1
+    first_submit = groups["submit_unix_s"].transform("min")
+    first_start = (part["submit_unix_s"] + part["wait_s"]).groupby([part["job_id"], part["owner"]]).transform("min")
+    with np.errstate(over="ignore"):
+        total = groups["run_s"].transform("sum")
+    chosen = part.index[whole & last]
+    rows.loc[chosen, "run_s"] = total[chosen].where(rows.loc[chosen, "run_s"].notna() & np.isfinite(total[chosen]))
+    rows.loc[chosen, "wait_s"] = (first_start - first_submit)[chosen].clip(lower=0)
+    rows.loc[chosen, "submit_unix_s"] = first_submit[chosen]
+    earlier = part.index[whole & ~last]
+    audit.leave_out("earlier run of a requeued job: put together with its last", len(earlier))
+    audit.note("requeued job, run time is the sum of its runs", len(chosen))
+    return rows.drop(index=earlier).reset_index(drop=True)

@@ -1,0 +1,204 @@
+"""Standard Workload Format (Parallel Workloads Archive, version 2.2): one line a job, 18 fields, −1 for unknown.
+
+Comment lines begin with ``;``; those at the top are the header (``; Key: value``). Plain or .gz. Rules:
+
+- Submission is the header's ``UnixStartTime`` + field 2. Without that line (models have none) it is read as seconds
+  since 1970, so that order and distances are right and dates mean nothing; noted. ``TimeZoneString`` is the zone of
+  the cluster's clock, in which hours of the day are counted: the trace's ``time_zone`` has to say the same, or say
+  another one knowingly. (``TimeZone``, an offset in seconds, is deprecated by the format as faulty, and ignored.)
+- ``resource`` is cpu; ``cpus`` is the processors allocated (field 5), else requested (field 8).
+- ``requested_s`` is the requested time (field 9), ``wait_s`` field 3, ``user`` field 12.
+- ``mem_gb`` is kilobytes (1,024 bytes) per processor × processors: requested (field 10), else used (field 7).
+- ``vc`` is the partition (field 16) if any job has one, else the queue (field 15): a partition is the part of the
+  machine a job is confined to, a queue mostly a class of priority and limits.
+- Status (field 11): 1 passed, 0 failed, 5 killed. 2, 3 and 4 are partial executions of a job that was swapped out or
+  checkpointed; the job itself has a line of its own (status 0, 1 or 5, run time summed), so these are left out. A job
+  cancelled before it started has status 5 and no run time, or zero: left out with a reason of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import pandas as pd
+
+from rltune.config.trace import TraceConfig
+from rltune.errors import ConfigError, DataError
+from rltune.traces.audit import Audit
+from rltune.traces.readers.archive import open_member
+from rltune.traces.readers.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
+from rltune.traces.readers.raw import numbers, raw_frame, reasons
+
+COLUMNS = ["job_number", "submit_time", "wait_time", "run_time", "allocated_processors", "average_cpu_time",
+           "used_memory", "requested_processors", "requested_time", "requested_memory", "status", "user_id",
+           "group_id", "executable", "queue", "partition", "preceding_job", "think_time"]
+PATTERNS = ("*.swf", "*.swf.gz")
+STATUS = {0.0: "failed", 1.0: "passed", 5.0: "killed"}
+PARTIAL = (2.0, 3.0, 4.0)
+CANCELLED = 5.0
+GB_PER_KB = 1024e-9
+_HEADER = re.compile(r";\s*(\w+):\s*(.*?)\s*$")
+_HALF_YEAR_S = 182 * 86_400
+
+
+def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
+    """Raw columns of an SWF log.
+
+    Raises:
+        ConfigError: the header names a time zone and the trace's configuration none.
+        DataError: no or several SWF files, not SWF, truncated or damaged.
+    """
+    path = one_file(folder, PATTERNS, "an SWF log")
+    with open_member(path, path.name) as (stream, where):
+        lines = text_lines(stream, where, audit)
+    head = header(lines)
+    log = _table(lines, where, audit)
+    start_s = _start(head, trace, where, len(log), audit)
+    values = {name: log[name].to_numpy() for name in COLUMNS[1:]}
+    known = {name: np.where(v == -1, np.nan, v) for name, v in values.items()}
+    status = values["status"]
+    audit.note("status unknown", (~np.isin(status, [*STATUS, *PARTIAL])).sum())
+    cpus = _processors(known, head, audit)
+    wait = known["wait_time"]
+    audit.note("started before submission, wait unknown", (wait < 0).sum())
+    submit, run = known["submit_time"], known["run_time"]
+    with np.errstate(over="ignore"):  # an infinite submission is an impossible one, and counted as such
+        submit_unix = start_s + submit
+    partial = np.isin(status, PARTIAL)
+    summed = partial.copy()
+    if partial.any():
+        summed[partial] = log["job_number"][partial].isin(log["job_number"][~partial])
+    columns = {
+        "job_id": log["job_number"],
+        "user": _labels(known["user_id"]),
+        "vc": _labels(known["queue"] if np.isnan(known["partition"]).all() else known["partition"]),
+        "submit_unix_s": submit_unix,
+        "run_s": run,
+        "requested_s": _positive(known["requested_time"], "requested time", audit),
+        "resource": "cpu",
+        "gpus": 0.0,
+        "cpus": cpus,
+        "mem_gb": _memory(known, cpus, audit),
+        "wait_s": np.where(wait < 0, np.nan, wait),
+        "status": pd.Series(status).map(STATUS).fillna("unknown"),
+        "unusable": reasons(
+            len(log),
+            ("part of a job that was swapped out (status 2, 3 or 4); the job has its own line", summed),
+            ("part of a job that was swapped out (status 2, 3 or 4), without the job's own line", partial & ~summed),
+            ("cancelled before it started", (status == CANCELLED) & ~(run > 0)),
+            ("submission time negative", submit < 0),
+        ),
+    }
+    return raw_frame(columns, len(log))
+
+
+def header(lines: list[str]) -> dict[str, str]:
+    """The header's ``Key: value`` comments above the first job; of a key that comes again the first value."""
+    found: dict[str, str] = {}
+    for line in lines:
+        if line.strip() and not line.lstrip().startswith(";"):
+            break
+        match = _HEADER.match(line.strip())
+        if match:
+            found.setdefault(match[1], match[2])
+    return found
+
+
+def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
+    """The jobs' lines: the job number as text, the other fields as numbers; lines without 18 fields are counted."""
+    fields = len(COLUMNS)
+    rows: list[str] = []
+    short = long = 0
+    for line in lines:
+        parts = line.split()
+        if len(parts) == fields and line.lstrip()[0] != ";":
+            rows.append(" ".join(parts))
+        elif parts and not parts[0].startswith(";"):
+            short += len(parts) < fields
+            long += len(parts) > fields
+    if not rows:
+        raise DataError(f"{where}: no line of {fields} fields; expected SWF (Standard Workload Format). "
+                        "Is it an SWF log? `rltune trace inspect FILE` says what a file is.")
+    last = lines[-1].split()
+    if last and not last[0].startswith(";"):
+        closed(lines, fields, len(last), where, audit)
+    audit.read(len(rows) + short + long)
+    audit.leave_out(SHORT, short)
+    audit.leave_out(LONG, long)
+    try:
+        log = to_frame(rows, " ", COLUMNS, text=["job_number"])
+    except ValueError:  # a field that is no number: slower, and counted
+        log = to_frame(rows, " ", COLUMNS)
+    for name in COLUMNS[1:]:
+        # An unknown is −1 here; what is no number, or none a computer can hold, becomes unknown.
+        values = numbers(log[name], name, audit, where) if log[name].dtype != "float64" else log[name].to_numpy()
+        log[name] = np.where(np.isfinite(values), values, -1.0)
+    return log
+
+
+def _start(head: dict[str, str], trace: TraceConfig, where: str, rows: int, audit: Audit) -> float:
+    """Seconds since 1970 UTC at which the log's clock is 0; and the log's time zone held against the trace's."""
+    try:
+        start_s = float(head["UnixStartTime"])
+        if not np.isfinite(start_s):
+            raise ValueError
+    except (KeyError, ValueError):
+        audit.note("without a date, as the header has no UnixStartTime: dates and hours mean nothing", rows)
+        return 0.0
+    zone = head.get("TimeZoneString", "")
+    if not zone or _same_clock(zone, trace.time_zone, start_s):
+        return start_s
+    if "time_zone" not in trace.model_fields_set:
+        raise ConfigError(
+            f"time_zone: not given, and the header of {where} says TimeZoneString {zone}; "
+            f"write `time_zone: {zone}` (or the zone in which the cluster's hours of the day are to be counted)."
+        )
+    audit.note(f"hours of the day counted in {trace.time_zone}; the log's header says {zone}", rows)
+    return start_s
+
+
+def _same_clock(zone: str, other: str, start_s: float) -> bool:
+    """Whether two time zones have the same clock around a time (s since 1970), summer and winter: US/Pacific and
+    America/Los_Angeles. A name that no time zone has is no reason to object."""
+    try:
+        instants = [datetime.fromtimestamp(start_s + s, UTC) for s in (0, _HALF_YEAR_S)]
+        return all(t.astimezone(ZoneInfo(zone)).utcoffset() == t.astimezone(ZoneInfo(other)).utcoffset()
+                   for t in instants)
+    except (ZoneInfoNotFoundError, ValueError, OSError, OverflowError):
+        return True
+
+
+def _processors(known: dict[str, np.ndarray], head: dict[str, str], audit: Audit) -> np.ndarray:
+    """Processors allocated, else requested; null where neither is known."""
+    allocated, requested = known["allocated_processors"], known["requested_processors"]
+    cpus = np.where(allocated > 0, allocated, np.where(requested > 0, requested, np.nan))
+    audit.note("processors requested taken, as none are known to be allocated", (~(allocated > 0) & (cpus > 0)).sum())
+    audit.note("processors unknown", np.isnan(cpus).sum())
+    if head.get("MaxProcs", "").isdigit():
+        audit.note("more processors than the machine has (MaxProcs)", (cpus > int(head["MaxProcs"])).sum())
+    return cpus
+
+
+def _memory(known: dict[str, np.ndarray], cpus: np.ndarray, audit: Audit) -> np.ndarray:
+    """Memory in all, GB: requested, else used."""
+    requested, used = known["requested_memory"], known["used_memory"]
+    memory = np.where(requested > 0, requested, np.where(used > 0, used, np.nan))
+    audit.note("memory used taken, as none is known to be requested", (~(requested > 0) & (memory > 0)).sum())
+    with np.errstate(over="ignore"):
+        gb = memory * cpus * GB_PER_KB
+    return np.where(np.isfinite(gb), gb, np.nan)
+
+
+def _positive(values: np.ndarray, what: str, audit: Audit) -> np.ndarray:
+    audit.note(f"{what} not positive, taken as unknown", (values <= 0).sum())
+    return np.where(values > 0, values, np.nan)
+
+
+def _labels(numbers: np.ndarray) -> Any:
+    """Numbers that are names, as text: 3.0 → "3"."""
+    return pd.Series(numbers).map({v: f"{v:.15g}" for v in pd.unique(numbers) if not np.isnan(v)})

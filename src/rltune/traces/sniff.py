@@ -1,0 +1,187 @@
+"""What a raw file is, by its first bytes and lines: the format that reads it, or the table it is that no job is in."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import re
+import tarfile
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import ijson
+import pandas as pd
+import pyarrow.parquet
+
+from rltune.traces.readers import alibaba2020, alibaba2023, authors, swf
+from rltune.traces.readers.csv_text import delimiter_of
+from rltune.traces.readers.encoding import as_utf8
+
+MAX_ROWS = 200_000
+"""Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
+HELIOS_MARK = {"job_id", "gpu_num", "state", "submit_time", "duration", "queue"}
+HELIOS_PARTS = ("Earth", "Saturn", "Uranus", "Venus")
+_LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
+"""A first look only: what lines are left out, cleaning counts."""
+_PAI_STATUS = ("Terminated", "Failed", "Running", "Waiting")
+_PAI_INSTANCE = ["job_name", "task_name", "inst_name", "worker_name", "inst_id", "status", "start_time", "end_time",
+                 "machine"]
+_PAI_GROUP = ["inst_id", "user", "gpu_type_spec", "group", "workload"]
+_PAI_MACHINE = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
+_PHILLY_MACHINES = ["machineId", "number of GPUs", "single GPU mem"]
+_MEMBERS = (  # members an archive is known by
+    (re.compile(r"(^|/)cluster_job_log$"), "philly", "Philly archive"),
+    (re.compile(r"(^|/)(?P<part>Earth|Saturn|Uranus|Venus)/cluster_log\.csv$"), "helios", "Helios archive"),
+    (re.compile(r"(^|/)pai_(task|job)_table\.csv$"), "alibaba2020", "Alibaba PAI archive"),
+)
+
+
+@dataclass
+class Found:
+    """What a file was found to be."""
+
+    name: str
+    """In words."""
+    table: pd.DataFrame
+    """The rows looked at; empty for an archive."""
+    more: bool = False
+    """Whether there are more rows."""
+    format: str | None = None
+    """``TraceConfig.format`` that reads it; None: none does."""
+    members: list[str] = field(default_factory=list)
+    """Files in an archive."""
+    fields: dict[str, Any] = field(default_factory=dict)
+    """Fields the trace's configuration needs besides its format."""
+
+
+def sniff(path: Path) -> Found:
+    """What ``path`` is. Raises what the libraries raise for a damaged file."""
+    with open(path, "rb") as file:
+        magic = file.read(6)
+    if magic[:4] == b"PAR1":
+        return _parquet(path)
+    if magic[:2] == b"PK":
+        with zipfile.ZipFile(path) as archive:
+            return _archive([n for n in archive.namelist() if not n.endswith("/")])
+    if path.name.endswith((".tar.gz", ".tgz", ".tar")):
+        return _archive(_tar_members(path))
+    opener = gzip.open if magic[:2] == b"\x1f\x8b" else open
+    with opener(path, "rb") as file:
+        head = as_utf8(file, str(path)).read(1 << 16)
+    with opener(path, "rb") as file:
+        return _text(head, as_utf8(file, str(path)), path)
+
+
+def _parquet(path: Path) -> Found:
+    file = pyarrow.parquet.ParquetFile(path)
+    batch = next(file.iter_batches(batch_size=MAX_ROWS), None)
+    table = batch.to_pandas() if batch is not None else pd.DataFrame()
+    known = b"rltune" in (file.schema_arrow.metadata or {})
+    return Found("canonical job table" if known else "parquet", table, file.metadata.num_rows > len(table))
+
+
+def _tar_members(path: Path) -> list[str]:
+    """Names of files, up to the first that is known: what follows it in an archive of gigabytes can wait."""
+    names = []
+    with tarfile.open(path, mode="r|*") as archive:
+        for entry in archive:
+            if entry.isfile():
+                names.append(entry.name)
+                if _known(entry.name) and "cluster_log" not in entry.name:
+                    break
+    return names
+
+
+def _known(member: str) -> tuple[re.Match[str], str, str] | None:
+    return next(((m, f, n) for p, f, n in _MEMBERS if (m := p.search(member))), None)
+
+
+def _archive(members: list[str]) -> Found:
+    known = [k for k in map(_known, members) if k]
+    if not known:
+        return Found("archive of no known trace", pd.DataFrame(), members=members)
+    match, format_name, name = known[0]
+    parts = [k[0]["part"] for k in known if "part" in k[0].groupdict()]
+    fields = {"part": "Venus" if "Venus" in parts else parts[0]} if parts else {}
+    if parts:
+        name += f" ({', '.join(sorted(set(parts)))})"
+    return Found(name, pd.DataFrame(), format=format_name, members=members, fields=fields)
+
+
+def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
+    text = head.decode("utf-8", "replace").lstrip()
+    if not text:
+        raise pd.errors.EmptyDataError("the file is empty")
+    if text.count("\ufffd") > 0.3 * len(text):
+        raise ValueError("it is not text")
+    if text[0] in "[{":
+        return _json(file)
+    lines = text.splitlines()
+    line = next((x for x in lines if x.strip() and x.lstrip()[0] != ";"), "")
+    if len(line.split()) == len(swf.COLUMNS) and "," not in line:
+        table = pd.read_csv(file, **_LENIENT, sep=r"\s+", comment=";", names=swf.COLUMNS)
+        zone = swf.header(lines).get("TimeZoneString")
+        return _found("SWF (Standard Workload Format)", table, "swf", {"time_zone": zone} if zone else {})
+    if "|" in line and {"JobID", "State"} <= {f.strip() for f in line.split("|")}:
+        table = pd.read_csv(file, **_LENIENT, sep="|", quoting=3)
+        return _found("Slurm sacct --parsable2", table, "sacct")
+    return _headerless(line, file) or _with_header(head, line, file, path)
+
+
+def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: dict[str, Any] | None = None) -> Found:
+    return Found(name, table, len(table) == MAX_ROWS, format, fields=fields or {})
+
+
+def _json(file: IO[bytes]) -> Found:
+    jobs = list(itertools.islice(ijson.items(file, "item"), MAX_ROWS))
+    table = pd.json_normalize(jobs, max_level=0) if jobs and isinstance(jobs[0], dict) else pd.DataFrame()
+    native = {"jobid", "attempts", "submitted_time"} <= set(table.columns)
+    if "attempts" in table:
+        table["attempts"] = table["attempts"].map(lambda a: len(a) if isinstance(a, list) else None)
+    return _found("Philly cluster_job_log (JSON)", table, "philly") if native else _found("JSON list", table)
+
+
+def _headerless(line: str, file: IO[bytes]) -> Found | None:
+    """The tables without a header row: PAI's five and the authors' CSVs."""
+    fields = [f.strip() for f in line.split(",")]
+    tables = (
+        (alibaba2020.TASK_COLUMNS, "Alibaba PAI task table (no header)", "alibaba2020",
+         lambda: fields[3] in _PAI_STATUS),
+        (alibaba2020.JOB_COLUMNS, "Alibaba PAI job table (no header)", "alibaba2020",
+         lambda: fields[3] in _PAI_STATUS),
+        (_PAI_INSTANCE, "Alibaba PAI instance table (no header): not needed", None, lambda: fields[5] in _PAI_STATUS),
+        (_PAI_MACHINE, "Alibaba PAI machine table (no header): a cluster, not jobs", None,
+         lambda: all(map(_number, fields[2:])) and not _number(fields[0])),
+        (_PAI_GROUP, "Alibaba PAI group table (no header): not needed", None,
+         lambda: len(fields[0]) > 20 and not any(map(_number, fields[:4]))),
+        *((names, f"the authors' formatted CSV (no header), {variant} variant", "authors",
+           lambda: all(map(_number, fields[1:5]))) for variant, names in authors.VARIANTS.items()),
+    )
+    for names, name, format_name, fits in tables:
+        if len(fields) == len(names) and fields[0] != names[0] and fits():
+            table = pd.read_csv(file, **_LENIENT, names=names)
+            return _found(name, table, format_name)
+    return None
+
+
+def _with_header(head: bytes, line: str, file: IO[bytes], path: Path) -> Found:
+    table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line.encode()), skipinitialspace=True)
+    columns = {str(c).strip() for c in table.columns}
+    if HELIOS_MARK <= columns:
+        part = path.parent.name if path.parent.name in HELIOS_PARTS else "Venus"
+        return _found("Helios cluster_log.csv", table, "helios", {"part": part})
+    if set(alibaba2023.COLUMNS) <= columns:
+        return _found("Alibaba 2023 pod list (openb)", table, "alibaba2023")
+    if {"sn", "cpu_milli", "memory_mib", "gpu", "model"} <= columns:
+        return _found("Alibaba 2023 node list (openb): a cluster, not jobs", table)
+    if set(_PAI_MACHINE) <= columns:
+        return _found("Alibaba PAI machine table (with a header): a cluster, not jobs", table)
+    if set(_PHILLY_MACHINES) <= columns:
+        return _found("Philly cluster_machine_list: a cluster, not jobs", table)
+    return _found("CSV with a header", table, "csv")
+
+
+def _number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?|", text) is not None

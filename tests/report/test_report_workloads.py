@@ -1,0 +1,104 @@
+"""Figures and tables about the traces: they hold what they draw, and say where waits are from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import report_fakes as fakes
+
+from rltune.report import figures, tables
+from rltune.report.figures.fig5 import LEAST_WAIT_S
+from rltune.report.paper import load_paper
+from rltune.report.style import styled
+
+PAPER = load_paper(fakes.SOURCE)
+DRAWN = {
+    "fig5": lambda: figures.fig5(fakes.statistics(), PAPER),
+    "fig6": lambda: figures.fig6(fakes.batches(), PAPER),
+    "arrivals": lambda: figures.arrivals(fakes.arrivals(), PAPER),
+    "distributions": lambda: figures.distributions(fakes.run_times(), fakes.sizes(), PAPER),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_figure_says_what_it_is(name: str) -> None:
+    artefact, frame, figure = DRAWN[name]()
+    assert artefact.id == name and artefact.data == ("synthetic",) and len(frame)
+    assert set(frame["trace"]) >= {"Philly", "Helios Venus", "Alibaba PAI"}
+    assert all(t in artefact.alt for t in ("Philly", "Helios Venus", "Alibaba PAI"))
+    visible = [axis for axis in figure.axes if axis.get_visible()]
+    assert all(axis.lines or axis.patches for axis in visible)
+    assert any(axis.get_xlabel() for axis in visible) and any(axis.get_ylabel() for axis in visible)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_nothing_in_a_figure_is_cut_off(name: str) -> None:
+    _, _, figure = DRAWN[name]()
+    with styled():
+        figure.draw_without_rendering()
+        boxes = [axis.get_tightbbox() for axis in figure.axes] + [x.get_window_extent() for x in figure.legends]
+    for box in boxes:
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.width + 1 and box.y1 <= figure.bbox.height + 1
+
+
+def test_figure_5_has_our_points_and_all_of_the_papers() -> None:
+    artefact, frame, figure = DRAWN["fig5"]()
+    ours, printed = frame[frame["row"] == "ours"], frame[frame["row"] == "paper"]
+    assert set(printed["trace"]) == {"SDSC-SP2", "HPC2N", "Philly", "Helios", "Alibaba"}
+    assert printed.set_index("trace").loc["HPC2N", ["avg_wait_s", "avg_run_s", "alloc"]].tolist() == [
+        13985.4, 8699.6, 38403]
+    assert set(printed["type"]) == {"CPU", "GPU"}
+    drawn = {tuple(line.get_xydata()[0]) for line in figure.axes[1].lines if len(line.get_xydata()) == 1}
+    assert drawn == {(max(w, LEAST_WAIT_S), a) for w, a in zip(frame["avg_wait_s"], frame["alloc"])}
+    assert len(ours) == 4 and figure.axes[0].get_xlabel() == figure.axes[1].get_xlabel() == "Mean wait (s)"
+    assert any("Helios Venus: waits simulated: FIFO on Cluster 1" in n for n in artefact.notes)
+    assert any("below 1 s are drawn at 1 s" in n for n in artefact.notes)
+
+
+def test_figure_5_names_the_traces_without_a_wait() -> None:
+    rows = fakes.statistics()
+    rows.loc[0, ["avg_wait_s", "wait_is"]] = [np.nan, ""]
+    artefact, frame, _ = figures.fig5(rows, PAPER)
+    assert "Philly" not in set(frame.loc[frame["row"] == "ours", "trace"])
+    assert any("not drawn: Philly" in n for n in artefact.notes)
+    with pytest.raises(ValueError, match="no trace has a wait"):
+        figures.fig5(rows.assign(avg_wait_s=np.nan), PAPER)
+
+
+def test_figure_6_draws_every_batch() -> None:
+    artefact, frame, figure = DRAWN["fig6"]()
+    pd.testing.assert_frame_equal(frame, fakes.batches())
+    upper, lower = figure.axes[0], figure.axes[3]
+    assert [bar.get_height() for bar in upper.patches] == list(range(0, 200, 2))
+    assert [bar.get_height() for bar in lower.patches] == [float(i) ** 2 for i in range(100)]
+    titles = [axis.get_title(loc="left") for axis in figure.axes[:3]]
+    assert titles == ["Philly", "Helios Venus\n(simulated waits)", "Alibaba PAI"]
+    assert "the 100 in a row" in artefact.caption and len(artefact.notes) == 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_figure_6_has_a_pair_of_panels_a_trace(count: int) -> None:
+    one = fakes.batches()
+    one = one[one["trace"] == "Philly"]
+    rows = pd.concat([one.assign(trace=f"T{i}") for i in range(count)], ignore_index=True)
+    _, _, figure = figures.fig6(rows, PAPER)
+    assert sum(axis.get_visible() for axis in figure.axes) == 2 * count
+    with pytest.raises(ValueError, match="no GPU trace has a wait"):
+        figures.fig6(rows.head(0), PAPER)
+
+
+def test_distributions_add_up() -> None:
+    _, frame, figure = DRAWN["distributions"]()
+    last = frame.groupby(["trace", "of"])[["jobs", "work"]].last()
+    assert np.allclose(last, 1)
+    philly = frame[(frame["trace"] == "Philly") & (frame["of"] == "size")]
+    assert np.allclose(philly["jobs"], [0.7, 0.9, 1]) and np.allclose(philly["work"], [0.1, 0.3, 1])
+    styles = {line.get_linestyle() for line in figure.axes[0].lines}
+    assert styles == {"-", "--"}, "CPU traces are dashed"
+
+
+def test_estimates_are_shown_as_they_are() -> None:
+    artefact, frame = tables.estimates(fakes.estimates())
+    pd.testing.assert_frame_equal(frame, fakes.estimates())
+    assert {"estimate", "median_abs_log", "spearman", "within_2", "modelled"} <= set(artefact.columns)

@@ -1,0 +1,130 @@
+"""A small web server in a thread whose every fault is asked for: cuts, stalls, changed files, refusals, wrong pages."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Answer = Callable[["Handler"], None]
+
+
+@dataclass
+class Request:
+    """What came in, and how many bytes of the body went out."""
+
+    path: str
+    range: str | None
+    if_range: str | None
+    sent: int = 0
+
+
+@dataclass
+class Site:
+    """What the server has, and a log of what it was asked."""
+
+    url: str = ""
+    answers: dict[str, Answer] = field(default_factory=dict)
+    log: list[Request] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def at(self, path: str) -> str:
+        return self.url + path
+
+    def asked(self, path: str) -> list[Request]:
+        return [request for request in self.log if request.path == path]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as the site's table says."""
+
+    protocol_version = "HTTP/1.1"
+    site: Site
+    request_now: Request
+
+    def do_GET(self) -> None:
+        self.request_now = Request(self.path.lstrip("/"), self.headers["Range"], self.headers["If-Range"])
+        self.site.log.append(self.request_now)
+        self.site.answers.get(self.path.lstrip("/"), refuse(404))(self)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def head(self, status: int, **headers: object) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            if value is not None:
+                self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
+
+    def body(self, content: bytes) -> None:
+        self.wfile.write(content)
+        self.request_now.sent += len(content)
+
+
+def refuse(status: int, **headers: object) -> Answer:
+    return lambda h: h.head(status, Content_Length=0, **headers)
+
+
+def in_turn(*answers: Answer) -> Answer:
+    """The first request gets the first answer …, all after the last one get the last."""
+    left = list(answers)
+    return lambda h: (left.pop(0) if len(left) > 1 else left[0])(h)
+
+
+def file(
+    content: bytes, *, etag: str | None = '"one"', modified: str | None = None, ranges: bool = True,
+    if_range: bool = True, length: bool = True, upto: int | None = None, stall: bool = False, **more: object,
+) -> Answer:  # fmt: skip
+    """A file; ``upto``: the connection ends (``stall``: goes quiet) before this byte of it; ``if_range``: it is heeded;
+    ``length`` False: neither length nor chunks, as servers of old."""
+
+    def answer(h: Handler) -> None:
+        first, status = 0, 200
+        match = re.match(r"bytes=(\d+)-$", h.request_now.range or "")
+        condition = h.request_now.if_range
+        if ranges and match and (condition is None or not if_range or condition in (etag, modified)):
+            first, status = int(match[1]), 206
+        if first >= len(content) > 0:
+            h.head(416, Content_Range=f"bytes */{len(content)}", Content_Length=0)
+            return
+        more_headers = {"Content_Range": f"bytes {first}-{len(content) - 1}/{len(content)}"} if status == 206 else {}
+        size = len(content) - first if length else None
+        h.head(status, Content_Length=size, ETag=etag, Last_Modified=modified, **more_headers, **more)
+        h.body(content[first:upto])
+        if stall:
+            h.wfile.flush()
+            h.site.over.wait(60)
+        h.close_connection = upto is not None or not length
+
+    return answer
+
+
+def chunked(content: bytes, whole: bool = True) -> Answer:
+    """A file in chunks, without its length; ``whole`` False: without the end mark."""
+
+    def answer(h: Handler) -> None:
+        h.head(200, Transfer_Encoding="chunked")
+        h.body(b"%x\r\n%s\r\n" % (len(content), content) + (b"0\r\n\r\n" if whole else b""))
+        h.close_connection = not whole
+
+    return answer
+
+
+class Server(ThreadingHTTPServer):
+    """Clients here break off; that is not worth a traceback."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
+def start(site: Site) -> ThreadingHTTPServer:
+    """Serve in a thread on a free port of this machine."""
+    server = Server(("127.0.0.1", 0), type("Bound", (Handler,), {"site": site}))
+    site.url = f"http://127.0.0.1:{server.server_port}/"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    return server

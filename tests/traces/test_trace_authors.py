@@ -1,0 +1,112 @@
+"""The authors' headerless CSVs, in both variants of their last columns."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from rltune.config.trace import TraceConfig
+from rltune.errors import DataError
+from rltune.traces.clean import CleanTrace, clean_trace
+
+#         id sub wait run gpu cput mem cpus rtime rmem st user grp exe que part prev
+COMMON = ["a,100,-1,60,2,-1,-1,12,-1,29.25,1,7,-1,-1,0,-1,-1",
+          "b,110,5,50,1,-1,-1,-1,90,-1,0,-1,-1,-1,0,-1,-1",
+          "c,120,0,0,1,-1,-1,-1,-1,-1,1,7,-1,-1,0,-1,-1",
+          "d,130,0,-1,1,-1,-1,-1,-1,-1,1,7,-1,-1,0,-1,-1",
+          "e,140,0,9,0.5,-1,-1,-1,-1,-1,5,7,-1,-1,0,-1,-1",
+          "f,150,0,9,-1,-1,-1,-1,-1,-1,2,7,-1,-1,0,-1,-1",
+          "a,160,0,9,1,-1,-1,-1,-1,-1,2,7,-1,-1,0,-1,-1"]
+ENDS = ["4,0", "-1,1", "4,2", "4,2", "5.0,3", "4,4", "4,4"]
+README = [f"{c},{e}" for c, e in zip(COMMON, ENDS)]
+READER = [f"{c},-1,{e}" for c, e in zip(COMMON, ENDS)]
+
+
+def clean(path: Path, lines: list[str] | bytes, **fields: Any) -> CleanTrace:
+    path.write_bytes(lines if isinstance(lines, bytes) else ("\n".join(lines) + "\n").encode())
+    values = {"title": "T", "data": "own", "format": "authors", "path": "x", **fields}
+    return clean_trace("t", TraceConfig(**values), path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "remark"),
+    [(README, "read in the readme variant (column 17 virtual cluster, 18 GPU type), as it has 19 columns"),
+     (READER, "read in the reader variant (column 18 virtual cluster, 19 GPU type), as it has 20 columns")],
+)
+def test_known_answers(lines: list[str], remark: str, tmp_path: Path) -> None:
+    result = clean(tmp_path / "Helios_Formatted_withGPUType.csv", lines)
+    jobs = result.jobs.set_index("job_id")
+    assert jobs.index.tolist() == ["a", "b", "e"]
+    assert jobs["submit_s"].tolist() == [0, 10, 40] and jobs["run_s"].tolist() == [60, 50, 9]
+    assert jobs["wait_s"].fillna(-1).tolist() == [-1, 5, 0]
+    assert jobs["gpus"].tolist() == [2, 1, 1]
+    assert jobs["cpus"].fillna(-1).tolist() == [12, -1, -1]
+    assert jobs["mem_gb"].fillna(-1).tolist() == [29.25, -1, -1]
+    assert jobs["requested_s"].fillna(-1).tolist() == [-1, 90, -1]
+    assert jobs["vc"].fillna("?").tolist() == ["4", "?", "5"]
+    assert jobs["gpu_type"].tolist() == ["T4", "MISC", "V100"]
+    assert jobs["user"].fillna("?").tolist() == ["7", "?", "7"]
+    assert jobs["status"].tolist() == ["passed", "failed", "killed"]
+    assert result.audit.left_out == {"no run time": 1, "run time zero": 1, "no GPU count": 1, "job id met before": 1}
+    assert result.audit.noted == {remark: 7, "share of a GPU rounded up to whole GPUs": 1, "status unknown": 2}
+
+
+def test_the_variant_can_be_forced(tmp_path: Path) -> None:
+    result = clean(tmp_path / "a.csv", READER, part="readme")
+    jobs = result.jobs.set_index("job_id")
+    assert jobs["vc"].isna().all()
+    assert next(iter(result.audit.noted)).endswith("as the configuration says")
+    assert jobs.loc["e", "gpu_type"] == "5" and jobs.loc["a", "gpu_type"] == "V100M32"
+    with pytest.raises(DataError, match="19 fields; expected .*`part: reader` asks for 20"):
+        clean(tmp_path / "a.csv", README, part="reader")
+    with pytest.raises(ValidationError, match="`part`: found 'Venus'; format `authors` has readme or reader"):
+        clean(tmp_path / "a.csv", README, part="Venus")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "empty"), (b"1,2,3\n", "the first row has 3 fields; expected 19"),
+     (("job_id," + ",".join(map(str, range(18))) + "\n").encode(), "has a header row"),
+     (("\n".join(README) + "\n")[:-9].encode(), "truncated: the last row")],
+)
+def test_damage(content: bytes, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"a.csv.*{message}"):
+        clean(tmp_path / "a.csv", content)
+
+
+def test_a_folder_and_gzip(tmp_path: Path) -> None:
+    name = "Philly_Formatted_withGPUType.csv.gz"
+    packed = gzip.compress(("\n".join(README) + "\n").encode())
+    assert clean(tmp_path / name, packed).audit.rows_kept == 3
+    trace = TraceConfig(title="T", data="own", format="authors", path="x")
+    assert clean_trace("t", trace, tmp_path).audit.rows_kept == 3
+    with pytest.raises(DataError, match="truncated or damaged"):
+        clean(tmp_path / name, packed[:-10])
+
+
+FIELD = st.sampled_from(["-1", "0", "1", "2", "a", "", "1e12", "1e308", "-1e308", "1e400", "nan", "inf", '"', "3.5",
+                         "1000000000000", "9" * 400, "-7"])
+ROW = st.one_of(st.sampled_from(README), st.lists(FIELD, min_size=19, max_size=19).map(",".join),
+                st.lists(FIELD, max_size=21).map(",".join))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ROW, max_size=10), st.sampled_from(["\n", "\r\n"]), st.sampled_from([b"", b"\xef\xbb\xbf"]),
+       st.sampled_from([None, "readme", "reader"]), st.one_of(st.none(), st.binary(max_size=200)), st.booleans())
+def test_anything(tmp_path: Path, rows: list[str], end: str, bom: bytes, part: str | None, instead: bytes | None,
+                  packed: bool) -> None:
+    content = bom + (end.join(rows) + end).encode() if instead is None else instead
+    name = "any.csv.gz" if packed else "any.csv"
+    try:
+        result = clean(tmp_path / name, gzip.compress(content) if packed else content, part=part)
+    except DataError as error:
+        assert name in str(error)
+    else:
+        result.audit.check()
+        assert (result.jobs["gpus"] >= 1).all() and result.jobs["job_id"].is_unique

@@ -1,0 +1,192 @@
+"""Estimates from earlier jobs: known answers, a brute-force twin, and that the future has no say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rltune.errors import DataError
+from rltune.traces import estimates_lightgbm
+from rltune.traces.estimates import FALL_BACKS, HISTORY, NOT_REQUESTED, estimates
+from rltune.traces.estimates_history import GROUPS, LAST, NOTHING_KNOWN, START_S, all_known, end_s, rolling_median
+from rltune.traces.estimates_lightgbm import EVERY_JOBS, FIRST_JOBS, GROWTH, MODEL, NO_MODEL, training_points
+from rltune.traces.table import TraceMeta, empty_columns
+
+META = TraceMeta("t", "T", "own", "csv", "2020-01-01T00:00:00.000+00:00", "Asia/Shanghai", "a file")
+MODELS = [name for name in HISTORY if name != "requested"]
+
+
+def table(rows: list[dict]) -> pd.DataFrame:
+    """A job table of these rows; what they do not name is not known."""
+    jobs = empty_columns(len(rows)).assign(gpus=1)
+    jobs["job_id"] = pd.Series([f"j{i:05d}" for i in range(len(rows))], dtype="str")
+    given_rows = pd.DataFrame(rows)
+    for name in given_rows:
+        jobs[name] = given_rows[name].astype(jobs[name].dtype)
+    return jobs
+
+
+def generated(count: int, seed: int = 1) -> pd.DataFrame:
+    """Jobs of a few users, each with a run time of its own; some waits, some limits."""
+    rng = np.random.default_rng(seed)
+    user = rng.integers(0, 8, count)
+    run = np.exp(rng.normal(4 + user / 2, 0.4))
+    return table([
+        {"submit_s": s, "run_s": r, "user": f"u{u}" if u else None, "vc": ["a", "b", None][u % 3], "gpus": 2 ** (u % 3),
+         "wait_s": w if u % 2 else None, "requested_s": 10 * r if u > 4 else None, "gpu_type": ["T4", None][u % 2]}
+        for s, r, u, w in zip(np.sort(rng.uniform(0, 40.0 * count, count)), run, user, rng.exponential(100, count))
+    ])  # fmt: skip
+
+
+def poisoned(jobs: pd.DataFrame, now_s: float, factor: float) -> pd.DataFrame:
+    """The same, but what is not known at ``now_s`` is otherwise: every run time that ends later, every later job."""
+    later = end_s(jobs) > now_s
+    gone = np.where(jobs["wait_s"].isna(), 0.0, jobs["wait_s"]) + jobs["submit_s"]
+    run = np.maximum(jobs["run_s"] * factor, np.nextafter(now_s, np.inf) - gone + 1.0)
+    out = jobs.assign(run_s=np.where(later, run, jobs["run_s"]))
+    coming = (jobs["submit_s"] > now_s).to_numpy()
+    out.loc[coming, ["user", "vc"]] = ["someone new", "somewhere new"]
+    return out
+
+
+def test_nothing_then_the_most_alike() -> None:
+    jobs = table([
+        {"submit_s": 0, "run_s": 100, "user": "a", "vc": "v", "gpus": 2},
+        {"submit_s": 10, "run_s": 10, "user": "b", "vc": "v", "gpus": 4},  # nothing has ended
+        {"submit_s": 20, "run_s": 30, "user": "c", "vc": "w", "gpus": 8},  # the second has, at this very instant
+        {"submit_s": 200, "run_s": 1, "user": "a", "vc": "v", "gpus": 2},  # same user, VC and size as the first
+        {"submit_s": 300, "run_s": 1, "user": "a", "vc": "v", "gpus": 1},  # same user
+        {"submit_s": 301.5, "run_s": 1, "user": "z", "vc": "v", "gpus": 4},  # same VC and size as the second
+        {"submit_s": 310, "run_s": 1, "user": "z", "vc": "z", "gpus": 8},  # user z, the one just before
+        {"submit_s": 320, "run_s": 1, "user": "y", "vc": "z", "gpus": 2},  # same size as the first and the fourth
+    ])
+    seconds, source = rolling_median(all_known(jobs))
+    assert seconds == pytest.approx([START_S, START_S, 10, 100, np.sqrt(100 * 1), 10, 1, np.sqrt(100 * 1)])
+    assert list(source) == [NOTHING_KNOWN, NOTHING_KNOWN, "all jobs", "user, VC and size", "user", "VC and size",
+                            "user", "size"]
+
+
+def test_a_recorded_wait_delays_what_is_known() -> None:
+    rows = [{"submit_s": 0, "run_s": 10}, {"submit_s": 20, "run_s": 5}]
+    assert estimates(table(rows), META, "history-rolling", 0, 0)["estimate_s"][1] == pytest.approx(10)
+    rows[0]["wait_s"] = 11
+    assert estimates(table(rows), META, "history-rolling", 0, 0)["estimate_s"][1] == START_S
+
+
+def test_only_the_last_ones_count() -> None:
+    rows = [{"submit_s": 100.0 * i, "run_s": 1.0 + i} for i in range(2 * LAST + 1)]
+    last = np.log(1.0 + np.arange(LAST, 2 * LAST))
+    assert rolling_median(all_known(table(rows)))[0][-1] == pytest.approx(np.exp(np.median(last)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20), st.sampled_from(["a", "b", None]),
+                          st.sampled_from([1, 2]), st.sampled_from([0, 3, None])), min_size=1, max_size=40))
+def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
+    rows.sort(key=lambda r: r[0])
+    jobs = table([{"submit_s": s, "run_s": r, "user": u, "gpus": g, "wait_s": w} for s, r, u, g, w in rows])
+    ended = end_s(jobs)
+    got, source = rolling_median(all_known(jobs))
+    for j in range(len(jobs)):
+        for name, columns in GROUPS.items():
+            own = [{"user": "user", "vc": "vc", "size": "gpus"}[c] for c in columns]
+            if "user" in own and rows[j][2] is None:
+                continue
+            alike = [i for i in range(len(jobs)) if ended[i] <= jobs["submit_s"][j] and all(
+                jobs[c][i] == jobs[c][j] or pd.isna(jobs[c][i]) and pd.isna(jobs[c][j]) for c in own)]
+            alike = sorted(alike, key=lambda i: (ended[i], i))[-LAST:]
+            if alike:
+                assert source[j] == name
+                assert got[j] == pytest.approx(np.exp(np.median(np.log(jobs["run_s"][alike]))))
+                break
+        else:
+            assert got[j] == START_S
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10), st.floats(0, 1), st.floats(0.01, 100))
+def test_the_future_has_no_say_in_a_rolling_median(seed: int, when: float, factor: float) -> None:
+    jobs = generated(120, seed)
+    now_s = when * jobs["submit_s"].iloc[-1]
+    until = (jobs["submit_s"] <= now_s).to_numpy()
+    plain, other = (estimates(j, META, "history-rolling", 0, 0)[until] for j in (jobs, poisoned(jobs, now_s, factor)))
+    pd.testing.assert_frame_equal(plain, other)
+
+
+@pytest.mark.parametrize("when", [0.3, 0.62, 0.9])
+@pytest.mark.parametrize("factor", [0.01, 50.0])
+def test_the_future_has_no_say_in_a_model(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150), ("ROUNDS", 10)):
+        monkeypatch.setattr(estimates_lightgbm, name, value)
+    jobs = generated(1500)
+    now_s = when * jobs["submit_s"].iloc[-1]
+    until = (jobs["submit_s"] <= now_s).to_numpy()
+    plain, other = (estimates(j, META, "history-lightgbm", 0, 0)[until] for j in (jobs, poisoned(jobs, now_s, factor)))
+    assert (plain["source"] == MODEL).any()
+    pd.testing.assert_frame_equal(plain, other)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_later_jobs_make_no_difference(kind: str) -> None:
+    """So estimates of a trace's first part are those of the whole trace."""
+    jobs = generated(2500)
+    whole, part = (estimates(j, META, kind, 0, 0) for j in (jobs, jobs.head(1700)))
+    pd.testing.assert_frame_equal(whole.head(1700), part)
+
+
+def test_the_model_learns_and_repeats_itself() -> None:
+    jobs = generated(6000)
+    first = estimates(jobs, META, "history-lightgbm", 0, 0)
+    pd.testing.assert_frame_equal(first, estimates(jobs, META, "history-lightgbm", 0, 0))
+    assert set(first["source"]) == {MODEL, NO_MODEL}
+    by_model = (first["source"] == MODEL).to_numpy()
+    error = np.abs(np.log(first["estimate_s"] / jobs["run_s"]))[by_model]
+    blind = np.abs(np.log(jobs["run_s"].median() / jobs["run_s"]))[by_model]
+    assert error.median() < 0.6 * blind.median(), "users differ in their run times, which can be learned"
+
+
+def test_when_models_are_trained() -> None:
+    submit = np.arange(60_000, dtype=np.float64)
+    points = training_points(submit, submit + 0.5)
+    assert points[0] == FIRST_JOBS and points[1] == FIRST_JOBS + EVERY_JOBS
+    steps = np.diff(points)
+    assert (steps >= EVERY_JOBS).all() and steps[-1] == int(points[-2] * GROWTH)
+    assert training_points(submit[: FIRST_JOBS - 1], submit[: FIRST_JOBS - 1] + 0.5) == []
+    assert training_points(submit[:5000], submit[:5000] + 1e9) == [], "none has ended"
+
+
+def test_a_short_trace_goes_by_the_rolling_median() -> None:
+    jobs = generated(50)
+    made = estimates(jobs, META, "history-lightgbm", 0, 0)
+    assert set(made["source"]) == {NO_MODEL}
+    assert np.allclose(made["estimate_s"], estimates(jobs, META, "history-rolling", 0, 0)["estimate_s"])
+
+
+def test_requested_is_the_users_own_and_the_rest_is_counted() -> None:
+    jobs = generated(300)
+    made = estimates(jobs, META, "requested", 0, 0)
+    there = jobs["requested_s"].notna()
+    assert made["estimate_s"][there].tolist() == jobs["requested_s"][there].tolist()
+    rolling = estimates(jobs, META, "history-rolling", 0, 0)["estimate_s"]
+    assert made["estimate_s"][~there].tolist() == rolling[~there].tolist()
+    assert (made["source"] == NOT_REQUESTED).sum() == (~there).sum() > 0
+    assert set(made["source"]) - set(FALL_BACKS) == {"requested"}
+    with pytest.raises(DataError, match="trace t: estimate requested, but no job names"):
+        estimates(jobs.assign(requested_s=np.nan), META, "requested", 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["exact", "lognormal", *HISTORY])
+def test_every_estimate_is_at_least_a_second(kind: str) -> None:
+    jobs = generated(200).assign(run_s=lambda j: j["run_s"] / 1e4, requested_s=lambda j: j["requested_s"] / 1e5)
+    made = estimates(jobs, META, kind, 1.0, 0)
+    assert list(made) == ["estimate_s", "source"] and (made["estimate_s"] >= 1).all() and made["source"].notna().all()
+
+
+def test_cpu_jobs_are_alike_by_their_cpus() -> None:
+    rows = [{"submit_s": 0, "run_s": 50, "cpus": 4}, {"submit_s": 1, "run_s": 70, "cpus": 8},
+            {"submit_s": 100, "run_s": 1, "cpus": 4}]
+    jobs = table(rows).assign(gpus=0, resource="cpu")
+    assert rolling_median(all_known(jobs))[0][2] == pytest.approx(50)

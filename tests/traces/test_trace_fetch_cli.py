@@ -1,0 +1,126 @@
+"""rltune trace list and rltune trace fetch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltune.traces.fetch import sources
+
+Cli = Callable[..., Any]
+RUN = ("--config", "config/tiny.yaml")
+FAR = """\
+title: Far
+data: own
+format: helios
+part: Venus
+downloads:
+  - {{url: {url}, file: data.zip, bytes: 10}}
+  - {{url: {url}, file: more.zip}}
+licence: CC0
+citation: Nobody, Nowhere
+"""
+NEAR = """\
+title: Near
+data: synthetic
+format: helios
+part: Venus
+synthetic: {seed: 1, jobs: 50}
+citation: Nobody, Nowhere
+"""
+
+
+def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
+    (folder / "data.zip").write_bytes(f"{format} {seed} {jobs}".encode())
+    return [folder / "data.zip"]
+
+
+@pytest.fixture
+def far(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file at the far trace's address; the project's only other traces are its tiny own one and a generated one."""
+    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
+    for path in project.trace.parent.glob("*.yaml"):
+        if path != project.trace:
+            path.unlink()
+    source = tmp_path / "server.zip"
+    source.write_bytes(b"an archive")
+    (project.trace.parent / "far.yaml").write_text(FAR.format(url=source.as_uri()))
+    (project.trace.parent / "near.yaml").write_text(NEAR)
+    monkeypatch.setattr(sources, "generate", generate)
+    return source
+
+
+def cells(out: str) -> dict[str, list[str]]:
+    """Name → the other columns of its line."""
+    table = out.split("\n\n")[0].splitlines()
+    starts = [table[0].index(word) for word in ("name", "title", "data", "format", "size", "files", "licence")]
+    rows = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)] for line in table]
+    return {name: rest for name, *rest in rows[1:]}
+
+
+def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
+    outcome = cli("trace", "list", *RUN)
+    assert outcome.status == 0 and not outcome.err
+    found = cells(outcome.out)
+    assert found["far"] == ["Far", "own", "helios", "?", "to download", "CC0"]
+    assert found["near"] == ["Near", "synthetic", "helios", "?", "made when needed", "-"]
+    assert found["tiny"][-2:] == ["there", "-"] and found["tiny"][3].endswith("kB")
+    assert list(found) == ["far", "near", "tiny"]
+    assert "cite for far, near: Nobody, Nowhere" in outcome.out
+    raw = project.root / ".cache" / "traces" / "raw"
+    assert not raw.exists(), "it only looks"
+
+    (raw / "far").mkdir(parents=True)
+    (raw / "far" / "data.zip").write_bytes(b"an archive")
+    (raw / "far" / "more.zip.part").write_bytes(b"123")
+    project.jobs.unlink()
+    found = cells(cli("trace", "list", *RUN).out)
+    assert found["far"][3:5] == ["?", "1 of 2 there, 3 B begun"] and found["tiny"][3:5] == ["?", "not there: jobs.csv"]
+
+    (tmp_path / "more.zip").write_bytes(b"an archive")
+    monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path))
+    assert cells(cli("trace", "list", *RUN).out)["far"][3:5] == ["20 B", "there"]
+    (raw / "far" / "data.zip").write_bytes(b"an archive, longer")
+    assert cells(cli("trace", "list", *RUN).out)["far"][4] == "wrong size: data.zip"
+
+
+def test_fetch(project: Any, far: Path, cli: Cli) -> None:
+    outcome = cli("trace", "fetch", "far", "near", "tiny", "far", *RUN)
+    assert outcome.status == 0 and not outcome.err
+    raw = project.root / ".cache" / "traces" / "raw"
+    lines = outcome.out.splitlines()
+    assert f"far: 2 files, 20 B, in {raw / 'far'}, from {far.as_uri()}" in lines
+    assert any(line.startswith("near: 1 file, ") and str(raw / "near") in line for line in lines)
+    assert any(line.startswith("tiny: 1 file, ") and line.endswith(str(project.jobs)) for line in lines)
+    checksum = hashlib.sha256(b"an archive").hexdigest()
+    assert f"more.zip: no checksum is published; sha256 {checksum} is recorded and expected from now on" in lines
+    far.unlink()
+    again = cli("trace", "fetch", "far", *RUN)
+    assert again.status == 0 and len(again.out.splitlines()) == 1
+    found = cells(cli("trace", "list", *RUN).out)
+    assert [found[name][4] for name in ("far", "near")] == ["there", "there"]
+
+
+def test_fetch_goes_on_after_a_failure_and_tells_it(project: Any, far: Path, cli: Cli) -> None:
+    far.unlink()
+    outcome = cli("trace", "fetch", "far", "near", *RUN)
+    outcome.explains("trace far: could not obtain data.zip", far.as_uri(), "no such file", "config/traces/far.yaml")
+    assert "near: 1 file" in outcome.out
+
+
+def test_fetch_verify_reads_again(project: Any, far: Path, cli: Cli) -> None:
+    assert cli("trace", "fetch", "far", *RUN).status == 0
+    path = project.root / ".cache" / "traces" / "raw" / "far" / "more.zip"
+    assert cli("trace", "fetch", "far", "--verify", *RUN).status == 0
+    path.write_bytes(b"AN ARCHIVE")
+    cli("trace", "fetch", "far", "--verify", *RUN).explains(str(path), "is not the file expected")
+
+
+def test_an_unknown_name(project: Any, far: Path, cli: Cli) -> None:
+    outcome = cli("trace", "fetch", "near", "farr", *RUN)
+    outcome.explains("'farr'", "did you mean 'far'?")
+    assert "near" not in outcome.out, "nothing is fetched while a name is wrong"

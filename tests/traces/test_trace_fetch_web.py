@@ -1,0 +1,415 @@
+"""Downloads from a server that cuts, stalls, changes files, refuses, redirects: the right bytes or a clear reason."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from fetch_server import Site, chunked, file, in_turn, refuse, start
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rltune.config.trace import Download
+from rltune.errors import DataError
+from rltune.traces.fetch import download as downloads
+from rltune.traces.fetch import obtain, web
+from rltune.traces.fetch.addresses import media_address
+from rltune.traces.fetch.download import download
+from rltune.traces.fetch.patience import Patience
+from rltune.traces.fetch.progress import Progress, size_text, time_text
+
+QUICK = Patience(
+    tries=3, gain_bytes=1000, wait_s=0.0, longest_s=5.0, connect_s=10.0, stall_s=10.0, redirects=4, every_s=0.0,
+    chunk_bytes=512,
+)  # fmt: skip
+DATA = np.random.default_rng(1).bytes(20_000)
+SHA = hashlib.sha256(DATA).hexdigest()
+OTHER = np.random.default_rng(2).bytes(20_000)
+OID = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 12345\n".encode()
+PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in\n to continue</title></head><body>no</body></html>"
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
+    site = Site()
+    server = start(site)
+    yield site
+    site.over.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def get(site: Site, tmp_path: Path, trace: Callable) -> Callable[..., bytes]:
+    """Obtains a trace whose one file is at ``path``; its bytes, once nothing is left beside it."""
+
+    def get(path: str = "data.zip", **more: Any) -> bytes:
+        patience = more.pop("patience", QUICK)
+        item = {"url": site.at(path) if "://" not in path else path, "file": "data.zip", **more}
+        folder = obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path, patience)
+        assert sorted(p.name for p in folder.iterdir()) == [item["file"], "manifest.json"]
+        return (folder / item["file"]).read_bytes()
+
+    return get
+
+
+@pytest.fixture
+def fails(get: Callable, tmp_path: Path) -> Callable[..., str]:
+    """The message of a download that fails; nothing has the file's name, nor the name of a temporary one."""
+
+    def fails(path: str = "data.zip", **more: Any) -> str:
+        with pytest.raises(DataError) as error:
+            get(path, **more)
+        names = {p.name for p in (tmp_path / "raw" / "d").iterdir()}
+        assert names <= {"data.zip.part", "data.zip.part.json"}
+        text = str(error.value)
+        for part in ("trace d: could not obtain data.zip; expected", "By hand: download", "RLTUNE_TRACE_FILES"):
+            assert part in text
+        assert str(tmp_path / "raw" / "d" / "data.zip") in text and "\n" not in text
+        return text
+
+    return fails
+
+
+@pytest.mark.parametrize("answer", [file(DATA), file(DATA, etag=None), file(DATA, ranges=False), chunked(DATA)])
+def test_a_whole_file(answer: Callable, site: Site, get: Callable, capsys: Any) -> None:
+    site.answers["data.zip"] = answer
+    assert get() == DATA and get() == DATA
+    assert len(site.log) == 1 and site.log[0].range is None
+    assert f"sha256 {SHA} is recorded" in capsys.readouterr().out
+
+
+def test_the_checksum_and_the_size_are_checked(site: Site, get: Callable, fails: Callable) -> None:
+    site.answers["data.zip"] = file(OTHER)
+    text = fails(sha256=SHA)
+    assert f"expected a file with sha256 {SHA}" in text and f"found sha256 {hashlib.sha256(OTHER).hexdigest()}" in text
+    assert len(site.log) == 1, "a whole file that is another one will be it again"
+    text = fails(bytes=19_999)
+    assert "expected 19999 bytes (no checksum is known)" in text and "found 20000 bytes, expected 19999" in text
+    assert site.log[-1].sent == 20_000 and not list(Path().glob("data.zip*"))
+    site.answers["data.zip"] = file(DATA)
+    assert get(sha256=SHA, bytes=20_000) == DATA
+
+
+def test_the_next_mirror_is_tried(site: Site, get: Callable, fails: Callable, tmp_path: Path) -> None:
+    site.answers |= {"wrong": file(OTHER), "right": file(DATA)}
+    mirrors = [(tmp_path / "gone.zip").as_uri(), site.at("wrong"), site.at("right"), site.at("never")]
+    assert get("gone", sha256=SHA, mirrors=mirrors) == DATA
+    assert [r.path for r in site.log] == ["gone", "wrong", "right"], "an answer 404 is not asked for twice"
+    for path in (tmp_path / "raw" / "d").iterdir():
+        path.unlink()
+    text = fails("gone", sha256=SHA, mirrors=[*mirrors[:2], "ftp://host/data.zip", "http://"])
+    for part in ("gone: answer 404 Not Found", "gone.zip: no such file", "wrong: found sha256", "kind 'ftp'"):
+        assert part in text
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_cut_file_is_continued(known: bool, site: Site, get: Callable) -> None:
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000), file(DATA, upto=15_000), file(DATA))
+    assert get(sha256=SHA if known else None) == DATA
+    first, second, third = site.log
+    assert (first.range, second.range, third.range) == (None, "bytes=9000-", "bytes=15000-")
+    assert second.if_range == third.if_range == '"one"' and third.sent == 5_000
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site) -> None:
+    content = np.random.default_rng(data.draw(st.integers(0, 99))).bytes(data.draw(st.integers(1, 6_000)))
+    options = st.fixed_dictionaries({"upto": st.integers(0, len(content)), "ranges": st.booleans()})
+    cuts = data.draw(st.lists(options, max_size=4))
+    validators = data.draw(st.sampled_from([{}, {"etag": 'W/"weak"'}, {"etag": None, "modified": "then"}]))
+    site.log.clear()
+    site.answers["x"] = in_turn(*(file(content, **validators, **cut) for cut in cuts), file(content, **validators))
+    known = data.draw(st.booleans())
+    checksum = hashlib.sha256(content).hexdigest()
+    patient = Patience(tries=len(cuts) + 2, gain_bytes=1, wait_s=0.0, chunk_bytes=256)
+    with tempfile.TemporaryDirectory() as name:
+        item = Download(url=site.at("x"), file="x", sha256=checksum if known else None)
+        assert download("t", item, item.sha256, Path(name), patient) == (checksum, site.at("x"))
+        assert (Path(name) / "x").read_bytes() == content and os.listdir(name) == ["x"]
+    assert len(site.log) <= len(cuts) + 1
+
+
+def test_a_server_without_ranges_starts_again(site: Site, get: Callable) -> None:
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000), file(DATA, ranges=False))
+    assert get() == DATA
+    assert [r.sent for r in site.log] == [9_000, 20_000] and site.log[1].range
+
+
+def test_without_a_validator_only_a_known_checksum_lets_it_continue(site: Site, get: Callable, tmp_path: Path) -> None:
+    for known, asked in ((None, False), (SHA, True)):
+        site.log.clear()
+        site.answers["data.zip"] = in_turn(file(DATA, etag=None, upto=9_000), file(DATA, etag='W/"x"'))
+        assert get(sha256=known) == DATA
+        assert bool(site.log[1].range) == asked and site.log[1].if_range is None
+        for path in (tmp_path / "raw" / "d").iterdir():
+            path.unlink()
+
+
+@pytest.mark.parametrize("if_range", [True, False], ids=["If-Range heeded", "If-Range ignored"])
+def test_a_file_that_changes_between_the_parts(if_range: bool, site: Site, get: Callable) -> None:
+    changed = file(OTHER, etag='"two"', if_range=if_range)
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000), changed)
+    assert get() == OTHER
+    assert len(site.log) == (2 if if_range else 3) and site.log[-1].sent == 20_000
+
+
+def test_a_file_that_grew_is_noticed_by_its_size(site: Site, get: Callable) -> None:
+    grown = DATA + b"more"
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000), file(grown, etag=None, if_range=False))
+    assert get() == grown
+
+
+def test_a_file_that_shrank_below_the_part(site: Site, get: Callable) -> None:
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000), file(DATA[:100], etag='"two"', if_range=False))
+    assert get() == DATA[:100]
+
+
+def test_pieces_of_two_files_without_validators_do_not_pass(site: Site, get: Callable) -> None:
+    site.answers["data.zip"] = in_turn(file(OTHER, etag=None, upto=9_000), file(DATA, etag=None))
+    assert get(sha256=SHA) == DATA
+    assert [bool(r.range) for r in site.log] == [False, True, False]
+
+
+def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable, capsys: Any) -> None:
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000, stall=True), file(DATA))
+    assert get(patience=replace(QUICK, stall_s=0.3)) == DATA
+    assert "no byte for 0.3 s" in capsys.readouterr().out and site.log[1].range
+
+
+def test_a_server_that_cuts_at_the_same_byte_is_given_up(site: Site, fails: Callable, get: Callable) -> None:
+    site.answers["data.zip"] = file(DATA, ranges=False, upto=9_000)
+    text = fails(bytes=20_000)
+    assert re.search(r"ended after 9000 of 20000 bytes \(3 attempts\)", text) and len(site.log) == 3
+    assert "9 kB of it are kept, and the next attempt goes on after them" in text
+    site.answers["data.zip"] = file(DATA)
+    assert get(bytes=20_000) == DATA and site.log[-1].range, "the next run goes on with what was kept"
+
+
+def test_attempts_that_get_further_do_not_count(site: Site, get: Callable) -> None:
+    site.answers["data.zip"] = in_turn(*(file(DATA, upto=upto) for upto in range(2_000, 20_000, 2_000)), file(DATA))
+    assert get() == DATA and len(site.log) == 10 > QUICK.tries
+
+
+def test_a_part_whose_last_byte_had_come_is_not_asked_for_again(site: Site, get: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "raw" / "d"
+    folder.mkdir(parents=True)
+    (folder / "data.zip.part").write_bytes(DATA)
+    notes = {"url": site.at("data.zip"), "etag": '"one"', "modified": None, "total": len(DATA)}
+    (folder / "data.zip.part.json").write_text(json.dumps(notes))
+    assert get(sha256=SHA) == DATA and not site.log
+
+
+@pytest.mark.parametrize("notes", ["", "{broken", "[]", '{"url": "http://elsewhere/", "etag": "1"}'])
+def test_a_part_of_unknown_origin_is_not_continued(notes: str, site: Site, get: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "raw" / "d"
+    folder.mkdir(parents=True)
+    (folder / "data.zip.part").write_bytes(OTHER[:5_000])
+    (folder / "data.zip.part.json").write_text(notes)
+    site.answers["data.zip"] = file(DATA)
+    assert get() == DATA and site.log[0].range is None
+
+
+def test_the_address_with_a_part_comes_first_and_a_dead_one_does_not_destroy_it(
+    site: Site, get: Callable, fails: Callable
+) -> None:
+    fails("gone", mirrors=[site.at("data.zip"), site.at("gone too")])
+    site.answers["data.zip"] = file(DATA, upto=9_000, ranges=False)
+    fails("gone", mirrors=[site.at("data.zip"), site.at("gone too")])
+    site.answers["data.zip"] = file(DATA)
+    site.log.clear()
+    assert get("gone", mirrors=[site.at("data.zip")]) == DATA
+    assert [r.path for r in site.log] == ["data.zip"] and site.log[0].range
+
+
+def test_redirections(site: Site, get: Callable) -> None:
+    there = in_turn(file(DATA, upto=9_000), file(DATA))
+    site.answers |= {"data.zip": refuse(302, Location="there"), "there": there}
+    assert get() == DATA
+    assert site.asked("there")[1].range, "the range is asked for at the end of the chain"
+
+
+def test_a_redirection_loop_ends(site: Site, fails: Callable) -> None:
+    site.answers |= {"loop": refuse(301, Location="pool"), "pool": refuse(301, Location="loop")}
+    assert "loop: more than 4 redirections" in fails("loop")
+    assert len(site.log) == 5
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Waits, noted instead of sat out."""
+    slept: list[float] = []
+    monkeypatch.setattr(web, "time", SimpleNamespace(sleep=slept.append))
+    return slept
+
+
+def test_busy_servers_are_asked_again_as_they_wish(site: Site, get: Callable, slept: list[float], capsys: Any) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    site.answers["data.zip"] = in_turn(
+        refuse(503, Retry_After="7"), refuse(429, Retry_After=date), refuse(500, Retry_After="soon"), file(DATA)
+    )
+    assert get(patience=Patience(wait_s=0.5)) == DATA
+    assert slept[0] == 7 and 90 < slept[1] <= 100 and 0.5 * 4 * 0.5 <= slept[2] <= 0.5 * 4 * 1.5
+    out = capsys.readouterr().out
+    assert "answer 503 Service Unavailable; next attempt in 7 s" in out
+
+
+def test_a_server_that_asks_for_too_much_is_given_up(site: Site, get: Callable, slept: list[float]) -> None:
+    site.answers |= {"data.zip": refuse(503, Retry_After="3600"), "mirror": file(DATA)}
+    assert get(mirrors=[site.at("mirror")]) == DATA
+    assert not slept and len(site.log) == 2
+
+
+def test_waits_double_with_jitter_up_to_a_limit(site: Site, fails: Callable, slept: list[float]) -> None:
+    site.answers["data.zip"] = refuse(503)
+    text = fails(patience=Patience(tries=6, wait_s=1.0, longest_s=6.0))
+    assert "answer 503 Service Unavailable (6 attempts)" in text and len(site.log) == 6 and len(slept) == 5
+    assert all(min(6, 2**k * 0.5) <= wait <= min(6, 2**k * 1.5) for k, wait in enumerate(slept))
+
+
+def test_a_closed_port_is_told(site: Site, fails: Callable) -> None:
+    text = fails("http://127.0.0.1:9/data.zip")
+    assert "http://127.0.0.1:9/data.zip: Connection refused (3 attempts)" in text
+
+
+def test_a_git_lfs_pointer_is_told_and_the_file_it_stands_for_is_tried(
+    site: Site, get: Callable, fails: Callable, monkeypatch: Any
+) -> None:
+    site.answers |= {"data.zip": file(POINTER), "media": file(DATA)}
+    text = fails(bytes=20_000)
+    assert f"found a Git-LFS pointer (oid sha256:{OID}, size 12345) in place of the file" in text
+    monkeypatch.setattr(downloads, "media_address", lambda url: site.at("media"))
+    site.log.clear()
+    assert get(sha256=SHA) == DATA
+    assert [r.path for r in site.log] == ["data.zip", "media"]
+
+
+def test_the_media_address_is_tried_once(site: Site, fails: Callable, monkeypatch: Any) -> None:
+    site.answers |= {"data.zip": file(POINTER), "media": file(POINTER)}
+    monkeypatch.setattr(downloads, "media_address", lambda url: site.at("media"))
+    assert fails().count("found a Git-LFS pointer") == 2 and len(site.log) == 2
+
+
+def test_media_addresses() -> None:
+    media = "https://media.githubusercontent.com/media/o/r/"
+    assert media_address("https://github.com/o/r/raw/master/a/b.tar.gz") == media + "master/a/b.tar.gz"
+    assert media_address("https://github.com/o/r/raw/refs/heads/main/b") == media + "main/b"
+    assert media_address("https://raw.githubusercontent.com/o/r/main/b.csv") == media + "main/b.csv"
+    for other in ("https://github.com/o/r/blob/main/b", "https://example.org/o/r/raw/main/b", media + "main/b"):
+        assert media_address(other) is None
+
+
+def test_a_page_in_place_of_the_file(site: Site, fails: Callable) -> None:
+    site.answers["data.zip"] = file(PAGE, Content_Type="text/html")
+    text = fails()
+    assert "found an HTML page ('Sign in to continue') in place of the file: login, quota or error" in text
+    assert len(site.log) == 1
+
+
+def test_a_file_of_unknown_length(site: Site, get: Callable, fails: Callable) -> None:
+    site.answers["data.zip"] = chunked(DATA, whole=False)
+    assert "the connection ended before the file did (3 attempts)" in fails()
+    site.answers["data.zip"] = file(DATA, length=False)
+    assert "does not say how long it is" in fails()
+    site.answers["data.zip"] = file(DATA, length=False, upto=9_000)
+    assert "found 9000 bytes, expected 20000" in fails(bytes=20_000)
+    site.answers["data.zip"] = file(DATA, length=False)
+    assert get(sha256=SHA) == DATA
+
+
+def test_an_empty_file_is_none(site: Site, fails: Callable) -> None:
+    site.answers["data.zip"] = file(b"")
+    assert "found 0 bytes, expected more" in fails()
+
+
+def test_bytes_are_kept_as_the_server_has_them(site: Site, get: Callable, fails: Callable) -> None:
+    """Some servers call a .gz file a compressed transfer of what is in it."""
+    packed = gzip.compress(DATA)
+    site.answers["jobs"] = file(packed, Content_Encoding="x-gzip")
+    assert "came compressed (x-gzip)" in fails("jobs")
+    assert get("jobs", file="jobs.swf.gz") == packed
+
+
+def test_no_room_is_said_before_the_download(site: Site, get: Callable, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setattr(web.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
+    site.answers["data.zip"] = file(DATA)
+    with pytest.raises(DataError, match=r"raw/d: 1 kB free, data.zip needs 20 kB"):
+        get()
+    assert not (tmp_path / "raw" / "d" / "data.zip.part").exists()
+
+
+KILLED = """
+import json, sys
+from pathlib import Path
+from rltune.config.trace import Download
+from rltune.traces.fetch.download import download
+from rltune.traces.fetch.patience import Patience
+download("d", Download(url=sys.argv[1], file="data.zip"), None, Path(sys.argv[2]), Patience(chunk_bytes=512))
+"""
+
+
+def test_a_killed_process_leaves_what_the_next_one_continues(site: Site, get: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "raw" / "d"
+    folder.mkdir(parents=True)
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000, stall=True), file(DATA))
+    process = subprocess.Popen([sys.executable, "-c", KILLED, site.at("data.zip"), folder])
+    part = folder / "data.zip.part"
+    deadline = time.monotonic() + 60
+    while not (part.is_file() and part.stat().st_size >= 8_000):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert sorted(p.name for p in folder.iterdir()) == ["data.zip.part", "data.zip.part.json"]
+    kept = part.stat().st_size
+    assert get() == DATA
+    assert site.log[1].range == f"bytes={kept}-" and site.log[1].sent == 20_000 - kept and len(site.log) == 2
+
+
+def test_two_at_once_download_it_once(site: Site, get: Callable) -> None:
+    def slowly(h: Any) -> None:
+        site.over.wait(0.3)
+        file(DATA)(h)
+
+    site.answers["data.zip"] = slowly
+    with ThreadPoolExecutor(3) as pool:
+        assert set(pool.map(lambda _: get(), range(3))) == {DATA}
+    assert len(site.log) == 1
+
+
+def test_progress_is_told(site: Site, get: Callable, capsys: Any) -> None:
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000), file(DATA))
+    get()
+    out = capsys.readouterr().out
+    assert re.search(r"downloading data.zip: 512 B of 20 kB \(3%\), .*B/s, .* left", out)
+    assert re.search(r"downloading data.zip: going on after 9 kB", out)
+    progress = Progress("x", 500_000_000, 1_500_000_000, 5.0)
+    progress.done = 600_000_000
+    assert progress.line(10.0) == "600 MB of 1.5 GB (40%), 10 MB/s, 1 min 30 s left"
+    progress.total = None
+    assert progress.line(10.0) == "600 MB, 10 MB/s"
+    assert [time_text(s) for s in (0, 59.6, 3_700)] == ["0 s", "1 min 00 s", "1 h 01 min"]
+    assert [size_text(b) for b in (0, 999, 36_400_000)] == ["0 B", "999 B", "36.4 MB"]

@@ -1,0 +1,424 @@
+"""Damaged and hostile raw files: a clean table with every row counted, or one error that names the file."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rltune.config.trace import TraceConfig
+from rltune.errors import DataError
+from rltune.traces.clean import CleanTrace, clean_trace
+from rltune.traces.readers import archive as archives
+from rltune.traces.readers import csv_text
+from rltune.traces.readers.archive import open_member
+
+FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+COLUMNS = {"job_id": "job_id", "user": "user", "vc": "vc", "gpus": "gpu_num", "submit_s": "submit_time",
+           "start_s": "start_time", "end_s": "end_time", "status": {"column": "state", "map": {"COMPLETED": "passed"}}}
+HELIOS_HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
+
+
+def helios(rows: int = 12) -> str:
+    lines = [HELIOS_HEADER]
+    for i in range(rows):
+        lines.append(f"{i},ü{i % 3},vc{i % 2},{i % 4},6,1,COMPLETED,2020-04-01 10:{i:02d}:00,2020-04-01 10:{i:02d}:30,"
+                     f"2020-04-01 11:{i:02d}:30,3600,30")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def philly(rows: int = 8) -> str:
+    jobs = []
+    for i in range(rows):
+        tried = [{"start_time": f"2017-10-02 10:{10 * k + i:02d}:00", "end_time": f"2017-10-02 10:{10 * k + i:02d}:40",
+                  "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}]} for k in range(i % 3)]  # fmt: skip
+        jobs.append({"status": "Pass", "vc": "v", "jobid": f"j{i}", "attempts": tried,
+                     "submitted_time": f"2017-10-02 10:{i:02d}:00", "user": "ü"})  # fmt: skip
+    return json.dumps(jobs, ensure_ascii=False, indent=1)
+
+
+def pai_tasks(rows: int = 12) -> str:
+    return "".join(f"j{i},worker,{i % 3 + 1},Terminated,{1000 + i},{2000 + i},600,29.3,50,V100\n" for i in range(rows))
+
+
+PAI_JOBS = "".join(f"j{i},i{i},ü,Terminated,{900 + i},2000\n" for i in range(12))
+BASES = {"csv": helios(), "helios": helios(), "philly": philly(), "alibaba2020": pai_tasks()}
+FILES = {"csv": "own.csv", "helios": "Venus/cluster_log.csv", "philly": "cluster_job_log",
+         "alibaba2020": "pai_task_table.csv"}
+
+
+def config(trace: Callable, name: str) -> TraceConfig:
+    return trace(name, columns=COLUMNS) if name == "csv" else trace(name)
+
+
+def clean(folder: Path, trace: Callable, name: str, content: bytes) -> CleanTrace:
+    """Clean one main file of a format; PAI's job table lies beside it."""
+    path = folder / name / FILES[name]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    (folder / name / "pai_job_table.csv").write_text(PAI_JOBS)
+    return clean_trace("t", config(trace, name), path if name == "csv" else folder / name)
+
+
+def sound(folder: Path, trace: Callable, name: str, content: bytes) -> CleanTrace | None:
+    """The result, checked; None where the file was refused as it should be."""
+    try:
+        result = clean(folder, trace, name, content)
+    except DataError as error:
+        text = str(error)
+        assert "\n" not in text and ("t" in text.split(":")[0] or FILES[name].split("/")[-1] in text), text
+        assert str(folder) in text, text
+        return None
+    result.audit.check()
+    assert len(result.jobs) == result.audit.rows_kept > 0
+    return result
+
+
+poison = st.sampled_from(
+    ["", "NaN", "None", "null", "-1", "0", "1e12", "1" * 400, "inf", "-inf", "1e-320", "13/10/2017 10:00:00", "\x00",
+     '"', '"a\nb"', "a,b", ",,,,,,,,,,", "9999-12-31 23:59:59", "0001-01-01 00:00:00", "2017-11-05 01:30:00", "[]",
+     "{}", "ÿ", "\u2028", "💥", "=cmd()", "../../x", " ", "\t", "\r", "true", "1_000", "0x10", "٣"]
+)  # fmt: skip
+
+
+@st.composite
+def damaged(draw: st.DrawFn, text: str) -> bytes:
+    """A text with lines out of order, doubled or gone, values poisoned, cut, in any encoding and with any ends."""
+    lines = text.splitlines(keepends=True)
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, max(len(lines) - 1, 0)))
+        match draw(st.integers(0, 4)):
+            case 0 if lines:
+                lines.insert(draw(st.integers(0, len(lines))), lines[at])
+            case 1 if lines:
+                lines.insert(draw(st.integers(0, len(lines) - 1)), lines.pop(at))
+            case 2 if lines:
+                del lines[at]
+            case 3 if lines:
+                fields = lines[at].split(",")
+                fields[draw(st.integers(0, len(fields) - 1))] = draw(poison)
+                lines[at] = ",".join(fields)
+            case _:
+                lines.insert(at, draw(st.text(max_size=30)))
+    text = "".join(lines)
+    if draw(st.booleans()):
+        text = text.replace("\n", draw(st.sampled_from(["\r\n", "\r", "\n\n"])))
+    content = text.encode(draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])), "replace")
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.integers(0, len(content)))
+        content = content[:at] + draw(st.binary(max_size=8)) + content[at + draw(st.integers(0, 5)) :]
+    return content[: draw(st.integers(0, len(content)))] if draw(st.integers(0, 4)) == 0 else content
+
+
+@pytest.mark.parametrize("name", BASES)
+@FUZZ
+@given(data=st.data())
+def test_a_damaged_file_is_cleaned_and_counted_or_refused(
+    name: str, data: st.DataObject, tmp_path: Path, trace: Callable
+) -> None:
+    sound(tmp_path, trace, name, data.draw(damaged(BASES[name])))
+
+
+@pytest.mark.parametrize("name", BASES)
+@FUZZ
+@given(content=st.binary(max_size=400))
+def test_any_bytes_are_refused_or_counted(name: str, content: bytes, tmp_path: Path, trace: Callable) -> None:
+    sound(tmp_path, trace, name, content)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8) | poison,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
+        ["status", "vc", "jobid", "attempts", "submitted_time", "user", "start_time", "end_time", "detail", "gpus"]
+    ), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@FUZZ
+@given(jobs=st.lists(json_values, max_size=6))
+def test_any_json_is_refused_or_counted(jobs: list[object], tmp_path: Path, trace: Callable) -> None:
+    result = sound(tmp_path, trace, "philly", json.dumps([*json.loads(philly()), *jobs]).encode("utf-8", "replace"))
+    assert result is None or result.audit.rows_read == 8 + len(jobs)
+
+
+@pytest.mark.parametrize("number", ["1e999999999999999999999", "9" * 5000, "-0", "1e-99999"])
+def test_odd_numbers_in_json(number: str, tmp_path: Path, trace: Callable) -> None:
+    text = philly().replace('"j0"', number, 1)
+    result = sound(tmp_path, trace, "philly", text.encode())
+    assert result is None or result.audit.rows_read == 8
+
+
+def test_deep_json_is_no_crash(tmp_path: Path, trace: Callable) -> None:
+    deep = "[" * 50_000 + "]" * 50_000
+    with pytest.raises(DataError, match="entry 8 is a list; expected a job"):
+        clean(tmp_path, trace, "philly", (philly()[:-2] + "," + deep + "]").encode())
+    for field in ("j0", "v", "gpu0", "2017-10-02 10:00:00"):
+        sound(tmp_path, trace, "philly", philly().replace(f'"{field}"', deep).encode())
+
+
+@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-sig", "utf-16-be-sig", "utf-32"])
+def test_every_marked_encoding_gives_the_same_jobs(name: str, encoding: str, tmp_path: Path, trace: Callable) -> None:
+    text = BASES[name]
+    plain = encoding.removesuffix("-sig") if "16" in encoding else encoding
+    content = (("\ufeff" if "16" in encoding and plain != encoding else "") + text).encode(plain)
+    expected = clean(tmp_path / "a", trace, name, text.encode()).jobs
+    result = clean(tmp_path / "b", trace, name, content)
+    assert result.jobs.equals(expected) and "ü" in "".join(result.jobs["user"])
+
+
+@pytest.mark.parametrize("name", ["csv", "helios"])
+def test_latin_1_is_read_and_noted(name: str, tmp_path: Path, trace: Callable) -> None:
+    result = clean(tmp_path / "b", trace, name, BASES[name].encode("latin-1"))
+    assert result.jobs.equals(clean(tmp_path / "a", trace, name, BASES[name].encode()).jobs)
+    assert result.audit.noted["line not UTF-8, read as Latin-1"] == 12
+
+
+def test_latin_1_json_is_refused(tmp_path: Path, trace: Callable) -> None:
+    with pytest.raises(DataError, match="cluster_job_log: not valid JSON.*UTF8"):
+        clean(tmp_path, trace, "philly", philly().encode("latin-1"))
+
+
+def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path, trace: Callable) -> None:
+    with pytest.raises(DataError, match="own.csv: begins with the mark of UTF-16-LE and is not"):
+        clean(tmp_path, trace, "csv", helios().encode("utf-16")[:-1])
+    with pytest.raises(DataError, match=r"own.csv: not text \(line 1 holds zero bytes\)"):
+        clean(tmp_path, trace, "csv", helios().encode("utf-16-le"))
+    with pytest.raises(DataError, match="not text.*if it is compressed"):
+        clean(tmp_path, trace, "csv", b"\x1f\x8b" + gzip.compress(helios().encode())[2:])
+
+
+@pytest.mark.parametrize("name", ["csv", "helios", "alibaba2020"])
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_ends_of_lines(name: str, end: str, tmp_path: Path, trace: Callable) -> None:
+    expected = clean(tmp_path / "a", trace, name, BASES[name].encode())
+    result = clean(tmp_path / "b", trace, name, BASES[name].replace("\n", end).encode())
+    assert result.jobs.equals(expected.jobs) and result.audit == expected.audit
+
+
+@pytest.mark.parametrize("name", ["csv", "helios"])
+@pytest.mark.parametrize("date", ["{d}/{m}/2020 {t}", "{m}/{d}/2020 {t}", "{d}.{m}.2020 {t}", "2020/{m}/{d} at {t}"])
+def test_times_in_another_order_are_one_error_with_an_example(
+    name: str, date: str, tmp_path: Path, trace: Callable
+) -> None:
+    lines = [
+        line.replace("2020-04-01 10", date.format(d="13", m="10", t="10"), 1) for line in helios().splitlines(True)
+    ]
+    with pytest.raises(DataError) as error:
+        clean(tmp_path, trace, name, "".join(lines).encode())
+    assert "12 of 12 values are not a time as YYYY-MM-DD HH:MM:SS" in str(error.value)
+    assert FILES[name] in str(error.value) and date.format(d="13", m="10", t="10:00:00") in str(error.value)
+    few = "".join(lines[:4]) + "".join(helios().splitlines(True)[4:])
+    result = clean(tmp_path, trace, name, few.encode())
+    assert result.audit.left_out["no submission time"] == (3 if name == "csv" else 2)  # of Helios, one is a CPU job
+
+
+def test_a_column_of_words_for_numbers_is_one_error_with_an_example(tmp_path: Path, trace: Callable) -> None:
+    text = helios().replace(",3600,30", ",1:00:00,30")
+    with pytest.raises(DataError, match=r"cluster_log.csv: duration: 12 of 12 values are not a number.*'1:00:00'"):
+        clean(tmp_path, trace, "helios", text.encode())
+    with pytest.raises(DataError, match=r"pai_task_table.csv: plan_gpu: 12 of 12 values are not a number.*'half'"):
+        clean(tmp_path, trace, "alibaba2020", pai_tasks().replace(",50,", ",half,").encode())
+
+
+def test_known_faults_by_hand(tmp_path: Path, trace: Callable) -> None:
+    """Duplicates, submissions out of order, durations of zero and less, 10¹² GPUs."""
+    at = "2020-04-01 10:00"
+    rows = [
+        f"a,u,v,1,1,1,COMPLETED,{at}:09,,,5,0",
+        f"b,u,v,1000000000000,1,1,COMPLETED,{at}:01,,,5,0",
+        f"c,u,v,1,1,1,COMPLETED,{at}:02,,,0,0",
+        f"d,u,v,1,1,1,COMPLETED,{at}:03,,,-5,0",
+        f"a,u,v,2,1,1,COMPLETED,{at}:04,,,6,0",  # submitted first: this one stays
+        f"e,u,v,-2,1,1,COMPLETED,{at}:05,,,6,0",
+        f"f,u,v,1,1,1,COMPLETED,{at}:06,,",  # short: no run time
+        f"g,u,v,1,1,1,COMPLETED,{at}:00,,,7,0",
+        f"h,u,v,1,1,1,COMPLETED,{at}:09,,,5,0,,",
+    ]
+    result = clean(tmp_path, trace, "helios", "\n".join([HELIOS_HEADER, *rows, ""]).encode())
+    assert result.jobs[["job_id", "submit_s", "gpus", "run_s"]].values.tolist() == [["g", 0, 1, 7], ["a", 4, 2, 6]]
+    assert result.audit.left_out == {
+        "row with too many fields": 1, "run time zero": 1, "run time negative": 1, "job id met before": 1,
+        "GPU count not positive": 1, "no run time": 1, "GPU count impossible (over 1,000,000)": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_an_empty_file_is_named(name: str, tmp_path: Path, trace: Callable) -> None:
+    for content in (b"", b"\n\n", b"\xef\xbb\xbf", b"\xff\xfe", HELIOS_HEADER.encode() + b"\n"):
+        with pytest.raises(DataError, match=str(FILES[name].split("/")[-1]) + "|no job left"):
+            clean(tmp_path, trace, name, content)
+
+
+@pytest.mark.parametrize("column", ["job_id", "user", "vc", "gpu_num", "state", "submit_time"])
+def test_a_missing_column_is_named(column: str, tmp_path: Path, trace: Callable) -> None:
+    for name in ("csv", "helios"):
+        with pytest.raises(DataError, match=f"column '{column}'"):
+            clean(tmp_path, trace, name, helios().replace(column, "other", 1).encode())
+
+
+def test_a_line_without_end_does_not_fill_the_memory(
+    tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_text, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(csv_text, "BLOCK", 1 << 16)
+    with pytest.raises(DataError, match="own.csv: a line is longer than 1 MiB"):
+        clean(tmp_path, trace, "csv", (helios() + "x" * (3 << 20)).encode())
+
+
+# Archives
+
+
+def packed(name: str) -> tuple[str, bytes]:
+    """A format's archive, its name and content."""
+    buffer = io.BytesIO()
+    if name == "csv":
+        return "own.csv.gz", gzip.compress(helios().encode())
+    if name == "helios":
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("data/Venus/cluster_log.csv", helios())
+        return "data.zip", buffer.getvalue()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as file:
+        member = "trace-data/cluster_job_log" if name == "philly" else "pai_task_table.csv"
+        add(file, member, BASES[name].encode())
+    return ("trace-data.tar.gz" if name == "philly" else "pai_task_table.tar.gz"), buffer.getvalue()
+
+
+def add(file: tarfile.TarFile, name: str, content: bytes, **fields: object) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    for field, value in fields.items():
+        setattr(entry, field, value)
+    file.addfile(entry, io.BytesIO(content))
+
+
+@pytest.mark.parametrize("name", BASES)
+@FUZZ
+@given(data=st.data())
+def test_a_damaged_archive_is_refused_or_whole(
+    name: str, data: st.DataObject, tmp_path: Path, trace: Callable
+) -> None:
+    file, content = packed(name)
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    else:
+        at = data.draw(st.integers(0, len(content) - 1))
+        content = content[:at] + data.draw(st.binary(min_size=1, max_size=3)) + content[at + 1 :]
+    (tmp_path / file).write_bytes(content)
+    (tmp_path / "pai_job_table.csv").write_text(PAI_JOBS)
+    try:
+        result = clean_trace("t", config(trace, name), tmp_path / file if name == "csv" else tmp_path)
+    except DataError as error:
+        assert "\n" not in str(error) and str(tmp_path) in str(error)
+    else:
+        result.audit.check()
+
+
+def test_hostile_members_are_never_followed_nor_written(tmp_path: Path, trace: Callable) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (tmp_path / "secret").write_text(philly())
+    path = folder / "trace-data.tar.gz"
+    with tarfile.open(path, "w:gz") as file:
+        add(file, "../../x/other", b"evil")
+        add(file, "/etc/passwd", b"evil")
+        add(file, "trace-data/cluster_job_log", b"", type=tarfile.SYMTYPE, linkname=str(tmp_path / "secret"))
+        add(file, "b/cluster_job_log", b"", type=tarfile.LNKTYPE, linkname="/etc/passwd")
+        add(file, "c/cluster_job_log", b"", type=tarfile.FIFOTYPE)
+    with pytest.raises(DataError, match="trace-data.tar.gz: holds no file cluster_job_log"):
+        clean_trace("t", trace("philly"), folder)
+    with tarfile.open(path, "w:gz") as file:
+        add(file, "../../../cluster_job_log", philly().encode())  # read where it lies, so its path does no harm
+    assert len(clean_trace("t", trace("philly"), folder).jobs) == 5
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")) == [
+        "in", "in/trace-data.tar.gz", "secret"
+    ]  # fmt: skip
+
+
+def test_a_link_in_a_zip_is_no_file(tmp_path: Path, trace: Callable) -> None:
+    link = zipfile.ZipInfo("data/Venus/cluster_log.csv")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as file:
+        file.writestr(link, "/etc/passwd")
+    with pytest.raises(DataError, match="data.zip: holds no file Venus/cluster_log.csv"):
+        clean_trace("t", trace("helios"), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def zeros(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of archives of 100 MB that are all alike: less than 1 MB each."""
+    block, folder = bytes(100_000_000), tmp_path_factory.mktemp("bombs")
+    rows = b",".join([b"0" * 249] * 4) + b"\n"
+    for name in ("gz", "zip", "before", "tar"):
+        (folder / name).mkdir()
+    (folder / "gz" / "own.csv.gz").write_bytes(gzip.compress(rows * 100_000, 5))
+    with zipfile.ZipFile(folder / "zip" / "data.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("data/Venus/cluster_log.csv", block)
+    with tarfile.open(folder / "tar" / "trace-data.tar.gz", "w:gz", compresslevel=5) as file:
+        add(file, "cluster_job_log", block)
+    with tarfile.open(folder / "before" / "trace-data.tar.gz", "w:gz", compresslevel=5) as file:
+        add(file, "cluster_gpu_util", block)
+        add(file, "cluster_job_log", philly().encode())
+    return {p.name: p for p in folder.iterdir()}
+
+
+@pytest.mark.parametrize(("bomb", "name"), [("gz", "csv"), ("zip", "helios"), ("tar", "philly"), ("before", "philly")])
+def test_bombs_are_refused(bomb: str, name: str, zeros: dict[str, Path], trace: Callable) -> None:
+    path = zeros[bomb] / "own.csv.gz" if name == "csv" else zeros[bomb]
+    with pytest.raises(DataError, match=r"0\.\d MB expand to \d+ MB or more; expected at most 200-fold") as error:
+        clean_trace("t", config(trace, name), path)
+    assert str(zeros[bomb]) in str(error.value)
+
+
+def test_a_bomb_in_a_tar_header_is_refused(
+    tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long name is read whole by tarfile before anything can be seen of it."""
+    monkeypatch.setattr(archives, "FREE_BYTES", 1 << 20)
+    with tarfile.open(tmp_path / "trace-data.tar.gz", "w:gz") as file:
+        add(file, "long", bytes(8_000_000), type=tarfile.GNUTYPE_LONGNAME)
+        add(file, "cluster_job_log", philly().encode())
+    with pytest.raises(DataError, match="trace-data.tar.gz.*expected at most 200-fold"):
+        clean_trace("t", trace("philly"), tmp_path)
+
+
+def test_what_packs_well_is_no_bomb(tmp_path: Path) -> None:
+    """All alike, but little; or much, but not all alike."""
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(bytes(60_000_000), 1))
+    lines = np.random.default_rng(1).integers(48, 58, 70_000_000, dtype=np.uint8).tobytes()
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(lines, 1))
+    for name, size in (("a.csv.gz", 60_000_000), ("b.csv.gz", len(lines))):
+        with open_member(tmp_path / name, name) as (stream, _):
+            assert len(stream.read()) == size
+
+
+def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path, trace: Callable) -> None:
+    _, content = packed("helios")
+    for at, value in ((6, 1), (8, 99)):  # flags and method, in the member's header and in the directory
+        changed = bytearray(content)
+        for start in (0, content.index(b"PK\x01\x02") + 2):
+            changed[start + at] = value
+        (tmp_path / "data.zip").write_bytes(changed)
+        with pytest.raises(DataError, match="data.zip: Venus/cluster_log.csv: cannot be unpacked"):
+            clean_trace("t", trace("helios"), tmp_path)
+
+
+def test_progress_is_said(
+    tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(archives, "EVERY_S", 0.0)
+    file, content = packed("philly")
+    (tmp_path / file).write_bytes(content)
+    clean_trace("t", trace("philly"), tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert said and all(line.startswith(f"reading {tmp_path / file}: cluster_job_log: 0 of 0 MB (") for line in said)

@@ -1,0 +1,188 @@
+"""SWF logs: known answers for every field and quirk, and any bytes at all either clean or refused with a reason."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from rltune.config.load import load_trace
+from rltune.config.trace import TraceConfig
+from rltune.errors import ConfigError, DataError
+from rltune.traces.clean import CleanTrace, clean_trace
+from rltune.traces.fetch import obtain
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HEAD = "; Version: 2.2\n; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n; MaxProcs: 64\n;\n"
+#        job submit wait run alloc cpu used req rtime rmem status user group exe queue part prev think
+JOBS = ["  1   100   10  60    8   -1  512   4   120   -1      1    7     1  -1     2   -1   -1    -1",
+        "  2   110   -1  50   -1   -1   -1   4    -1  1024     0   -1     1  -1     2   -1   -1    -1",
+        "  3   120    5  0    -1   -1   -1   4    60   -1      5    7     1  -1     2   -1   -1    -1",
+        "  4   130    5  -1   -1   -1   -1   4    60   -1      5    7     1  -1     2   -1   -1    -1",
+        "  5   140    5  30    4   -1   -1   4    60   -1      5    7     1  -1     0   -1   -1    -1",
+        "  6   150    5  40    4   -1   -1   4    60   -1      1    7     1  -1     2   -1   -1    -1",
+        "  6   150    5  15    4   -1   -1   4    60   -1      2    7     1  -1     2   -1   -1    -1",
+        "  6    -1   20  25    4   -1   -1   4    60   -1      3    7     1  -1     2   -1   -1    -1",
+        "  7   160    5  25    4   -1   -1   4    60   -1      4    7     1  -1     2   -1   -1    -1",
+        "  8   170    0  0    99   -1   -1   4    60   -1      1    7     1  -1     2   -1   -1    -1",
+        "  9   180    0  1.5   99   -1   -1   4   0    -1     -1    7     1  -1     2   -1   -1    -1"]
+GOOD = "10 190 0 9 1 -1 -1 1 60 -1 1 7 1 -1 1 -1 -1 -1"
+
+
+def config(**fields: Any) -> TraceConfig:
+    values = {"title": "T", "data": "own", "format": "swf", "path": "x", "time_zone": "Europe/Stockholm", **fields}
+    return TraceConfig(**{k: v for k, v in values.items() if v is not None})
+
+
+def clean(path: Path, text: str | bytes, **fields: Any) -> CleanTrace:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return clean_trace("t", config(**fields), path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_known_answers(packed: bool, tmp_path: Path) -> None:
+    text = (HEAD + "\n".join(JOBS) + "\n").encode()
+    result = clean(tmp_path / ("a.swf.gz" if packed else "a.swf"), gzip.compress(text) if packed else text)
+    jobs = result.jobs.set_index("job_id")
+    assert jobs.index.tolist() == ["1", "2", "5", "6", "9"]
+    assert jobs["submit_s"].tolist() == [0, 10, 40, 50, 80]
+    assert jobs["run_s"].tolist() == [60, 50, 30, 40, 1.5]
+    assert jobs["wait_s"].fillna(-1).tolist() == [10, -1, 5, 5, 0]
+    assert jobs["requested_s"].fillna(-1).tolist() == [120, -1, 60, 60, -1]
+    assert (jobs["resource"] == "cpu").all() and (jobs["gpus"] == 0).all() and not jobs["sla"].any()
+    assert jobs["cpus"].tolist() == [8, 4, 4, 4, 99]
+    assert jobs["user"].fillna("?").tolist() == ["7", "?", "7", "7", "7"]
+    assert jobs["vc"].tolist() == ["2", "2", "0", "2", "2"]  # no partition known, so the queue
+    assert jobs["status"].tolist() == ["passed", "failed", "killed", "passed", "unknown"]
+    assert jobs.loc["1", "mem_gb"] == pytest.approx(512 * 8 * 1024 / 1e9)
+    assert jobs.loc["2", "mem_gb"] == pytest.approx(1024 * 4 * 1024 / 1e9)
+    assert jobs["mem_gb"].isna().tolist() == [False, False, True, True, True]
+    # 1027839845 is 2002-07-28 09:04:05 in Stockholm; the first job came 100 s later.
+    assert result.meta.t0 == "2002-07-28T09:05:45.000+02:00"
+    assert result.audit.rows_read == 11
+    assert result.audit.left_out == {
+        "part of a job that was swapped out (status 2, 3 or 4); the job has its own line": 2,
+        "part of a job that was swapped out (status 2, 3 or 4), without the job's own line": 1,
+        "cancelled before it started": 2,
+        "run time zero": 1,
+    }
+    assert result.audit.noted["more processors than the machine has (MaxProcs)"] == 2
+    assert result.audit.noted["processors requested taken, as none are known to be allocated"] == 3
+    assert result.audit.noted["memory used taken, as none is known to be requested"] == 1
+    assert result.audit.noted["status unknown"] == 1
+
+
+def test_the_partition_comes_before_the_queue(tmp_path: Path) -> None:
+    line = GOOD.replace("1 -1 -1 -1", "1 3 -1 -1")
+    result = clean(tmp_path / "a.swf", HEAD + line + "\n" + GOOD.replace("10 190", "11 195") + "\n")
+    assert result.jobs["vc"].fillna("?").tolist() == ["3", "?"]
+
+
+def test_without_a_start_the_dates_are_said_to_mean_nothing(tmp_path: Path) -> None:
+    result = clean(tmp_path / "a.swf", GOOD + "\n", time_zone=None)
+    assert result.meta.t0 == "1970-01-01T00:03:10.000+00:00"
+    assert result.audit.noted == {
+        "without a date, as the header has no UnixStartTime: dates and hours mean nothing": 1}
+
+
+def test_the_time_zone_of_the_header(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="config/traces/t.yaml: time_zone: not given.*write `time_zone: Europe/Stock"):
+        clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone=None)
+    other = clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone="Asia/Tokyo")
+    assert other.audit.noted == {"hours of the day counted in Asia/Tokyo; the log's header says Europe/Stockholm": 1}
+    assert other.meta.t0.endswith("+09:00")
+    same = clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone="Europe/Oslo")  # another name, the same clock
+    nonsense = clean(tmp_path / "a.swf", HEAD.replace("Europe/Stockholm", "here/there") + GOOD + "\n", time_zone=None)
+    assert not same.audit.noted and not nonsense.audit.noted
+
+
+def test_lines_that_are_no_jobs(tmp_path: Path) -> None:
+    text = "\ufeff" + HEAD + f"{GOOD}\n1 2 3\n; a remark\n\n{GOOD} 5\n   \n"
+    text += GOOD.replace("10 190", "11 x") + "\n" + GOOD
+    result = clean(tmp_path / "a.swf", text.replace("\n", "\r\n"))
+    assert result.audit.rows_read == 5 and result.audit.rows_kept == 1
+    assert result.audit.left_out == {"row with too few fields": 1, "row with too many fields": 1,
+                                     "no submission time": 1, "job id met before": 1}
+    assert result.audit.noted["submit_time not a number"] == 1
+    assert result.audit.noted["last line without an end of line: its last field may be cut short"] == 1
+
+
+def test_a_folder_with_one_log(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(DataError, match="expected an SWF log .*found manifest.json"):
+        clean_trace("t", config(), tmp_path)
+    (tmp_path / "a.swf").write_text(HEAD + GOOD + "\n")
+    assert clean_trace("t", config(), tmp_path).audit.rows_kept == 1
+    (tmp_path / "b.swf").write_text(HEAD + GOOD + "\n")
+    with pytest.raises(DataError, match="found 2 files, a.swf, b.swf; expected one"):
+        clean_trace("t", config(), tmp_path)
+
+
+def test_a_part_is_for_the_generator() -> None:
+    with pytest.raises(ValidationError, match="`swf` needs `part` .HPC2N or SDSC-SP2. with `synthetic`, and only"):
+        config(part="HPC2N")
+    with pytest.raises(ValidationError, match="`part`: found 'Venus'; format `swf` has HPC2N or SDSC-SP2"):
+        config(part="Venus", path=None, synthetic={"seed": 1, "jobs": 5})
+    assert config(part="HPC2N", path=None, synthetic={"seed": 1, "jobs": 5}).part == "HPC2N"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [("a.swf", b"", "no line of 18 fields"), ("a.swf", HEAD.encode(), "no line of 18 fields"),
+     ("a.swf", (f"{GOOD}\n" + GOOD[:20]).encode(), "truncated: the last row has"),
+     ("a.swf.gz", gzip.compress((f"{GOOD}\n" * 900).encode())[:-20], "truncated or damaged"),
+     ("a.swf.gz", b"no gzip at all", "truncated or damaged")],
+)
+def test_damage(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"{name}.*{message}"):
+        clean(tmp_path / name, content)
+
+
+NUMBERS = st.one_of(st.integers(-5, 300).map(str), st.sampled_from(
+    ["-1", "0", "1", "1e12", "1e308", "1e400", "-1e308", "nan", "inf", "x", "3.5", "1000000000000", '"', "9" * 400,
+     ";"]))
+LINES = st.one_of(st.lists(NUMBERS, min_size=18, max_size=18), st.lists(NUMBERS, max_size=20)).map(" ".join)
+HEADS = st.sampled_from(["", HEAD, "; UnixStartTime: nan\n", "; UnixStartTime: 1e308\n", "; MaxProcs: \n", "\ufeff;\n"])
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(HEADS, st.lists(st.one_of(LINES, st.just(GOOD)), max_size=12), st.sampled_from(["\n", "\r\n", "\r"]),
+       st.booleans())
+def test_any_lines(tmp_path: Path, head: str, lines: list[str], end: str, closed: bool) -> None:
+    text = (head + "\n".join(lines) + ("\n" if closed else "")).replace("\n", end)
+    _clean_or_refused(tmp_path / "any.swf", text.encode())
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=300), st.booleans())
+def test_any_bytes(tmp_path: Path, content: bytes, packed: bool) -> None:
+    _clean_or_refused(tmp_path / ("any.swf.gz" if packed else "any.swf"), gzip.compress(content) if packed else content)
+
+
+def _clean_or_refused(path: Path, content: bytes) -> None:
+    try:
+        result = clean(path, content)
+    except DataError as error:
+        assert path.name in str(error)
+    else:
+        result.audit.check()
+        assert len(result.jobs) == result.audit.rows_kept and result.jobs["job_id"].is_unique
+        assert result.jobs["submit_s"].is_monotonic_increasing and all(map(math.isfinite, result.jobs["run_s"]))
+
+
+def test_real_rows(real_traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (real_traces / "cpu" / "HPC2N-2002-2.2-cln.swf.gz").is_file():
+        pytest.skip(f"no HPC2N log at {real_traces} (RLTUNE_REAL_TRACES)")
+    monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))
+    trace = load_trace("hpc2n-swf", ROOT)
+    result = clean_trace("hpc2n-swf", trace, obtain("hpc2n-swf", trace, ROOT / ".cache", ROOT))
+    assert result.audit.rows_read == result.audit.rows_kept == 202_871
+    assert result.jobs["run_s"].mean() == pytest.approx(17_024.25, abs=0.01)
+    assert (result.jobs["cpus"] > 240).sum() == 0 and result.meta.t0 == "2002-08-01T08:05:17.000+02:00"
