@@ -54,6 +54,14 @@ def test_every_frame_says_which_trace_and_which_data(project: Any) -> None:
     assert len(found.batches[found.batches["trace"] == "Tiny"]) == 1200 // 256
 
 
+def test_a_scaled_clock_has_no_hours(project: Any) -> None:
+    add_recorded(project)
+    text = (project.root / "config/traces/waited.yaml").read_text()
+    (project.root / "config/traces/waited.yaml").write_text(text.replace("column: t, unit: s", "column: t, unit: s, factor: 2"))
+    found = characterise(Workspace.open("config/tiny.yaml"))
+    assert set(found.arrivals["trace"]) == {"Tiny"} and set(found.workloads["trace"]) == {"Tiny", "Waited"}
+
+
 def test_a_simulated_wait_is_that_of_simulate(project: Any) -> None:
     workspace = Workspace.open("config/tiny.yaml")
     jobs, _ = ensure_clean(workspace, "tiny")

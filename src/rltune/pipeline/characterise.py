@@ -21,6 +21,7 @@ from rltune.traces.statistics_shape import arrivals, batches, busiest_share, run
 from rltune.traces.table import TraceMeta
 
 RECORDED = "recorded"
+NONE = pd.DataFrame()
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,14 @@ def characterise(workspace: Workspace) -> Characterisation:
             "workloads": row.drop(columns=["data", "type"]).assign(wait_is=wait_is),
             "summary": _summary(workspace, name, jobs, meta).drop(columns=["title", "data"]),
             "loads": _loads(workspace, name),
-            "arrivals": arrivals(jobs, meta).assign(busiest=busiest_share(jobs)),
+            "arrivals": arrivals(jobs, meta).assign(busiest=busiest_share(jobs)) if _has_hours(workspace, name) else NONE,
             "run_times": run_times(jobs), "sizes": sizes(jobs), "estimates": _estimates(workspace, name, jobs, meta),
         }  # fmt: skip
         if wait_is and who["type"] == "GPU":
             found["batches"] = batches(wait_s).assign(wait_is=wait_is)
         for key, frame in found.items():
+            if frame.empty:
+                continue
             for at, (column, value) in enumerate(who.items()):
                 frame.insert(at, column, value)
             frames[key].append(frame)
@@ -81,7 +84,17 @@ def known_wait(workspace: Workspace, name: str, jobs: pd.DataFrame) -> tuple[pd.
         return jobs["wait_s"], ""
     # the nearest there is to the system the trace is from; a thinned trace is not that trace
     cluster = max(clusters, key=lambda c: (workspace.cluster(c).balance is None, workspace.cluster(c).gpus))
-    return fifo_wait(workspace, name, cluster, jobs), f"simulated: FIFO on {workspace.cluster(cluster).title}"
+    where = f"simulated: FIFO on {workspace.cluster(cluster).title}"
+    if len(workspace.cluster(cluster).pools) > 1 and (drawn := jobs["vc"].isna().mean()) > 0.1:
+        where += f", VC drawn for {drawn:.0%} of the jobs"
+    return fifo_wait(workspace, name, cluster, jobs), where
+
+
+def _has_hours(workspace: Workspace, name: str) -> bool:
+    """Whether a trace's clock goes as its cluster's: not scaled, and not counted from a beginning of its own."""
+    trace = workspace.trace(name)
+    submit = trace.columns.submit_s if trace.columns else None
+    return trace.format != "alibaba2023" and (submit is None or submit.factor == 1)
 
 
 def fifo_wait(workspace: Workspace, name: str, cluster: str, jobs: pd.DataFrame) -> pd.Series:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -20,6 +21,8 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults, source: str = "") -> tupl
 
     ``frame``: trace, data, busiest and the columns of rltune.traces.statistics_shape.arrivals.
     """
+    if frame.empty:
+        frame = pd.DataFrame(columns=["trace", "data", "busiest", "by", "bin", "relative"])
     with styled():
         figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
     each = frame.drop_duplicates("trace")
@@ -27,11 +30,12 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults, source: str = "") -> tupl
     artefact = Artefact(
         "arrivals", "figure", "Arrivals over day and week",
         caption="Jobs submitted an hour, by hour of the day and by day of the week in the cluster’s own time zone, "
-        "over the trace’s mean: 1 is as many as ever, 2 twice as many.",
+        "over the trace’s mean: 1 is as many as ever, 2 twice as many. Traces whose clock is scaled or starts at a time of "
+        "its own have no hours and are left out.",
         data=data_labels(frame), source=source,
         notes=tuple(f"{r['trace']}: the busiest tenth of all hours brings {show(r['busiest'], 'percent')} of the jobs "
                     f"(10{NBSP}% were they spread evenly)." for _, r in each.iterrows()),
-        alt=f"Two line charts of relative arrivals, by hour and by weekday, one line a trace. {'; '.join(peaks)}.",
+        alt=f"Two line charts of relative arrivals, by hour and by weekday, one line a trace. {'; '.join(peaks) or 'None here'}.",
     )
     return artefact, frame, figure
 
@@ -49,9 +53,13 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     for axis, by in zip(axes, ("hour", "weekday")):
         axis.axhline(1, color=INK, linewidth=0.9)
-        for trace, colour in colours.items():
-            rows = where(frame, trace=trace, by=by)
-            axis.plot(rows["bin"], rows["relative"], color=colour, marker=markers[trace], markersize=3.5, linewidth=1.3)
+        rows = where(frame, by=by)
+        if rows.empty:
+            continue
+        sns.lineplot(
+            rows, x="bin", y="relative", hue="trace", style="trace", palette=colours, markers=markers,
+            dashes=False, markersize=4.5, linewidth=1.3, markeredgewidth=0, legend=False, ax=axis,
+        )  # fmt: skip
     axes[0].set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])
     axes[0].set(xlabel="Hour of the day", ylabel="Arrivals over the mean")
     axes[1].set_xticks(range(7), DAYS)
