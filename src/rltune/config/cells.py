@@ -50,7 +50,8 @@ Estimate = Annotated[str, AfterValidator(_estimate)]
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 BLOCKINGS: tuple[str, ...] = get_args(Blocking)
-PLACEMENTS: tuple[str, ...] = get_args(Placement)
+PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
+"""Those of a cell, and Algorithm 1 of the paper, with which nothing is trained."""
 LOCALITIES: tuple[str, ...] = get_args(Locality)
 
 

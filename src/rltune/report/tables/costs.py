@@ -43,9 +43,12 @@ def costs(
             **answered,
             "milp_optimal": answered["milp_calls"] - sum(ended.values()),
             **ended,
+            "solve_p50_ms": training["milp_p50_ms"].median(),
+            **{f"solve_{at}_ms": training[f"milp_{at}_ms"].max() for at in ("p95", "p99", "max")},
         })
     frame = pd.DataFrame(rows)
     train, test, milp = "Training", "Test", "Placement model in training and at test: answers, calls, outcomes"
+    solve = "A solve in training"
     columns = {
         "trace_title": Column("Trace"),
         "base": Column("Base policy"),
@@ -66,6 +69,10 @@ def costs(
         "milp_infeasible": Column("Infeasible", "", "int", milp),
         "milp_limit": Column("Time limit", "", "int", milp),
         "milp_failure": Column("Failure", "", "int", milp),
+        "solve_p50_ms": Column("p50", "ms", "number", solve, help="Median over epochs of their medians."),
+        "solve_p95_ms": Column("p95", "ms", "number", solve, help="Largest of all epochs."),
+        "solve_p99_ms": Column("p99", "ms", "number", solve, help="Largest of all epochs."),
+        "solve_max_ms": Column("Longest", "ms", "number", solve),
     }
     printed = {k: show(paper.value("costs", *k.split("/")), "printed")
                for k in ("training_hours/least", "training_hours/most", "inference_ms", "solver_ms")}
