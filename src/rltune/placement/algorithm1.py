@@ -12,6 +12,7 @@ solution. It is here to be compared with, and costs what building a CVXPY proble
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 
@@ -56,12 +57,13 @@ def algorithm1(
             if node in valid_nodes:
                 constraints += [cjo[valid_nodes[node], g] == value for g in range(gpus)]
     for i, free in enumerate(cluster_status.values()):
-        # the listing repeats the node's rows once a free GPU; its row CJO[i][g] ≤ available GPUs binds nothing
+        # The listing repeats the node's rows once a free GPU; its row CJO[i][g] ≤ available GPUs binds nothing. Its rows
+        # Σ CJO[i] · need ≤ available are divided by the need and rounded down: the same for binaries, and without the
+        # fractions that GLPK would otherwise enumerate for minutes.
         if min(free.gpus, gpus_per_node) > 0:
-            constraints += [
-                cp.sum(cjo[i]) * cpu_per_gpu <= free.cpus,
-                cp.sum(cjo[i]) * mem_per_gpu <= free.mem_gb,
-            ]
+            for have, need in ((free.cpus, cpu_per_gpu), (free.mem_gb, mem_per_gpu)):
+                if need > 0:
+                    constraints.append(cp.sum(cjo[i]) <= math.floor(have / need + 1e-9))
     problem = cp.Problem(cp.Maximize(cp.sum(cjo)), constraints)
     try:
         problem.solve(solver=cp.GLPK_MI)
