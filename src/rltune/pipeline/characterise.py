@@ -21,6 +21,8 @@ from rltune.traces.statistics_shape import arrivals, batches, busiest_share, run
 from rltune.traces.table import TraceMeta
 
 RECORDED = "recorded"
+GENERATED = "generated, each by itself"
+"""A synthetic trace's waits are drawn, not queued: right in the mean, without bursts."""
 NONE = pd.DataFrame()
 
 
@@ -76,9 +78,9 @@ def characterise(workspace: Workspace) -> Characterisation:
 
 
 def known_wait(workspace: Workspace, name: str, jobs: pd.DataFrame) -> tuple[pd.Series, str]:
-    """(Wait of each job in s, where it is from): as recorded; else as simulated; else unknown throughout and ""."""
+    """(Wait of each job in s, where it is from): as recorded or generated; else as simulated; else unknown throughout and ""."""
     if jobs["wait_s"].notna().any():
-        return jobs["wait_s"], RECORDED
+        return jobs["wait_s"], GENERATED if workspace.trace(name).synthetic else RECORDED
     clusters = [w.cluster for w in workspace.config.all_workloads() if w.trace == name]
     if not clusters:
         return jobs["wait_s"], ""
