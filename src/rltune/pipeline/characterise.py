@@ -21,6 +21,8 @@ from rltune.traces.statistics_shape import arrivals, batches, busiest_share, run
 from rltune.traces.table import TraceMeta
 
 RECORDED = "recorded"
+MOST = 0.9
+"""Share of the jobs from which on something known of them stands for the trace."""
 GENERATED = "generated, each by itself"
 """A synthetic trace's waits are drawn, not queued: right in the mean, without bursts."""
 NONE = pd.DataFrame()
@@ -78,17 +80,30 @@ def characterise(workspace: Workspace) -> Characterisation:
 
 
 def known_wait(workspace: Workspace, name: str, jobs: pd.DataFrame) -> tuple[pd.Series, str]:
-    """(Wait of each job in s, where it is from): as recorded or generated; else as simulated; else unknown throughout and ""."""
-    if jobs["wait_s"].notna().any():
+    """(Wait of each job in s, where it is from): as recorded or generated; else as simulated; else unknown throughout and "".
+
+    Waits recorded of fewer than nine jobs in ten do not stand for the trace. Of the run's clusters, the one nearest to
+    the system the trace is from is simulated: one that gets all arrivals and, if there is, one on which hardly any
+    virtual cluster had to be drawn; then the largest.
+    """
+    if jobs["wait_s"].notna().mean() >= MOST:
         return jobs["wait_s"], GENERATED if workspace.trace(name).synthetic else RECORDED
     clusters = [w.cluster for w in workspace.config.all_workloads() if w.trace == name]
     if not clusters:
         return jobs["wait_s"], ""
-    # the nearest there is to the system the trace is from; a thinned trace is not that trace
-    cluster = max(clusters, key=lambda c: (workspace.cluster(c).balance is None, workspace.cluster(c).gpus))
+
+
+    def drawn(cluster: str) -> float:
+        return float(jobs["vc"].isna().mean()) if len(workspace.cluster(cluster).pools) > 1 else 0.0
+
+    def nearness(cluster: str) -> tuple[bool, bool, int]:
+        settings = workspace.cluster(cluster)
+        return settings.balance is None, drawn(cluster) <= 1 - MOST, settings.gpus
+
+    cluster = max(clusters, key=nearness)
     where = f"simulated: FIFO on {workspace.cluster(cluster).title}"
-    if len(workspace.cluster(cluster).pools) > 1 and (drawn := jobs["vc"].isna().mean()) > 0.1:
-        where += f", VC drawn for {drawn:.0%} of the jobs"
+    if drawn(cluster) > 1 - MOST:
+        where += f", VC drawn for {drawn(cluster):.0%} of the jobs"
     return fifo_wait(workspace, name, cluster, jobs), where
 
 

@@ -10,8 +10,9 @@ history-rolling     median of the last run times known of jobs like it (rltune.t
 history-lightgbm    predicted by trees trained on earlier jobs (rltune.traces.estimates_lightgbm)
 ==================  ====================================================================================
 
-The last three see nothing of a job that its submission does not show, nor of other jobs before their ends. The
-blurred ones depend neither on the order of rows nor on which other jobs are there: each job has its own random number,
+The last three see nothing of a job that its submission does not show, nor of other jobs before their ends as recorded
+(where a trace records no wait: as if they had not waited). A simulated queue that is longer than the recorded one ends
+jobs later, so that there they know some run times sooner than the simulated cluster would. The blurred ones depend neither on the order of rows nor on which other jobs are there: each job has its own random number,
 made of (trace name, job id, run seed) alone. Every policy sees the same.
 """
 
