@@ -109,6 +109,10 @@ def simulate(
     )
     result = simulation.run(workspace, request, setting)
     print(f"{trace} ({result.workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
+    if result.workload.left_out:
+        print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in result.workload.left_out.items()))
+    if estimate.startswith("lognormal") and result.has_limits:
+        print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(setting).items() if k != "policy")]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if by is not None:

@@ -240,3 +240,17 @@ def test_one_long_job_does_not_squeeze_the_drawing() -> None:
     bars.loc[4, "start_s"] = 3100.0
     assert until_s(bars) is None
     assert until_s(bars.assign(start_s=100.0, end_s=100.0)) is None
+
+
+def test_a_changed_file_is_cleaned_again_and_what_is_not_simulated_is_said(project: Any, cli: Any) -> None:
+    rest = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
+    first = cli(*rest)
+    assert first.status == 0 and "cleaning it again" not in first.out and "not simulated" not in first.out
+    assert "cleaning it again" not in cli(*rest).out
+    rows = pd.read_csv(project.jobs)
+    rows.loc[:4, "ngpu"] = 21
+    rows.loc[5:6, "secs"] = 0
+    rows.to_csv(project.jobs, index=False)
+    again = cli(*rest)
+    assert "tiny: its configuration or file has changed" in again.out
+    assert "not simulated: 2 run time zero; 5 larger than every pool" in again.out

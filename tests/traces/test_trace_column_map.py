@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from rltune.config.trace import Columns
 from rltune.errors import ConfigError, DataError, RLTuneError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
+from rltune.traces.readers.archive import open_member
 from rltune.traces.readers.column_map import FLAGS, TEXTS, UNITS
 from rltune.traces.readers.raw import parse_numbers
 from rltune.traces.readers.times import plain_times, wall_clock_to_unix
@@ -181,11 +183,118 @@ def test_poisoned_rows_never_crash(clean: Callable) -> None:
 def test_impossible_numbers_are_counted(clean: Callable) -> None:
     text = "id,t,run,g\na,0,5,1\nb,1e300,5,1\nc,-1e300,5,1\nd,1,5,1e30\ne,2,1e200,1\n"
     result = clean(text, BASIC)
-    assert result.jobs["job_id"].tolist() == ["a", "e"]
-    assert sum(result.audit.left_out.values()) == 3
+    assert result.jobs["job_id"].tolist() == ["a"]
+    assert sum(result.audit.left_out.values()) == 4
     text = "id,t,run,g\na,2020-01-01,5,1\nb,9999-12-31 23:59:59,5,1\nc,0001-01-01 00:00:00,5,1\nd,2020-13-45,5,1\n"
     result = clean(text, BASIC, time_zone="America/Los_Angeles")
     assert "a" in set(result.jobs["job_id"]) and result.audit.rows_read == 4
+
+
+def test_a_run_time_of_over_ten_years_is_impossible(clean: Callable) -> None:
+    result = clean("id,t,run,g\na,0,315576000,1\nb,1,315576001,1\nc,2,5,1\n", BASIC)
+    assert result.jobs["job_id"].tolist() == ["a", "c"]
+    assert result.audit.left_out == {"run time impossible (over 10 years)": 1}
+
+
+def test_a_wait_of_zero_is_kept_and_a_negative_one_noted(clean: Callable) -> None:
+    result = clean("id,t,run,g,w,c\na,0,5,1,0,0\nb,1,5,1,-3,4\n", {**BASIC, "wait_s": "w", "cpus": "c"})
+    assert result.jobs["wait_s"].fillna(-1).tolist() == [0, -1]
+    assert result.audit.noted["wait_s negative, taken as unknown"] == 1
+    assert result.audit.noted["cpus not positive, taken as unknown"] == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "unix_s"),
+    [(["20201231", "20210102"], 1_609_369_200), (["20201231233000", "20210102"], 1_609_453_800),
+     (["20201231", "20210102", "20201301"], 1_609_369_200)],
+)
+def test_dates_written_as_digits(written: list[str], unix_s: int, clean: Callable) -> None:
+    text = "id,t,run,g\n" + "".join(f"j{i},{t},5,1\n" for i, t in enumerate(written))
+    result = clean(text, BASIC, time_zone="Europe/Berlin")
+    assert datetime.fromisoformat(result.meta.t0).timestamp() == unix_s
+    assert result.jobs["submit_s"].tolist() == [0, 1_609_542_000 - unix_s]
+    assert result.audit.noted["submit_s read as dates written YYYYMMDD or YYYYMMDDhhmmss"] == 2
+    assert result.audit.noted.get("submit_s not a time", 0) == result.audit.left_out.get("no submission time", 0) \
+        == len(written) - 2
+
+
+@pytest.mark.parametrize(
+    ("times", "how"),
+    [(["20201231", "20210102"], {"unit": "s"}), (["20201231", "20219902", "20219903"], {}),
+     (["20201231", "20210102"], {"factor": 0.5}), (["18991231", "18981231"], {}), (["15000000", "15000010"], {})],
+)
+def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(times: list[str], how: dict, clean: Callable) -> None:
+    text = "id,t,run,g\n" + "".join(f"{t},{t},5,1\n" for t in times)
+    result = clean(text, {**BASIC, "submit_s": {"column": "t", **how}})
+    least, factor = min(map(int, times)), how.get("factor", 1.0)
+    assert dict(zip(result.jobs["job_id"], result.jobs["submit_s"])) == {t: (int(t) - least) * factor for t in times}
+    assert result.audit.noted == {"submission before 1990 if read as seconds since 1970": len(times)}
+
+
+@pytest.mark.parametrize(("zeros", "what", "write"), [("000", "milliseconds", "unit: ms"),
+                                                      ("000000", "microseconds", "factor: 0.000001"),
+                                                      ("000000000", "nanoseconds", "factor: 0.000000001")])
+def test_submissions_in_a_finer_unit_are_refused_with_the_unit(
+    zeros: str, what: str, write: str, clean: Callable
+) -> None:
+    text = f"id,t,run,g\na,1600000000{zeros},5,1\nb,1600000060{zeros},5,1\nc,7,5,1\n"
+    with pytest.raises(DataError, match=rf"own.csv: submit_s: 2 of 3 values are after the year 2200.*look like {what}. "
+                                        rf"Write `submit_s: .column: t, {write}.`"):
+        clean(text, BASIC)
+    key, value = write.split(": ")
+    column = {"column": "t", key: float(value) if key == "factor" else value}
+    result = clean(text, {**BASIC, "submit_s": column}, start="2020-01-01")
+    assert result.jobs["submit_s"].round(3).tolist() == [0, 60]
+
+
+def test_durations_written_as_a_clock(clean: Callable) -> None:
+    text = "id,t,run,lim,g\na,0,01:02:03,90,1\nb,1,1-02:03:04,60,1\nc,2,00:00:00.5,30,1\nd,3,soon,1,1\ne,4,7,1,1\n"
+    columns = {**BASIC, "requested_s": {"column": "lim", "unit": "min"}}
+    result = clean(text, columns)
+    assert result.jobs["run_s"].tolist() == [3_723, 93_784, 0.5, 7]
+    assert result.jobs["requested_s"].tolist() == [5_400, 3_600, 1_800, 60]
+    assert result.audit.noted["run_s not a duration"] == 1 and result.audit.left_out == {"no run time": 1}
+    with pytest.raises(ConfigError, match=r"columns.run_s.unit: found 'h'.*\[d-\]hh:mm:ss there. Leave the unit out"):
+        clean(text, {**BASIC, "run_s": {"column": "run", "unit": "h"}})
+
+
+def test_a_mapped_column_that_is_there_twice(clean: Callable) -> None:
+    text = 'id,t,run,g,g,x,"x"\na,0,5,1,2,3,4\n'
+    with pytest.raises(DataError, match="own.csv: column 'g' is in the header more than once .line 1."):
+        clean(text, BASIC)
+    with pytest.raises(DataError, match="column 'x' is in the header more than once"):
+        clean(text.replace("g,g", "g,h"), BASIC, filter=[{"column": "x", "op": "==", "value": 3}])
+    assert clean(text.replace("g,g", "g,h"), BASIC).jobs["gpus"].tolist() == [1]
+
+
+def test_a_resource_in_capitals(clean: Callable) -> None:
+    result = clean("id,t,run,g,r\na,0,5,1,GPU\nb,1,5,0, Cpu\nc,2,5,1,tpu\n", {**BASIC, "resource": "r"})
+    assert result.jobs["resource"].tolist() == ["gpu", "cpu", "gpu"]
+    assert result.audit.noted["resource not one of gpu, cpu: taken as gpu"] == 1
+
+
+def test_gzip_without_its_name_and_a_plain_tar(tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
+    text = "id,t,run,g\na,0,5,1\n"
+    path = tmp_path / "own.csv"
+    path.write_bytes(gzip.compress(text.encode()))
+    assert clean_trace("own", trace("csv", columns=BASIC), path).audit.rows_kept == 1
+    path.write_bytes(gzip.compress(text.encode() * 500)[:-9])
+    with pytest.raises(DataError, match="own.csv: truncated or damaged"):
+        clean_trace("own", trace("csv", columns=BASIC), path)
+    make_tar(tmp_path / "a.tar.gz", {"in/other.csv": "x\n", "in/own.csv": text})
+    packed = (tmp_path / "a.tar.gz").read_bytes()
+    (tmp_path / "a.tar").write_bytes(gzip.decompress(packed))
+    for path, archives in ((tmp_path / "a.tar", ()), (tmp_path / "a.tar.gz", ()), (tmp_path, ("a.tar.gz",))):
+        with open_member(path, "in/own.csv" if path.is_dir() else "own.csv", archives) as (stream, _):
+            assert stream.read().decode() == text
+        (tmp_path / "own.csv").unlink(missing_ok=True)
+    (tmp_path / "a.tar.gz").unlink()
+    with open_member(tmp_path, "in/own.csv", ("a.tar.gz",)) as (stream, where):
+        assert stream.read().decode() == text and where.endswith("a.tar: in/own.csv")
+    (tmp_path / "a.tar").write_bytes(gzip.decompress(packed)[:700])
+    with pytest.raises(DataError, match="a.tar: own.csv: truncated or damaged"):
+        with open_member(tmp_path / "a.tar", "own.csv"):
+            pass
 
 
 @pytest.mark.parametrize("delimiter", ["|", ";", "\t"])

@@ -66,8 +66,8 @@ def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: An
     outcome = cli("trace", "list", *RUN)
     assert outcome.status == 0 and not outcome.err
     found = cells(outcome.out)
-    assert found["far"] == ["Far", "own", "helios", "?", "to download", "CC0"]
-    assert found["near"] == ["Near", "synthetic", "helios", "?", "made when needed", "-"]
+    assert found["far"] == ["Far", "own", "helios", "unknown", "to download", "CC0"]
+    assert found["near"] == ["Near", "synthetic", "helios", "unknown", "made when needed", "-"]
     assert found["tiny"][-2:] == ["there", "-"] and found["tiny"][3].endswith("kB")
     assert list(found) == ["far", "near", "tiny"]
     assert "cite for far, near: Nobody, Nowhere" in outcome.out
@@ -79,7 +79,8 @@ def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: An
     (raw / "far" / "more.zip.part").write_bytes(b"123")
     project.jobs.unlink()
     found = cells(cli("trace", "list", *RUN).out)
-    assert found["far"][3:5] == ["?", "1 of 2 there, 3 B begun"] and found["tiny"][3:5] == ["?", "not there: jobs.csv"]
+    assert found["far"][3:5] == ["unknown", "1 of 2 there, 3 B begun"]
+    assert found["tiny"][3:5] == ["unknown", "not there: jobs.csv"]
 
     (tmp_path / "more.zip").write_bytes(b"an archive")
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path))
@@ -88,7 +89,7 @@ def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: An
     assert cells(cli("trace", "list", *RUN).out)["far"][4] == "wrong size: data.zip"
 
 
-def test_fetch(project: Any, far: Path, cli: Cli) -> None:
+def test_fetch(project: Any, far: Path, cli: Cli, tmp_path: Path) -> None:
     outcome = cli("trace", "fetch", "far", "near", "tiny", "far", *RUN)
     assert outcome.status == 0 and not outcome.err
     raw = project.root / ".cache" / "traces" / "raw"
@@ -99,6 +100,10 @@ def test_fetch(project: Any, far: Path, cli: Cli) -> None:
     checksum = hashlib.sha256(b"an archive").hexdigest()
     assert f"more.zip: no checksum is published; sha256 {checksum} is recorded and expected from now on" in lines
     far.unlink()
+    more = raw / "far" / "more.zip"
+    more.rename(tmp_path / "moved")
+    assert cells(cli("trace", "list", *RUN).out)["far"][3:5] == ["20 B", "1 of 2 there"], "recorded when it came"
+    (tmp_path / "moved").rename(more)
     again = cli("trace", "fetch", "far", *RUN)
     assert again.status == 0 and len(again.out.splitlines()) == 1
     found = cells(cli("trace", "list", *RUN).out)

@@ -194,8 +194,13 @@ def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path, trace: Ca
         clean(tmp_path, trace, "csv", helios().encode("utf-16")[:-1])
     with pytest.raises(DataError, match=r"own.csv: not text \(line 1 holds zero bytes\)"):
         clean(tmp_path, trace, "csv", helios().encode("utf-16-le"))
-    with pytest.raises(DataError, match="not text.*if it is compressed"):
-        clean(tmp_path, trace, "csv", b"\x1f\x8b" + gzip.compress(helios().encode())[2:])
+    with pytest.raises(DataError, match="not text.*unpack it if it is compressed"):
+        clean(tmp_path, trace, "csv", b"(\xb5/\xfd\x00X" + bytes(20) + b"\n")  # as zstd begins
+
+
+def test_gzip_under_a_plain_name(tmp_path: Path, trace: Callable) -> None:
+    plain = clean(tmp_path / "a", trace, "csv", helios().encode())
+    assert clean(tmp_path / "b", trace, "csv", gzip.compress(helios().encode())).jobs.equals(plain.jobs)
 
 
 @pytest.mark.parametrize("name", ["csv", "helios", "alibaba2020"])

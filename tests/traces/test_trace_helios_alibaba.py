@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pydantic import ValidationError
+
 from rltune.errors import DataError
+from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
-from rltune.traces.readers import csv_text
+from rltune.traces.readers import alibaba2020, csv_text
 from rltune.traces.readers.helios import daily_gpus
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
@@ -88,6 +91,29 @@ def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable, make_zip:
     make_zip(tmp_path / "data.zip", logs)
     with pytest.raises(DataError, match="holds no file Uranus/cluster_log.csv"):
         clean_trace("t", trace("helios", part="all"), tmp_path)
+
+
+def test_helios_one_log_is_not_read_as_four(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
+    path = tmp_path / "cluster_log.csv"
+    path.write_text("\n".join(HELIOS) + "\n")
+    with pytest.raises(DataError, match=r"cluster_log.csv: one file.*expected the folder or the archive .data.zip."):
+        clean_trace("t", trace("helios", part="all"), path)
+    assert clean_trace("t", trace("helios"), path).audit.rows_read == 8
+    make_zip(tmp_path / "four.zip", {f"{part}/cluster_log.csv": "\n".join(HELIOS[:2]) + "\n"
+                                     for part in ("Earth", "Saturn", "Uranus", "Venus")})
+    assert clean_trace("t", trace("helios", part="all"), tmp_path / "four.zip").audit.rows_kept == 4
+
+
+def test_helios_parts_are_named(trace: Callable) -> None:
+    with pytest.raises(ValidationError, match="found 'venus'; .*Earth or Saturn or Uranus or Venus or all"):
+        trace("helios", part="venus")
+
+
+def test_helios_a_column_twice(tmp_path: Path, trace: Callable) -> None:
+    path = tmp_path / "cluster_log.csv"
+    path.write_text(HEADER.replace("end_time", "start_time") + "\n" + HELIOS[1] + "\n")
+    with pytest.raises(DataError, match="column 'start_time' is in the header more than once"):
+        clean_trace("t", trace("helios"), path)
 
 
 def test_helios_log_of_all_null_states_or_without_optional_columns(tmp_path: Path, trace: Callable) -> None:
@@ -191,6 +217,39 @@ def test_alibaba_damage(tmp_path: Path, trace: Callable, make_tar: Callable) -> 
     (tmp_path / "pai_task_table.tar.gz").write_bytes(b"no archive at all")
     with pytest.raises(DataError, match="truncated or damaged"):
         clean_trace("t", trace("alibaba2020"), tmp_path)
+
+
+def test_alibaba_messages_name_the_table(tmp_path: Path, trace: Callable) -> None:
+    config = trace("alibaba2020")
+    times = ["j1,i1,alice,Terminated,early,2000", "j2,i2,bob,Failed,late,2000", "j3,i3,carol,Failed,1,2"]
+    with pytest.raises(DataError, match=r"pai_job_table.csv: job start_time: 2 of 3 values.*first: 'early'"):
+        clean_trace("t", config, write(tmp_path, job=times, task=TASKS))
+    without = [",".join([*task.split(",")[:4], "", *task.split(",")[5:]]) for task in TASKS]
+    with pytest.raises(DataError, match="no job left.*no start or end time") as error:
+        clean_trace("t", config, write(tmp_path, job=JOBS, task=without))
+    assert "10 columns" not in str(error.value)
+    short = [",".join(task.split(",")[:4]) for task in TASKS]
+    with pytest.raises(DataError, match=r"pai_task_table.csv: column 5 .start_time. and those after it are empty in all"
+                                        r" 11 rows; expected job_name,"):
+        clean_trace("t", config, write(tmp_path, job=JOBS, task=short))
+    with pytest.raises(DataError, match="pai_task_table.csv: no rows with 10 columns"):
+        clean_trace("t", config, write(tmp_path, job=JOBS, task=[TASKS[0] + ",surplus"]))
+
+
+def test_alibaba_starts_from_the_instances_alone(tmp_path: Path, trace: Callable) -> None:
+    tasks = ["j1,worker,1,Terminated,,,600,29.3,100,V100"]
+    folder = write(tmp_path, job=JOBS, task=tasks, instance=["j1,worker,i1,w1,i1,Terminated,1006,1090,m1"])
+    assert clean_trace("t", trace("alibaba2020"), folder).jobs["run_s"].tolist() == [84]
+
+
+def test_alibaba_rows_without_names_have_no_job_id(tmp_path: Path, trace: Callable) -> None:
+    jobs = [*JOBS, ",i8,dan,Terminated,1000,2000"]
+    tasks = [TASKS[0], ",,1,Terminated,1005,1105,600,20,100,T4", "j1,,1,Terminated,1005,1105,600,20,100,T4"]
+    folder = write(tmp_path, job=jobs, task=tasks)
+    raw = alibaba2020.read(trace("alibaba2020"), folder, Audit())
+    assert raw["job_id"].fillna("null").tolist() == ["j1/worker", "null", "j1/"]
+    clean = clean_trace("t", trace("alibaba2020"), folder)
+    assert clean.audit.left_out == {"task's job is not in the job table": 1}
 
 
 def write(folder: Path, **tables: list[str]) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,8 +129,10 @@ def test_an_swf_log_is_cleaned_and_its_audit_shown(tmp_path: Path, make_gzip: Ca
 
 @pytest.mark.parametrize(
     ("name", "content", "line"),
-    [("jobs.txt", SACCT, "left out: 1 step of a job"), ("p.csv", POD, "noted: 1 share of a GPU rounded up"),
-     ("a.csv", AUTHORS, "noted: 1 read in the readme variant"), ("cluster_job_log", json.dumps(PHILLY), "kept: 1"),
+    [("jobs.txt", SACCT, "left out: 1 step of a job"),
+     ("p.csv", POD, "noted (of all rows read): 1 share of a GPU rounded up"),
+     ("a.csv", AUTHORS, "noted (of all rows read): 1 read in the readme variant"),
+     ("cluster_job_log", json.dumps(PHILLY), "kept: 1"),
      ("cluster_log.csv", HELIOS, "kept: 1 (1 gpu jobs)")],
 )
 def test_the_lines_shown_read_the_file(name: str, content: str, line: str, tmp_path: Path) -> None:
@@ -181,6 +185,58 @@ def test_odd_column_names_are_quoted(tmp_path: Path) -> None:
 def test_a_map_that_lacks_a_column_is_not_tried(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("job_id,submit_time\n1,2020-01-01 00:00:00\n")
     assert "cleaning: not tried, as the lines below are not complete" in inspect_file(tmp_path / "a.csv")
+
+
+GPUS = "date,vcA,vcB,total\n2020-04-02,16,8,24\n2020-04-01,8,,8\n2020-04-03,1000,8,1008\n"
+BY_DAY = "min 8, median 24, max 1,008, VCs 2, 3 days from 2020-04-01 to 2020-04-03"
+
+
+def test_gpus_by_day_of_helios(tmp_path: Path, make_zip: Callable) -> None:
+    folder = tmp_path / "Saturn"
+    folder.mkdir()
+    (folder / "cluster_log.csv").write_text(HELIOS)
+    assert "GPUs by day" not in inspect_file(folder / "cluster_log.csv")
+    (folder / "cluster_gpu_number.csv").write_text(GPUS)
+    text = inspect_file(folder / "cluster_log.csv")
+    assert f"GPUs by day (Saturn): {BY_DAY}\n" in text and "part: Saturn" in text
+    text = inspect_file(folder / "cluster_gpu_number.csv")
+    assert "format: Helios cluster_gpu_number.csv: a cluster, not jobs" in text and "title:" not in text
+    assert text.endswith(f"GPUs by day (Saturn): {BY_DAY}\n")
+    make_zip(tmp_path / "data.zip", {"data/Venus/cluster_log.csv": HELIOS, "data/Venus/cluster_gpu_number.csv": GPUS,
+                                     "data/Earth/cluster_gpu_number.csv": GPUS.replace(",24", ",25")})
+    text = inspect_file(tmp_path / "data.zip")
+    assert f"\nGPUs by day (Venus): {BY_DAY}\n" in text and "kept: 1" in text
+    assert "\nGPUs by day (Earth): not readable: " in text and "total is not the sum" in text
+
+
+def test_the_beginning_of_a_json_list_is_looked_at(tmp_path: Path) -> None:
+    jobs = [PHILLY[0] | {"jobid": str(i), "share": 0.5} for i in range(5_001)]
+    for count, rows in ((5_000, "rows: 5,000"), (5_001, "rows: first 5,000")):
+        (tmp_path / "cluster_job_log").write_text(json.dumps(jobs[:count]))
+        text = inspect_file(tmp_path / "cluster_job_log")
+        assert f"{rows}\n" in text and f"rows read: {count:,}\n" in text
+        assert ["share", "number", "0.0%", "0.5", "0.5", "0.5", "0.5"] in [line.split() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("start", ["", "a,b\n", '[{"jobid": "'])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_a_line_or_entry_without_end_is_refused(start: str, name: str, tmp_path: Path) -> None:
+    content = start.encode() + random.Random(0).randbytes(1 << 14).hex().encode() * 600
+    (tmp_path / name).write_bytes(gzip.compress(content, 1) if name.endswith(".gz") else content)
+    what = "no entry of a list ends within" if start.startswith("[") else "a line is longer than"
+    with pytest.raises(DataError, match=f"{name}: {what} 16 MiB"):
+        inspect_file(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.tar.gz"])
+def test_what_expands_absurdly_is_refused(name: str, tmp_path: Path, make_tar: Callable) -> None:
+    rows = "1,2\n" * (1 << 25)
+    if name == "a.tar.gz":
+        make_tar(tmp_path / name, {"jobs.csv": rows, "more.csv": "1,2\n"})
+    else:
+        (tmp_path / name).write_bytes(gzip.compress(("a,b\n" + "0" * (1 << 20) + "1,2\n" * 3).encode() * 80))
+    with pytest.raises(DataError, match=f"{name}: .* expand to .* MB or more"):
+        inspect_file(tmp_path / name)
 
 
 STARTS = [b"", SWF.encode(), POD.encode(), SACCT.encode(), AUTHORS.encode(), HELIOS.encode(), CSV.encode(),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import ijson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace
@@ -136,6 +140,58 @@ def test_the_hour_that_comes_twice_is_its_first_unless_that_is_too_early(
     assert jobs["submit_s"].to_dict() == {"first": 0, "wraps": 2401, "ends": 2701}
     assert jobs["run_s"].to_dict() == {"first": 3599, "wraps": 1200, "ends": 4500}
     assert clean.audit.noted["end_time within the hour repeated in autumn"] == 2
+
+
+def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(
+    philly_folder: Callable, trace: Callable
+) -> None:
+    """00:30 to the first 01:50 is 4,800 s, the second 01:10 to 02:10 3,600 s; with no end known, a start holds."""
+    times = [("2017-11-05 00:30:00", "2017-11-05 01:50:00"), ("2017-11-05 01:10:00", "2017-11-05 02:10:00")]
+    again = [("2017-11-05 01:20:00", None), ("2017-11-05 01:05:00", "2017-11-05 01:15:00"),
+             ("2017-11-05 01:16:00", "2017-11-05 01:17:00")]
+    folder = philly_folder([job("retried", "2017-11-05 00:29:00", attempts=[attempt(*t, 1) for t in times]),
+                            job("thrice", "2017-11-05 01:00:00", attempts=[attempt(*t, 1) for t in again])])
+    clean = clean_trace("t", trace("philly"), folder)
+    assert clean.jobs["run_s"].tolist() == [8_400, 660]
+    assert clean.jobs["wait_s"].tolist() == [60, 1_200]
+    assert "job whose attempts overlap: their sum is longer than their span" not in clean.audit.noted
+    assert clean_trace("t", trace("philly", run_time="span"), folder).jobs["run_s"].tolist() == [9_600, 720]
+
+
+minutes = st.integers(0, 240)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(minutes, st.lists(st.tuples(minutes, minutes.filter(bool) | st.none()), max_size=4)),
+                     min_size=1, max_size=6))
+def test_attempts_are_read_one_after_the_other(
+    rows: list[tuple[int, list[tuple[int, int | None]]]], philly_folder: Callable, trace: Callable
+) -> None:
+    """Each time is the first of its two readings that is not before the latest so far; the standard library judges."""
+
+    def wall(minute: int) -> datetime:
+        return datetime(2017, 11, 5, minute // 60, minute % 60)
+
+    def read(minute: int, latest: float) -> float:
+        first, second = (wall(minute).replace(tzinfo=ZoneInfo("America/Los_Angeles"), fold=f).timestamp()
+                         for f in (0, 1))
+        return second if first < latest else first
+
+    expected = {}
+    for row, (submitted, tries) in enumerate(rows):
+        latest, lengths = read(submitted, -1.0), []
+        for begin, finish in tries:
+            start = read(begin, latest)
+            end = None if finish is None else read(finish, max(latest, start))
+            latest = max(latest, start, end or start)
+            lengths += [] if end is None or end < start else [end - start]
+        if sum(lengths) > 0:
+            expected[str(row)] = sum(lengths)
+    plain = job("0 plain", "2017-10-02 10:00:00")
+    jobs = [job(str(row), str(wall(s)), attempts=[attempt(str(wall(b)), e and str(wall(e)), 1) for b, e in tries])
+            for row, (s, tries) in enumerate(rows)]
+    clean = clean_trace("t", trace("philly"), philly_folder([plain, *jobs]))
+    assert clean.jobs.set_index("job_id")["run_s"].drop("0 plain").to_dict() == expected
 
 
 PAUSED = [attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00", 2), attempt("2017-10-02 10:05:00", None, 2),

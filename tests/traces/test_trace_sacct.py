@@ -167,8 +167,38 @@ def test_requeued_jobs(tmp_path: Path) -> None:
     assert jobs["run_s"].tolist() == [707, 3600, 50] and jobs["submit_s"].tolist() == [0, 60, 120]
     assert jobs["wait_s"].tolist() == [300, 240, 180] and jobs["status"].tolist() == ["passed", "passed", "killed"]
     assert result.audit.left_out == {"earlier run of a requeued job: put together with its last": 3,
-                                     "still running when the log was written": 1, "job id met before": 2}
-    assert result.audit.noted["requeued job, run time is the sum of its runs"] == 2
+                                     "requeued, and not finished when the log was written": 1, "job id met before": 2}
+    assert result.audit.noted["requeued job, run time is the sum of its runs"] == 1
+
+
+def test_requeued_jobs_whose_last_row_never_started(tmp_path: Path) -> None:
+    never = {"Start": "Unknown", "End": "T14:00:00", "ElapsedRaw": "0", "AllocTRES": ""}
+    result = clean(tmp_path / "a.txt", text(
+        row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
+        row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
+        row(JobID="1", State="CANCELLED by 1000", Submit="T13:00:00", **never),
+        row(JobID="2", State="REQUEUED", Submit="T10:01:00", ElapsedRaw="50"),
+        row(JobID="2", State="DEADLINE", Submit="T13:00:00", **never),
+        row(JobID="3", State="REQUEUED", ElapsedRaw="50"),
+        row(JobID="3", State="PENDING", Submit="T13:00:00", **never),
+        row(JobID="4", State="REQUEUED", ElapsedRaw="0"),  # did not run the first time either
+        row(JobID="4", State="CANCELLED", Submit="T13:00:00", **never),
+        row(JobID="5", State="CANCELLED", **never),
+        row(JobID="6", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="70"),
+        row(JobID="6", State="NODE_FAIL", Submit="T11:30:00", ElapsedRaw="0"),
+        row(JobID="6", State="CANCELLED", Submit="T13:00:00", **never),
+    ))
+    jobs = result.jobs.set_index("job_id")
+    assert jobs["run_s"].to_dict() == {"1": 700, "2": 50, "6": 70}
+    assert jobs["submit_s"].tolist() == [0, 60, 120] and jobs["wait_s"].tolist() == [300, 240, 180]
+    assert jobs["status"].tolist() == ["killed", "failed", "killed"] and (jobs["gpus"] == 4).all()
+    assert result.audit.rows_read == 13
+    assert result.audit.left_out == {
+        "earlier run of a requeued job: put together with its last": 4,
+        "requeued job ended before it ran again: put together with its last run": 3,
+        "requeued, and not finished when the log was written": 1,
+        "cancelled before it started": 2,
+    }
 
 
 def test_times_in_epoch_seconds_and_across_the_hour_repeated_in_autumn(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,31 @@ def test_without_a_start_the_dates_are_said_to_mean_nothing(tmp_path: Path) -> N
         "without a date, as the header has no UnixStartTime: dates and hours mean nothing": 1}
 
 
+@pytest.mark.parametrize(("start", "unix_s"), [("893466664 (Fri Apr 24)", 893_466_664), ("893466664,", 893_466_664),
+                                               ("8.5e8; about", 850_000_000)])
+def test_a_remark_may_follow_a_number_of_the_header(start: str, unix_s: int, tmp_path: Path) -> None:
+    head = f";UnixStartTime: {start}\n; MaxProcs: 3 processors\n"
+    result = clean(tmp_path / "a.swf", head + JOBS[0] + "\n" + GOOD + "\n", time_zone="UTC")
+    assert datetime.fromisoformat(result.meta.t0).timestamp() == unix_s + 100
+    assert result.audit.noted == {"more processors than the machine has (MaxProcs)": 1,
+                                  "memory used taken, as none is known to be requested": 1}
+
+
+@pytest.mark.parametrize("odd", ["unknown", "1,024", "12x", "1e999"])
+def test_a_header_value_that_is_no_number_is_said(odd: str, tmp_path: Path) -> None:
+    result = clean(tmp_path / "a.swf", f"; UnixStartTime: {odd}\n; MaxProcs: {odd}\n{GOOD}\n", time_zone=None)
+    assert result.meta.t0 == "1970-01-01T00:03:10.000+00:00"
+    assert result.audit.noted == {
+        "without a date, as the header's UnixStartTime is not a number: dates and hours mean nothing": 1,
+        "the header's MaxProcs is not a number: processors not held against it": 1}
+
+
+def test_gzip_is_known_by_its_bytes(tmp_path: Path) -> None:
+    text = (HEAD + GOOD + "\n").encode()
+    assert clean(tmp_path / "a.swf", gzip.compress(text)).audit.rows_kept == 1
+    assert clean(tmp_path / "b.swf.gz", text).audit.rows_kept == 1
+
+
 def test_the_time_zone_of_the_header(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="config/traces/t.yaml: time_zone: not given.*write `time_zone: Europe/Stock"):
         clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone=None)
@@ -138,7 +164,7 @@ def test_a_part_is_for_the_generator() -> None:
     [("a.swf", b"", "no line of 18 fields"), ("a.swf", HEAD.encode(), "no line of 18 fields"),
      ("a.swf", (f"{GOOD}\n" + GOOD[:20]).encode(), "truncated: the last row has"),
      ("a.swf.gz", gzip.compress((f"{GOOD}\n" * 900).encode())[:-20], "truncated or damaged"),
-     ("a.swf.gz", b"no gzip at all", "truncated or damaged")],
+     ("a.swf.gz", b"no gzip at all", "no line of 18 fields")],
 )
 def test_damage(name: str, content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{name}.*{message}"):

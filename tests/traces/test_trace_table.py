@@ -46,11 +46,31 @@ def test_all_faults_are_reported_at_once() -> None:
     jobs.loc[0, "run_s"] = -1.0
     jobs.loc[1, "gpus"] = 0
     jobs.loc[2, "status"] = "finished"
+    jobs["submit_s"] = [5.0, 3.0, 4.0]
     with pytest.raises(DataError) as error:
         validate(jobs, "trace x")
-    for part in ("trace x", "run_s", "row 0 is -1.0", "gpus", "status", "'finished'"):
+    for part in ("trace x", "run_s", "row 0 is -1.0", "gpus", "status", "'finished'",
+                 "rows are not sorted by submit_s, then job_id (first: row 1 is 3, 'j1' after 5, 'j0')"):
         assert part in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_rule_over_two_columns_is_told_once() -> None:
+    jobs = table(5)
+    jobs.loc[[1, 3], "gpus"] = 0
+    with pytest.raises(DataError) as error:
+        validate(jobs)
+    rule = "gpus: gpus ≥ 1 for gpu jobs and 0 for cpu jobs fails on 2 rows (first: row 1 is 0, row 3 is 0)"
+    assert str(error.value) == f"the job table is not a canonical job table: {rule}."
+
+
+@pytest.mark.parametrize(("column", "value"), [("submit_s", float("nan")), ("job_id", None)])
+def test_a_row_without_time_or_id_is_not_called_unsorted(column: str, value: object) -> None:
+    jobs = table(5)
+    jobs.loc[2, column] = value
+    with pytest.raises(DataError, match=f"{column}: not_nullable fails on 1 rows") as error:
+        validate(jobs)
+    assert "sorted" not in str(error.value)
 
 
 @pytest.mark.parametrize("column", COLUMNS)

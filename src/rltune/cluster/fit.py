@@ -114,8 +114,21 @@ def fit(
         raise DataError(
             f"{name or cluster.title}: no job of the trace fits the cluster ({len(jobs)} read); left out: "
             + "; ".join(f"{n} {reason}" for reason, n in audit.left_out.items())
+            + _types_told(jobs, layout, kinds)
         )
     return fitted, audit
+
+
+def _types_told(jobs: pd.DataFrame, layout: Layout, kinds: np.ndarray) -> str:
+    """Which GPU types the jobs ask for that the cluster does not have, as a sentence."""
+    asked = sorted(set(jobs.loc[~kinds.any(axis=1), "gpu_type"].dropna()))
+    if not asked:
+        return ""
+    more = ", …" if len(asked) > 5 else ""
+    return (
+        f". The trace asks for GPU type {', '.join(asked[:5])}{more}; the cluster has {', '.join(layout.types)}: name them "
+        "alike, or set `gpu_types: ignore` in the cluster's file"
+    )
 
 
 def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterConfig) -> Jobs:

@@ -19,7 +19,7 @@ GpuShare = Literal["round_up", "round_up_each", "nearest", "leave_out"]
 GENERATED = ("philly", "helios", "alibaba2020", "swf")
 """Formats whose raw files `synthetic` can make."""
 PARTS: dict[str, tuple[str, ...] | None] = {
-    "helios": None,
+    "helios": ("Earth", "Saturn", "Uranus", "Venus", "all"),
     "alibaba2023": None,
     "authors": ("readme", "reader"),
     "swf": ("HPC2N", "SDSC-SP2"),

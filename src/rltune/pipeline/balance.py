@@ -11,7 +11,7 @@ from rltune.cluster.fit import fit
 from rltune.cluster.load import offered_load, scaled
 from rltune.config import ClusterConfig, Workspace
 from rltune.errors import ConfigError, DataError
-from rltune.pipeline.prepare import ensure_clean
+from rltune.pipeline.prepare import current_clean
 
 CLOSE = 0.01
 """Relative distance from the wanted load that is near enough: nodes are whole."""
@@ -43,7 +43,7 @@ def balance(workspace: Workspace, trace: str, cluster: str, load: float) -> Bala
         raise ConfigError(f"--load: found {load}, expected a number above 0, such as 0.9")
     given = workspace.cluster(cluster)
     plain = given.model_copy(update={"balance": None})
-    jobs, _ = ensure_clean(workspace, trace)
+    jobs, _ = current_clean(workspace, trace)
 
     def load_on(config: ClusterConfig) -> float:
         return offered_load(fit(jobs, config, f"{trace} on {cluster}")[0], config.gpus)

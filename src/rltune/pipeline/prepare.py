@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,11 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig, Workspace, parse_estimate
 from rltune.errors import DataError
-from rltune.files import aside, write_json
+from rltune.files import aside, read_json, write_json
 from rltune.traces.audit import Audit
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.estimates import estimates
-from rltune.traces.fetch import obtain
+from rltune.traces.fetch import fingerprint, obtain
 from rltune.traces.split import Split, split_points
 from rltune.traces.table import TraceMeta, read_table, write_table
 
@@ -31,6 +33,12 @@ class Workload:
     layout: Layout
     split: Split
     meta: TraceMeta
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason → rows of the trace that are not simulated: what cleaning and the fit left out, where they were done now."""
+
+
+MADE_OF = "made-of.json"
+"""Beside a cleaned trace: the configuration and the file it was made of."""
 
 
 def clean(workspace: Workspace, name: str) -> CleanTrace:
@@ -40,7 +48,23 @@ def clean(workspace: Workspace, name: str) -> CleanTrace:
     result = clean_trace(name, trace, raw)
     write_table(result.jobs, result.meta, workspace.jobs(name))
     write_json(workspace.clean_audit(name), result.audit.to_dict())
+    write_json(workspace.jobs(name).with_name(MADE_OF), _made_of(workspace, name))
     return result
+
+
+def _made_of(workspace: Workspace, name: str) -> dict[str, str]:
+    trace = workspace.trace(name)
+    return {"trace": trace.model_dump_json(), "file": fingerprint(trace, workspace.root)}
+
+
+def current_clean(workspace: Workspace, name: str) -> tuple[pd.DataFrame, TraceMeta]:
+    """The same as :func:`ensure_clean`, but cleaned again, and said so, where the trace's configuration or file is not
+    what it was. For commands by hand; in a run of the workflow, Snakemake sees to it."""
+    path = workspace.jobs(name).with_name(MADE_OF)
+    if workspace.jobs(name).is_file() and not (path.is_file() and read_json(path) == _made_of(workspace, name)):
+        print(f"trace {name}: its configuration or file has changed since it was cleaned; cleaning it again", flush=True)
+        clean(workspace, name)
+    return ensure_clean(workspace, name)
 
 
 def ensure_clean(workspace: Workspace, name: str) -> tuple[pd.DataFrame, TraceMeta]:
@@ -90,10 +114,12 @@ def ensure_workload(workspace: Workspace, trace: str, cluster: str, estimate: st
 def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str) -> Workload:
     """The same, fitted and estimated now and in memory; only the cleaned trace is found, or made."""
     settings = workspace.cluster(cluster)
-    jobs, meta = ensure_clean(workspace, trace)
-    fitted, _ = fit(jobs, settings, f"{trace} on {cluster}", workspace.config.split.train)
+    jobs, meta = current_clean(workspace, trace)
+    fitted, audit = fit(jobs, settings, f"{trace} on {cluster}", workspace.config.split.train)
     made = estimate_jobs(workspace, fitted, meta, estimate)
-    return _workload(workspace, fitted, made["estimate_s"].to_numpy(), settings, meta)
+    cleaned = Audit.from_dict(read_json(workspace.clean_audit(trace)))
+    workload = _workload(workspace, fitted, made["estimate_s"].to_numpy(), settings, meta)
+    return replace(workload, left_out=Counter(cleaned.left_out) + Counter(audit.left_out))
 
 
 def estimate_jobs(workspace: Workspace, jobs: pd.DataFrame, meta: TraceMeta, estimate: str) -> pd.DataFrame:

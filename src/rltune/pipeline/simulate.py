@@ -68,6 +68,8 @@ class Result:
     """user and vc of each job of the workload, missing where not known."""
     left_out: int = 0
     """Jobs behind the last whole window."""
+    has_limits: bool = False
+    """Whether the trace has its users' own limits."""
 
     def jobs(self) -> pd.DataFrame:
         """A row a job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
@@ -206,7 +208,8 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
         n = np.full(len(first), length)
     if request.drawn:
         _check_drawn(int(n[0]))
-    who = ensure_clean(workspace, request.trace)[0].set_index("job_id")[["user", "vc"]].loc[workload.job_ids]
+    trace_jobs = ensure_clean(workspace, request.trace)[0]
+    who = trace_jobs.set_index("job_id")[["user", "vc"]].loc[workload.job_ids]
     if request.by is not None:
         measured = begin + int(np.ceil(request.warm_up * (end - begin)))
         _group(who, request.by, np.arange(measured, first[-1] + n[-1]))
@@ -220,7 +223,8 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
         state = simulate(workload.jobs, workload.layout, first, n, setting, placer=placer())
     took = max(time.perf_counter() - began, 1e-9)
     left_out = int(end - first[-1] - n[-1])
-    return Result(workload, setting, state, took, request.replay, request.warm_up, who, left_out)
+    has_limits = bool(trace_jobs["requested_s"].notna().any())
+    return Result(workload, setting, state, took, request.replay, request.warm_up, who, left_out, has_limits)
 
 
 def _group(who: pd.DataFrame, by: str, rows: np.ndarray) -> np.ndarray:

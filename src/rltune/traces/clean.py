@@ -18,6 +18,8 @@ from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, sort_jobs, validate
 _POSSIBLE_UNIX_S = (-62_135_500_000.0, 253_402_200_000.0)
 """Years 1 to 9999, less a day for time zones: outside, no calendar date can be given."""
 _MAX_GPUS = 1_000_000
+_MOST_RUN_S = 10 * 365.25 * 86_400
+"""No machine runs one job for ten years: a number in another unit, or a time that was taken for a duration."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     """Read a trace's raw files and keep the rows that are jobs.
 
     A row is left out for the first of these that holds: submitted before ``start`` or from ``end`` on; the reader's
-    reason; no or an impossible submission time; no, zero or negative run time; no job id; no, not positive or
-    impossible GPUs (of a gpu job); a job id met before (the earliest submission stays).
+    reason; no or an impossible submission time; no, zero, negative or impossible run time; no job id; no, not positive
+    or impossible GPUs (of a gpu job); a job id met before (the earliest submission stays).
 
     Args:
         name: the trace's name (stem of its configuration file).
@@ -93,6 +95,7 @@ def _keep_usable(rows: pd.DataFrame, trace: TraceConfig, audit: Audit) -> pd.Dat
         ("no run time", rows["run_s"].isna()),
         ("run time zero", rows["run_s"] == 0),
         ("run time negative", rows["run_s"] < 0),
+        ("run time impossible (over 10 years)", rows["run_s"] > _MOST_RUN_S),
         ("no job id", rows["job_id"].isna() | (rows["job_id"] == "")),
         ("no GPU count", gpu & rows["gpus"].isna()),
         ("GPU count not positive", gpu & (rows["gpus"] <= 0)),

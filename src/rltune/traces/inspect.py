@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import tarfile
 import zipfile
 import zlib
@@ -18,7 +19,8 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.guess import guess_map, quoted
-from rltune.traces.sniff import Found, sniff
+from rltune.traces.readers.helios import CLUSTERS, daily_gpus
+from rltune.traces.sniff import GPU_NUMBER, Found, sniff
 
 MAX_BYTES = 1 << 30
 """Larger files are not cleaned here: that takes minutes."""
@@ -49,6 +51,8 @@ def inspect_file(path: Path | str) -> str:
     else:
         rows = f"first {len(found.table):,}" if found.more else f"{len(found.table):,}"
         parts += [f"rows: {rows}", "", _columns(found.table).to_string(index=False)]
+    by_day = [_gpus_by_day(*table) for table in _gpu_tables(found, path)]
+    parts += ["", *by_day] if by_day else []
     if found.format:
         config = guess_map(found.table, path) if found.format == "csv" else _config(found, path)
         parts += ["", *_cleaned(config, path)]
@@ -74,6 +78,31 @@ def _sniffed(path: Path) -> Found:
 def _members(names: list[str]) -> list[str]:
     listed = [f"  {name}" for name in names[:20]]
     return [f"files in it: {len(names):,}" + (", among them" if len(names) > 20 else ""), *listed]
+
+
+def _gpu_tables(found: Found, path: Path) -> list[tuple[Path, str]]:
+    """(file or archive, cluster or "") of each Helios table of GPUs by day that is the file, in it or beside it."""
+    part = path.resolve().parent.name
+    part = part if part in CLUSTERS else ""
+    if found.members:
+        pattern = re.compile(rf"(?:^|/)({'|'.join(CLUSTERS)})/{re.escape(GPU_NUMBER)}$")
+        return [(path, match[1]) for match in map(pattern.search, sorted(found.members)) if match]
+    if GPU_NUMBER in found.name:
+        return [(path, part)]
+    beside = path.with_name(GPU_NUMBER)
+    return [(beside, part)] if found.format == "helios" and beside.is_file() else []
+
+
+def _gpus_by_day(path: Path, part: str) -> str:
+    """The size of a Helios cluster over its days, or why it cannot be told, in a line."""
+    title = f"GPUs by day{f' ({part})' if part else ''}"
+    try:
+        gpus = daily_gpus(path, part)
+    except DataError as error:
+        return f"{title}: not readable: {error}"
+    total = gpus["total"]
+    return (f"{title}: min {total.min():,.10g}, median {total.median():,.10g}, max {total.max():,.10g}, "
+            f"VCs {len(gpus.columns) - 1}, {len(gpus)} days from {gpus.index[0]} to {gpus.index[-1]}")
 
 
 def _config(found: Found, path: Path) -> str:
@@ -116,7 +145,7 @@ def _audit(clean: CleanTrace) -> list[str]:
              f"{jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
              f"  rows read: {audit.rows_read:,}", f"  kept: {audit.rows_kept:,} ({kinds} jobs)"]
     lines += [f"  left out: {rows:,} {reason}" for reason, rows in audit.left_out.items()]
-    return lines + [f"  noted: {rows:,} {remark}" for remark, rows in audit.noted.items()]
+    return lines + [f"  noted (of all rows read): {rows:,} {remark}" for remark, rows in audit.noted.items()]
 
 
 def _columns(table: pd.DataFrame) -> pd.DataFrame:

@@ -12,6 +12,8 @@ from rltune.traces.fetch import MANIFEST, Manifest, by_hand, given_file
 from rltune.traces.fetch.part import Part
 from rltune.traces.fetch.progress import size_text
 
+UNKNOWN = "unknown"
+"""Size of files not there yet that no configuration states; their owners publish none to the byte."""
 HEADER = ("name", "title", "data", "format", "size", "files", "licence")
 
 
@@ -40,7 +42,8 @@ def listing(root: Path, cache: Path) -> str:
 
 def _row(name: str, trace: TraceConfig, root: Path, cache: Path) -> tuple[str, ...]:
     size, files = _state(name, trace, root, cache / "raw" / name)
-    return name, trace.title, trace.data, trace.format, size_text(size) if size else "?", files, trace.licence or "-"
+    known = size_text(size) if size else UNKNOWN
+    return name, trace.title, trace.data, trace.format, known, files, trace.licence or "-"
 
 
 def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int, str]:
@@ -57,7 +60,9 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int
             "there" if made and all((folder / file).is_file() for file in made) else "made when needed"
         )
     assert trace.downloads is not None
-    known = [item.bytes or _size(_place(name, item, folder)) for item in trace.downloads]
+    stamps = Manifest.read(folder).stamps
+    known = [item.bytes or _size(_place(name, item, folder)) or stamps.get(item.file, [0])[0]
+             for item in trace.downloads]
     return sum(known) if all(known) else 0, _downloads(name, trace.downloads, folder)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import itertools
 import re
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -15,16 +17,22 @@ import ijson
 import pandas as pd
 import pyarrow.parquet
 
+from rltune.errors import DataError
 from rltune.traces.readers import alibaba2020, alibaba2023, authors, swf
-from rltune.traces.readers.csv_text import delimiter_of
+from rltune.traces.readers.archive import _unpacked, _watch
+from rltune.traces.readers.csv_text import LONGEST_LINE, delimiter_of
 from rltune.traces.readers.encoding import as_utf8
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
+MAX_ENTRIES = 5_000
+"""Entries of a JSON list looked at: as Python objects they take six times their bytes."""
 HELIOS_MARK = {"job_id", "gpu_num", "state", "submit_time", "duration", "queue"}
 HELIOS_PARTS = ("Earth", "Saturn", "Uranus", "Venus")
 _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
 """A first look only: what lines are left out, cleaning counts."""
+GPU_NUMBER = "cluster_gpu_number.csv"
+"""Helios: GPUs of each virtual cluster by day."""
 _PAI_STATUS = ("Terminated", "Failed", "Running", "Waiting")
 _PAI_INSTANCE = ["job_name", "task_name", "inst_name", "worker_name", "inst_id", "status", "start_time", "end_time",
                  "machine"]
@@ -57,7 +65,12 @@ class Found:
 
 
 def sniff(path: Path) -> Found:
-    """What ``path`` is. Raises what the libraries raise for a damaged file."""
+    """What ``path`` is.
+
+    Raises:
+        DataError: it expands absurdly, or has a line that no trace has.
+        Exception: whatever the libraries raise for a damaged file.
+    """
     with open(path, "rb") as file:
         magic = file.read(6)
     if magic[:4] == b"PAR1":
@@ -66,12 +79,46 @@ def sniff(path: Path) -> Found:
         with zipfile.ZipFile(path) as archive:
             return _archive([n for n in archive.namelist() if not n.endswith("/")])
     if path.name.endswith((".tar.gz", ".tgz", ".tar")):
-        return _archive(_tar_members(path))
-    opener = gzip.open if magic[:2] == b"\x1f\x8b" else open
-    with opener(path, "rb") as file:
+        with _opened(path) as file:
+            return _archive(_tar_members(file))
+    with _opened(path) as file:
         head = as_utf8(file, str(path)).read(1 << 16)
-    with opener(path, "rb") as file:
+    with _opened(path) as file:
         return _text(head, as_utf8(file, str(path)), path)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """The file's bytes, out of gzip if they are in it; what expands absurdly is refused while they are read."""
+    with open(path, "rb") as file, _unpacked(file) as unpacked:
+        yield _watch(unpacked, file, path.stat().st_size, str(path))
+
+
+class _Bounded(io.RawIOBase):
+    """A text without lines longer than any trace's: what parses it holds a line, or a JSON entry, in memory."""
+
+    def __init__(self, stream: IO[bytes], where: str, lines: bool = True) -> None:
+        self._stream, self._where, self._lines = stream, where, lines
+        self._length = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        block = self._stream.read(len(buffer))
+        buffer[: len(block)] = block
+        end = max(block.rfind(b"\n"), block.rfind(b"\r")) if self._lines else -1
+        self._length = len(block) - end - 1 if end >= 0 else self._length + len(block)
+        if self._length > LONGEST_LINE:
+            most = f"{LONGEST_LINE >> 20} MiB"
+            what = (f"a line is longer than {most}; expected one row a line" if self._lines else
+                    f"no entry of a list ends within {most}; expected a JSON list of jobs")
+            raise DataError(f"{self._where}: {what}.")
+        return len(block)
+
+    def entry(self) -> None:
+        """Begin to count anew: an entry of a JSON list is complete."""
+        self._length = 0
 
 
 def _parquet(path: Path) -> Found:
@@ -82,10 +129,10 @@ def _parquet(path: Path) -> Found:
     return Found("canonical job table" if known else "parquet", table, file.metadata.num_rows > len(table))
 
 
-def _tar_members(path: Path) -> list[str]:
+def _tar_members(file: IO[bytes]) -> list[str]:
     """Names of files, up to the first that is known: what follows it in an archive of gigabytes can wait."""
     names = []
-    with tarfile.open(path, mode="r|*") as archive:
+    with tarfile.open(fileobj=file, mode="r|*") as archive:
         for entry in archive:
             if entry.isfile():
                 names.append(entry.name)
@@ -117,7 +164,8 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
     if text.count("\ufffd") > 0.3 * len(text):
         raise ValueError("it is not text")
     if text[0] in "[{":
-        return _json(file)
+        return _json(_Bounded(file, str(path), lines=False))
+    file = io.BufferedReader(_Bounded(file, str(path)), 1 << 16)
     lines = text.splitlines()
     line = next((x for x in lines if x.strip() and x.lstrip()[0] != ";"), "")
     if len(line.split()) == len(swf.COLUMNS) and "," not in line:
@@ -134,13 +182,20 @@ def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: di
     return Found(name, table, len(table) == MAX_ROWS, format, fields=fields or {})
 
 
-def _json(file: IO[bytes]) -> Found:
-    jobs = list(itertools.islice(ijson.items(file, "item"), MAX_ROWS))
+def _json(file: _Bounded) -> Found:
+    jobs = []
+    for job in itertools.islice(ijson.items(file, "item", use_float=True), MAX_ENTRIES + 1):
+        jobs.append(job)
+        file.entry()
+    more = len(jobs) > MAX_ENTRIES
+    jobs = jobs[:MAX_ENTRIES]
     table = pd.json_normalize(jobs, max_level=0) if jobs and isinstance(jobs[0], dict) else pd.DataFrame()
     native = {"jobid", "attempts", "submitted_time"} <= set(table.columns)
     if "attempts" in table:
         table["attempts"] = table["attempts"].map(lambda a: len(a) if isinstance(a, list) else None)
-    return _found("Philly cluster_job_log (JSON)", table, "philly") if native else _found("JSON list", table)
+    if native:
+        return Found("Philly cluster_job_log (JSON)", table, more, "philly")
+    return Found("JSON list", table, more)
 
 
 def _headerless(line: str, file: IO[bytes]) -> Found | None:
@@ -172,6 +227,9 @@ def _with_header(head: bytes, line: str, file: IO[bytes], path: Path) -> Found:
     if HELIOS_MARK <= columns:
         part = path.parent.name if path.parent.name in HELIOS_PARTS else "Venus"
         return _found("Helios cluster_log.csv", table, "helios", {"part": part})
+    names = [str(c).strip() for c in table.columns]
+    if path.name.startswith(GPU_NUMBER) and names[0] == "date" and "total" in names:
+        return _found(f"Helios {GPU_NUMBER}: a cluster, not jobs", table)
     if set(alibaba2023.COLUMNS) <= columns:
         return _found("Alibaba 2023 pod list (openb)", table, "alibaba2023")
     if {"sn", "cpu_milli", "memory_mib", "gpu", "model"} <= columns:

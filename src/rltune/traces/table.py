@@ -64,6 +64,7 @@ NULLABLE = ("user", "vc", "requested_s", "cpus", "mem_gb", "gpu_type", "wait_s")
 
 _METADATA_KEY = b"rltune"
 _ARROW = {"str": pyarrow.string(), "float64": pyarrow.float64(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
+_GPUS_RULE = "gpus ≥ 1 for gpu jobs and 0 for cpu jobs"
 _FINITE = pa.Check(lambda s: s.abs() < float("inf"), error="a finite number")
 
 
@@ -96,7 +97,7 @@ SCHEMA = pa.DataFrameSchema(
     checks=[
         pa.Check(
             lambda t: (t["gpus"] > 0) == (t["resource"] == "gpu"),
-            error="gpus ≥ 1 for gpu jobs and 0 for cpu jobs",
+            error=_GPUS_RULE,
         ),
     ],
     strict=True,
@@ -137,14 +138,17 @@ def validate(jobs: pd.DataFrame, what: str = "the job table") -> pd.DataFrame:
     """Return ``jobs`` if it is a canonical job table.
 
     Raises:
-        DataError: naming every column at fault, the check it fails and the first rows that do.
+        DataError: naming every column at fault, the check it fails and the first rows that do, and the first row that
+            is out of order.
     """
+    clauses, checked = [], jobs
     try:
         checked = SCHEMA.validate(jobs, lazy=True)
     except pa.errors.SchemaErrors as error:
-        raise DataError(f"{what} is not a canonical job table: {_faults(error.failure_cases)}.") from None
-    if not _in_order(checked["submit_s"].to_numpy(), checked["job_id"]):
-        raise DataError(f"{what} is not a canonical job table: rows are not sorted by submit_s, then job_id.")
+        clauses = _faults(error.failure_cases)
+    clauses += _disorder(jobs)
+    if clauses:
+        raise DataError(f"{what} is not a canonical job table: {'; '.join(clauses)}.")
     return checked
 
 
@@ -180,8 +184,33 @@ def _in_order(when: np.ndarray, ids: pd.Series) -> bool:
     return bool(pc.all(pc.fill_null(lower, False)).as_py())
 
 
-def _faults(cases: pd.DataFrame) -> str:
-    """One clause per column and check, e.g. ``run_s: greater_than(0) fails on 2 rows (first: row 4 is -1.0)``."""
+def _disorder(jobs: pd.DataFrame) -> list[str]:
+    """A clause naming the first row that comes before the one above it; rows without time or id are others' fault."""
+    keys = ("submit_s", "job_id")
+    if any(list(jobs.columns).count(c) != 1 or str(jobs[c].dtype) != DTYPES[c] for c in keys):
+        return []
+    if _in_order(jobs["submit_s"].to_numpy(), jobs["job_id"]):
+        return []
+    known = jobs[list(keys)].dropna()
+    when, ids = known["submit_s"].to_numpy(), known["job_id"]
+    if _in_order(when, ids):
+        return []
+    early = when[1:] < when[:-1]
+    tie = np.flatnonzero(when[1:] == when[:-1])
+    names = ids.to_numpy(dtype=object)
+    early[tie] = names[tie + 1] < names[tie]
+    first = int(early.argmax()) + 1
+    return [f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {when[first]:.15g}, "
+            f"{names[first]!r} after {when[first - 1]:.15g}, {names[first - 1]!r})"]
+
+
+def _faults(cases: pd.DataFrame) -> list[str]:
+    """One clause per column and check, e.g. ``run_s: greater_than(0) fails on 2 rows (first: row 4 is -1.0)``.
+
+    A rule over several columns fails in all of them for pandera; it is told once, of ``gpus``.
+    """
+    several = cases["check"].eq(_GPUS_RULE)
+    cases = cases[~several | cases["column"].eq("gpus")]
     clauses = []
     for (column, check), group in cases.groupby(["column", "check"], sort=False, dropna=False):
         if pd.isna(column) or check in ("column_in_dataframe", "column_in_schema"):
@@ -193,7 +222,7 @@ def _faults(cases: pd.DataFrame) -> str:
             continue
         first = ", ".join(f"row {i} is {v!r}" for i, v in zip(rows["index"].head(3), rows["failure_case"].head(3)))
         clauses.append(f"{column}: {check} fails on {rows['index'].nunique()} rows (first: {first})")
-    return "; ".join(clauses)
+    return clauses
 
 
 def write_table(jobs: pd.DataFrame, meta: TraceMeta, path: Path | str) -> None:

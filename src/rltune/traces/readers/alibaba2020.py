@@ -52,14 +52,15 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         DataError: a table is missing, truncated, or has not the expected number of columns.
     """
     folder = folder.parent if folder.is_file() else folder
-    jobs = _side_table(folder, "pai_job_table", JOB_COLUMNS, ("job_name", "inst_id", "user", "start_time"), audit)
+    kept = ("job_name", "inst_id", "user", "start_time")
+    jobs, jobs_where = _side_table(folder, "pai_job_table", JOB_COLUMNS, kept, audit)
     tasks, where = _table(folder, "pai_task_table", TASK_COLUMNS, audit)
     rows = len(tasks)
     audit.note("job named again in the job table: its first row counts", jobs["job_name"].duplicated().sum())
     jobs = jobs.drop_duplicates("job_name").reset_index(drop=True)
     at = pd.Index(jobs["job_name"]).get_indexer(tasks["job_name"])
-    known = at >= 0
-    submit = np.where(known, numbers(jobs["start_time"], "job start_time", audit, where)[at], np.nan)
+    known = (at >= 0) & tasks["job_name"].notna().to_numpy()
+    submit = np.where(known, numbers(jobs["start_time"], "job start_time", audit, jobs_where)[at], np.nan)
     start = numbers(tasks["start_time"], "task start_time", audit, where)
     end = numbers(tasks["end_time"], "task end_time", audit, where)
     instances = numbers(tasks["inst_num"], "inst_num", audit, where)
@@ -85,7 +86,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         (LEFT_OUT, shared),
     )
     columns = {
-        "job_id": tasks["job_name"].fillna("") + "/" + tasks["task_name"].fillna(""),
+        "job_id": tasks["job_name"] + "/" + tasks["task_name"].fillna(""),
         "user": jobs["user"].take(at).where(known) if len(jobs) else None,
         "submit_unix_s": submit,
         "run_s": end - start,
@@ -147,7 +148,7 @@ def _by_task(instances: pa.Table) -> pa.Table:
 
 def _required_type(folder: Path, inst_id: pd.Series, given: pd.Series, audit: Audit) -> pd.Series:
     """GPU types required by the jobs, those given where none was."""
-    tags = _side_table(folder, "pai_group_tag_table", TAG_COLUMNS, ("inst_id", "gpu_type_spec"), audit)
+    tags, _ = _side_table(folder, "pai_group_tag_table", TAG_COLUMNS, ("inst_id", "gpu_type_spec"), audit)
     tags = tags.dropna().drop_duplicates("inst_id")
     at = pd.Index(tags["inst_id"]).get_indexer(inst_id)
     asked = np.where(at >= 0, tags["gpu_type_spec"].to_numpy(object)[at], None) if len(tags) else None
@@ -158,12 +159,14 @@ def _required_type(folder: Path, inst_id: pd.Series, given: pd.Series, audit: Au
     return spec.where(spec.notna(), given)
 
 
-def _side_table(folder: Path, name: str, columns: list[str], keep: Collection[str], audit: Audit) -> pd.DataFrame:
-    """A table whose rows are not jobs in our sense: its faults are remarks, under its name."""
+def _side_table(
+    folder: Path, name: str, columns: list[str], keep: Collection[str], audit: Audit
+) -> tuple[pd.DataFrame, str]:
+    """A table whose rows are not jobs in our sense: its faults are remarks, under its name. Returns as _table does."""
     side = Audit()
-    table, _ = _table(folder, name, columns, side, keep)
+    table, where = _table(folder, name, columns, side, keep)
     _pass_on(side, name, audit)
-    return table
+    return table, where
 
 
 def _pass_on(side: Audit, name: str, audit: Audit) -> None:
@@ -181,8 +184,12 @@ def _table(
     with open_member(folder, f"{name}.csv", (f"{name}.tar.gz",)) as (stream, where):
         table = read_csv_text(stream, where, audit, columns, keep)
     first = table.iloc[0] if len(table) else None
-    if first is None or ("start_time" in table and table["start_time"].isna().all()):
-        raise DataError(f"{where}: no rows with {len(columns)} columns; expected {','.join(columns)} without header.")
+    expected = f"expected {','.join(columns)} without header. Obtain the file again."
+    if first is None:
+        raise DataError(f"{where}: no rows with {len(columns)} columns; {expected}")
     if first[columns[0]] == columns[0] if columns[0] in table else False:
         raise DataError(f"{where}: has a header row; the PAI tables have none. Delete the first line.")
+    if "start_time" in table and table.loc[:, "start_time":].isna().all(axis=None):
+        at = f"column {columns.index('start_time') + 1} (start_time)"
+        raise DataError(f"{where}: {at} and those after it are empty in all {len(table)} rows; {expected}")
     return table, where

@@ -49,7 +49,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     patterns = (f"openb_pod_list{variant}.csv", f"openb_pod_list{variant}.csv.gz")
     path = one_file(folder, patterns, "a pod list of cluster-trace-gpu-v2023")
     with open_member(path, path.name) as (stream, where):
-        pods = read_csv_text(stream, where, audit)
+        pods = read_csv_text(stream, where, audit, once=COLUMNS)
     for column in COLUMNS:
         if column not in pods.columns:
             raise missing_column(where, column, "of the pod list's layout", list(pods.columns))

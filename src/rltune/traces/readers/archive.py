@@ -1,4 +1,7 @@
-"""Read a file inside a folder of raw files: lying there plain, gzipped, or inside a tar.gz or zip (never unpacked).
+"""Read a file inside a folder of raw files: plain, gzipped, or inside a tar, tar.gz or zip (never unpacked).
+
+Whether a file is gzipped is seen from its first bytes: browsers and mirrors unpack files and leave their names, or the
+other way round.
 
 Nothing is written to disk, so an archive cannot place files outside its folder, and a 7 GB member costs no space; links
 inside archives are not followed. What expands absurdly (a few MB of zeros packed a thousandfold) is refused.
@@ -27,6 +30,7 @@ FREE_BYTES = 1 << 26
 EVERY_S = 5.0
 """Seconds between two lines of progress."""
 
+_GZIP = b"\x1f\x8b"
 _BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
 
 
@@ -35,8 +39,8 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
     """Yield (binary stream, how messages name it) of the file whose path ends in ``member``.
 
     Looked for, in this order: the file ``folder`` itself if it is no archive; a plain file below ``folder``; the same
-    with ``.gz``; a member of one of the ``archives`` (names of tar.gz or zip files below ``folder``), or of ``folder``
-    itself if it is an archive.
+    with ``.gz``; a member of one of the ``archives`` (names of tar.gz or zip files below ``folder``; a plain tar does
+    for a tar.gz), or of ``folder`` itself if it is an archive.
 
     Raises:
         DataError: not found, or the archive is truncated, damaged or a bomb (also while the caller reads).
@@ -52,17 +56,15 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
                     _refuse_bomb(info.file_size, info.compress_size, where)
                     with archive.open(info) as stream:
                         yield _watch(stream, stream, info.file_size, where), where
-            elif inside:
-                with gzip.open(file, "rb") as unpacked:
-                    watched = _watch(unpacked, file, path.stat().st_size, where)
-                    # Streamed (mode r|): members are read in order and nothing before the one wanted is kept.
-                    with tarfile.open(fileobj=watched, mode="r|", bufsize=1 << 20) as archive:
-                        yield _tar_member(path, member, archive), where
-            elif path.suffix == ".gz":
-                with gzip.open(file, "rb") as unpacked:
-                    yield _watch(unpacked, file, path.stat().st_size, where), where
-            else:
-                yield _watch(file, file, path.stat().st_size, where), where
+                return
+            with _unpacked(file) as unpacked:
+                watched = _watch(unpacked, file, path.stat().st_size, where)
+                if not inside:
+                    yield watched, where
+                    return
+                # Streamed (mode r|): members are read in order and nothing before the one wanted is kept.
+                with tarfile.open(fileobj=watched, mode="r|", bufsize=1 << 20) as archive:
+                    yield _tar_member(path, member, archive), where
     except _BROKEN as error:
         raise DataError(
             f"{where}: truncated or damaged ({type(error).__name__}: {error}). "
@@ -74,6 +76,18 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
         raise DataError(f"{where}: cannot be unpacked ({error}); unpack it by hand, or obtain it again.") from None
     except OSError as error:
         raise DataError(f"{where}: cannot be read ({error.strerror or error}).") from None
+
+
+@contextmanager
+def _unpacked(file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """The file's bytes, out of gzip if they are in it."""
+    gzipped = file.read(len(_GZIP)) == _GZIP
+    file.seek(0)
+    if not gzipped:
+        yield file
+        return
+    with gzip.open(file, "rb") as unpacked:
+        yield unpacked
 
 
 class _Watched(io.RawIOBase):
@@ -118,15 +132,16 @@ def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path,
     if not folder.exists():
         raise DataError(f"{folder}: no such file or folder; expected it to hold {member}.")
     if folder.is_file():
-        return folder, _is_archive(folder)
+        return folder, is_archive(folder)
     name = member.rsplit("/", 1)[-1]
     plain = [p for pattern in (name, f"{name}.gz") for p in sorted(folder.rglob(pattern))]
     for path in plain:
         if path.is_file() and _ends_with(path.relative_to(folder).as_posix().removesuffix(".gz"), member):
             return path, False
     for archive in archives:
-        for path in filter(Path.is_file, sorted(folder.rglob(archive))):
-            return path, True
+        for name in dict.fromkeys((archive, archive.replace(".tar.gz", ".tar"))):
+            for path in filter(Path.is_file, sorted(folder.rglob(name))):
+                return path, True
     wanted = " or ".join([member, *archives])
     present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
     raise DataError(f"{folder}: expected {wanted}, found {present}.")
@@ -141,8 +156,9 @@ def holds(folder: Path, member: str, archives: tuple[str, ...] = ()) -> bool:
     return True
 
 
-def _is_archive(path: Path) -> bool:
-    return path.name.endswith((".tar.gz", ".tgz", ".zip"))
+def is_archive(path: Path) -> bool:
+    """Whether a file of that name holds other files."""
+    return path.name.endswith((".tar", ".tar.gz", ".tgz", ".zip"))
 
 
 def _ends_with(path: str, member: str) -> bool:

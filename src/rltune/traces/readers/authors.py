@@ -70,6 +70,8 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     kind = _text(table["gpu_type"])
     audit.note("GPU type not one of the five codes: taken as it is", (~kind.isin(list(GPU_TYPES)) & kind.notna()).sum())
     audit.note("status unknown", (~np.isin(values["status"], list(STATUS))).sum())
+    wait = known["wait_time"]
+    audit.note("started before submission, wait unknown", (wait < 0).sum())
     columns = {
         "job_id": table["job_id"],
         "user": _text(table["user_id"]),
@@ -81,7 +83,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "cpus": _positive(known["request_cpus"], "requested CPUs", audit),
         "mem_gb": _positive(known["request_memory"], "requested memory", audit),
         "gpu_type": kind.replace(GPU_TYPES),
-        "wait_s": np.where(known["wait_time"] < 0, np.nan, known["wait_time"]),
+        "wait_s": np.where(wait < 0, np.nan, wait),
         "status": pd.Series(values["status"]).map(STATUS).fillna("unknown"),
         "unusable": reasons(rows, (LEFT_OUT, shared)),
     }

@@ -1,9 +1,12 @@
 """Any CSV (plain or .gz) through a column map: canonical column → column of the file, with unit, zone and fallback.
 
 Besides the canonical columns the map takes ``start_s`` and ``end_s`` (times): where it has no ``run_s``, the run time
-is end − start; where it has no ``wait_s``, the wait is start − submission. Times are wall clock (``2017-10-01
-12:00:00``, with an offset or in the time zone given) or numbers (seconds since 1970 UTC after unit and factor).
-Where the map has no ``job_id``, jobs are numbered by row, from 1.
+is end − start; where it has no ``wait_s``, the wait is start − submission. Where the map has no ``job_id``, jobs are
+numbered by row, from 1.
+
+Times are wall clock (``2017-10-01 12:00:00``, with an offset or in the time zone given) or numbers (seconds since 1970
+UTC after unit and factor); ``20171001`` and ``20171001120000`` are wall clock where most of a column without unit and
+factor are such dates. Durations are numbers or, where most of a column are, ``[d-]hh:mm:ss``.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ import pandas as pd
 from rltune.config.trace import Column, Filter, TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
+from rltune.traces.readers import slurm_fields as slurm
 from rltune.traces.readers.archive import open_member
 from rltune.traces.readers.raw import missing_column, numbers, parse_numbers, raw_frame, read_csv_text, reasons
 from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
-from rltune.traces.readers.times import plain_times, wall_clock_to_unix
+from rltune.traces.readers.times import plain_times, wall_clock_to_unix, written_as_digits
 from rltune.traces.table import RESOURCES, STATUSES
 
 TIMES = ("submit_s", "start_s", "end_s")
@@ -28,6 +32,11 @@ GIGABYTES = {"count": 1.0, "GB": 1.0, "MB": 1e-3, "GiB": 1.073741824, "MiB": 1.0
 COUNTS = {"count": 1.0, "milli": 1e-3, "percent": 1e-2}
 UNITS = {**dict.fromkeys([*TIMES, "run_s", "requested_s", "wait_s"], SECONDS), "mem_gb": GIGABYTES,
          "gpus": COUNTS, "cpus": COUNTS}
+_1990_S, _2100_S, _2200_S = 631_152_000.0, 4_102_444_800.0, 7_258_118_400.0
+"""Beginnings of these years, s since 1970 UTC."""
+_SCALES = (("milliseconds", 1e-3, "unit: ms"), ("microseconds", 1e-6, "factor: 0.000001"),
+           ("nanoseconds", 1e-9, "factor: 0.000000001"))  # fmt: skip
+_CLOCK = r"^\s*(?:\d+-)?\d+:\d\d:\d\d(?:\.\d+)?\s*$"
 TEXTS = ("job_id", "user", "vc", "gpu_type", "status", "resource")
 FLAGS = ("run_clamped", "sla")
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
@@ -38,12 +47,13 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
 
     Raises:
         ConfigError: a factor for a column of wall-clock times.
-        DataError: the file is missing, truncated or not CSV, or lacks a mapped column.
+        DataError: the file is missing, truncated or not CSV, lacks a mapped column or has it twice, or its submissions
+            are in another unit than the map says.
     """
     if not folder.is_file():
         raise DataError(f"{folder}: format csv reads one file; found a folder. Give the file itself as `path`.")
     with open_member(folder, folder.name) as (stream, where):
-        table = read_csv_text(stream, where, audit)
+        table = read_csv_text(stream, where, audit, once=_read_columns(trace))
     rows = len(table)
     source = _Source(table, where, trace, audit)
     values: dict[str, object] = {}
@@ -76,17 +86,26 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     return raw_frame(values, rows)
 
 
+def _read_columns(trace: TraceConfig) -> list[str]:
+    """Columns of the file that the map or a filter names."""
+    mapped = [trace.column(name) for name in (*UNITS, *TEXTS, *FLAGS)]
+    named = [c for column in mapped if column for c in (column.column, column.fallback) if c]
+    return named + [rule.column for rule in trace.filter]
+
+
 def _tidy(values: dict[str, object], audit: Audit) -> None:
     """Impossible values of optional columns become null; statuses become ours."""
     for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
         if name in values:
             v = np.asarray(values[name], dtype=np.float64)
             bad = (v < 0) if name == "wait_s" else (v <= 0)
-            audit.note(f"{name} not positive, taken as unknown", bad.sum())
+            audit.note(f"{name} {'negative' if name == 'wait_s' else 'not positive'}, taken as unknown", bad.sum())
             values[name] = np.where(bad, np.nan, v)
     for name, allowed, default in (("status", STATUSES, "unknown"), ("resource", RESOURCES, "gpu")):
         if name in values:
             text = pd.Series(values[name], dtype="str")
+            if name == "resource":
+                text = text.str.strip().str.casefold()
             odd = ~text.isin(allowed)
             audit.note(f"{name} not one of {', '.join(allowed)}: taken as {default}", (odd & text.notna()).sum())
             audit.note(f"{name} not given: taken as {default}", text.isna().sum())
@@ -126,6 +145,15 @@ class _Source:
 
     def number(self, name: str) -> np.ndarray:
         text, column = self._read(name)
+        if UNITS[name] is SECONDS and self._mostly_clock(text):
+            if column.unit not in ("count", "s"):
+                raise ConfigError(
+                    f"columns.{name}.unit: found {column.unit!r}, which goes with numbers; {self.where} has durations "
+                    "as [d-]hh:mm:ss there. Leave the unit out."
+                )
+            found = slurm.seconds(text)
+            self.audit.note(f"{name} not a duration", (np.isnan(found) & text.notna().to_numpy()).sum())
+            return found * column.factor
         return numbers(text, name, self.audit, self.where) * (UNITS[name][column.unit] * column.factor)
 
     def flag(self, name: str) -> np.ndarray:
@@ -140,13 +168,46 @@ class _Source:
             return None
         text, column = found
         if plain_times(text) is None and self._mostly_numbers(text):
-            return numbers(text, name, self.audit, self.where) * (SECONDS[column.unit] * column.factor)
+            as_numbers = column.unit != "count" or column.factor != 1.0
+            dates = None if as_numbers else written_as_digits(text.str.strip())
+            if dates is None:
+                since = numbers(text, name, self.audit, self.where) * (SECONDS[column.unit] * column.factor)
+                if name == "submit_s":
+                    self._check_unit(text, since, column)
+                return since
+            self.audit.note(f"{name} read as dates written YYYYMMDD or YYYYMMDDhhmmss", (dates != text).sum())
+            text = dates
         if column.factor != 1.0:
             raise ConfigError(
                 f"columns.{name}.factor: goes with numeric times; {self.where} has wall-clock times there."
             )
         zone = column.time_zone or self.trace.time_zone
         return wall_clock_to_unix(text, zone, name, self.audit, not_before, self.where)
+
+    def _check_unit(self, text: pd.Series, since: np.ndarray, column: Column) -> None:
+        """Refuse submissions (s since 1970) that are dates in a finer unit than the map says; note those before 1990.
+
+        Submissions on a clock of the trace's own, which are no dates at all, are right in their distances.
+        """
+        late = since >= _2200_S
+        self.audit.note("submission before 1990 if read as seconds since 1970", (since < _1990_S).sum())
+        if column.column is None or late.sum() * 2 <= np.isfinite(since).sum():
+            return
+        middle = float(np.median(since[late]))
+        for what, scale, write in _SCALES:
+            if _1990_S <= middle * scale < _2100_S:
+                raise DataError(
+                    f"{self.where}: submit_s: {late.sum()} of {len(since)} values are after the year 2200 if read as "
+                    f"seconds since 1970 (first: {text[late].iloc[0]!r}); they look like {what}. Write "
+                    f"`submit_s: {{column: {column.column}, {write}}}` in the trace's configuration, and the same for "
+                    "other times in that unit."
+                )
+
+    @staticmethod
+    def _mostly_clock(text: pd.Series) -> bool:
+        most = text.notna().sum() / 2
+        colons = text.str.contains(":", regex=False, na=False)  # ten times as fast as the pattern
+        return bool(colons.sum() > most and text.str.match(_CLOCK, na=False).sum() > most)
 
     @staticmethod
     def _mostly_numbers(text: pd.Series) -> bool:

@@ -31,7 +31,12 @@ NULLS = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "
 
 
 def read_csv_text(
-    stream: IO[bytes], where: str, audit: Audit, names: list[str] | None = None, keep: Collection[str] | None = None
+    stream: IO[bytes],
+    where: str,
+    audit: Audit,
+    names: list[str] | None = None,
+    keep: Collection[str] | None = None,
+    once: Collection[str] = (),
 ) -> pd.DataFrame:
     """Read a CSV as text (dtype str, empty fields null); a file with a header may use ``|``, ``;`` or tabs.
 
@@ -45,22 +50,34 @@ def read_csv_text(
         where: how messages name the file.
         names: column names of a file without a header row.
         keep: the only columns wanted (those of them that the file has).
+        once: columns that the header may not name twice (of others of one name, the later ones get ``.1``, ``.2``, …).
 
     Raises:
-        DataError: empty file, not a CSV, a quote never closed, or a last row cut off.
+        DataError: empty file, not a CSV, a column named twice, a quote never closed, or a last row cut off.
     """
-    table = pa.concat_tables(csv_blocks(stream, where, audit, names, keep)).combine_chunks()
+    table = pa.concat_tables(csv_blocks(stream, where, audit, names, keep, once)).combine_chunks()
     return table.to_pandas(split_blocks=True, self_destruct=True).astype("str")
 
 
 def csv_blocks(
-    stream: IO[bytes], where: str, audit: Audit, names: list[str] | None = None, keep: Collection[str] | None = None
+    stream: IO[bytes],
+    where: str,
+    audit: Audit,
+    names: list[str] | None = None,
+    keep: Collection[str] | None = None,
+    once: Collection[str] = (),
 ) -> Iterator[pa.Table]:
     """The same in tables of some ten thousand rows each, for files that do not fit the memory; at least one table.
 
     The audit has the counts when the last table is out.
     """
     lines = _Lines(stream, where, names)
+    twice = sorted({c for c in once if lines.named.count(c) > 1})
+    if twice:
+        raise DataError(
+            f"{where}: column {', '.join(map(repr, twice))} is in the header more than once (line {lines.line}); "
+            "expected each column that is read once. Rename the others in the file."
+        )
     columns = [c for c in lines.columns if keep is None or c in keep]
     yield _empty(columns)
     for block in lines.blocks():
@@ -164,6 +181,8 @@ class _Lines:
         self._source = self._whole_lines(as_utf8(stream, where))
         self._more: Iterator[str] = iter(())
         self.delimiter, self._blank, self._rest = ",", " \t\n", b""
+        self.named: list[str] = list(names or ())
+        """Columns as the header names them; in ``columns`` those of one name are told apart."""
         self.columns = list(names) if names else self._header()
         self.fields = len(self.columns)
 
@@ -178,7 +197,7 @@ class _Lines:
         if b"\x00" in head:
             raise DataError(
                 f"{self.where}: not text (line {self.line} holds zero bytes); expected CSV as UTF-8 text. Save it as "
-                "CSV, or give the file's true name if it is compressed."
+                "CSV, or unpack it if it is compressed (gzip need not be)."
             )
         self.delimiter = delimiter_of(head)
         self._blank = self._blank.replace(self.delimiter, "")
@@ -188,6 +207,7 @@ class _Lines:
             raise DataError(f"{self.where}: line {self.line}: a quote is not closed; expected the header in one line.")
         if '"' in text:
             text = _quoted(fields, self.delimiter)
+        self.named = [field.rstrip("\n") for field in fields]
         return list(_read_csv(text, self.where, sep=self.delimiter, header=0).columns)
 
     def blocks(self) -> Iterator[bytes]:

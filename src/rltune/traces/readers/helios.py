@@ -19,7 +19,7 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.archive import open_member
+from rltune.traces.readers.archive import is_archive, open_member
 from rltune.traces.readers.raw import map_values, missing_column, numbers, raw_frame, read_csv_text, reasons
 from rltune.traces.readers.times import wall_clock_to_unix
 
@@ -43,10 +43,16 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     """Raw columns of one Helios cluster's log, or of all four.
 
     Raises:
-        DataError: a log or one of its columns is missing, or the archive is truncated.
+        DataError: a log or one of its columns is missing, the archive is truncated, or `all` is to be read from one.
     """
     if trace.part != "all":
         return _cluster(str(trace.part), trace.time_zone, folder, audit)
+    if folder.is_file() and not is_archive(folder):
+        raise DataError(
+            f"{folder}: one file, which `part: all` would read as each of {', '.join(CLUSTERS)}; expected the folder "
+            f"or the archive ({ARCHIVES[0]}) that holds the four logs. Give that as `path`, or name the log's "
+            "cluster as `part`."
+        )
     parts = []
     for part in CLUSTERS:
         rows = _cluster(part, trace.time_zone, folder, audit)
@@ -58,7 +64,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
 
 def _cluster(part: str, time_zone: str, folder: Path, audit: Audit) -> pd.DataFrame:
     with open_member(folder, f"{part}/cluster_log.csv", ARCHIVES) as (stream, where):
-        log = read_csv_text(stream, where, audit)
+        log = read_csv_text(stream, where, audit, once=(*NEEDED, *OPTIONAL))
     for column in NEEDED:
         if column not in log.columns:
             raise missing_column(where, column, "of the Helios layout", list(log.columns))

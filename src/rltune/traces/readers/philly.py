@@ -76,8 +76,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     audit.read(rows)
     submit = wall_clock_to_unix(_text(jobs.pop("submitted")), trace.time_zone, "submitted_time", audit, where=where)
     owner = np.array(attempts["job"], dtype=np.int64)
-    start = wall_clock_to_unix(_text(attempts["start"]), trace.time_zone, "start_time", audit, submit[owner], where)
-    end = wall_clock_to_unix(_text(attempts["end"]), trace.time_zone, "end_time", audit, start, where)
+    start, end = _attempt_times(attempts, submit, owner, trace.time_zone, where, audit)
     length = end - start
     whole = length >= 0
     audit.note("attempt ends before it starts: not counted in the run time", (length < 0).sum())
@@ -117,6 +116,33 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         ),
     }
     return raw_frame(columns, rows)
+
+
+def _attempt_times(
+    attempts: dict[str, Any], submit: np.ndarray, owner: np.ndarray, time_zone: str, where: str, audit: Audit
+) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of the attempts, s since 1970; ``owner`` is the row of each one's job, ascending.
+
+    A time in the hour repeated in autumn is the first of its two readings that is not before the job's latest time so
+    far: its submission, then the starts and ends of its earlier attempts.
+    """
+    early, late = [], []
+    for name in ("start", "end"):
+        text = _text(attempts[name])
+        early.append(wall_clock_to_unix(text, time_zone, f"{name}_time", audit, where=where))
+        never = np.full(len(text), np.inf)  # after any time, so that the second reading is taken
+        late.append(wall_clock_to_unix(text, time_zone, f"{name}_time", Audit(), never, where))
+    start, end = early
+    if np.array_equal(start, late[0], equal_nan=True) and np.array_equal(end, late[1], equal_nan=True):
+        return start, end
+    number = np.arange(len(owner)) - np.searchsorted(owner, owner)  # of an attempt within its job, from 0
+    latest = submit.copy()
+    for these in np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1]):
+        job = owner[these]
+        for first, second in zip(early, late):
+            first[these] = np.where(first[these] < latest[job], second[these], first[these])
+            latest[job] = np.fmax(latest[job], first[these])
+    return start, end
 
 
 def _stream(stream: Any, where: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -25,8 +25,9 @@ and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocG
   (``123_[8-20%4]``) is of tasks that have not started: left out.
 - **Requeued** jobs have one row for each run (with --duplicates). Rows of the same job id and user, all but the last
   of which ended REQUEUED, NODE_FAIL, PREEMPTED or BOOT_FAIL, are one job: submitted at the earliest submission, its
-  run time the sum of its runs (it held its GPUs that long, as in Philly), the rest from the last row. Other rows of a
-  job id met before are left out in cleaning.
+  run time the sum of its runs (it held its GPUs that long, as in Philly), the rest from the last row; where that one
+  ended before it started (cancelled while pending), from the last that ran, but for the status. One whose last row is
+  pending or running is left out with a reason of its own. Other rows of a job id met before are left out in cleaning.
 - **States**: COMPLETED passed; FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE failed; CANCELLED (also
   ``CANCELLED by 1000``), PREEMPTED, REVOKED, REQUEUED killed. PENDING and RUNNING jobs (also SUSPENDED and the like)
   have no run time yet: left out, as are jobs that ended before they started.
@@ -46,6 +47,13 @@ from rltune.traces.readers import slurm_fields as slurm
 from rltune.traces.readers.archive import open_member
 from rltune.traces.readers.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
 from rltune.traces.readers.raw import missing_column, numbers, raw_frame, reasons
+from rltune.traces.readers.slurm_requeued import (
+    CANCELLED_EARLY,
+    ENDED_EARLY,
+    STILL_PENDING,
+    STILL_RUNNING,
+    one_row_a_job,
+)
 from rltune.traces.readers.times import wall_clock_to_unix
 
 FORMAT = ("JobID,User,Partition,Submit,Start,End,ElapsedRaw,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,ReqMem,"
@@ -64,7 +72,6 @@ STATUS = {
 }
 WAITING = ("PENDING", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
-RETRIED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL")
 GB_PER_MIB = 1048576e-9
 
 
@@ -110,14 +117,14 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "unusable": reasons(
             rows,
             ("range of array tasks that have not started", range_),
-            ("still pending when the log was written", state.isin(WAITING)),
-            ("still running when the log was written", state.isin(RUNNING)),
-            ("cancelled before it started", (state == "CANCELLED").to_numpy() & early),
-            ("ended before it started (not cancelled)", has_start & np.isnan(start)),
+            (STILL_PENDING, state.isin(WAITING)),
+            (STILL_RUNNING, state.isin(RUNNING)),
+            (CANCELLED_EARLY, (state == "CANCELLED").to_numpy() & early),
+            (ENDED_EARLY, has_start & np.isnan(start)),
             ("asks for shards of a GPU (gres/shard), whose size the log does not say", shard),
         ),
     }
-    return _one_row_a_job(raw_frame(columns, rows), state, audit)
+    return one_row_a_job(raw_frame(columns, rows), state, audit)
 
 
 def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
@@ -259,30 +266,3 @@ def _first(found: list[np.ndarray]) -> np.ndarray:
     for values in found[1:]:
         result = np.where(np.isnan(result) | ((result == 0) & (values > 0)), values, result)
     return result
-
-
-def _one_row_a_job(rows: pd.DataFrame, state: pd.Series, audit: Audit) -> pd.DataFrame:
-    """Runs of a requeued job put together: the last row, with the earliest submission and the summed run time."""
-    ids = rows["job_id"]
-    again = ids.duplicated(keep=False) & (ids != "")
-    if not again.any():
-        return rows
-    part = rows[again].assign(retried=state[again].isin(RETRIED), owner=rows["user"].fillna(""))
-    # In the order of their runs; sacct writes them in it, so equal submissions keep the file's order.
-    part = part.sort_values("submit_unix_s", kind="stable")
-    groups = part.groupby(["job_id", "owner"], sort=False)
-    last = ~part.duplicated(["job_id", "owner"], keep="last")
-    whole = (part["retried"] | last).groupby([part["job_id"], part["owner"]], sort=False).transform("all")
-    whole &= groups["job_id"].transform("size") > 1
-    first_submit = groups["submit_unix_s"].transform("min")
-    first_start = (part["submit_unix_s"] + part["wait_s"]).groupby([part["job_id"], part["owner"]]).transform("min")
-    with np.errstate(over="ignore"):
-        total = groups["run_s"].transform("sum")
-    chosen = part.index[whole & last]
-    rows.loc[chosen, "run_s"] = total[chosen].where(rows.loc[chosen, "run_s"].notna() & np.isfinite(total[chosen]))
-    rows.loc[chosen, "wait_s"] = (first_start - first_submit)[chosen].clip(lower=0)
-    rows.loc[chosen, "submit_unix_s"] = first_submit[chosen]
-    earlier = part.index[whole & ~last]
-    audit.leave_out("earlier run of a requeued job: put together with its last", len(earlier))
-    audit.note("requeued job, run time is the sum of its runs", len(chosen))
-    return rows.drop(index=earlier).reset_index(drop=True)

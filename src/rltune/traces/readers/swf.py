@@ -43,6 +43,8 @@ PARTIAL = (2.0, 3.0, 4.0)
 CANCELLED = 5.0
 GB_PER_KB = 1024e-9
 _HEADER = re.compile(r";\s*(\w+):\s*(.*?)\s*$")
+_NUMBER = re.compile(r"([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?=$|[\s;(]|,(?!\d))")
+"""A number at a header value's beginning, which a remark may follow: ``893466664 (Fri Apr 24)``, ``128 processors``."""
 _HALF_YEAR_S = 182 * 86_400
 
 
@@ -143,12 +145,11 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
 
 def _start(head: dict[str, str], trace: TraceConfig, where: str, rows: int, audit: Audit) -> float:
     """Seconds since 1970 UTC at which the log's clock is 0; and the log's time zone held against the trace's."""
-    try:
-        start_s = float(head["UnixStartTime"])
-        if not np.isfinite(start_s):
-            raise ValueError
-    except (KeyError, ValueError):
-        audit.note("without a date, as the header has no UnixStartTime: dates and hours mean nothing", rows)
+    start_s = _leading_number(head.get("UnixStartTime", ""))
+    if start_s is None:
+        why = "the header's UnixStartTime is not a number" if head.get("UnixStartTime") else (
+            "the header has no UnixStartTime")
+        audit.note(f"without a date, as {why}: dates and hours mean nothing", rows)
         return 0.0
     zone = head.get("TimeZoneString", "")
     if not zone or _same_clock(zone, trace.time_zone, start_s):
@@ -179,9 +180,19 @@ def _processors(known: dict[str, np.ndarray], head: dict[str, str], audit: Audit
     cpus = np.where(allocated > 0, allocated, np.where(requested > 0, requested, np.nan))
     audit.note("processors requested taken, as none are known to be allocated", (~(allocated > 0) & (cpus > 0)).sum())
     audit.note("processors unknown", np.isnan(cpus).sum())
-    if head.get("MaxProcs", "").isdigit():
-        audit.note("more processors than the machine has (MaxProcs)", (cpus > int(head["MaxProcs"])).sum())
+    most = _leading_number(head.get("MaxProcs", ""))
+    if most is not None and most > 0:
+        audit.note("more processors than the machine has (MaxProcs)", (cpus > most).sum())
+    elif most is None and head.get("MaxProcs"):
+        audit.note("the header's MaxProcs is not a number: processors not held against it", len(cpus))
     return cpus
+
+
+def _leading_number(value: str) -> float | None:
+    """The number a header value begins with; None where there is none."""
+    match = _NUMBER.match(value)
+    number = float(match[1]) if match else np.inf
+    return number if np.isfinite(number) else None
 
 
 def _memory(known: dict[str, np.ndarray], cpus: np.ndarray, audit: Audit) -> np.ndarray:

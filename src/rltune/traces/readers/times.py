@@ -14,6 +14,7 @@ NONE = ("", "None", "null", "NULL", "NaT", "nan", "Unknown")
 """Ways to say that there is no time."""
 # An offset written out after a time of day: "…T10:00:00Z", "… 10:00:00+08:00".
 _OFFSET = r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d:?\d\d)$"
+_DIGITS = (r"^(\d{4})(\d\d)(\d\d)$", r"^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$")
 _FIRST, _LAST = np.datetime64("1900-01-01", "s"), np.datetime64("2200-01-01", "s")
 
 
@@ -80,6 +81,22 @@ def plain_times(text: pd.Series) -> np.ndarray | None:
         return pc.cast(values, pa.timestamp("s")).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:  # written in another way, with an offset or a fraction, or no times
         return None
+
+
+def written_as_digits(text: pd.Series) -> pd.Series | None:
+    """A column mostly of dates without separators (``20201231``, ``20201231235959``) in ISO form; None for any other.
+
+    A date is one from 1990 to 2100. Text that is none is kept as it is.
+    """
+    short = text.str.len().isin((8, 14))
+    least = max(int(text.notna().sum()), 1) / 2
+    if short.sum() < least:
+        return None
+    iso = text.str.replace(_DIGITS[0], r"\1-\2-\3", regex=True)
+    iso = iso.str.replace(_DIGITS[1], r"\1-\2-\3 \4:\5:\6", regex=True)
+    stamps = pd.to_datetime(iso.where(short & (iso != text)), errors="coerce", format="ISO8601")
+    dates = stamps.between(pd.Timestamp("1990-01-01"), pd.Timestamp("2101-01-01"), inclusive="left")
+    return iso.where(dates, text) if dates.sum() > least else None
 
 
 def _localise(
