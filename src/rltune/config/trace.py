@@ -165,7 +165,7 @@ class Columns(Block):
 
     @model_validator(mode="after")
     def _enough(self) -> Columns:
-        cpu_only = self.resource is not None and self.resource.constant == "cpu"
+        cpu_only = self.resource is not None and str(self.resource.constant).casefold() == "cpu"
         needed = {
             "submit_s": self.submit_s,
             "gpus": self.gpus or cpu_only,
