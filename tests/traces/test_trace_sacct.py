@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from raw_cases import clean_or_refused
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
@@ -317,11 +318,6 @@ def test_any_bytes(tmp_path: Path, content: bytes, header: bool, packed: bool) -
 
 
 def _clean_or_refused(path: Path, content: bytes) -> None:
-    try:
-        result = clean(path, content)
-    except DataError as error:
-        assert path.name in str(error)
-    else:
-        result.audit.check()
-        assert len(result.jobs) == result.audit.rows_kept and result.jobs["job_id"].is_unique
+    result = clean_or_refused(clean, path, content)
+    if result is not None:
         assert ((result.jobs["gpus"] > 0) == (result.jobs["resource"] == "gpu")).all()

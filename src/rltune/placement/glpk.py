@@ -42,7 +42,7 @@ class Buffer:
 
 
 class GlpkModel:
-    """The model in one GLPK problem object; one per process is enough. ``rows`` and ``columns`` tell the last size."""
+    """The model in one GLPK problem object; one per process is enough."""
 
     def __init__(self, config: LookaheadConfig) -> None:
         self.config = config
@@ -52,7 +52,6 @@ class GlpkModel:
         glp.glp_init_iocp(self.search)
         self.simplex.msg_lev = self.search.msg_lev = glp.GLP_MSG_OFF
         self.simplex.tm_lim = self.search.tm_lim = max(1, min(int(config.time_limit_s * 1000), 2**31 - 1))
-        self.rows = self.columns = 0
         self._grow(4096)
 
     def __del__(self) -> None:
@@ -86,10 +85,9 @@ class GlpkModel:
         problem, s = self.problem, len(options)
         glp.glp_erase_prob(problem)
         glp.glp_set_obj_dir(problem, glp.GLP_MAX)
-        self.rows, self.columns = len(kind), s + len(columns)
-        glp.glp_add_cols(problem, self.columns)
-        glp.glp_add_rows(problem, self.rows)
-        for c in range(1, self.columns + 1):
+        glp.glp_add_cols(problem, s + len(columns))
+        glp.glp_add_rows(problem, len(kind))
+        for c in range(1, s + len(columns) + 1):
             glp.glp_set_col_kind(problem, c, glp.GLP_BV)
         for r, (what, value) in enumerate(zip(kind.tolist(), bound.tolist()), 1):
             glp.glp_set_row_bnds(problem, r, glp.GLP_FX if what == EQUAL else glp.GLP_UP, value, value)

@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from rltune.errors import DataError
 from rltune.traces.readers import alibaba2020, alibaba2023, authors, swf
-from rltune.traces.readers.archive import _unpacked, _watch
+from rltune.traces.readers.archive import decompressed, guarded
 from rltune.traces.readers.csv_text import LONGEST_LINE, delimiter_of
 from rltune.traces.readers.encoding import as_utf8
 
@@ -90,8 +90,8 @@ def sniff(path: Path) -> Found:
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """The file's bytes, out of gzip if they are in it; what expands absurdly is refused while they are read."""
-    with open(path, "rb") as file, _unpacked(file) as unpacked:
-        yield _watch(unpacked, file, path.stat().st_size, str(path))
+    with open(path, "rb") as file, decompressed(file) as unpacked:
+        yield guarded(unpacked, file, path.stat().st_size, str(path))
 
 
 class _Bounded(io.RawIOBase):

@@ -55,10 +55,10 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
                     # The sizes in the directory bind: no more is read than they say.
                     _refuse_bomb(info.file_size, info.compress_size, where)
                     with archive.open(info) as stream:
-                        yield _watch(stream, stream, info.file_size, where), where
+                        yield guarded(stream, stream, info.file_size, where), where
                 return
-            with _unpacked(file) as unpacked:
-                watched = _watch(unpacked, file, path.stat().st_size, where)
+            with decompressed(file) as unpacked:
+                watched = guarded(unpacked, file, path.stat().st_size, where)
                 if not inside:
                     yield watched, where
                     return
@@ -79,7 +79,7 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
 
 
 @contextmanager
-def _unpacked(file: IO[bytes]) -> Iterator[IO[bytes]]:
+def decompressed(file: IO[bytes]) -> Iterator[IO[bytes]]:
     """The file's bytes, out of gzip if they are in it."""
     gzipped = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
@@ -114,7 +114,7 @@ class _Watched(io.RawIOBase):
         return count
 
 
-def _watch(stream: IO[bytes], packed: IO[bytes], size: int, where: str) -> IO[bytes]:
+def guarded(stream: IO[bytes], packed: IO[bytes], size: int, where: str) -> IO[bytes]:
     """The stream, watched; ``size`` is that of ``packed``, the stream it is unpacked from (or itself)."""
     return io.BufferedReader(_Watched(stream, packed, size, where), 1 << 16)
 

@@ -1,0 +1,166 @@
+"""Damaged and hostile archives: refused by name or read whole; nothing is written, followed or blown up."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_cases import BASES, FUZZ, PAI_JOBS, config, helios, philly
+
+from rltune.errors import DataError
+from rltune.traces.clean import clean_trace
+from rltune.traces.readers import archive as archives
+from rltune.traces.readers.archive import open_member
+
+
+def packed(name: str) -> tuple[str, bytes]:
+    """A format's archive, its name and content."""
+    buffer = io.BytesIO()
+    if name == "csv":
+        return "own.csv.gz", gzip.compress(helios().encode())
+    if name == "helios":
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("data/Venus/cluster_log.csv", helios())
+        return "data.zip", buffer.getvalue()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as file:
+        member = "trace-data/cluster_job_log" if name == "philly" else "pai_task_table.csv"
+        add(file, member, BASES[name].encode())
+    return ("trace-data.tar.gz" if name == "philly" else "pai_task_table.tar.gz"), buffer.getvalue()
+
+
+def add(file: tarfile.TarFile, name: str, content: bytes, **fields: object) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    for field, value in fields.items():
+        setattr(entry, field, value)
+    file.addfile(entry, io.BytesIO(content))
+
+
+@pytest.mark.parametrize("name", BASES)
+@FUZZ
+@given(data=st.data())
+def test_a_damaged_archive_is_refused_or_whole(
+    name: str, data: st.DataObject, tmp_path: Path, trace: Callable
+) -> None:
+    file, content = packed(name)
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    else:
+        at = data.draw(st.integers(0, len(content) - 1))
+        content = content[:at] + data.draw(st.binary(min_size=1, max_size=3)) + content[at + 1 :]
+    (tmp_path / file).write_bytes(content)
+    (tmp_path / "pai_job_table.csv").write_text(PAI_JOBS)
+    try:
+        result = clean_trace("t", config(trace, name), tmp_path / file if name == "csv" else tmp_path)
+    except DataError as error:
+        assert "\n" not in str(error) and str(tmp_path) in str(error)
+    else:
+        result.audit.check()
+
+
+def test_hostile_members_are_never_followed_nor_written(tmp_path: Path, trace: Callable) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (tmp_path / "secret").write_text(philly())
+    path = folder / "trace-data.tar.gz"
+    with tarfile.open(path, "w:gz") as file:
+        add(file, "../../x/other", b"evil")
+        add(file, "/etc/passwd", b"evil")
+        add(file, "trace-data/cluster_job_log", b"", type=tarfile.SYMTYPE, linkname=str(tmp_path / "secret"))
+        add(file, "b/cluster_job_log", b"", type=tarfile.LNKTYPE, linkname="/etc/passwd")
+        add(file, "c/cluster_job_log", b"", type=tarfile.FIFOTYPE)
+    with pytest.raises(DataError, match="trace-data.tar.gz: holds no file cluster_job_log"):
+        clean_trace("t", trace("philly"), folder)
+    with tarfile.open(path, "w:gz") as file:
+        add(file, "../../../cluster_job_log", philly().encode())  # read where it lies, so its path does no harm
+    assert len(clean_trace("t", trace("philly"), folder).jobs) == 5
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")) == [
+        "in", "in/trace-data.tar.gz", "secret"
+    ]  # fmt: skip
+
+
+def test_a_link_in_a_zip_is_no_file(tmp_path: Path, trace: Callable) -> None:
+    link = zipfile.ZipInfo("data/Venus/cluster_log.csv")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as file:
+        file.writestr(link, "/etc/passwd")
+    with pytest.raises(DataError, match="data.zip: holds no file Venus/cluster_log.csv"):
+        clean_trace("t", trace("helios"), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def zeros(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of archives of 100 MB that are all alike: less than 1 MB each."""
+    block, folder = bytes(100_000_000), tmp_path_factory.mktemp("bombs")
+    rows = b",".join([b"0" * 249] * 4) + b"\n"
+    for name in ("gz", "zip", "before", "tar"):
+        (folder / name).mkdir()
+    (folder / "gz" / "own.csv.gz").write_bytes(gzip.compress(rows * 100_000, 5))
+    with zipfile.ZipFile(folder / "zip" / "data.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("data/Venus/cluster_log.csv", block)
+    with tarfile.open(folder / "tar" / "trace-data.tar.gz", "w:gz", compresslevel=5) as file:
+        add(file, "cluster_job_log", block)
+    with tarfile.open(folder / "before" / "trace-data.tar.gz", "w:gz", compresslevel=5) as file:
+        add(file, "cluster_gpu_util", block)
+        add(file, "cluster_job_log", philly().encode())
+    return {p.name: p for p in folder.iterdir()}
+
+
+@pytest.mark.parametrize(("bomb", "name"), [("gz", "csv"), ("zip", "helios"), ("tar", "philly"), ("before", "philly")])
+def test_bombs_are_refused(bomb: str, name: str, zeros: dict[str, Path], trace: Callable) -> None:
+    path = zeros[bomb] / "own.csv.gz" if name == "csv" else zeros[bomb]
+    with pytest.raises(DataError, match=r"0\.\d MB expand to \d+ MB or more; expected at most 200-fold") as error:
+        clean_trace("t", config(trace, name), path)
+    assert str(zeros[bomb]) in str(error.value)
+
+
+def test_a_bomb_in_a_tar_header_is_refused(
+    tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long name is read whole by tarfile before anything can be seen of it."""
+    monkeypatch.setattr(archives, "FREE_BYTES", 1 << 20)
+    with tarfile.open(tmp_path / "trace-data.tar.gz", "w:gz") as file:
+        add(file, "long", bytes(8_000_000), type=tarfile.GNUTYPE_LONGNAME)
+        add(file, "cluster_job_log", philly().encode())
+    with pytest.raises(DataError, match="trace-data.tar.gz.*expected at most 200-fold"):
+        clean_trace("t", trace("philly"), tmp_path)
+
+
+def test_what_packs_well_is_no_bomb(tmp_path: Path) -> None:
+    """All alike, but little; or much, but not all alike."""
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(bytes(60_000_000), 1))
+    lines = np.random.default_rng(1).integers(48, 58, 70_000_000, dtype=np.uint8).tobytes()
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(lines, 1))
+    for name, size in (("a.csv.gz", 60_000_000), ("b.csv.gz", len(lines))):
+        with open_member(tmp_path / name, name) as (stream, _):
+            assert len(stream.read()) == size
+
+
+def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path, trace: Callable) -> None:
+    _, content = packed("helios")
+    for at, value in ((6, 1), (8, 99)):  # flags and method, in the member's header and in the directory
+        changed = bytearray(content)
+        for start in (0, content.index(b"PK\x01\x02") + 2):
+            changed[start + at] = value
+        (tmp_path / "data.zip").write_bytes(changed)
+        with pytest.raises(DataError, match="data.zip: Venus/cluster_log.csv: cannot be unpacked"):
+            clean_trace("t", trace("helios"), tmp_path)
+
+
+def test_progress_is_said(
+    tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(archives, "EVERY_S", 0.0)
+    file, content = packed("philly")
+    (tmp_path / file).write_bytes(content)
+    clean_trace("t", trace("philly"), tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert said and all(line.startswith(f"reading {tmp_path / file}: cluster_job_log: 0 of 0 MB (") for line in said)
