@@ -18,8 +18,8 @@ from rltune.simulator.batch import Run, Setting
 from rltune.simulator.state import State
 
 BLOCKINGS = ("none", "fits", "easy", "conservative")
-PLACEMENTS = ("first_fit", "best_fit", "spread", "exclusive")
-LOCALITIES = ("strict", "plus_one", "any", "worth_it")
+PLACEMENTS = ("first_fit", "best_fit", "spread", "exclusive", "quiet_fit")
+LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
 
 Taste = Callable[[float, np.ndarray], np.ndarray]
 """(now in s, rows of Jobs) → scores, as a ranking from outside."""
@@ -161,7 +161,7 @@ def _times(value: float | None, gpus: int) -> float | None:
 SETTINGS = st.builds(
     Setting, st.sampled_from(list(IDS)), st.sampled_from(BLOCKINGS), st.sampled_from(PLACEMENTS),
     st.sampled_from(LOCALITIES), st.sampled_from(["double", "now"]), st.sampled_from(["decision", "head"]),
-    st.sampled_from([1.0, 1.25, 2.0]),
+    st.sampled_from([1.0, 1.25, 2.0]), st.sampled_from([1.0, 1.0, 1.5, 1.7]),
 )  # fmt: skip
 
 

@@ -10,15 +10,18 @@ made like a split (below). The rules:
 first_fit   the lowest node that holds the chunk
 best_fit    the node with the fewest free GPUs that holds it (packing), then the lowest
 spread      the node with the most free GPUs (load balancing), then the lowest
+quiet_fit   as best_fit, but a job of several GPUs goes first to nodes on which no other such job runs
 exclusive   the smallest idle node, then the lowest; the job takes the whole of it (Slurm's OverSubscribe=NO)
 ==========  ==================================================================================================
 
 Of several GPU types a job may use, first_fit takes the first in which it fits, best_fit and exclusive the one whose
-last chunk leaves the fewest GPUs on its node, spread the one that leaves the most; then the first.
+last chunk leaves the fewest GPUs on its node, spread the one that leaves the most, quiet_fit as best_fit, but one where
+it has no company first; then the first.
 
 Where a strict allocation does not fit, ``extra`` nodes more may be allowed (locality plus_one: one, any: as many as
 there are). A *split* takes the fewest nodes possible: the nodes with the most room for the job, each to the full, and
-the last chunk by the rule. Of several types the one with the fewest nodes, then the first.
+the last chunk by the rule; quiet_fit takes those without company first among nodes with the same room. Of several
+types the one with the fewest nodes, then the first.
 """
 
 from __future__ import annotations
@@ -29,14 +32,17 @@ from rltune.cluster.bits import lowest, without_lowest
 from rltune.cluster.free import needs
 from rltune.kernels import allocating, inlined, kernel
 
-FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE = range(4)
-RULES = {"first_fit": FIRST_FIT, "best_fit": BEST_FIT, "spread": SPREAD, "exclusive": EXCLUSIVE}
-STRICT, PLUS_ONE, ANY, WORTH_IT = range(4)
-LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT}
+FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE, QUIET_FIT = range(5)
+RULES = {
+    "first_fit": FIRST_FIT, "best_fit": BEST_FIT, "spread": SPREAD, "exclusive": EXCLUSIVE, "quiet_fit": QUIET_FIT,
+}  # fmt: skip
+QUIET, LOUD = 5, 6  # the two halves of quiet_fit: nodes without company, and the others
+STRICT, PLUS_ONE, ANY, WORTH_IT, SOONEST_END = range(5)
+LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT, "soonest_end": SOONEST_END}
 NEVER = 1 << 50
 """More nodes than there are."""
-EXTRA = np.array([0, 1, 1 << 40, 0])
-"""Nodes more than strict that each locality allows any job; worth_it allows a head more by a rule of its own."""
+EXTRA = np.array([0, 1, 1 << 40, 0, 0])
+"""Nodes more than strict that each locality allows any job; from worth_it on a head more, by a rule of its own."""
 
 
 @kernel
@@ -71,11 +77,20 @@ def _strict(nodes, jobs, free, j, rule, place):
         if rule == FIRST_FIT or types == 1:
             return n
         left = free.row[place[n - 1].node].gpus - place[n - 1].gpus
+        for c in range(n):
+            if rule == QUIET_FIT and _company(jobs, free, j, place[c].node):
+                left = max(left, NEVER)
         if best_kind < 0 or (left > best_left if rule == SPREAD else left < best_left):
             best_kind, best_left, n_best = kind, left, n
     if best_kind >= 0:
         _chunks(nodes, jobs, free, j, best_kind, nodes.domain_of[jobs.row[j].pool, best_kind], rule, place)
     return n_best
+
+
+@inlined
+def _company(jobs, free, j, m):
+    """Whether another job of several GPUs runs on node ``m``, and ``j`` is one too."""
+    return free.row[m].wide > 0 and jobs.row[j].gpus > 1
 
 
 @kernel
@@ -103,7 +118,17 @@ def _chunks(nodes, jobs, free, j, kind, d, rule, place):
 @kernel
 def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
     """Add up to ``wanted`` chunks of ``chunk`` GPUs behind the first ``already``, by the rule; the new number."""
-    n, target = already, already + wanted
+    if rule != QUIET_FIT or jobs.row[j].gpus == 1:
+        return _pick_among(nodes, jobs, free, j, d, rule, chunk, place, already, already, already + wanted)
+    n = _pick_among(nodes, jobs, free, j, d, QUIET, chunk, place, already, already, already + wanted)
+    if n < already + wanted:
+        n = _pick_among(nodes, jobs, free, j, d, LOUD, chunk, place, already, n, already + wanted)
+    return n
+
+
+@kernel
+def _pick_among(nodes, jobs, free, j, d, rule, chunk, place, already, n, target):
+    """Go on from ``n`` chunks to ``target``, beside the first ``already``."""
     here = nodes.domain[d]
     most, words, at = here.largest, here.words, here.word_at
     steps = 1 if rule == FIRST_FIT else most - chunk + 1
@@ -120,6 +145,8 @@ def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
             while word != np.uint64(0):
                 m = nodes.member[here.member_at + 64 * x + lowest(word)]
                 word = without_lowest(word)
+                if rule == QUIET and free.row[m].wide > 0 or rule == LOUD and free.row[m].wide == 0:
+                    continue
                 if _usable(nodes, jobs, free, j, rule, chunk, m, place, already):
                     place[n].node, place[n].gpus = m, chunk
                     n += 1
@@ -203,16 +230,20 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
     left, k = jobs.row[j].gpus, 0
     here = nodes.domain[d]
     mine = nodes.member[here.member_at : here.member_at + here.nodes]
+    quiet = rule == QUIET_FIT and jobs.row[j].gpus > 1
     for r in range(here.largest, 0, -1):
-        if k == n - 1:
-            break
-        for m in mine:
+        for company in range(2 if quiet else 1):
             if k == n - 1:
                 break
-            if _room(nodes, jobs, free, j, rule, m) == r:
-                place[k].node, place[k].gpus = m, r
-                left -= r
-                k += 1
+            for m in mine:
+                if k == n - 1:
+                    break
+                if quiet and (free.row[m].wide > 0) != (company == 1):
+                    continue
+                if _room(nodes, jobs, free, j, rule, m) == r:
+                    place[k].node, place[k].gpus = m, r
+                    left -= r
+                    k += 1
     best, best_left = -1, 0
     for m in mine:
         if _room(nodes, jobs, free, j, rule, m) < left:
@@ -221,6 +252,8 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
         for u in range(k):
             taken = taken or place[u].node == m
         spare = free.row[m].gpus
+        if quiet and free.row[m].wide > 0:
+            spare += NEVER
         better = spare > best_left if rule == SPREAD else spare < best_left and rule != FIRST_FIT
         if not taken and (best < 0 or better):
             best, best_left = m, spare

@@ -7,10 +7,11 @@ import numpy as np
 from rltune.cluster.free import change, take
 from rltune.cluster.search import EXCLUSIVE, WORTH_IT, find
 from rltune.kernels import kernel
+from rltune.simulator.contention import pace_on
 from rltune.simulator.how import EASY
 from rltune.simulator.queue import drop_started
 from rltune.simulator.releases import next_release, settle_late
-from rltune.simulator.start import start_job, stretch_of
+from rltune.simulator.start import start_job
 
 
 @kernel
@@ -107,7 +108,7 @@ def backfill(nodes, jobs, one, how):
     pool = jobs.row[one.me.first + head].pool
     reserved, shadow = np.inf, 0
     if how.blocking == EASY:
-        if how.locality != WORTH_IT:  # which has reserved already, to weigh a split
+        if how.locality < WORTH_IT:  # which have reserved already, to weigh a split
             reserve(nodes, jobs, one, how, head, how.extra)
         reserved, shadow = one.me.reserved, one.me.shadowed
     held = False
@@ -134,7 +135,7 @@ def backfill(nodes, jobs, one, how):
             if n == 0:
                 one.failed[0, row.shape] = this
                 continue
-            beside = mine and now + row.estimate_s * stretch_of(nodes, jobs, j, how, one.place, n) > reserved
+            beside = mine and now + row.estimate_s * pace_on(nodes, jobs, one, how, j, one.place, n) > reserved
         if beside:
             if not held:
                 _hold_back(nodes, one, shadow)

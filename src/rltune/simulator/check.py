@@ -48,6 +48,8 @@ def check(nodes, jobs, one, how):
         if left.gpus < 0 or left.cpu < 0 or left.mem < 0:
             raise RuntimeError("more is used of a node than it has")
     _check_index(nodes, one.free)
+    if how.company:
+        _check_wide(jobs, one)
     waiting = 0
     for q in range(one.line.shape[0]):
         line = one.line[q]
@@ -68,6 +70,19 @@ def check(nodes, jobs, one, how):
             waiting += one.ends[p].due_len + one.ends[p].late_len
         if waiting != me.running + me.arrived - me.started - (1 if me.head >= 0 else 0):
             raise RuntimeError("running jobs and expected ends do not agree")
+
+
+@allocating
+def _check_wide(jobs, one):
+    wide = np.zeros(one.free.row.shape[0], np.int64)
+    for i in range(one.me.running):
+        run = one.run[one.heap[i].job]
+        if jobs.row[one.me.first + one.heap[i].job].gpus > 1:
+            for c in range(run.at, run.at + run.len):
+                wide[one.chunk[c].node] += 1
+    for m in range(wide.shape[0]):
+        if wide[m] != one.free.row[m].wide:
+            raise RuntimeError("running jobs of several GPUs are miscounted on a node")
 
 
 @allocating

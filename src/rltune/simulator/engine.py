@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.cluster.search import WORTH_IT, find, split
+from rltune.cluster.search import SOONEST_END, WORTH_IT, find, split, strict_nodes
 from rltune.cluster.ways import classes, count_ways, room
 from rltune.kernels import allocating, inlined, kernel
 from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.blocking import backfill, reserve
 from rltune.simulator.check import check
 from rltune.simulator.conservative import reserve_all
-from rltune.simulator.how import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NONE
+from rltune.simulator.how import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
 from rltune.simulator.queue import dequeue, enqueue, rank
 from rltune.simulator.start import end_job, start_job
 from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, one_of
@@ -41,7 +41,9 @@ def advance_all(nodes, jobs, st):
             if me.phase == EVENT:
                 if how.check and me.events > 0:
                     check(nodes, jobs, one, how)
-                me.phase = DONE if me.started == me.n else POOL
+                # where running jobs still slow one another down, the last end counts, not the last start
+                done = me.started == me.n and (how.sharing == 1.0 or me.running == 0)
+                me.phase = DONE if done else POOL
                 if me.phase == POOL:
                     _next_event(nodes, jobs, one, how)
             elif me.phase == POOL:
@@ -54,6 +56,9 @@ def advance_all(nodes, jobs, st):
                     _decide(nodes, jobs, one, how)
             elif me.phase == PICK:
                 _try(nodes, jobs, one, how)
+            elif me.phase == PLACED and me.place_len == 0:
+                reserve(nodes, jobs, one, how, me.chosen, 0)
+                _wait(jobs, one, how)
             elif me.phase == PLACED:
                 start_job(nodes, jobs, one, how, me.chosen, me.place_len)
                 if me.head >= 0:
@@ -180,11 +185,18 @@ def _try(nodes, jobs, one, how):
         me.place_len = n
         me.phase = PLACED
         others = how.asks_place == ALWAYS or how.asks_place == AMONG_OTHERS and me.queued > 1
-        if others and _ways(nodes, jobs, one, me.chosen) > 1:
+        if me.may_wait or others and (_is_split(nodes, jobs, one, n) or _ways(nodes, jobs, one, me.chosen) > 1):
             _fill_top(jobs, one)
             me.asked_place += 1
             me.phase = PLACE
         return
+    _wait(jobs, one, how)
+
+
+@kernel
+def _wait(jobs, one, how):
+    """The chosen job becomes the head."""
+    me = one.me
     me.phase = BEHIND
     if me.scored and how.blocking != NONE:
         _order(jobs, one)
@@ -199,15 +211,33 @@ def _try(nodes, jobs, one, how):
 
 @kernel
 def _fit(nodes, jobs, one, how, job):
-    """Place a job that is first in order; chunks, 0 when it does not fit."""
-    j = one.me.first + job
+    """Place a job that is first in order; chunks, 0 when it does not fit, or where waiting is worth more than a split.
+
+    Then ``reserved`` and ``shadow`` are the head's. Where placements are asked, worth is for the placer to say.
+    """
+    me = one.me
+    me.may_wait = False
+    j = me.first + job
     n = find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
-    if n == 0 and how.locality == WORTH_IT:
-        # split where that costs less than waiting for the strict reservation
-        reserve(nodes, jobs, one, how, job, 0)
-        if jobs.row[j].estimate_s * (how.stretch - 1.0) < one.me.reserved - one.me.now:
-            n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
+    if n > 0 or how.locality < WORTH_IT:
+        return n
+    reserve(nodes, jobs, one, how, job, 0)
+    strict_s, loses_s = me.reserved, jobs.row[j].estimate_s * (how.stretch - 1.0)
+    me.may_wait = how.asks_place != NEVER
+    if me.may_wait or loses_s < strict_s - me.now:
+        n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
+    if n == 0 and how.locality == SOONEST_END:
+        # it may be split later, too, where that ends sooner than waiting until it need not be
+        reserve(nodes, jobs, one, how, job, 1 << 40)
+        if not loses_s < strict_s - me.reserved:
+            reserve(nodes, jobs, one, how, job, 0)
     return n
+
+
+@inlined
+def _is_split(nodes, jobs, one, n):
+    """Whether the chosen job's ``n`` chunks are more than a strict allocation's."""
+    return n > strict_nodes(jobs, one.me.first + one.me.chosen, nodes.row[one.place[0].node].type)
 
 
 @allocating

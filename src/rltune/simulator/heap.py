@@ -22,11 +22,30 @@ def push(heap, n, end, job):
 
 
 @kernel
+def move(heap, n, job, end):
+    """Give a job in a heap of ``n`` another end."""
+    i = 0
+    while heap[i].job != job:
+        i += 1
+    while i > 0:  # to the top, as if it came before all others
+        up = (i - 1) >> 1
+        heap[i].end, heap[i].job = heap[up].end, heap[up].job
+        i = up
+    _settle(heap, n, end, job)
+
+
+@kernel
 def pop(heap, n):
     """Take the job that ends first out of a heap of ``n``."""
     top = heap[0].job
     n -= 1
-    end, job = heap[n].end, heap[n].job
+    _settle(heap, n, heap[n].end, heap[n].job)
+    return top
+
+
+@kernel
+def _settle(heap, n, end, job):
+    """Put a job into a heap of ``n`` in place of the first."""
     i = 0
     while True:
         low = 2 * i + 1
@@ -39,4 +58,3 @@ def pop(heap, n):
         heap[i].end, heap[i].job = heap[low].end, heap[low].job
         i = low
     heap[i].end, heap[i].job = end, job
-    return top

@@ -34,6 +34,10 @@ class How(NamedTuple):
     """Ask PLACE where the chosen job has more than one way: NEVER, AMONG_OTHERS (others are queued), ALWAYS."""
     stretch: float
     """Run time of a job on more nodes than strict, over its run time."""
+    sharing: float
+    """Run time of a job of several GPUs while another is on one of its nodes, over its run time."""
+    company: bool
+    """Count the jobs of several GPUs on every node."""
     splits: bool
     """Whether a job may have more nodes than strict."""
     tracks: bool

@@ -64,6 +64,17 @@ def add_running(one, p, job):
 
 
 @kernel
+def move_running(one, p, job, due):
+    """Give a job within its estimate another end by it."""
+    ends = one.ends[p]
+    lo = _place(one.due, one.run, DUE, ends.due_at, ends.due_len, job)
+    for i in range(lo, ends.due_at + ends.due_len - 1):
+        one.due[i] = one.due[i + 1]
+    one.run[job].due = due
+    _insert(one.due, one.run, DUE, ends.due_at, ends.due_len - 1, job)
+
+
+@kernel
 def drop_running(one, p, job):
     """A job of pool ``p`` has ended."""
     ends = one.ends[p]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rltune.cluster.search import EXTRA, LOCALITIES, RULES, WORTH_IT
+from rltune.cluster.search import EXTRA, LOCALITIES, QUIET_FIT, RULES, WORTH_IT
 from rltune.policies import IDS, OWN
 from rltune.simulator.how import ALWAYS, AMONG_OTHERS, BLOCKINGS, COMMITS, EASY, EXTERNAL, NEVER, OVERRUNS, How
 
@@ -20,7 +20,8 @@ class Setting:
     fit; ``placement``: a rule of rltune.cluster.search, or ``lookahead`` or ``algorithm1``, asked of a placer
     (reservations and backfilling then go by best_fit); ``locality``: how many nodes a job may be spread over; ``overrun``: when a job
     past its estimate is expected to end; ``commit``: until when the first job of a ranking stays first; ``stretch``:
-    run time of a job on more nodes than the fewest that hold it, over its run time.
+    run time of a job on more nodes than the fewest that hold it, over its run time; ``sharing``: the same of a job of
+    several GPUs while another such job is on one of its nodes (rltune.simulator.contention).
     """
 
     policy: str
@@ -30,6 +31,7 @@ class Setting:
     overrun: str = "double"
     commit: str = "decision"
     stretch: float = 1.0
+    sharing: float = 1.0
 
     def __post_init__(self) -> None:
         for field, known in (
@@ -38,20 +40,22 @@ class Setting:
         ):  # fmt: skip
             if getattr(self, field) not in known:
                 raise ValueError(f"{field}: found {getattr(self, field)!r}, expected one of {', '.join(known)}")
-        if not self.stretch >= 1:
-            raise ValueError(f"stretch: found {self.stretch}, expected 1 or more")
-        if self.placement in ASKED and self.locality != "strict":
+        for field in ("stretch", "sharing"):
+            if not getattr(self, field) >= 1:
+                raise ValueError(f"{field}: found {getattr(self, field)}, expected 1 or more")
+        if self.placement == "algorithm1" and self.locality != "strict":
             raise ValueError(f"placement {self.placement}: found locality {self.locality!r}, expected strict")
 
     def how(self, external: bool = False, visible: int = 0, track: bool = False, check: bool = False) -> How:
         """The same in numbers; ``external``: rankings are asked of the driver, of the first ``visible`` jobs."""
         base = IDS.get(self.policy, 0)
         asked = ASKED.get(self.placement, NEVER)
-        rule = RULES["best_fit" if asked else self.placement]
+        rule = RULES[self.placement if not asked else "best_fit" if self.sharing == 1.0 else "quiet_fit"]
         locality, blocking = LOCALITIES[self.locality], BLOCKINGS[self.blocking]
-        worth_it = locality == WORTH_IT
+        worth_it = locality >= WORTH_IT
         return How(
             EXTERNAL if external else base, base, visible, blocking, rule, locality,
             int(EXTRA[locality]), OVERRUNS[self.overrun], COMMITS[self.commit], asked, float(self.stretch),
+            float(self.sharing), self.sharing != 1.0 or rule == QUIET_FIT,
             bool(EXTRA[locality] > 0 or worth_it), track or blocking >= EASY or worth_it or asked == AMONG_OTHERS, check,
         )  # fmt: skip

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from rltune.cluster.free import take
-from rltune.cluster.search import EXCLUSIVE, strict_nodes
+from rltune.cluster.search import EXCLUSIVE
 from rltune.kernels import kernel
+from rltune.simulator.contention import come_or_go, pace_on
 from rltune.simulator.heap import pop, push
 from rltune.simulator.releases import add_running, drop_running
 from rltune.simulator.usage import use
-
-
-@kernel
-def stretch_of(nodes, jobs, j, how, place, n):
-    """How many times as long a job runs on this allocation: longer where it has more nodes than a strict one."""
-    if how.stretch != 1.0 and n > strict_nodes(jobs, j, nodes.row[place[0].node].type):
-        return how.stretch
-    return 1.0
 
 
 @kernel
@@ -29,17 +22,20 @@ def start_job(nodes, jobs, one, how, job, n):
         one.chunk[run.at + c].node = one.place[c].node
         one.chunk[run.at + c].gpus = one.place[c].gpus
     one.me.chunks += n
-    longer = stretch_of(nodes, jobs, j, how, one.place, n)
+    pace = pace_on(nodes, jobs, one, how, j, one.place, n)
     run.start = now
-    run.end = now + row.run_s * longer
+    run.end = now + row.run_s * pace
     push(one.heap, one.me.running, run.end, job)
     one.me.running += 1
     one.me.started += 1
     if how.tracks:
-        run.due = now + row.estimate_s * longer
+        run.due = now + row.estimate_s * pace
         add_running(one, row.pool, job)
     if one.share.shape[0] > 0:
         use(one.share, row.account, now, row.gpus)
+    if how.sharing != 1.0:
+        one.pace[job].pace, one.pace[job].since, one.pace[job].done_s = pace, now, 0.0
+    come_or_go(nodes, jobs, one, how, job, 1)
 
 
 @kernel
@@ -54,4 +50,5 @@ def end_job(nodes, jobs, one, how):
         drop_running(one, row.pool, job)
     if one.share.shape[0] > 0:
         use(one.share, row.account, one.me.now, -row.gpus)
+    come_or_go(nodes, jobs, one, how, job, -1)
     return j

@@ -21,7 +21,9 @@ conservative  every job has a reservation, first the head, then the others in th
 A running job past its estimate is expected to run as long again as it has so far (``overrun: double``) or to end at
 once (``now``). Where a job goes: rltune.simulator.twin_placement. How many nodes more than strict a job may have:
 ``strict`` none, ``plus_one`` one, ``any`` as many as there are, ``worth_it`` as many as there are, but only the first
-of a ranking and only where the time it loses to its ``stretch`` is less than that to its strict reservation.
+of a ranking and only where the time it loses to its ``stretch`` is less than that to its strict reservation;
+``soonest_end`` the same, and where it cannot be split now, its reservation is the earliest time at which it can, if
+it loses less than what is left from then to the strict reservation.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ Scores = Callable[[float, list[int]], list[Any]]
 Point = tuple[float, int]
 """An instant of a plan: the present is (now, 0), an end at t is (t, 1), so that what ends now is not free yet."""
 
-EXTRA = {"strict": 0, "plus_one": 1, "any": float("inf"), "worth_it": 0}
+EXTRA = {"strict": 0, "plus_one": 1, "any": float("inf"), "worth_it": 0, "soonest_end": 0}
 
 
 def run(
@@ -72,11 +74,13 @@ class Twin:
     def __init__(
         self, jobs: Jobs, layout: Layout, first: int, n: int, policy: str, blocking: str = "none",
         placement: str = "best_fit", scores: Scores | None = None, *, locality: str = "strict",
-        overrun: str = "double", commit: str = "decision", stretch: float = 1.0, visible: int = 0,
+        overrun: str = "double", commit: str = "decision", stretch: float = 1.0, sharing: float = 1.0,
+        visible: int = 0,
     ) -> None:  # fmt: skip
         assert blocking in ("none", "fits", "easy", "conservative"), blocking
         assert overrun in ("double", "now") and commit in ("decision", "head"), (overrun, commit)
-        self.blocking, self.overrun, self.locality, self.stretch = blocking, overrun, locality, stretch
+        self.blocking, self.overrun, self.locality = blocking, overrun, locality
+        self.stretch, self.sharing = stretch, sharing
         self.extra, self.one_queue = EXTRA[locality], commit == "head"
         self.score, self.scores, self.visible = POLICIES[policy], scores, visible
         self.place = Placement(jobs, layout, placement)
@@ -93,12 +97,13 @@ class Twin:
         self.start: dict[int, float] = {}
         self.end: dict[int, float] = {}
         self.allocation: dict[int, Allocation] = {}
+        self.stints: dict[int, list[tuple[float, float]]] = {}
         self.reservations: list[tuple[float, int, float]] = []
 
     def play(self) -> None:
-        """From the first submission until every job has started."""
+        """From the first submission until every job has started, and ended where sharing nodes slows jobs down."""
         coming = list(self.rows)
-        while len(self.start) < len(self.rows):
+        while len(self.start) < len(self.rows) or (self.sharing != 1.0 and self.running):
             now = min([self.end[j] for j in self.running] + [self.submit[j] for j in coming])
             ended = [j for j in self.running if self.end[j] <= now]
             arrived = [j for j in coming if self.submit[j] <= now]
@@ -107,6 +112,8 @@ class Twin:
             for j in ended:
                 self.free = self.place.with_job(self.free, j, self.allocation[j], +1)
                 self.usage.use(self.account[j], now, -self.gpus[j])
+                self._count_wide(j, -1)
+            self._set_paces(now)
             self.queue += arrived
             self.usage.known |= {self.account[j] for j in arrived}
             for q in sorted({0 if self.one_queue else self.pool[j] for j in ended + arrived}):
@@ -156,8 +163,8 @@ class Twin:
     def _place_first(self, j: int, now: float) -> Allocation | None:
         """Where the first of a ranking goes now."""
         way = self.place.find(j, self.free, self.extra)
-        if way is None and self.locality == "worth_it":
-            reserved, _ = self._reserve(j, now)
+        if way is None and self.locality in ("worth_it", "soonest_end"):
+            reserved, _ = self._reserve(j, now, self.extra)
             if self.estimate[j] * (self.stretch - 1.0) < reserved - now:
                 way = self.place.split(j, self.free, float("inf"))
         return way
@@ -181,14 +188,18 @@ class Twin:
 
     def _start_beside(self, head: int, others: list[int], now: float) -> None:
         """EASY backfilling."""
-        reserved, spare = self._reserve(head, now)
+        reserved, spare = self._reserve(head, now, self.extra)
+        if self.locality == "soonest_end":
+            split_at, beside_split = self._reserve(head, now, float("inf"))
+            if self.estimate[head] * (self.stretch - 1.0) < reserved - split_at:
+                reserved, spare = split_at, beside_split
         self.reservations.append((now, head, reserved))
         for j in others:
             way = self.place.find(j, self.free, self.extra)
             if way is None:
                 continue
             mine = self.pool[j] == self.pool[head]
-            if mine and now + self.estimate[j] * self._longer(j, way) > reserved:
+            if mine and now + self.estimate[j] * self._pace(j, way) > reserved:
                 both = {m: tuple(map(min, self.free[m], spare[m])) for m in self.free}
                 way = self.place.find(j, both, self.extra)
                 if way is None:
@@ -196,7 +207,7 @@ class Twin:
                 spare = self.place.with_job(spare, j, way, -1)
             self._start(j, way, now)
 
-    def _reserve(self, head: int, now: float) -> tuple[float, Free]:
+    def _reserve(self, head: int, now: float, extra: float) -> tuple[float, Free]:
         """(When the head fits, what is free then beside it), by the expected ends of the pool's running jobs."""
         expected = {j: self._expected_end(j, now) for j in self.running if self.pool[j] == self.pool[head]}
         for time in sorted(set(expected.values())):
@@ -204,7 +215,7 @@ class Twin:
             for j, end in expected.items():
                 if end <= time:
                     then = self.place.with_job(then, j, self.allocation[j], +1)
-            way = self.place.find(head, then, self.extra)
+            way = self.place.find(head, then, extra)
             if way is not None:
                 return time, self.place.with_job(then, head, way, -1)
         raise AssertionError(f"job {head} does not fit its empty pool")
@@ -250,14 +261,33 @@ class Twin:
         raise AssertionError(f"job {j} does not fit its empty pool")
 
     def _expected_end(self, j: int, now: float) -> float:
-        end = self.start[j] + self.estimate[j] * self._longer(j, self.allocation[j])
+        end = self._end_of(j, self.estimate[j])
         if end > now:
             return end
         return now if self.overrun == "now" else now + (now - self.start[j])
 
-    def _longer(self, j: int, way: Allocation) -> float:
-        """How many times as long the job runs on this allocation."""
-        return self.stretch if self.place.is_split(j, way) else 1.0
+    def _pace(self, j: int, way: Allocation) -> float:
+        """How many times as long the job runs on this allocation, beside what runs there now."""
+        beside = any(
+            self.gpus[j] > 1 and self.gpus[i] > 1 and i != j and set(way) & set(self.allocation[i]) for i in self.running
+        )
+        return max(self.stretch if self.place.is_split(j, way) else 1.0, self.sharing if beside else 1.0)
+
+    def _set_paces(self, now: float) -> None:
+        """Note from when on which running job goes at which pace."""
+        for j in self.running:
+            pace = self._pace(j, self.allocation[j])
+            if self.stints[j][-1][1] != pace:
+                self.stints[j].append((now, pace))
+                self.end[j] = max(self._end_of(j, self.run[j]), np.nextafter(now, np.inf))
+
+    def _end_of(self, j: int, work: float) -> float:
+        """When a running job of so much work, in s by itself, ends if its pace stays as it is."""
+        done = 0.0
+        for (since, pace), (until, _) in zip(self.stints[j], self.stints[j][1:]):
+            done += (until - since) / pace
+        since, pace = self.stints[j][-1]
+        return since + (work - done) * pace
 
     def _start(self, j: int, way: Allocation, now: float) -> None:
         assert j not in self.start, f"job {j} starts twice"
@@ -267,8 +297,16 @@ class Twin:
         self.queue.remove(j)
         self.running.append(j)
         self.start[j], self.allocation[j] = now, way
-        self.end[j] = now + self.run[j] * self._longer(j, way)
+        self.stints[j] = [(now, self._pace(j, way))]
+        self.end[j] = self._end_of(j, self.run[j])
+        self._set_paces(now)
         self.usage.use(self.account[j], now, self.gpus[j])
+        self._count_wide(j, 1)
+
+    def _count_wide(self, j: int, sign: int) -> None:
+        if self.gpus[j] > 1:
+            for m in self.allocation[j]:
+                self.place.wide[m] = self.place.wide.get(m, 0) + sign
 
     def _check(self) -> None:
         """Free and used add up to the capacity, per node and resource."""

@@ -2,13 +2,14 @@
 
 A job is cut into full chunks and at most one remainder, each on a node of its own, all of one GPU type (strict
 locality). The rules go chunk by chunk: ``first_fit`` takes the lowest node; ``best_fit`` the one with the fewest free
-GPUs, then the lowest; ``spread`` the one with the most free GPUs, then the lowest; ``exclusive`` the smallest idle
+GPUs, then the lowest; ``quiet_fit`` likewise, but a job of several GPUs takes nodes without company first (another such
+job that runs there now); ``spread`` the one with the most free GPUs, then the lowest; ``exclusive`` the smallest idle
 node, then the lowest, and the job has all of it. Of several GPU types, first_fit takes the first in which the job
-fits, best_fit and exclusive the one whose last chunk leaves the fewest GPUs on its node, spread the most; then the
-first.
+fits, best_fit and exclusive the one whose last chunk leaves the fewest GPUs on its node, quiet_fit too, but one without
+company first, spread the most; then the first.
 
 A job that does not fit so may be *split*, on as few nodes as hold it and on ``extra`` more than strict at most: those
-with the most room for it, each to the full, and the last chunk by the rule. Of several types the one with the fewest
+with the most room for it (quiet_fit: then those without company), each to the full, and the last chunk by the rule. Of several types the one with the fewest
 nodes, then the first.
 """
 
@@ -27,7 +28,7 @@ Amount = tuple[int, int, int]
 Free = dict[int, Amount]
 """Node → what is free on it."""
 
-RULES = ("first_fit", "best_fit", "spread", "exclusive")
+RULES = ("first_fit", "best_fit", "spread", "exclusive", "quiet_fit")
 
 
 def _plus(a: Amount, b: Amount, sign: int) -> Amount:
@@ -52,6 +53,8 @@ class Placement:
             enumerate(zip(node["gpus"].tolist(), node["cpu_milli"].tolist(), node["mem_mb"].tolist()))
         )
         self.kind = node["type"].tolist()
+        self.wide: dict[int, int] = {}
+        """Node → running jobs of several GPUs on it."""
         self.nodes_of_pool = [list(range(a, b)) for a, b in zip(pool["start"].tolist(), pool["stop"].tolist())]
 
     def needs(self, j: int, m: int, gpus: int) -> Amount:
@@ -96,7 +99,8 @@ class Placement:
             if way is not None:
                 last = list(way)[-1]
                 left = free[last][0] - way[last]
-                found.append((-left if self.rule == "spread" else left, kind, way))
+                company = any(self._company(j, m) for m in way)
+                found.append(((company, -left if self.rule == "spread" else left), kind, way))
         if not found:
             return None
         return found[0][2] if self.rule == "first_fit" else min(found, key=lambda f: f[:2])[2]
@@ -112,7 +116,7 @@ class Placement:
             able = [m for m in self._nodes(j, kind) if m not in way and self._holds(j, m, gpus, free)]
             if not able:
                 return None
-            way[self._choose(able, free)] = gpus
+            way[self._choose(j, able, free)] = gpus
         return way
 
     def split(self, j: int, free: Free, extra: float) -> Allocation | None:
@@ -129,7 +133,7 @@ class Placement:
     def _fewest(self, j: int, kind: int, free: Free) -> list[int] | None:
         """The fewest nodes on which the job fits if it may be cut anyhow, the roomiest first."""
         room = {m: self._room(j, m, free) for m in self._nodes(j, kind)}
-        roomiest = sorted((m for m in room if room[m] > 0), key=lambda m: (-room[m], m))
+        roomiest = sorted((m for m in room if room[m] > 0), key=lambda m: (-room[m], self._company(j, m), m))
         wanted = int(self.row["gpus"][j])
         n = next((n for n in range(1, len(room) + 1) if sum(room[m] for m in roomiest[:n]) >= wanted), None)
         return None if n is None else roomiest[:n]
@@ -139,14 +143,20 @@ class Placement:
         way = {m: self._room(j, m, free) for m in nodes[:-1]}
         left = int(self.row["gpus"][j]) - sum(way.values())
         able = [m for m in self._nodes(j, kind) if m not in way and self._holds(j, m, left, free)]
-        way[self._choose(able, free)] = left
+        way[self._choose(j, able, free)] = left
         return way
 
-    def _choose(self, able: list[int], free: Free) -> int:
+    def _choose(self, j: int, able: list[int], free: Free) -> int:
         """The node the rule prefers."""
         if self.rule == "first_fit":
             return min(able)
-        return min(able, key=lambda m: (-free[m][0] if self.rule == "spread" else free[m][0], m))
+        return min(
+            able, key=lambda m: (self._company(j, m), -free[m][0] if self.rule == "spread" else free[m][0], m)
+        )
+
+    def _company(self, j: int, m: int) -> bool:
+        """Whether the job would rather not go to a node."""
+        return self.rule == "quiet_fit" and self.row["gpus"][j] > 1 and self.wide.get(m, 0) > 0
 
     def _kinds(self, j: int) -> list[int]:
         """GPU types the job may use and that could hold it."""
