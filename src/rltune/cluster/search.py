@@ -98,7 +98,7 @@ def _chunks(nodes, jobs, free, j, kind, d, rule, place):
     """A strict allocation in one domain; number of chunks, 0 when it does not fit."""
     full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
     if size == 0:
-        n = _fewest(nodes, jobs, free, j, rule, d)
+        n = fewest_nodes(nodes, jobs, free, j, rule, d)
         if n > full:
             return 0
         _fill(nodes, jobs, free, j, rule, d, n, place)
@@ -189,7 +189,7 @@ def _room(nodes, jobs, free, j, rule, m):
 
 
 @allocating
-def _fewest(nodes, jobs, free, j, rule, d):
+def fewest_nodes(nodes, jobs, free, j, rule, d):
     """Nodes that job ``j`` takes on what is free in a domain if it may be cut anyhow; NEVER if it does not fit."""
     here = nodes.domain[d]
     with_room = np.zeros(here.largest + 1, np.int64)
@@ -215,7 +215,7 @@ def split(nodes, jobs, free, j, rule, extra, place):
         d = nodes.domain_of[jobs.row[j].pool, kind]
         if free.total[d] < jobs.row[j].gpus:
             continue
-        n = _fewest(nodes, jobs, free, j, rule, d)
+        n = fewest_nodes(nodes, jobs, free, j, rule, d)
         if n <= strict_nodes(jobs, j, kind) + extra and n < fewest:
             best_kind, fewest = kind, n
     if best_kind < 0:

@@ -51,6 +51,8 @@ class LookaheadConfig(Block):
     """Worth of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
     tightness: float = Field(0.01, ge=0)
     """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
+    others: float = Field(0.2, ge=0)
+    """Where the chosen job may be split or wait: worth of a second of the next jobs' waiting in seconds of its own."""
     time_limit_s: float = Field(5.0, gt=0)
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
 
@@ -64,6 +66,8 @@ class SimulationConfig(Block):
     """Until when the first job of a ranking stays first: the queue's next event (`decision`), or its start (`head`)."""
     stretch: float = Field(1.0, ge=1)
     """Run time of a job on more nodes than the fewest that hold it, over its run time on those (a factor)."""
+    sharing: float = Field(1.0, ge=1)
+    """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time (a factor)."""
 
 
 class EvaluationConfig(Block):

@@ -7,7 +7,9 @@ The same variables and constraints, less what the reduced problem proves idle:
 - A CPU or memory row is left out where its GPU row implies it (no chunk takes a larger share of what the node has free
   of CPU or memory than of GPUs), and any row that all jobs together cannot exceed.
 - That an option puts at most one chunk on a node needs no rows but these: a full chunk is the most a node could ever
-  give the job.
+  give the job, and a split takes as few nodes as could hold it.
+
+A split's GPUs on a node are told by one column for each number of them, where the CVXPY model has one whole number.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from rltune.placement.outcome import Outcome, Solution
 
 COLUMN = np.dtype([
     ("option", np.int64), ("node", np.int64), ("cls", np.int64), ("gpus", np.int64), ("full", np.bool_),
-    ("cost", np.float64),
+    ("cost", np.float64), ("own", np.float64),
 ], align=True)  # fmt: skip
 """A chunk of an option on a node: number of the option, of the node, its class, GPUs, whether it is a full chunk or the
-last, what it costs the objective."""
+last, what it costs the objective, and what company there costs the job, however many such chunks it has."""
 UPPER, EQUAL = 0, 1
 """Kinds of rows: at most, or exactly, the bound."""
 
@@ -69,29 +71,33 @@ class GlpkModel:
         options = options_of(instance)
         if columns is None:
             columns = columns_of(instance, options, self.config.whole_node, self.config.tightness)
+        company = bool(columns["own"].any())
         needed = entries_at_most(len(options), len(columns), instance.free.shape[1])
         if len(self._row.values) <= needed:
             self._grow(2 * needed)
         matrix = self._row.values, self._column.values, self._value.values
         entries, kind, bound = rows_of(instance, options, columns, *matrix)
-        self._load(instance, options, columns, kind, bound, entries)
+        self._load(instance, options, columns, kind, bound, entries, company)
         return self._search(options, columns)
 
     def _load(
         self, instance: Instance, options: np.ndarray, columns: np.ndarray, kind: np.ndarray, bound: np.ndarray,
-        entries: int,
+        entries: int, company: bool,
     ) -> None:  # fmt: skip
         """Replace what is in the problem object."""
         problem, s = self.problem, len(options)
         glp.glp_erase_prob(problem)
         glp.glp_set_obj_dir(problem, glp.GLP_MAX)
-        glp.glp_add_cols(problem, s + len(columns))
+        glp.glp_add_cols(problem, s + len(columns) + company)
         glp.glp_add_rows(problem, len(kind))
         for c in range(1, s + len(columns) + 1):
             glp.glp_set_col_kind(problem, c, glp.GLP_BV)
         for r, (what, value) in enumerate(zip(kind.tolist(), bound.tolist()), 1):
             glp.glp_set_row_bnds(problem, r, glp.GLP_FX if what == EQUAL else glp.GLP_UP, value, value)
-        for o, worth in enumerate(worth_of(instance, options, self.config.rank_decay).tolist(), 1):
+        if company:  # a number, not a choice: the most that company costs on any node taken
+            glp.glp_set_col_bnds(problem, s + len(columns) + 1, glp.GLP_LO, 0.0, 0.0)
+            glp.glp_set_obj_coef(problem, s + len(columns) + 1, -1.0)
+        for o, worth in enumerate(worth_of(instance, options, self.config).tolist(), 1):
             if worth:
                 glp.glp_set_obj_coef(problem, o, worth)
         for c in np.flatnonzero(columns["cost"]).tolist():
@@ -112,36 +118,52 @@ class GlpkModel:
         status = glp.glp_mip_status(self.problem)
         if status != glp.GLP_OPT:
             return Solution(Outcome.INFEASIBLE if status == glp.GLP_NOFEAS else Outcome.FAILURE, nothing)
-        mine = np.flatnonzero(options[columns["option"], 0] == 0).tolist()
+        now = options[columns["option"]]
+        mine = np.flatnonzero((now[:, 0] == 0) & (now[:, 2] == 0)).tolist()
         first = len(options) + 1
-        chosen = [c for c in mine if glp.glp_mip_col_val(self.problem, first + c) > 0.5]
-        full = sorted(int(columns["cls"][c]) for c in chosen if columns["full"][c])
-        last = [int(columns["cls"][c]) for c in chosen if not columns["full"][c]]
-        chunks = tuple((c, True) for c in full) + tuple((c, False) for c in last)
+        taken = columns[[c for c in mine if glp.glp_mip_col_val(self.problem, first + c) > 0.5]]
+        taken = taken[np.argsort(~taken["full"], kind="stable")]
+        chunks = tuple(zip(taken["node"].tolist(), taken["gpus"].tolist()))
         return Solution(Outcome.OPTIMAL, glp.glp_mip_obj_val(self.problem), chunks)
 
 
 @allocating
 def options_of(instance):
-    """(job, type, slot) of every option: a job starts on a type in a slot, the chosen one now, [O, 3]."""
-    full, slots = instance.full, instance.free.shape[1]
-    out = np.empty((full.size * slots, 3), np.int64)
+    """(job, type, slot, whether split) of every option, [O, 4]: a job starts on a type in a slot.
+
+    The chosen job: now, as a whole or split, or, where it may wait, as a whole in the second slot.
+    """
+    full, slots, question = instance.full, instance.free.shape[1], instance.question[0]
+    out = np.empty((full.size * (slots + 1), 4), np.int64)
     n = 0
     for k in range(full.shape[0]):
-        for slot in range(1 if k == 0 else slots):
+        for slot in range(slots):
             for t in range(full.shape[1]):
+                if k == 0 and slot == 0 and instance.split[t] > 0:
+                    out[n, 0], out[n, 1], out[n, 2], out[n, 3] = k, t, slot, 1
+                    n += 1
+                if k == 0 and not (question.now and slot == 0 or question.wait_s >= 0 and slot == 1):
+                    continue
                 if full[k, t] >= 0:
-                    out[n, 0], out[n, 1], out[n, 2] = k, t, slot
+                    out[n, 0], out[n, 1], out[n, 2], out[n, 3] = k, t, slot, 0
                     n += 1
     return out[:n]
 
 
-def worth_of(instance: Instance, options: np.ndarray, decay: float) -> np.ndarray:
-    """What starting each option is worth [O]: nothing for the chosen job, which starts in any case."""
-    slots = instance.free.shape[1]
+def worth_of(instance: Instance, options: np.ndarray, config: LookaheadConfig) -> np.ndarray:
+    """What starting each option is worth [O]; to the chosen job, which starts in any case, what it loses by it."""
+    slots, slot, question = instance.free.shape[1], options[:, 2], instance.question[0]
     rank = instance.rank[options[:, 0]]
-    worth = decay ** (np.maximum(rank, 1) - 1.0) * (slots - options[:, 2]) / slots
-    return np.where(rank > 0, worth, 0.0)
+    worth = config.rank_decay ** (np.maximum(rank, 1) - 1.0) * (slots - slot) / slots
+    if question["wait_s"] >= 0:
+        worth *= config.others
+    loses_s = np.where(options[:, 3] == 1, question["lose_s"], np.where(slot > 0, question["wait_s"], 0.0))
+    return np.where(rank > 0, worth, -loses_s / horizon_s(instance))
+
+
+def horizon_s(instance: Instance) -> float:
+    """Seconds all slots are long: what a start now is worth more than none within them."""
+    return float(instance.slot_s[0]) * instance.free.shape[1]
 
 
 @allocating
@@ -177,34 +199,46 @@ def columns_of(instance, options, whole_worth, tightness):
     most = np.zeros(jobs, np.int64)
     for i in range(options.shape[0]):
         k, t = options[i, 0], options[i, 1]
-        most[k] = max(most[k], instance.full[k, t] + (1 if instance.rem[k, t] > 0 else 0))
+        chunks = instance.full[k, t] + (1 if instance.rem[k, t] > 0 else 0)
+        most[k] = max(most[k], instance.split[t] if options[i, 3] == 1 else chunks)
     reach = np.cumsum(most)
-    out = np.empty(2 * options.shape[0] * begin[-1], COLUMN)
+    horizon_s = instance.slot_s[0] * instance.free.shape[1]
+    largest = max(2, instance.free[:, 0, 0].max() if classes > 0 else 0)
+    out = np.empty(largest * options.shape[0] * begin[-1], COLUMN)
     n = 0
     for i in range(options.shape[0]):
-        k, t, slot = options[i]
+        k, t, slot, is_split = options[i]
         for c in range(classes):
             if instance.type[c] != t:
                 continue
-            for full in (True, False):
-                gpus = instance.size[k, t] if full else instance.rem[k, t]
+            for kind in range(1 if is_split else 2, largest + 1 if is_split else 0, 1 if is_split else -1):
+                full = is_split == 0 and kind == 2
+                gpus = kind if is_split else instance.size[k, t] if full else instance.rem[k, t]
+                if is_split and gpus > instance.gpus[0] - instance.split[t] + 1:
+                    break
                 if gpus == 0 or full and instance.full[k, t] == 0 or not _holds(instance, k, gpus, c, slot):
                     continue
                 cost = 0.0
-                if k == 0:
+                if k == 0 and slot == 0:
                     cost = whole_worth if instance.whole[c] else 0.0
                     if not full:
                         cost += tightness * (instance.free[c, 0, 0] - gpus)
-                for m in range(min(instance.count[c], reach[k])):
+                for m in range(begin[c], begin[c] + min(instance.count[c], reach[k])):
                     row = out[n]
-                    row.option, row.node, row.cls, row.gpus, row.full, row.cost = i, begin[c] + m, c, gpus, full, cost
+                    row.option, row.node, row.cls, row.gpus, row.full, row.cost = i, m, c, gpus, full, cost
+                    row.own = 0.0
+                    if k == 0 and slot == 0 and instance.company[m]:
+                        question = instance.question[0]
+                        row.cost += instance.price_s[m] / horizon_s
+                        row.own = (question.own_split_s if is_split else question.own_s) / horizon_s
                     n += 1
     return out[:n]
 
 
 def entries_at_most(options: int, columns: int, slots: int) -> int:
-    """Entries of the matrix: an option in three rows, a chunk in the row of its option and three of its node a slot."""
-    return 3 * options + (1 + 3 * slots) * columns
+    """Entries of the matrix: an option in three rows, a chunk in two rows of its option, one of company and three of its
+    node a slot."""
+    return 3 * options + (4 + 3 * slots) * columns
 
 
 @allocating
@@ -212,7 +246,7 @@ def rows_of(instance, options, columns, row, column, value):
     """Fill the matrix (GLPK's triplets, from entry 1); (entries, kinds of the rows, their bounds)."""
     jobs, count, n_columns = instance.full.shape[0], options.shape[0], columns.shape[0]
     nodes, slots = instance.count.sum(), instance.free.shape[1]
-    most = jobs + 2 * count + 3 * nodes * slots
+    most = jobs + 2 * count + 3 * nodes * slots + n_columns
     kind, bound = np.empty(most, np.int64), np.empty(most)
     e = r = 0
     for k in range(jobs):  # one option at most; the chosen job's exactly one
@@ -226,6 +260,8 @@ def rows_of(instance, options, columns, row, column, value):
         k, t = options[i, 0], options[i, 1]
         for full in (True, False):
             chunks = instance.full[k, t] if full else (1 if instance.rem[k, t] > 0 else 0)
+            if options[i, 3] == 1:  # its nodes, then its GPUs
+                chunks = instance.split[t] if full else instance.gpus[0]
             if chunks == 0:
                 continue
             r += 1
@@ -233,9 +269,18 @@ def rows_of(instance, options, columns, row, column, value):
             e += 1
             row[e], column[e], value[e] = r, i + 1, -chunks
             for c in range(n_columns):
-                if columns[c].option == i and columns[c].full == full:
+                if columns[c].option == i and (columns[c].full == full or options[i, 3] == 1):
                     e += 1
                     row[e], column[e], value[e] = r, count + c + 1, 1.0
+                    if options[i, 3] == 1 and not full:
+                        value[e] = columns[c].gpus
+    for c in range(n_columns):  # company costs the job as much as on the node where it costs most
+        if columns[c].own > 0.0:
+            r += 1
+            kind[r - 1], bound[r - 1] = UPPER, 0.0
+            e += 2
+            row[e - 1], column[e - 1], value[e - 1] = r, count + c + 1, columns[c].own
+            row[e], column[e], value[e] = r, count + n_columns + 1, -1.0
     # columns by node: heads and links of one list a node
     head, link = np.full(nodes, -1, np.int64), np.empty(n_columns, np.int64)
     for c in range(n_columns - 1, -1, -1):

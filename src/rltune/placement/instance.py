@@ -1,7 +1,8 @@
 """The placement problem in small: the jobs that matter, and node classes instead of nodes.
 
 Nodes of one group with the same free vector in every slot are interchangeable, so of each class only as many enter the
-model as the jobs have chunks; nothing is lost, and the size does not grow with the cluster.
+model as the jobs have chunks; nothing is lost, and the size does not grow with the cluster. Where jobs that share nodes
+slow one another down, the nodes of a class differ in what they cost the chosen job alone: the cheapest come first.
 """
 
 from __future__ import annotations
@@ -11,10 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from rltune.cluster.free import needs
+from rltune.cluster.search import NEVER, fewest_nodes, strict_nodes
 from rltune.kernels import allocating
 from rltune.placement.settle import largest_node
+from rltune.simulator.how import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.state import one_of
+
+QUESTION = np.dtype([
+    ("now", np.bool_), ("wait_s", np.float64), ("lose_s", np.float64), ("own_s", np.float64), ("own_split_s", np.float64),
+], align=True)  # fmt: skip
+"""What is asked of the chosen job: whether it may start as a whole now; seconds it waits for that otherwise (−1: it does
+not wait); seconds it loses split; seconds it loses with company, as a whole and split."""
 
 
 class Instance(NamedTuple):
@@ -31,13 +40,19 @@ class Instance(NamedTuple):
     cpu: np.ndarray  # [K] int64, thousandths of a CPU per GPU, −1: GPU share
     mem: np.ndarray  # [K] int64, MB per GPU, −1: GPU share
     length: np.ndarray  # [K] int64, slots a job lasts by its estimate, S at most
+    gpus: np.ndarray  # [1] int64, of the chosen job
+    split: np.ndarray  # [T] int64, nodes the chosen job takes if it is split now; 0: it is not
+    question: np.ndarray  # [1] QUESTION
+    slot_s: np.ndarray  # [1] float64, seconds from one slot to the next
     type: np.ndarray  # [C] int64
     free: np.ndarray  # [C, S, 3] int64, GPUs, thousandths of a CPU and MB free in each slot
     share_cpu: np.ndarray  # [C] int64, thousandths of a CPU that go with one GPU of the node
     share_mem: np.ndarray  # [C] int64
     whole: np.ndarray  # [C] bool, nothing runs on these nodes and the pool has none larger
     count: np.ndarray  # [C] int64, nodes, at most as many as there are chunks
-    member: np.ndarray  # [count.sum()] int64, the lowest nodes of each class, class by class (not part of the problem)
+    company: np.ndarray  # [count.sum()] bool, a job of several GPUs runs there, and the chosen job is one
+    price_s: np.ndarray  # [count.sum()] float64, seconds that such jobs lose if the chosen job joins them
+    member: np.ndarray  # [count.sum()] int64, the first nodes of each class, class by class (not part of the problem)
 
     def key(self) -> bytes:
         """The problem as bytes: equal for equal problems, wherever their nodes lie."""
@@ -47,25 +62,86 @@ class Instance(NamedTuple):
 def build_instance(
     nodes, jobs, state, s: int, table: np.ndarray, k: int, startable: np.ndarray, slots: int, slot_s: float
 ) -> Instance:
-    """The reduced problem of one sequence from what rltune.placement.settle found."""
+    """The reduced problem of one sequence from what rltune.placement.settle found.
+
+    A job that may wait is looked at in two slots: now, and when it would start as a whole.
+    """
+    how, me = state.how, state.me[s]
     places = np.concatenate([[0], startable]).astype(np.int64)
     j = state.first[s] + state.top[s, places]
-    pool = jobs.row["pool"][j[0]]
+    chosen, pool = jobs.row[j[0]], jobs.row["pool"][j[0]]
+    if me["may_wait"]:
+        # a little longer, so that rounding does not take what ends then for later
+        slots, slot_s = 2, max(float(me["reserved"] - me["now"]), 1.0) * (1 + 1e-9)
     cut, row = jobs.cut[j], jobs.row[j]
     size, full, rem = (np.ascontiguousarray(cut[name]) for name in ("size", "full", "rem"))
     full = np.where((size == 0) & (full > 0), -1, full)  # not cut into equal chunks: not an option of the model
-    chunks = int((np.maximum(full, 0) + (rem > 0)).max(axis=1).sum())
-    if slots == 1:
-        free, count, member = _now(nodes, state, s, table, k, chunks)
+    split, question = np.zeros(full.shape[1], np.int64), np.zeros(1, QUESTION)
+    question["now"] = not _splits(nodes, jobs, state, s, split)
+    question["wait_s"] = me["reserved"] - me["now"] if me["may_wait"] else -1.0
+    question["lose_s"] = chosen["estimate_s"] * (how.stretch - 1.0)
+    together = how.sharing != 1.0 and chosen["gpus"] > 1
+    if together:
+        question["own_s"] = chosen["estimate_s"] * (how.sharing - 1.0)
+        question["own_split_s"] = chosen["estimate_s"] * max(how.sharing - how.stretch, 0.0)
+    strict = np.maximum(full, 0) + (rem > 0)
+    strict[0] = np.maximum(strict[0], split)
+    chunks = int(strict.max(axis=1).sum())
+    if together or slots > 1:
+        price_s = _prices(nodes, jobs, state, s, pool, chosen["estimate_s"]) if together else np.zeros(0)
+        free, count, member = _slots(nodes, jobs, state, s, pool, slots, slot_s, chunks, price_s)
     else:
-        free, count, member = _slots(nodes, jobs, state, s, pool, slots, slot_s, chunks)
-    lowest = member[np.cumsum(count) - count]
-    node = nodes.row[lowest]
-    length = np.clip(np.ceil(row["estimate_s"] / slot_s), 1, slots).astype(np.int64)
+        free, count, member = _now(nodes, state, s, table, k, chunks)
+    node = nodes.row[member[np.cumsum(count) - count]]
+    lasts_s = row["estimate_s"].copy()
+    lasts_s[0] *= how.stretch if split.any() else 1.0
+    length = np.clip(np.ceil(lasts_s / slot_s), 1, slots).astype(np.int64)
     return Instance(
-        places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), length, node["type"].copy(), free,
-        node["share_cpu"].copy(), node["share_mem"].copy(), free[:, 0, 0] == largest_node(nodes, pool), count, member,
+        places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), length,
+        jobs.gpus[j[:1]].copy(), split, question, np.array([slot_s]), node["type"].copy(), free,
+        node["share_cpu"].copy(), node["share_mem"].copy(), free[:, 0, 0] == largest_node(nodes, pool), count,
+        state.free.row["wide"][s, member] > 0 if together else np.zeros(len(member), np.bool_),
+        price_s[member - nodes.pool["start"][pool]] if together else np.zeros(len(member)), member,
     )  # fmt: skip
+
+
+@allocating
+def _splits(nodes, jobs, st, s, split):
+    """Whether the chosen job would be split now; ``split`` [T] gets the nodes it would take on each type."""
+    one, how = one_of(st, s), st.how
+    j = one.me.first + one.me.chosen
+    if not one.me.may_wait and one.me.place_len <= strict_nodes(jobs, j, nodes.row[one.place[0].node].type):
+        return False
+    extra = NEVER if one.me.may_wait else how.extra
+    for kind in range(split.shape[0]):
+        if jobs.cut[j, kind].full >= 0:
+            d = nodes.domain_of[jobs.row[j].pool, kind]
+            n = NEVER
+            if one.free.total[d] >= jobs.row[j].gpus:
+                n = fewest_nodes(nodes, jobs, one.free, j, how.rule, d)
+            if n < NEVER and n <= strict_nodes(jobs, j, kind) + extra:
+                split[kind] = n
+    return True
+
+
+@allocating
+def _prices(nodes, jobs, st, s, pool, lasts_s):
+    """Seconds [nodes of the pool] that jobs without company on a node lose while a job that lasts so long is there."""
+    one, how = one_of(st, s), st.how
+    begin = nodes.pool[pool].start
+    price_s = np.zeros(nodes.pool[pool].stop - begin)
+    settle_late(one, pool)
+    for i in range(one.me.running):
+        job = one.heap[i].job
+        row, run, pace = jobs.row[one.me.first + job], one.run[job], one.pace[job].pace
+        if row.pool != pool or row.gpus < 2 or pace >= how.sharing:
+            continue
+        now, left = one.me.now, run.due - one.me.now
+        if run.late:
+            left = now - run.start if how.overrun == DOUBLE else 0.0
+        for c in range(run.at, run.at + run.len):
+            price_s[one.chunk[c].node - begin] += min(left / pace, lasts_s) * (how.sharing - pace)
+    return price_s
 
 
 @allocating
@@ -93,8 +169,11 @@ def _now(nodes, st, s, table, k, chunks):
 
 
 @allocating
-def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks):
-    """(free [C, S, 3], count, member) of classes of nodes that are alike in every slot, by their lowest nodes."""
+def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks, price_s):
+    """(free [C, S, 3], count, member) of classes of nodes that are alike in every slot, by their lowest nodes.
+
+    With a ``price_s`` [nodes of the pool] the members of a class are those without company, then the cheapest.
+    """
     one = one_of(st, s)
     begin, stop = nodes.pool[pool].start, nodes.pool[pool].stop
     free = _free_by_slot(nodes, jobs, one, st.how.overrun, pool, slots, slot_s)
@@ -116,9 +195,16 @@ def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks):
             k += 1
         kind[m] = c
         count[c] = min(count[c] + 1, chunks)
+    order = np.arange(stop - begin)
+    if price_s.shape[0] > 0:
+        cost = price_s.copy()
+        for m in range(stop - begin):
+            if one.free.row[begin + m].wide == 0:
+                cost[m] = -1.0
+        order = np.argsort(cost, kind="mergesort")
     left, at = count[:k].copy(), np.cumsum(count[:k]) - count[:k]
     member = np.empty(count[:k].sum(), np.int64)
-    for m in range(stop - begin):
+    for m in order:
         c = kind[m]
         if c >= 0 and left[c] > 0:
             member[at[c] + count[c] - left[c]] = begin + m

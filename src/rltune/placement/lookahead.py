@@ -16,7 +16,7 @@ from rltune.placement.counts import Counts
 from rltune.placement.glpk import GlpkModel
 from rltune.placement.instance import Instance, build_instance
 from rltune.placement.outcome import Outcome, Solution
-from rltune.placement.settle import fall_back, settle
+from rltune.placement.settle import fall_back, is_solved, settle
 from rltune.simulator.state import State
 
 MEMORY = 200_000
@@ -46,7 +46,8 @@ class Lookahead:
         slots, slot_s = self.config.slots, self.config.slot_s
         for s in asking:
             self.counts.asked += 1
-            n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, slots, table, startable)
+            solved = is_solved(layout.nodes, jobs, state, s)
+            n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, slots, table, startable, solved)
             if n > 0:
                 self.counts.settled += 1
                 state.me["place_len"][s] = n
@@ -56,7 +57,7 @@ class Lookahead:
             if solution.outcome is Outcome.OPTIMAL:
                 _write(state, s, instance, solution)
             else:
-                # the engine asks only for jobs that fit, so best_fit finds a place
+                # the engine asks only for jobs that fit, so its own rule finds a place
                 state.me["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
 
     def _solution(self, instance: Instance) -> Solution:
@@ -79,10 +80,13 @@ class Lookahead:
 
 
 def _write(state: State, s: int, instance: Instance, solution: Solution) -> None:
-    """Turn classes into nodes: of each class the lowest, in the order of the chunks."""
-    at = np.cumsum(instance.count) - instance.count
-    for n, (c, full) in enumerate(solution.chunks):
-        sizes = instance.size if full else instance.rem
-        state.place[s, n] = instance.member[at[c]], sizes[0, instance.type[c]]
-        at[c] += 1
+    """Turn members of classes into nodes: of those that are alike, and cost alike, the first."""
+    cls = np.repeat(np.arange(len(instance.count)), instance.count)
+    used: set[int] = set()
+    for n, (i, gpus) in enumerate(solution.chunks):
+        alike = cls == cls[i]
+        alike &= (instance.company == instance.company[i]) & (instance.price_s == instance.price_s[i])
+        first = next(m for m in np.flatnonzero(alike).tolist() if m not in used)
+        used.add(first)
+        state.place[s, n] = instance.member[first], gpus
     state.me["place_len"][s] = len(solution.chunks)

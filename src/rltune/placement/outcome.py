@@ -17,8 +17,9 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Solution:
-    """What the model chose: the chosen job's chunks as (class, whether it is a full one), the last chunk last."""
+    """What the model chose: the chosen job's chunks as (place in the instance's ``member``, GPUs), full ones first;
+    none: it waits."""
 
     outcome: Outcome
     objective: float
-    chunks: tuple[tuple[int, bool], ...] = ()
+    chunks: tuple[tuple[int, int], ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.free import CHUNK, take
-from rltune.cluster.search import BEST_FIT, find
+from rltune.cluster.search import BEST_FIT, find, split, strict_nodes
 from rltune.cluster.ways import classes, holds, ways_of_type
 from rltune.kernels import allocating
 from rltune.simulator.state import one_of
@@ -15,7 +15,7 @@ MOST_SUBSETS = 10
 
 
 @allocating
-def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, startable):
+def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, startable, solved):
     """Place the chosen job without a solver where that is provably optimal.
 
     No way is better by the chosen job's own terms than its best way (whole node kept, tightness), and no set of
@@ -23,12 +23,15 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, star
     can start beside the best way, both bounds are met at once; a packing by best_fit is tried as witness. With several
     slots a job that cannot start now may start later, so that only all of them now is a proof.
     Returns (number of next jobs that matter, classes, chunks of the way if settled else 0). ``table``
-    (rltune.cluster.ways.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking.
+    (rltune.cluster.ways.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking. With ``solved``
+    the question is one for the solver: whether and how to split, or whom to keep company.
     """
     one = one_of(st, s)
     k = classes(nodes, jobs.row[one.me.first + one.me.chosen].pool, one.free, False, table)
     could = np.zeros((one.top.shape[0], jobs.cut.shape[1]), np.bool_)
-    n_next = _rivals(nodes, jobs, one, slots > 1, table, k, startable, could)
+    n_next = _rivals(nodes, jobs, one, slots > 1, solved, table, k, startable, could)
+    if solved:
+        return n_next, k, 0
     n = _best_way(nodes, jobs, one, whole_worth, tightness, table, k)
     if n == 0:
         return n_next, k, 0
@@ -43,9 +46,24 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, star
 
 @allocating
 def fall_back(nodes, jobs, st, s):
-    """Place the chosen job by best_fit; number of chunks."""
+    """Place the chosen job by the simulator's own rules; number of chunks, 0 where it had better wait."""
+    one, how = one_of(st, s), st.how
+    j = one.me.first + one.me.chosen
+    if not one.me.may_wait:
+        return find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
+    if jobs.row[j].estimate_s * (how.stretch - 1.0) < one.me.reserved - one.me.now:
+        return split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
+    return 0
+
+
+@allocating
+def is_solved(nodes, jobs, st, s):
+    """Whether the question is whether and how to split the chosen job, or whom it is to keep company."""
     one = one_of(st, s)
-    return find(nodes, jobs, one.free, one.me.first + one.me.chosen, BEST_FIT, 0, one.place)
+    j = one.me.first + one.me.chosen
+    if one.me.may_wait or (st.how.sharing != 1.0 and jobs.row[j].gpus > 1):
+        return True
+    return one.me.place_len > strict_nodes(jobs, j, nodes.row[one.place[0].node].type)
 
 
 @allocating
@@ -120,12 +138,12 @@ def _best_set(nodes, jobs, one, decay, startable, could, wanted):
 
 
 @allocating
-def _rivals(nodes, jobs, one, later, table, k, startable, could):
+def _rivals(nodes, jobs, one, later, solved, table, k, startable, could):
     """Places in the ranking of the next jobs that could start now and that the chosen job's nodes can matter to.
 
     A job matters if it could use a GPU type that the chosen job, or another job that matters, could use; what
     the others do is the same whatever way is chosen. ``could`` [K, T] gets the types each job could start on: now,
-    or with ``later`` at any time.
+    or with ``later`` at any time; the chosen job in any way where it is to be solved.
     """
     first, top, types = one.me.first, one.top.shape[0], jobs.cut.shape[1]
     pool = jobs.row[first + one.me.chosen].pool
@@ -134,7 +152,7 @@ def _rivals(nodes, jobs, one, later, table, k, startable, could):
             for kind in range(types):
                 cut = jobs.cut[first + one.top[i], kind]
                 could[i, kind] = ways_of_type(nodes, jobs, first + one.top[i], kind, table, k) > 0 or (
-                    later and i > 0 and cut.full >= 0 and cut.size > 0
+                    later and cut.full >= 0 and (cut.size > 0 if i > 0 else solved)
                 )
     reached = could[0].copy()
     matters = np.zeros(top, np.bool_)

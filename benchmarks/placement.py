@@ -1,0 +1,304 @@
+"""What placement rules and localities are worth on real rows, with intervals, at several strengths of contention.
+
+Needs the folder of files that config/traces/{philly,venus,pai}-csv.yaml and openb-running.yaml read
+(RLTUNE_REAL_TRACES, default ../shared/traces). Windows of 256 jobs, disjoint, each from an idle cluster; estimates
+lognormal(1); base policies, no agent. `--part test`: the held-out tenth; of openb-running, which nothing is trained on,
+all windows but the first third. `--part choose`: what lies before, evenly spaced, for settings to be chosen on.
+
+A scheduler is a placement and a locality; with contention off, where a split costs nothing, only strict is run.
+Compared are paired windows: look-ahead with best_fit under the same locality, and the best look-ahead with best_fit
+under strict, any and worth_it. The best is named by --best, or else the one with the least mean wait on these very
+windows, which flatters it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
+
+Writes results/benchmarks/placement.{csv,png} (placement-choose.{csv,png} for that part): a row a window, setting and
+scheduler; dots with intervals. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[threads] = "1"
+
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+
+from rltune.config import LookaheadConfig, Workspace  # noqa: E402
+from rltune.evaluation.intervals import FEWEST, bootstrap_improvement  # noqa: E402
+from rltune.files import aside  # noqa: E402
+from rltune.pipeline.prepare import Workload, ensure_workload  # noqa: E402
+from rltune.placement.counts import Counts  # noqa: E402
+from rltune.placement.placers import placer_of  # noqa: E402
+from rltune.policies import IDS  # noqa: E402
+from rltune.report.style import GREEN, INK, MUTED, ORANGE, SKY, VERMILION, scheduler_title, styled  # noqa: E402
+from rltune.simulator.batch import Setting, simulate  # noqa: E402
+from rltune.simulator.how import BLOCKINGS  # noqa: E402
+from rltune.simulator.metrics import chunk_table, job_table, sequence_table  # noqa: E402
+from rltune.simulator.state import State  # noqa: E402
+from rltune.simulator.timeline import time_average, timeline  # noqa: E402
+from rltune.traces.split import disjoint_windows, spread  # noqa: E402
+
+LENGTH, MOST_TO_CHOOSE = 256, 120
+RESAMPLES, CONFIDENCE = 5000, 0.95
+WORKLOADS = {"philly-csv": "philly-192", "venus-csv": "venus-160", "pai-csv": "pai-140", "openb-running": "openb-96"}
+CONTENTION = {
+    "off": (1.0, 1.0), "split only": (1.2, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25), "high": (2.2, 1.5),
+}  # fmt: skip
+"""Name → (stretch, sharing) of a Setting."""
+COLOURS = dict(zip(CONTENTION, (MUTED, SKY, GREEN, ORANGE, VERMILION), strict=True))
+POLICIES = ("saf+easy", "fifo+easy", "saf+none")
+PLACEMENTS = ("best_fit", "quiet_fit", "lookahead")
+LOCALITIES = ("strict", "any", "worth_it", "soonest_end")
+AGAINST = ("strict", "any", "worth_it")
+"""Localities of best_fit that the best look-ahead is compared with."""
+COMPARED = {"wait_s": "wait", "jct_s": "JCT", "bsld": "BSLD"}
+SHARES = {"utilisation": "util %", "fragmentation": "frag %", "split": "split %"}
+HEADINGS = {"wait_s": "wait s", "jct_s": "JCT s", "bsld": "BSLD", "slow_down": "slow-down", **SHARES}
+ANSWERS = ("asked", "settled", "cached", "optimal", "infeasible", "limit", "failure")
+OUT = Path("results/benchmarks")
+
+Task = tuple[str, str, Setting]
+"""Workload, name of a contention, setting."""
+_loaded: dict[str, tuple[Workload, np.ndarray]] = {}
+"""This process's workloads and the first rows of their windows."""
+
+
+def windows(trace: str, load: Workload, part: str, most: int | None) -> np.ndarray:
+    """First rows of the windows of a part; at most ``most`` of them, evenly spread."""
+    if trace == "openb-running":
+        every = disjoint_windows(0, len(load.jobs.row), LENGTH)
+        third = len(every) // 3
+        found = every[:third] if part == "choose" else every[third:]
+    else:
+        begin, stop = (0, load.split.test[0]) if part == "choose" else load.split.test
+        found = disjoint_windows(begin, stop, LENGTH)
+    return spread(found, min(most or MOST_TO_CHOOSE, MOST_TO_CHOOSE) if part == "choose" else most)
+
+
+def prepare(folder: str, traces: list[str], part: str, most: int | None) -> None:
+    """Load the workloads of this process and let everything be compiled, so that no clock counts it."""
+    workspace = Workspace.open("config/csv.yaml", folder)
+    for trace in traces:
+        load = ensure_workload(workspace, trace, WORKLOADS[trace], "lognormal-1")
+        _loaded[trace] = load, windows(trace, load, part, most)
+        run((trace, "off", Setting("saf", "easy", "lookahead")))
+
+
+def run(task: Task) -> tuple[pd.DataFrame, Counts | None]:
+    """A row a window of one workload under one setting, and how a placer, if any, answered."""
+    trace, contention, setting = task
+    load, first = _loaded[trace]
+    placer = placer_of(setting.placement, LookaheadConfig())
+    state = simulate(load.jobs, load.layout, first, np.full(len(first), LENGTH), setting, placer=placer)
+    names = ("policy", "blocking", "stretch", "sharing", "placement", "locality")
+    table = pd.DataFrame({
+        "workload": trace, "contention": contention, **{k: v for k, v in asdict(setting).items() if k in names},
+        "first_job": first, **measured(load, state),
+    })  # fmt: skip
+    return table, placer.counts if placer else None
+
+
+def measured(load: Workload, state: State) -> dict[str, np.ndarray]:
+    """Metric → value of each window."""
+    means = sequence_table(load.jobs, state, load.layout.gpus)
+    jobs, chunks = job_table(load.jobs, state), chunk_table(state)
+    longer = (jobs["end_s"] - jobs["start_s"]) / jobs["run_s"].where(jobs["run_s"] > 0)
+    a_node = chunks.drop_duplicates(["sequence", "job"])["node"].to_numpy()  # both tables have jobs in this order
+    cut = load.jobs.cut[jobs["job"].to_numpy(), load.layout.nodes.row["type"][a_node]]
+    split = jobs["nodes"] > cut["full"] + (cut["rem"] > 0)
+    fragmentation = [
+        time_average(timeline(one, some, load.layout.nodes), "fragmentation", float(one["start_s"].max()))
+        for (_, one), (_, some) in zip(jobs.groupby("sequence"), chunks.groupby("sequence"), strict=True)
+    ]
+    return {
+        **{column: means[column].to_numpy() for column in COMPARED},
+        "slow_down": longer.fillna(1.0).groupby(jobs["sequence"]).mean().to_numpy(),
+        "utilisation": means["utilisation_span"].to_numpy(), "fragmentation": np.array(fragmentation),
+        "split": split.groupby(jobs["sequence"]).mean().to_numpy(),
+    }  # fmt: skip
+
+
+def tasks(traces: list[str], policies: list[str], contentions: list[str]) -> tuple[list[Task], dict[str, str]]:
+    """(Everything to run, scheduler that there is not → why)."""
+    found: list[Task] = []
+    skipped: dict[str, str] = {}
+    for trace, contention, policy in itertools.product(traces, contentions, policies):
+        stretch, sharing = CONTENTION[contention]
+        for placement, locality in itertools.product(PLACEMENTS, LOCALITIES):
+            if contention == "off" and locality != "strict":
+                continue
+            names = (*policy.split("+"), placement, locality)
+            try:
+                found.append((trace, contention, Setting(*names, stretch=stretch, sharing=sharing)))
+            except ValueError as error:
+                skipped[f"{placement} {locality}"] = str(error)
+    return found, skipped
+
+
+def run_all(todo: list[Task], processes: int, how: tuple) -> Iterator[tuple[pd.DataFrame, Counts | None]]:
+    """Results in the order of the tasks, whoever ran them."""
+    with multiprocessing.get_context("spawn").Pool(processes, prepare, how) as pool:
+        yield from pool.imap(run, todo)
+
+
+def improvement(ours: pd.Series, theirs: pd.Series) -> tuple[float, float, float, str]:
+    """(Less of it in %, its interval, a word for it)."""
+    x, y = ours.to_numpy(), theirs.to_numpy()
+    low, high = bootstrap_improvement(x, y, RESAMPLES, CONFIDENCE, seed=1)
+    less = 1 - x.sum() / y.sum() if y.sum() > 0 else float("nan")
+    word = "few" if len(x) < FEWEST else "better" if low > 0 else "worse" if high < 0 else "level"
+    return 100 * less, 100 * low, 100 * high, word
+
+
+def comparisons(block: pd.DataFrame, best: str | None) -> Iterator[dict]:
+    """Of one workload, contention and policy: a row a comparison, by COMPARED its improvement."""
+    by = {names: rows.sort_values("first_job") for names, rows in block.groupby(["placement", "locality"])}
+    wait = {locality: rows["wait_s"].mean() for (p, locality), rows in by.items() if p == "lookahead"}
+    chosen = best if best in wait else min(wait, key=lambda q: wait[q], default="")
+    pairs = [(f"lookahead / best_fit, {q}", q, q) for q in LOCALITIES]
+    for title, q, theirs in pairs + [(f"best lookahead / best_fit {q}", chosen, q) for q in AGAINST]:
+        if ("lookahead", q) in by and ("best_fit", theirs) in by:
+            a, b = by["lookahead", q], by["best_fit", theirs]
+            yield {"comparison": title, "lookahead": q, **{c: improvement(a[c], b[c]) for c in COMPARED}}
+
+
+def show(trace: str, rows: pd.DataFrame, best: str | None) -> list[dict]:
+    """Print one workload's tables; its comparisons."""
+    n, found = rows["first_job"].nunique(), []
+    print(f"\n{trace} on {WORKLOADS[trace]}: means over {n} windows of {LENGTH} jobs")
+    for contention, block in rows.groupby("contention", sort=False):
+        title = f"contention {contention}: stretch {block['stretch'].iloc[0]}, sharing {block['sharing'].iloc[0]}"
+        print(f"\n {title:46}" + "".join(f"{h:>11}" for h in HEADINGS.values()))
+        for names, part in block.groupby(["policy", "blocking", "placement", "locality"], sort=False):
+            mean = part[list(HEADINGS)].mean() * [100 if c in SHARES else 1 for c in HEADINGS]
+            values = "".join(f"{v:11,.0f}" if c in ("wait_s", "jct_s") else f"{v:11.3f}" for c, v in mean.items())
+            print(f"  {scheduler_title(*names[:2]):12}{names[2]:>11} {names[3]:20} {values}")
+        print(f"  {'less (%), with interval':57}" + "".join(f"{c:32}" for c in COMPARED.values()))
+        for (policy, blocking), part in block.groupby(["policy", "blocking"], sort=False):
+            for row in comparisons(part, best):
+                found.append({"workload": trace, "contention": contention, "policy": f"{policy}+{blocking}", **row})
+                name, best_is = row["comparison"], row["lookahead"]
+                if name == f"best lookahead / best_fit {best_is}":
+                    continue  # said above
+                name += f" [{best_is}]" if name.startswith("best") else ""
+                cells = ("{:+z.1f} ({:+z.1f} to {:+z.1f}) {}".format(*row[c]) for c in COMPARED)
+                print(f"  {scheduler_title(policy, blocking):12}{name:45}" + "".join(f"{c:32}" for c in cells))
+    return found
+
+
+def answered(counts: dict[tuple[str, str], list[Counts]]) -> list[dict]:
+    """Print how placement questions were answered, a line a workload and locality over all its runs."""
+    out = []
+    print("\nplacement questions of lookahead, all runs together; ms of a solve (p50, p95)")
+    for (trace, locality), several in counts.items():
+        parts = {name: sum(getattr(c, name) for c in several) for name in ANSWERS}
+        times = 1000 * np.concatenate([np.array(c.times_s) for c in several])
+        p50, p95 = np.percentile(times, (50, 95)).round(3).tolist() if len(times) else (None, None)
+        print(f"  {trace:14}{locality:12}" + "".join(f"{v:10,} {k}" for k, v in parts.items()) + f"; {p50}, {p95} ms")
+        out.append({"workload": trace, "locality": locality, **parts, "p50_ms": p50, "p95_ms": p95})
+    return out
+
+
+def draw(found: list[dict], path: Path) -> None:
+    """A panel a workload and policy, a line a comparison, a colour a contention; on one axis for all."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    traces, policies, contentions, titles = (
+        list(dict.fromkeys(r[key] for r in found)) for key in ("workload", "policy", "contention", "comparison")
+    )
+    titles.sort(key=lambda t: t.startswith("best"))  # contention off has but some of them
+    ends = np.array([r["wait_s"][:3] for r in found])
+    left, right = max(np.nanmin(ends) - 2, -60), min(np.nanmax(ends) + 2, 60)
+    with styled():
+        size = (3 + 2.6 * len(traces), 1.2 + len(policies) * (0.5 + 0.45 * len(titles)))
+        figure = Figure(figsize=size)
+        axes = figure.subplots(len(policies), len(traces), sharex=True, sharey=True, squeeze=False)
+        for (i, policy), (j, trace) in itertools.product(enumerate(policies), enumerate(traces)):
+            axes[i][j].axvline(0, color=INK, linewidth=0.9)
+            axes[i][j].set_title(f"{trace}, {scheduler_title(*policy.split('+'))}")
+            axes[i][j].grid(axis="y", visible=False)
+        for r in found:
+            axis, colour = axes[policies.index(r["policy"])][traces.index(r["workload"])], COLOURS[r["contention"]]
+            y = titles.index(r["comparison"]) + 0.15 * (contentions.index(r["contention"]) - (len(contentions) - 1) / 2)
+            less, low, high, _ = r["wait_s"]
+            axis.plot([low, high], [y, y], color=colour, linewidth=1.3)
+            marker = "<" if less < left else ">" if less > right else "o"  # an arrow: off the axis
+            axis.plot(np.clip(less, left, right), y, marker, color=colour, markersize=4, clip_on=False)
+        axes[0][0].set(xlim=(left, right), ylim=(len(titles) - 0.45, -0.55))
+        axes[0][0].set_yticks(range(len(titles)), titles)
+        what = "less mean wait, % (95 % interval; right of 0: look-ahead waits less; an arrow: off the axis)"
+        figure.supxlabel(what, fontsize=9)
+        dots = [Line2D([], [], color=COLOURS[c], marker="o", markersize=4, label=f"{c} {CONTENTION[c]}")
+                for c in contentions]  # fmt: skip
+        figure.legend(handles=dots, loc="outside upper center", ncols=len(dots), title="contention (stretch, sharing)")
+        with aside(path) as temporary:
+            figure.savefig(temporary, dpi=150)
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=("test", "choose"), default="test", help="windows to run (default test)")
+    parser.add_argument("--windows", type=int, help=f"at most so many, evenly spread (choose: {MOST_TO_CHOOSE})")
+    parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
+    parser.add_argument("--policies", nargs="+", choices=[f"{p}+{b}" for p in IDS for b in BLOCKINGS], default=POLICIES,
+                        metavar="POLICY+BLOCKING", help=f"(default {' '.join(POLICIES)})")  # fmt: skip
+    parser.add_argument("--contention", nargs="+", choices=CONTENTION, default=list(CONTENTION))
+    parser.add_argument("--best", choices=LOCALITIES, help="the look-ahead called best, as chosen on other windows")
+    parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run, print, write, draw; the JSON object last."""
+    args = arguments()
+    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
+    began = told = time.perf_counter()
+    todo, skipped = tasks(args.workloads, args.policies, args.contention)
+    for scheduler, why in skipped.items():
+        print(f"skipped: {scheduler} ({why})", flush=True)
+    tables: list[pd.DataFrame] = []
+    counts: dict[tuple[str, str], list[Counts]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        print("loading and compiling", file=sys.stderr, flush=True)
+        how = (folder, args.workloads, args.part, args.windows)
+        prepare(*how)
+        for (trace, _, setting), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
+            tables.append(table)
+            if count:
+                counts[trace, setting.locality].append(count)
+            if time.perf_counter() - told > 5:
+                told = time.perf_counter()
+                print(f"{len(tables)} of {len(todo)} runs, {told - began:.0f} s", file=sys.stderr, flush=True)
+    rows = pd.concat(tables, ignore_index=True)
+    path = OUT / ("placement.csv" if args.part == "test" else f"placement-{args.part}.csv")
+    with aside(path) as temporary:
+        rows.to_csv(temporary, index=False, float_format="%.6g")
+    found = [r for trace in args.workloads for r in show(trace, rows[rows["workload"] == trace], args.best)]
+    asked = answered(counts)
+    if len(next(iter(_loaded.values()))[1]) > 1:  # one window has no interval
+        draw(found, path.with_suffix(".png"))
+    print(f"\nwritten: {path} ({len(rows):,} rows) and beside it the figure")
+    for row in found:
+        row |= {c: [v if isinstance(v, str) else round(v, 2) if v == v else None for v in row[c]] for c in COMPARED}
+    print(json.dumps({
+        "part": args.part, "windows": {trace: len(_loaded[trace][1]) for trace in args.workloads}, "skipped": skipped,
+        "less_percent": found, "placer": asked, "seconds": round(time.perf_counter() - began),
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
