@@ -34,7 +34,7 @@ from rltune.placement.instance import Instance, build_instance  # noqa: E402
 from rltune.placement.lookahead import Lookahead  # noqa: E402
 from rltune.placement.model import LookaheadModel, arrays  # noqa: E402
 from rltune.placement.outcome import Outcome  # noqa: E402
-from rltune.placement.settle import fall_back, settle  # noqa: E402
+from rltune.placement.settle import fall_back, is_solved, settle  # noqa: E402
 from rltune.simulator.batch import Setting, simulate  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
 from rltune.traces.split import disjoint_windows  # noqa: E402
@@ -76,7 +76,8 @@ class Harvest:
         self.proven.append(self.placer.counts.settled > before)
         table, startable = room(layout.nodes), np.empty(self.top, np.int64)
         terms = (self.config.whole_node, self.config.tightness, self.config.rank_decay)
-        n_next, k, _ = settle(layout.nodes, jobs, state, s, *terms, self.config.slots, table, startable)
+        terms = (*terms, self.config.slots, table, startable, is_solved(jobs, state, s))
+        n_next, k, _ = settle(layout.nodes, jobs, state, s, *terms)
         instance = build_instance(
             layout.nodes, jobs, state, s, table, k, startable[:n_next], self.config.slots, self.config.slot_s
         )

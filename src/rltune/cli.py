@@ -65,6 +65,7 @@ def simulate(
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
     stretch: Annotated[float | None, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")] = None,
+    sharing: Annotated[float | None, typer.Option(help="Factor on run time beside other jobs of several GPUs, ≥ 1.")] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
     commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
     estimate: Annotated[str, typer.Option(help="Estimates: exact, lognormal-SIGMA, requested, history-rolling, history-lightgbm.")] = "lognormal-1",
@@ -86,7 +87,8 @@ def simulate(
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print what it was worth. Times are in seconds.
 
-    What --stretch, --overrun and --commit do not say is as in the run's `simulation`: by default 1, double, decision.
+    What --stretch, --sharing, --overrun and --commit do not say is as in the run's `simulation`: by default 1, 1, double,
+    decision.
     """
     if gantt is not None and gantt.suffix not in (".svg", ".png"):
         raise ConfigError(f"--gantt: found {gantt}, expected a name that ends in .svg or .png")
@@ -99,7 +101,7 @@ def simulate(
     from rltune.report.simulation import draw, groups_summary, summary
 
     workspace = Workspace.open(config, base)
-    rules = {"stretch": stretch, "overrun": overrun, "commit": commit}
+    rules = {"stretch": stretch, "sharing": sharing, "overrun": overrun, "commit": commit}
     setting = simulation.make_setting(
         workspace, policy=policy, blocking=blocking, placement=placement, locality=locality,
         **{**workspace.config.simulation.model_dump(), **{k: v for k, v in rules.items() if v is not None}},

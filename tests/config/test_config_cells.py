@@ -111,11 +111,20 @@ def test_estimates_are_parsed() -> None:
             parse_estimate(name)
 
 
-def test_localities_are_an_axis_where_no_solver_places() -> None:
-    config = run({"policy": ["fifo"], "placement": ["best_fit", "spread"], "locality": list(LOCALITIES)})
-    assert {(c.placement, c.locality) for c in config.cells()} == set(
-        itertools.product(["best_fit", "spread"], LOCALITIES)
-    )
+def test_every_locality_goes_with_every_placement() -> None:
+    placements = ["best_fit", "quiet_fit", "lookahead"]
+    config = run({"policy": ["fifo"], "placement": placements, "locality": list(LOCALITIES)})
+    assert {(c.placement, c.locality) for c in config.cells()} == set(itertools.product(placements, LOCALITIES))
+
+
+def test_other_placements_to_judge_in_are_strict_unless_told() -> None:
+    also = [{"placement": "algorithm1"}, {"placement": "lookahead", "locality": "soonest_end"}]
+    config = run({"policy": ["fifo"]}, evaluation={"also": also})
+    assert [(j.placement, j.locality) for j in config.evaluation.also] == [
+        ("algorithm1", "strict"), ("lookahead", "soonest_end"),
+    ]  # fmt: skip
+    assert len(config.cells()) == 1, "nothing is trained for them"
+    assert run({"policy": ["fifo"]}).evaluation.also == []
 
 
 def test_a_workload_knows_the_localities_of_its_cells() -> None:

@@ -13,7 +13,9 @@ from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import LOCALITIES, RULES
 from rltune.config import Workspace, load_cluster, load_run, load_trace
-from rltune.config.cells import BLOCKINGS, POLICIES, Blocking, Features, Locality, Metric, Placement, Policy
+from rltune.config.cells import (
+    BLOCKINGS, PLACEMENTS, POLICIES, Blocking, Features, Judged, Locality, Metric, Placement, Policy,
+)  # fmt: skip
 from rltune.config.preset import BUILT_IN
 from rltune.config.run import Commit, EvaluationConfig, Overrun, SimulationConfig
 from rltune.config.schema import MEND, schema_text
@@ -21,7 +23,7 @@ from rltune.config.trace import Format, Status
 from rltune.policies import IDS, TITLES
 from rltune.report.style import POLICY_TITLE
 from rltune.simulator import how
-from rltune.simulator.setting import Setting
+from rltune.simulator.setting import ASKED, Setting
 from rltune.traces.readers import READERS
 from rltune.traces.table import STATUSES
 
@@ -50,6 +52,8 @@ def test_blockings() -> None:
 
 def test_placements() -> None:
     assert set(get_args(Placement)) == set(RULES) | {"lookahead"}
+    assert set(PLACEMENTS) == set(RULES) | set(ASKED)
+    assert set(get_args(Judged.model_fields["placement"].annotation)) == set(PLACEMENTS)
 
 
 def test_localities() -> None:

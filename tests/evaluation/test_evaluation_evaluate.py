@@ -50,6 +50,40 @@ def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
     }  # fmt: skip
 
 
+def test_agent_and_base_are_run_in_other_placements_and_localities_too(results):
+    plain, _, split, jobs = results
+    layout = workload(1500, seed=3)[1]
+    ids = np.arange(1500).astype(str)
+    also = [{"placement": "lookahead"}, {"placement": "best_fit"}, {"placement": "algorithm1"},
+            {"placement": "lookahead", "locality": "soonest_end"}]
+    config = EvaluationConfig(sequence_jobs=[64], also=also)
+    windows, table = evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig(), RULES)
+    assert set(table["role"]) == {"rltune", "base"}
+    others = windows[windows["role"].isin(["rltune_also", "base_also"])]
+    asked = [("best_fit", "strict"), ("algorithm1", "strict"), ("lookahead", "soonest_end")]
+    kinds = others[["role", "placement", "locality"]].drop_duplicates()
+    assert list(kinds.itertuples(index=False, name=None)) == [
+        (role, *choice) for choice in asked for role in ("rltune_also", "base_also")
+    ], "the cell's own is not run twice"
+    own = windows[windows["role"] == "base"]
+    assert set(zip(own["placement"], own["locality"], strict=True)) == {("lookahead", "strict")}
+    for _, rows in others.groupby(["role", "placement", "locality"]):
+        assert list(rows["first_job"]) == list(own["first_job"]) and set(rows["policy"]) == {"fifo"}
+    columns = ["window", "first_job", "wait_s", "jct_s", "bsld", "utilisation_span"]
+
+    def of(frame: pd.DataFrame, role: str, **values: str) -> pd.DataFrame:
+        for column, value in {"role": role, "sequence_jobs": 64, **values}.items():
+            frame = frame[frame[column] == value]
+        return frame[columns].reset_index(drop=True)
+
+    pd.testing.assert_frame_equal(of(others, "base_also", placement="best_fit"), of(plain, "base_best_fit"))
+    for role in ("rltune", "base", "random", "base_best_fit"):
+        pd.testing.assert_frame_equal(of(windows, role), of(plain, role))
+    agent = of(others, "rltune_also", placement="best_fit")["wait_s"]
+    assert agent.mean() < of(others, "base_also", placement="best_fit")["wait_s"].mean(), "smallest area, not FIFO"
+    assert agent.to_numpy() == pytest.approx(of(plain, "baseline", policy="saf", blocking="none")["wait_s"].to_numpy())
+
+
 def test_job_rows_agree_with_window_rows(results):
     windows, jobs, _, _ = results
     means = jobs.groupby(["role", "sequence_jobs", "window"])[["wait_s", "jct_s", "bsld"]].mean()

@@ -124,6 +124,20 @@ def test_the_rules_of_the_run_hold_unless_told(project: Any, cli: Cli) -> None:
     assert a == c != b
 
 
+def test_company_slows_jobs_of_several_gpus_down(project: Any, cli: Cli) -> None:
+    rest = ("--windows", "64", "--csv")
+    assert cli(*RUN, *rest, "alone.csv").status == 0
+    assert cli(*RUN, *rest, "shared.csv", "--sharing", "1.5").status == 0
+    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {sharing: 1.5}")
+    assert cli(*RUN, *rest, "run.csv").status == 0
+    alone, shared, run_ = (pd.read_csv(project.root / f"{name}.csv") for name in ("alone", "shared", "run"))
+    pd.testing.assert_frame_equal(shared, run_)
+    took = (shared["end_s"] - shared["start_s"]) / (alone["end_s"] - alone["start_s"])
+    single = shared["gpus"] == 1
+    assert took[single].to_numpy() == pytest.approx(1) and took[~single].max() > 1.01
+    assert took.min() > 1 - 1e-6 and took.max() < 1.5 + 1e-6
+
+
 def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
     assert cli(*RUN, "--csv", "a.csv").status == 0
     project.change(project.cluster, "nodes: 2, gpus: 8", "nodes: 4, gpus: 8")
@@ -140,12 +154,13 @@ def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
         (("--policy", "sjff"), ["--policy: found 'sjff'", "fifo, sjf, saf"]),
         (("--blocking", "all"), ["--blocking: found 'all'", "none, fits, easy, conservative"]),
         (("--placement", "x"), ["--placement: found 'x'", "spread, exclusive", "lookahead"]),
-        (("--locality", "x"), ["--locality: found 'x'", "strict, plus_one, any, worth_it"]),
+        (("--locality", "x"), ["--locality: found 'x'", "strict, plus_one, any, worth_it, soonest_end"]),
         (("--overrun", "x"), ["--overrun: found 'x'", "double, now"]),
         (("--commit", "x"), ["--commit: found 'x'", "decision, head"]),
         (("--stretch", "0.5"), ["--stretch: found 0.5", "1 or more"]),
+        (("--sharing", "0.9"), ["--sharing: found 0.9", "1 or more"]),
         (("--estimate", "x"), ["found 'x'", "exact, lognormal-SIGMA"]),
-        (("--placement", "lookahead", "--locality", "any"), ["--placement lookahead", "'any'", "strict"]),
+        (("--placement", "algorithm1", "--locality", "any"), ["--placement algorithm1", "'any'", "strict"]),
         (("--part", "x"), ["--part: found 'x'", "all, train, validation, test"]),
         (("--from", "1200"), ["--from: found 1200", "0 to 1199"]),
         (("--from", "5", "--part", "test"), ["--from", "--part"]),

@@ -31,7 +31,7 @@ class Oracle:
             for rank, r in enumerate(state.top[0])
             if rank > 0 and r >= 0
         ]
-        self.free: Free = tuple(state.free.row[0].tolist())
+        self.free: Free = tuple(row[:3] for row in state.free.row[0].tolist())
         here = layout.nodes.pool[jobs.pool[self.chosen]]
         self.pool = range(here["start"], here["stop"])
         self.largest = max(int(self.node["gpus"][m]) for m in self.pool)
@@ -133,7 +133,7 @@ def leave_free(state: State, layout: Layout, gpus: np.ndarray, cpu: np.ndarray, 
     """Take from every node what is more than this."""
     free = Index(*(column[0] for column in state.free))
     for m, wanted in enumerate(zip(gpus, cpu, mem, strict=True)):
-        change(layout.nodes, free, m, *(int(w) - int(f) for w, f in zip(wanted, free.row[m], strict=True)))
+        change(layout.nodes, free, m, *(int(w) - int(f) for w, f in zip(wanted, list(free.row[m])[:3], strict=True)))
 
 
 def question(

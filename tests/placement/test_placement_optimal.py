@@ -48,7 +48,7 @@ def settled(
     """(chunks of the settled way or 0, classes, their number, startable next jobs)."""
     table, startable = room(layout.nodes), np.empty(config.jobs, np.int64)
     terms = (config.whole_node, config.tightness, config.rank_decay)
-    n_next, k, n = settle(layout.nodes, jobs, state, 0, *terms, config.slots, table, startable)
+    n_next, k, n = settle(layout.nodes, jobs, state, 0, *terms, config.slots, table, startable, False)
     return n, table, k, startable[:n_next]
 
 
@@ -66,6 +66,7 @@ def per_node(jobs: Jobs, layout: Layout, state: State, instance: Instance) -> In
         type=node["type"], free=np.stack([free["gpus"], free["cpu"], free["mem"]], axis=-1)[:, None, :],
         share_cpu=node["cpu_milli"] // node["gpus"], share_mem=node["mem_mb"] // node["gpus"],
         whole=free["gpus"] == node["gpus"].max(), count=np.ones(len(m), np.int64), member=m,
+        company=np.zeros(len(m), np.bool_), price_s=np.zeros(len(m)),
     )  # fmt: skip
 
 

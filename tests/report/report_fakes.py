@@ -44,7 +44,8 @@ experiments:
     policy: [fifo, sjf]
     features: [raw]
     placement: [best_fit]
-evaluation: {bootstrap: 200}
+simulation: {stretch: 1.2}
+evaluation: {bootstrap: 200, also: [{placement: best_fit}, {placement: lookahead, locality: soonest_end}]}
 """
 
 
@@ -106,8 +107,9 @@ def artefacts(workspace: Workspace) -> None:
     folder = workspace.artefacts
     numbers = tables.comparison(cells, wins, curves, paper, **judge)
     variants = tables.ablation(cells, wins, paper, **judge)
+    elsewhere = tables.placements(cells, wins, stretch=1.2, sharing=1.0, **judge)
     for artefact, frame in (
-        numbers, variants, tables.costs(cells, wins, curves, paper, source="figures"),
+        numbers, variants, elsewhere, tables.costs(cells, wins, curves, paper, source="figures"),
         tables.heuristics(cells, wins, source="figures"), tables.audits(read.audits(workspace), source="clean"),
         tables.loads(loads(), source="figures"), tables.estimates(estimates(), source="figures"),
         tables.table2(statistics(), paper, source="figures"), tables.table4(summary(), paper, source="figures"),
@@ -153,7 +155,21 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
                     "milp_infeasible": agent * 1, "milp_limit": 0, "milp_failure": 0,
                     "seconds": 0.05,
                 })
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    return pd.concat([frame, *elsewhere(cell, frame)], ignore_index=True)
+
+
+def elsewhere(cell: Cell, frame: pd.DataFrame) -> list[pd.DataFrame]:
+    """Agent and base under the run's other placements: with best_fit a tenth more wait, with the others a fifth less."""
+    found = []
+    for placement, locality in (("best_fit", "strict"), ("lookahead", "soonest_end")):
+        if (placement, locality) != (cell.placement, cell.locality):
+            factor = 1.1 if placement == "best_fit" else 0.8
+            for role in ("rltune", "base"):
+                own = frame[frame["role"] == role]
+                found.append(own.assign(role=f"{role}_also", placement=placement, locality=locality,
+                                        wait_s=own["wait_s"] * factor))
+    return found
 
 
 def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFrame:

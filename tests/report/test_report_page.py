@@ -20,7 +20,7 @@ from rltune.report.page.build import render
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
 IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers",
        "table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits", "costs",
-       "paper", "provenance")
+       "placements", "paper", "provenance")
 
 
 class Page(HTMLParser):
@@ -212,6 +212,20 @@ def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
     found = contents.missing(config, there)
     assert [m.id for m in found] == ["ablation", "ablation-numbers"]
     assert "no setting with both" in found[0].why
+
+
+def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(made: Made) -> None:
+    config = made.workspace.config
+    there = {k: v for k, v in made.there.items() if k != "placements"}
+    assert [(m.id, m.why) for m in contents.missing(config, there)] == [
+        ("placements", "its stage has not written it")]
+    none = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": []})})
+    own = [other for other in config.evaluation.also if other.placement == "best_fit"]
+    same = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": own})})
+    assert contents.missing(none, there) == [] and "placements" not in contents.expected(none)
+    assert contents.has_placements(same)
+    naive = same.model_copy(update={"experiments": config.experiments[1:]})
+    assert not contents.has_placements(naive), "all of its agents have best_fit anyway"
 
 
 def test_windows_that_do_not_fit_are_named(made: Made) -> None:

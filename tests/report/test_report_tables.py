@@ -95,6 +95,55 @@ def test_without_a_pair_there_is_no_ablation(made: Made) -> None:
         figures.ablation(frame, PAPER)
 
 
+def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
+    frame = made.there["placements"].frame
+    cells = {c.name: c for c in made.workspace.config.cells()}
+    assert set(frame["cell"]) == set(cells) and len(frame) == 2 * (3 * 12 + 2 * 2)
+    for (name, n), rows in frame.groupby(["cell", "sequence_jobs"]):
+        own = rows.iloc[0]
+        assert own["title"] == f"{cells[name].placement} ★" and not rows["title"].iloc[1:].str.contains("★").any()
+        assert np.isnan(own["rltune_less"]) and np.isnan(own["base_less"])
+        windows = pd.read_csv(made.workspace.windows(cells[name]))
+        windows = windows[windows["sequence_jobs"] == n]
+        for _, row in rows.iterrows():
+            also = "" if row["title"].endswith("★") else "_also"
+            for side in ("rltune", "base"):
+                mine = windows[(windows["role"] == side + also) & (windows["placement"] == row["placement"])]
+                mine = mine[mine["locality"] == row["locality"]]
+                assert len(mine) == row["windows"]
+                for column, of in (("mean", "wait_s"), ("bsld", "bsld"), ("utilisation", "utilisation_span")):
+                    assert row[f"{side}_{column}"] == pytest.approx(mine[of].mean())
+            if also:
+                factor, shows = (1.1, "worse") if row["placement"] == "best_fit" else (0.8, "better")
+                assert row[["rltune_less", "rltune_low", "base_less", "base_high"]].to_numpy(float) == pytest.approx(
+                    1 - factor
+                )
+                assert row["rltune_shows"] == row["base_shows"] == shows
+    solved = frame.groupby("title")["milp_calls"].sum()
+    assert (solved > 0).all()
+
+
+def test_the_table_says_what_a_split_and_company_cost(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    assert any("runs 1.2 times as long; jobs that share a node do not slow" in n
+               for n in made.there["placements"].artefact.notes)
+    for stretch, sharing, said in ((1.0, 1.0, "a split costs nothing"), (1.0, 1.3, "GPUs runs 1.3 times as long"),
+                                   (1.5, 1.3, "runs 1.5 times as long; a job of several GPUs runs 1.3 times")):
+        artefact, _ = tables.placements(cells, windows, stretch=stretch, sharing=sharing, **JUDGE)
+        assert sum(said in n for n in artefact.notes) == 1, artefact.notes
+        assert not any("placement lookahead" in n for n in artefact.notes), "it differs between the rows"
+
+
+def test_cells_judged_in_their_own_placement_only_are_left_out(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    also = windows["role"].isin(["rltune_also", "base_also"])
+    first = cells["cell"].iloc[0]
+    _, frame = tables.placements(cells, windows[~also | (windows["cell"] == first)], stretch=1, sharing=1, **JUDGE)
+    assert set(frame["cell"]) == {first}
+    artefact, frame = tables.placements(cells, windows[~also], stretch=1, sharing=1, **JUDGE)
+    assert frame.empty and artefact.columns == {}
+
+
 def test_solver_outcomes_add_up(made: Made) -> None:
     frame = made.there["costs"].frame
     outcomes = ["milp_optimal", "milp_infeasible", "milp_limit", "milp_failure"]
@@ -145,6 +194,7 @@ def test_inputs_are_left_as_they_were(made: Made) -> None:
     before = cells.copy(), windows.copy()
     tables.comparison(cells, windows, read.histories(made.workspace), PAPER, **JUDGE)
     tables.ablation(cells, windows, PAPER, **JUDGE)
+    tables.placements(cells, windows, stretch=1.0, sharing=1.0, **JUDGE)
     pd.testing.assert_frame_equal(cells, before[0])
     pd.testing.assert_frame_equal(windows, before[1])
 

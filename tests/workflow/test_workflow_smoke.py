@@ -17,7 +17,7 @@ from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
-             "fig12", "fig12-numbers", "heuristics", "improvements", "costs", "ablation", "ablation-numbers")
+             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers")
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_every_file_is_there_and_holds_what_its_name_says(smoke_run: Any) -> Non
         assert load_policy(workspace.policy(cell)).facts["cell"]["trace"] == cell.trace
         assert len(pd.read_csv(workspace.history(cell))) == workspace.config.preset(cell.preset).epochs
         windows = pd.read_csv(workspace.windows(cell))
-        assert {"rltune", "base", "baseline"} <= set(windows["role"]) and not windows["wait_s"].isna().any()
+        assert {"rltune", "base", "baseline", "rltune_also", "base_also"} <= set(windows["role"]) and not windows["wait_s"].isna().any()
         assert len(pd.read_parquet(workspace.test_jobs(cell)))
 
 
@@ -119,6 +119,9 @@ def test_a_second_run_does_nothing(smoke_run: Any, shell: Any, results: Path) ->
     [
         ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
         ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "ablation": 1, "figures": 1, "report": 1}),
+        ("{placement: best_fit}, ", "", {"evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
+        ("sharing: 1.25", "sharing: 1.5",
+         {"baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
         ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
         ("features: [raw]\n    preset: [smoke]", "features: [raw]\n    preset: [paper]",
          {"train": 1, "evaluate": 1, "figures": 1, "report": 1}),
@@ -126,7 +129,7 @@ def test_a_second_run_does_nothing(smoke_run: Any, shell: Any, results: Path) ->
          {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
         ("title: RLTune, smoke run", "title: Another", {"report": 1}),
     ],
-    ids=["budget", "one-cell", "evaluation", "another-preset", "split", "title"],
+    ids=["budget", "one-cell", "also", "sharing", "evaluation", "another-preset", "split", "title"],
 )
 def test_a_change_makes_anew_what_depends_on_it(
     old: str, new: str, planned: dict[str, int], smoke_run: Any, shell: Any, tmp_path: Path

@@ -22,7 +22,7 @@ rule baselines:
     resources:
         mem_mb=2000,
     params:
-        evaluation=run.evaluation.model_dump(exclude={"bootstrap", "confidence"}),
+        evaluation=run.evaluation.model_dump(exclude={"also", "bootstrap", "confidence"}),
         simulation=run.simulation.model_dump(),
         localities=localities_of,
         split=run.split.model_dump(),

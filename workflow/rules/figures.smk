@@ -9,7 +9,10 @@ rule figures:
         paper=PAPER,
         notebook=source("notebooks", "figures.ipynb"),
     output:
-        artefacts=artefact_files(tables=["fig12-numbers", "heuristics", "costs"], figures=["fig11", "fig12", "improvements"]),
+        artefacts=artefact_files(
+            tables=["fig12-numbers", "heuristics", *(["placements"] if has_placements(run) else []), "costs"],
+            figures=["fig11", "fig12", "improvements"],
+        ),
         page=here(workspace.page("figures")),
     log:
         here(workspace.notebook("figures")),

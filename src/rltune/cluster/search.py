@@ -36,7 +36,7 @@ FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE, QUIET_FIT = range(5)
 RULES = {
     "first_fit": FIRST_FIT, "best_fit": BEST_FIT, "spread": SPREAD, "exclusive": EXCLUSIVE, "quiet_fit": QUIET_FIT,
 }  # fmt: skip
-QUIET, LOUD = 5, 6  # the two halves of quiet_fit: nodes without company, and the others
+QUIET = 5  # and 6: the two halves of quiet_fit: nodes without company, and the others
 STRICT, PLUS_ONE, ANY, WORTH_IT, SOONEST_END = range(5)
 LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT, "soonest_end": SOONEST_END}
 NEVER = 1 << 50
@@ -118,11 +118,13 @@ def _chunks(nodes, jobs, free, j, kind, d, rule, place):
 @kernel
 def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
     """Add up to ``wanted`` chunks of ``chunk`` GPUs behind the first ``already``, by the rule; the new number."""
-    if rule != QUIET_FIT or jobs.row[j].gpus == 1:
-        return _pick_among(nodes, jobs, free, j, d, rule, chunk, place, already, already, already + wanted)
-    n = _pick_among(nodes, jobs, free, j, d, QUIET, chunk, place, already, already, already + wanted)
-    if n < already + wanted:
-        n = _pick_among(nodes, jobs, free, j, d, LOUD, chunk, place, already, n, already + wanted)
+    quiet = rule == QUIET_FIT and jobs.row[j].gpus > 1
+    n = already
+    for half in range(2 if quiet else 1):
+        if n < already + wanted:
+            n = _pick_among(
+                nodes, jobs, free, j, d, QUIET + half if quiet else rule, chunk, place, already, n, already + wanted
+            )
     return n
 
 
@@ -145,8 +147,6 @@ def _pick_among(nodes, jobs, free, j, d, rule, chunk, place, already, n, target)
             while word != np.uint64(0):
                 m = nodes.member[here.member_at + 64 * x + lowest(word)]
                 word = without_lowest(word)
-                if rule == QUIET and free.row[m].wide > 0 or rule == LOUD and free.row[m].wide == 0:
-                    continue
                 if _usable(nodes, jobs, free, j, rule, chunk, m, place, already):
                     place[n].node, place[n].gpus = m, chunk
                     n += 1
@@ -161,10 +161,18 @@ def _usable(nodes, jobs, free, j, rule, chunk, m, place, already):
     for i in range(already):
         if place[i].node == m:
             return False
-    if rule == EXCLUSIVE and not idle(nodes, free, m):
+    if rule >= EXCLUSIVE and not _allowed(nodes, free, rule, m):
         return False
     cpu, mem = needs(nodes, jobs, j, chunk, m)
     return free.row[m].cpu >= cpu and free.row[m].mem >= mem
+
+
+@kernel
+def _allowed(nodes, free, rule, m):
+    """Whether a rule that looks at a node's jobs lets a chunk go there."""
+    if rule == EXCLUSIVE:
+        return idle(nodes, free, m)
+    return rule == QUIET_FIT or (free.row[m].wide == 0) == (rule == QUIET)
 
 
 @inlined

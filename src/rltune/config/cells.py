@@ -9,7 +9,7 @@ import re
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from rltune.config.base import Block, Name
 from rltune.errors import ConfigError
@@ -17,8 +17,8 @@ from rltune.errors import ConfigError
 Policy = Literal["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor", "multifactor_size"]
 Metric = Literal["wait"]
 Blocking = Literal["none", "fits", "easy", "conservative"]
-Placement = Literal["first_fit", "best_fit", "spread", "exclusive", "lookahead"]
-Locality = Literal["strict", "plus_one", "any", "worth_it"]
+Placement = Literal["first_fit", "best_fit", "quiet_fit", "spread", "exclusive", "lookahead"]
+Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered"]
 
 ESTIMATE = re.compile(r"exact|requested|history-rolling|history-lightgbm|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
@@ -53,6 +53,24 @@ BLOCKINGS: tuple[str, ...] = get_args(Blocking)
 PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
 """Those of a cell, and Algorithm 1 of the paper, with which nothing is trained."""
 LOCALITIES: tuple[str, ...] = get_args(Locality)
+
+
+class Judged(Block):
+    """Another choice of nodes in which agents and their base policies are judged too."""
+
+    placement: Literal[Placement, "algorithm1"]
+    """How a job's nodes are chosen; algorithm1: the paper's listing, with which nothing is trained."""
+    locality: Locality = "strict"
+    """How many nodes a job may be spread over."""
+
+    @model_validator(mode="after")
+    def _algorithm1_is_strict(self) -> Judged:
+        if self.placement == "algorithm1" and self.locality != "strict":
+            raise ValueError(f"placement algorithm1 knows locality strict only; found {self.locality}")
+        return self
+
+    def __str__(self) -> str:
+        return f"placement {self.placement}, locality {self.locality}"
 
 
 @dataclass(frozen=True, order=True)
@@ -116,7 +134,7 @@ class Experiment(Block):
     blocking: list[Blocking] = Field(["none"], min_length=1)
     """What may start while the first job of the queue does not fit."""
     placement: list[Placement] = Field(["lookahead"], min_length=1)
-    """How a job's nodes are chosen; lookahead: by the placement model, which knows locality strict only."""
+    """How a job's nodes are chosen; lookahead: by the placement model."""
     locality: list[Locality] = Field(["strict"], min_length=1)
     """How many nodes a job may be spread over: the fewest, one more, any, or more only where that beats waiting."""
     features: list[Features] = Field(["engineered"], min_length=1)
@@ -128,17 +146,6 @@ class Experiment(Block):
     """Training preset."""
     seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)
     """Seeds of training."""
-
-    @field_validator("locality")
-    @classmethod
-    def _lookahead_is_strict(cls, value: list[str], info: ValidationInfo) -> list[str]:
-        others = [name for name in value if name != "strict"]
-        if others and "lookahead" in info.data.get("placement", []):
-            raise ValueError(
-                f"found {', '.join(others)}, but placement lookahead needs locality strict; give {others[0]} an "
-                "experiment of its own, with placement best_fit, first_fit, spread or exclusive"
-            )
-        return value
 
     def cells(self) -> list[Cell]:
         """Its cells, in the order of its lists."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rltune.config.base import Block, Name
-from rltune.config.cells import Blocking, Cell, Experiment, Workload
+from rltune.config.cells import Blocking, Cell, Experiment, Judged, Workload
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.errors import ConfigError
 
@@ -51,7 +51,7 @@ class LookaheadConfig(Block):
     """Worth of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
     tightness: float = Field(0.01, ge=0)
     """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
-    others: float = Field(0.2, ge=0)
+    others: float = Field(0.1, ge=0)
     """Where the chosen job may be split or wait: worth of a second of the next jobs' waiting in seconds of its own."""
     time_limit_s: float = Field(5.0, gt=0)
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
@@ -83,6 +83,8 @@ class EvaluationConfig(Block):
     """Strong baselines: each of these, built in or one of your own from `plugins` …"""
     baseline_blockings: Annotated[list[Blocking], EachOnce] = Field(["none", "fits", "easy"], min_length=1)
     """… under each of these, with best_fit."""
+    also: Annotated[list[Judged], EachOnce] = []
+    """Other placements and localities in which each agent and its base policy are run too, on the same windows."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
     confidence: float = Field(0.95, gt=0.5, lt=1)

@@ -29,7 +29,7 @@ from rltune.traces.split import Split, disjoint_windows, spread
 
 RANDOM_ORDERS = 5
 """Random runs of each window that the role ``random`` is the mean of."""
-LABELS = ["role", "policy", "blocking", "placement", "sequence_jobs", "window"]
+LABELS = ["role", "policy", "blocking", "placement", "locality", "sequence_jobs", "window"]
 
 
 def evaluate(
@@ -49,7 +49,8 @@ def evaluate(
     Roles: ``rltune`` the greedy agent; ``base`` its base policy with the same blocking, placement and
     locality; ``base_best_fit`` the base with best_fit, where that differs; ``random`` an order drawn anew at
     every decision, the mean of RANDOM_ORDERS runs with best_fit: what not staying blocked is worth without
-    any learning. All see the same test windows, each from an idle cluster, the same run-time estimates, and the
+    any learning; ``rltune_also`` and ``base_also`` both under the other placements and localities of
+    ``evaluation.also``. All see the same test windows, each from an idle cluster, the same run-time estimates, and the
     rules of ``simulation``.
     """
     windows, tables = [], []
@@ -63,6 +64,11 @@ def evaluate(
         ]
         if setting != simple:
             runs.append(("base_best_fit", simple, None, 1))
+        for other in evaluation.also:
+            how = replace(setting, placement=other.placement, locality=other.locality)
+            if how != setting:
+                runs.append(("rltune_also", how, runs[0][2], 1))
+                runs.append(("base_also", how, None, 1))
         for role, how, ranker, times in runs:
             began = time.perf_counter()
             placer = placer_of(how.placement, lookahead)
@@ -75,9 +81,10 @@ def evaluate(
                 mine = job_table(jobs, state).rename(columns={"sequence": "window"})
                 tables.append(mine.assign(role=role, sequence_jobs=length, job_id=job_ids[mine["job"]]))
             if progress:
-                name = {"rltune": "RLTune", "random": "random order"}.get(role, f"{how.policy}, {how.placement}")
+                name = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}.get(role, how.policy)
+                where = f"{how.blocking}, {how.placement}, {how.locality}"
                 mean = windows[-1]["wait_s"].mean()
-                progress(f"{len(first)} windows of {length} jobs, {name}, {how.blocking}: mean wait {mean:.0f} s")
+                progress(f"{len(first)} windows of {length} jobs, {name}, {where}: mean wait {mean:.0f} s")
     all_windows = pd.concat(windows, ignore_index=True)
     all_jobs = pd.concat(tables, ignore_index=True)
     return (

@@ -157,7 +157,7 @@ def worth_of(instance: Instance, options: np.ndarray, config: LookaheadConfig) -
     worth = config.rank_decay ** (np.maximum(rank, 1) - 1.0) * (slots - slot) / slots
     if question["wait_s"] >= 0:
         worth *= config.others
-    loses_s = np.where(options[:, 3] == 1, question["lose_s"], np.where(slot > 0, question["wait_s"], 0.0))
+    loses_s = np.where(options[:, 3] == 1, instance.lose_s[options[:, 1]], np.where(slot > 0, question["wait_s"], 0.0))
     return np.where(rank > 0, worth, -loses_s / horizon_s(instance))
 
 

@@ -20,10 +20,10 @@ from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.state import one_of
 
 QUESTION = np.dtype([
-    ("now", np.bool_), ("wait_s", np.float64), ("lose_s", np.float64), ("own_s", np.float64), ("own_split_s", np.float64),
+    ("now", np.bool_), ("wait_s", np.float64), ("own_s", np.float64), ("own_split_s", np.float64),
 ], align=True)  # fmt: skip
 """What is asked of the chosen job: whether it may start as a whole now; seconds it waits for that otherwise (−1: it does
-not wait); seconds it loses split; seconds it loses with company, as a whole and split."""
+not wait); seconds it loses with company, as a whole and split."""
 
 
 class Instance(NamedTuple):
@@ -42,6 +42,7 @@ class Instance(NamedTuple):
     length: np.ndarray  # [K] int64, slots a job lasts by its estimate, S at most
     gpus: np.ndarray  # [1] int64, of the chosen job
     split: np.ndarray  # [T] int64, nodes the chosen job takes if it is split now; 0: it is not
+    lose_s: np.ndarray  # [T] float64, seconds it then loses
     question: np.ndarray  # [1] QUESTION
     slot_s: np.ndarray  # [1] float64, seconds from one slot to the next
     type: np.ndarray  # [C] int64
@@ -79,12 +80,12 @@ def build_instance(
     split, question = np.zeros(full.shape[1], np.int64), np.zeros(1, QUESTION)
     question["now"] = not _splits(nodes, jobs, state, s, split)
     question["wait_s"] = me["reserved"] - me["now"] if me["may_wait"] else -1.0
-    question["lose_s"] = chosen["estimate_s"] * (how.stretch - 1.0)
     together = how.sharing != 1.0 and chosen["gpus"] > 1
     if together:
         question["own_s"] = chosen["estimate_s"] * (how.sharing - 1.0)
         question["own_split_s"] = chosen["estimate_s"] * max(how.sharing - how.stretch, 0.0)
     strict = np.maximum(full, 0) + (rem > 0)
+    lose_s = np.where(split > strict[0], chosen["estimate_s"] * (how.stretch - 1.0), 0.0)
     strict[0] = np.maximum(strict[0], split)
     chunks = int(strict.max(axis=1).sum())
     if together or slots > 1:
@@ -98,7 +99,7 @@ def build_instance(
     length = np.clip(np.ceil(lasts_s / slot_s), 1, slots).astype(np.int64)
     return Instance(
         places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), length,
-        jobs.gpus[j[:1]].copy(), split, question, np.array([slot_s]), node["type"].copy(), free,
+        jobs.gpus[j[:1]].copy(), split, lose_s, question, np.array([slot_s]), node["type"].copy(), free,
         node["share_cpu"].copy(), node["share_mem"].copy(), free[:, 0, 0] == largest_node(nodes, pool), count,
         state.free.row["wide"][s, member] > 0 if together else np.zeros(len(member), np.bool_),
         price_s[member - nodes.pool["start"][pool]] if together else np.zeros(len(member)), member,
@@ -110,7 +111,7 @@ def _splits(nodes, jobs, st, s, split):
     """Whether the chosen job would be split now; ``split`` [T] gets the nodes it would take on each type."""
     one, how = one_of(st, s), st.how
     j = one.me.first + one.me.chosen
-    if not one.me.may_wait and one.me.place_len <= strict_nodes(jobs, j, nodes.row[one.place[0].node].type):
+    if not one.me.split:
         return False
     extra = NEVER if one.me.may_wait else how.extra
     for kind in range(split.shape[0]):
@@ -133,7 +134,8 @@ def _prices(nodes, jobs, st, s, pool, lasts_s):
     settle_late(one, pool)
     for i in range(one.me.running):
         job = one.heap[i].job
-        row, run, pace = jobs.row[one.me.first + job], one.run[job], one.pace[job].pace
+        row, run = jobs.row[one.me.first + job], one.run[job]
+        pace = run.pace
         if row.pool != pool or row.gpus < 2 or pace >= how.sharing:
             continue
         now, left = one.me.now, run.due - one.me.now

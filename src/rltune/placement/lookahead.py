@@ -46,7 +46,7 @@ class Lookahead:
         slots, slot_s = self.config.slots, self.config.slot_s
         for s in asking:
             self.counts.asked += 1
-            solved = is_solved(layout.nodes, jobs, state, s)
+            solved = is_solved(jobs, state, s)
             n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, slots, table, startable, solved)
             if n > 0:
                 self.counts.settled += 1

@@ -29,7 +29,7 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, star
     one = one_of(st, s)
     k = classes(nodes, jobs.row[one.me.first + one.me.chosen].pool, one.free, False, table)
     could = np.zeros((one.top.shape[0], jobs.cut.shape[1]), np.bool_)
-    n_next = _rivals(nodes, jobs, one, slots > 1, solved, table, k, startable, could)
+    n_next = _rivals(nodes, jobs, one, slots > 1 or one.me.may_wait, solved, table, k, startable, could)
     if solved:
         return n_next, k, 0
     n = _best_way(nodes, jobs, one, whole_worth, tightness, table, k)
@@ -51,19 +51,17 @@ def fall_back(nodes, jobs, st, s):
     j = one.me.first + one.me.chosen
     if not one.me.may_wait:
         return find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
-    if jobs.row[j].estimate_s * (how.stretch - 1.0) < one.me.reserved - one.me.now:
-        return split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
-    return 0
+    n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
+    longer = how.stretch if n > strict_nodes(jobs, j, nodes.row[one.place[0].node].type) else 1.0
+    return n if jobs.row[j].estimate_s * (longer - 1.0) < one.me.reserved - one.me.now else 0
 
 
 @allocating
-def is_solved(nodes, jobs, st, s):
+def is_solved(jobs, st, s):
     """Whether the question is whether and how to split the chosen job, or whom it is to keep company."""
     one = one_of(st, s)
     j = one.me.first + one.me.chosen
-    if one.me.may_wait or (st.how.sharing != 1.0 and jobs.row[j].gpus > 1):
-        return True
-    return one.me.place_len > strict_nodes(jobs, j, nodes.row[one.place[0].node].type)
+    return one.me.split or (st.how.sharing != 1.0 and jobs.row[j].gpus > 1)
 
 
 @allocating
@@ -152,7 +150,7 @@ def _rivals(nodes, jobs, one, later, solved, table, k, startable, could):
             for kind in range(types):
                 cut = jobs.cut[first + one.top[i], kind]
                 could[i, kind] = ways_of_type(nodes, jobs, first + one.top[i], kind, table, k) > 0 or (
-                    later and cut.full >= 0 and (cut.size > 0 if i > 0 else solved)
+                    cut.full >= 0 and (later and cut.size > 0 if i > 0 else solved)
                 )
     reached = could[0].copy()
     matters = np.zeros(top, np.bool_)

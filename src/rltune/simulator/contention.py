@@ -31,7 +31,7 @@ def pace_on(nodes, jobs, one, how, j, place, n):
 @kernel
 def come_or_go(nodes, jobs, one, how, job, sign):
     """A job has started (``sign`` 1) or ended (−1): the pace of those beside it changes."""
-    if not how.company or jobs.row[one.me.first + job].gpus < 2:
+    if jobs.row[one.me.first + job].gpus < 2:
         return
     run = one.run[job]
     changed = 2 if sign > 0 else 1  # wide jobs on a node whose first one gets, or loses, company
@@ -47,10 +47,10 @@ def come_or_go(nodes, jobs, one, how, job, sign):
     for i in range(one.me.running):
         other = one.heap[i].job
         if other != job and jobs.row[one.me.first + other].gpus > 1 and _meet(one, other, job):
-            one.beside[n] = other
+            one.released[n] = other
             n += 1
     for i in range(n):
-        _change_pace(nodes, jobs, one, how, one.beside[i])
+        _change_pace(nodes, jobs, one, how, one.released[i])
 
 
 @kernel
@@ -68,7 +68,7 @@ def _meet(one, a, b):
 def _change_pace(nodes, jobs, one, how, job):
     """Bring a running job's pace up to date, and with it its ends: the true one and that by its estimate."""
     j = one.me.first + job
-    run, so_far, now = one.run[job], one.pace[job], one.me.now
+    run, now = one.run[job], one.me.now
     if run.end <= now:  # ends at this very instant too
         return
     pace = 1.0
@@ -78,12 +78,12 @@ def _change_pace(nodes, jobs, one, how, job):
         for c in range(run.at, run.at + run.len):
             if one.free.row[one.chunk[c].node].wide > 1:
                 pace = how.sharing
-    if pace == so_far.pace:
+    if pace == run.pace:
         return
-    so_far.done_s += (now - so_far.since) / so_far.pace
-    so_far.since, so_far.pace = now, pace
+    run.done_s += (now - run.since) / run.pace
+    run.since, run.pace = now, pace
     # later than now, whatever rounding says
-    run.end = max(now + (jobs.row[j].run_s - so_far.done_s) * pace, np.nextafter(now, np.inf))
+    run.end = max(now + (jobs.row[j].run_s - run.done_s) * pace, np.nextafter(now, np.inf))
     move(one.heap, one.me.running, job, run.end)
     if how.tracks and not run.late and run.due > now:
-        move_running(one, jobs.row[j].pool, job, now + (jobs.row[j].estimate_s - so_far.done_s) * pace)
+        move_running(one, jobs.row[j].pool, job, now + (jobs.row[j].estimate_s - run.done_s) * pace)

@@ -58,6 +58,7 @@ def advance_all(nodes, jobs, st):
                 _try(nodes, jobs, one, how)
             elif me.phase == PLACED and me.place_len == 0:
                 reserve(nodes, jobs, one, how, me.chosen, 0)
+                _reserve_sooner(nodes, jobs, one, how, me.chosen)
                 _wait(jobs, one, how)
             elif me.phase == PLACED:
                 start_job(nodes, jobs, one, how, me.chosen, me.place_len)
@@ -185,7 +186,9 @@ def _try(nodes, jobs, one, how):
         me.place_len = n
         me.phase = PLACED
         others = how.asks_place == ALWAYS or how.asks_place == AMONG_OTHERS and me.queued > 1
-        if me.may_wait or others and (_is_split(nodes, jobs, one, n) or _ways(nodes, jobs, one, me.chosen) > 1):
+        company = how.sharing != 1.0 and jobs.row[me.first + me.chosen].gpus > 1
+        split_ways = me.split and _in_equal_chunks(jobs, me.first + me.chosen)
+        if me.may_wait or others and (split_ways or _ways(nodes, jobs, one, me.chosen) > (0 if company else 1)):
             _fill_top(jobs, one)
             me.asked_place += 1
             me.phase = PLACE
@@ -218,26 +221,47 @@ def _fit(nodes, jobs, one, how, job):
     me = one.me
     me.may_wait = False
     j = me.first + job
-    n = find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
-    if n > 0 or how.locality < WORTH_IT:
+    n = find(nodes, jobs, one.free, j, how.rule, 0, one.place)
+    me.split = n == 0
+    if n > 0:
         return n
+    if how.locality < WORTH_IT:
+        return 0 if how.extra == 0 else split(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
     reserve(nodes, jobs, one, how, job, 0)
-    strict_s, loses_s = me.reserved, jobs.row[j].estimate_s * (how.stretch - 1.0)
-    me.may_wait = how.asks_place != NEVER
-    if me.may_wait or loses_s < strict_s - me.now:
-        n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
-    if n == 0 and how.locality == SOONEST_END:
-        # it may be split later, too, where that ends sooner than waiting until it need not be
-        reserve(nodes, jobs, one, how, job, 1 << 40)
-        if not loses_s < strict_s - me.reserved:
-            reserve(nodes, jobs, one, how, job, 0)
-    return n
+    me.may_wait = how.asks_place != NEVER and _in_equal_chunks(jobs, j)
+    n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
+    if n > 0 and (me.may_wait or _loses_s(nodes, jobs, how, j, one.place[0].node, n) < me.reserved - me.now):
+        return n
+    _reserve_sooner(nodes, jobs, one, how, job)
+    return 0
 
 
 @inlined
-def _is_split(nodes, jobs, one, n):
-    """Whether the chosen job's ``n`` chunks are more than a strict allocation's."""
-    return n > strict_nodes(jobs, one.me.first + one.me.chosen, nodes.row[one.place[0].node].type)
+def _in_equal_chunks(jobs, j):
+    """Whether job ``j`` is cut into equal chunks on all types it may use: others a placer is not asked to split."""
+    for kind in range(jobs.cut.shape[1]):
+        if jobs.cut[j, kind].full > 0 and jobs.cut[j, kind].size == 0:
+            return False
+    return True
+
+
+@inlined
+def _loses_s(nodes, jobs, how, j, m, n):
+    """Seconds by its estimate that job ``j`` loses on ``n`` nodes like ``m``."""
+    longer = how.stretch if n > strict_nodes(jobs, j, nodes.row[m].type) else 1.0
+    return jobs.row[j].estimate_s * (longer - 1.0)
+
+
+@kernel
+def _reserve_sooner(nodes, jobs, one, how, job):
+    """With soonest_end, reserve for a head the earliest time at which it can be split, if that ends sooner."""
+    if how.locality != SOONEST_END:
+        return
+    strict_s = one.me.reserved
+    reserve(nodes, jobs, one, how, job, 1 << 40)
+    loses_s = _loses_s(nodes, jobs, how, one.me.first + job, one.shadow[0].node, one.me.shadowed)
+    if not loses_s < strict_s - one.me.reserved:
+        reserve(nodes, jobs, one, how, job, 0)
 
 
 @allocating

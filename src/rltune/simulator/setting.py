@@ -57,5 +57,5 @@ class Setting:
             EXTERNAL if external else base, base, visible, blocking, rule, locality,
             int(EXTRA[locality]), OVERRUNS[self.overrun], COMMITS[self.commit], asked, float(self.stretch),
             float(self.sharing), self.sharing != 1.0 or rule == QUIET_FIT,
-            bool(EXTRA[locality] > 0 or worth_it), track or blocking >= EASY or worth_it or asked == AMONG_OTHERS, check,
+            bool(EXTRA[locality] > 0 or worth_it), track or blocking >= EASY or worth_it or asked == AMONG_OTHERS or self.sharing != 1.0, check,
         )  # fmt: skip

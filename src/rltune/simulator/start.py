@@ -33,9 +33,9 @@ def start_job(nodes, jobs, one, how, job, n):
         add_running(one, row.pool, job)
     if one.share.shape[0] > 0:
         use(one.share, row.account, now, row.gpus)
-    if how.sharing != 1.0:
-        one.pace[job].pace, one.pace[job].since, one.pace[job].done_s = pace, now, 0.0
-    come_or_go(nodes, jobs, one, how, job, 1)
+    if how.company:
+        run.pace, run.since, run.done_s = pace, now, 0.0
+        come_or_go(nodes, jobs, one, how, job, 1)
 
 
 @kernel
@@ -50,5 +50,6 @@ def end_job(nodes, jobs, one, how):
         drop_running(one, row.pool, job)
     if one.share.shape[0] > 0:
         use(one.share, row.account, one.me.now, -row.gpus)
-    come_or_go(nodes, jobs, one, how, job, -1)
+    if how.company:
+        come_or_go(nodes, jobs, one, how, job, -1)
     return j

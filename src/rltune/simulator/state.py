@@ -28,30 +28,28 @@ _i, _f, _b = np.int64, np.float64, np.bool_
 
 SEQUENCE = _record(
     first=_i, n=_i, phase=_i, now=_f, arrived=_i, started=_i, running=_i, chunks=_i, queue=_i, head=_i, queued=_i,
-    visible=_i, picked=_i, chosen=_i, place_len=_i, decisions=_i, choices=_i, queue_sum=_i, cut=_i, asked_place=_i, may_wait=_b,
+    visible=_i, picked=_i, chosen=_i, place_len=_i, decisions=_i, choices=_i, queue_sum=_i, cut=_i, asked_place=_i, may_wait=_b, split=_b,
     events=_i, scored=_b, reserved=_f, shadowed=_i,
 )  # fmt: skip
 """A sequence: its first job and its jobs; phase; instant, s since the trace's t0; jobs arrived, started and running;
 chunks written; the queue being decided; the job committed to (commit: head), −1 for none; jobs in that queue, how many
 of the first a ranking covers, place of the picked one, the job PLACE asks about, chunks of the answer (0, only where it may wait: it does not
-start now), whether it may. Counts of a run:
+start now), whether it may, whether the chosen job is split. Counts of a run:
 decisions, those between two jobs or more, jobs queued at each, those that hid jobs, PLACE questions, instants. Whether
 the ranking came from the driver; a head's reserved start, and the nodes of its shadow allocation."""
 LINE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
 """A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
 order is that of this instant; whether this instant has an event for it."""
-RUN = _record(key=_f, start=_f, end=_f, due=_f, at=_i, len=_i, late=_b)
-"""A job: score under the base policy; start (NaN before), true end, end by its estimate; its chunks; whether it runs
-past its estimate."""
+RUN = _record(key=_f, start=_f, end=_f, due=_f, pace=_f, since=_f, done_s=_f, at=_i, len=_i, late=_b)
+"""A job: score under the base policy; start (NaN before), true end, end by its estimate; where company slows
+jobs down, how many times as long it runs as by itself, since when, and what of its run time was done then; its chunks;
+whether it runs past its estimate."""
 HEAP = _record(end=_f, job=_i)
 ENDS = _record(due_at=_i, due_len=_i, late_at=_i, late_len=_i)
 """A pool's stretches in ``due`` and ``late``."""
 SHARE = _record(used=_f, at=_f, using=_i, known=_i)
 """An account: decayed GPU-seconds used at an instant, GPUs in use since; 1 once it has submitted a job (of all in one:
 how many have)."""
-PACE = _record(pace=_f, since=_f, done_s=_f)
-"""A running job where jobs that share nodes slow one another down: how many times as long it runs as by itself, since
-when, and what of its run time was done then."""
 SHADOW = _record(node=_i, gpus=_i, cpu=_i, mem=_i, held_gpus=_i, held_cpu=_i, held_mem=_i)
 """A node of a head's shadow allocation: what is spare there at its reserved start; what is held back now."""
 
@@ -79,8 +77,6 @@ class One(NamedTuple):
     order: np.ndarray  # [N] int64, places of a queue's jobs by their scores
     shadow: np.ndarray  # [X] SHADOW
     released: np.ndarray  # [N] int64
-    pace: np.ndarray  # [N] PACE
-    beside: np.ndarray  # [N] int64
     failed: np.ndarray  # [2, shapes] int64, last pass in which a job of this shape did not fit; fit beside a head
 
 
@@ -105,8 +101,6 @@ class State(NamedTuple):
     order: np.ndarray
     shadow: np.ndarray
     released: np.ndarray
-    pace: np.ndarray
-    beside: np.ndarray
     failed: np.ndarray
 
     first = property(lambda self: self.me["first"], doc="First job of each sequence [S].")
@@ -130,8 +124,7 @@ def one_of(st, s):
     free = Free(st.free.row[s], st.free.total[s], st.free.count[s], st.free.words[s])
     return One(
         st.me[s], free, st.line[s], st.queue[s], st.run[s], st.heap[s], st.chunk[s], st.ends[s], st.due[s], st.late[s],
-        st.share[s], st.score[s], st.place[s], st.top[s], st.order, st.shadow, st.released, st.pace[s],
-        st.beside, st.failed,
+        st.share[s], st.score[s], st.place[s], st.top[s], st.order, st.shadow, st.released, st.failed,
     )  # fmt: skip
 
 
@@ -158,13 +151,12 @@ def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, how: H
     widest, room = int((before[first + n] - before[first]).max()), int(chunks.max())
     accounts = int(jobs.account.max()) + 2 if how.base >= FIRST_FAIR else 0
     by_end = most if how.tracks else 0
-    met = most if how.sharing != 1.0 else 0
     return State(
         how, me, all_free(nodes, s), line, np.zeros((s, most), np.int64), run, np.zeros((s, most), HEAP),
         np.zeros((s, widest), CHUNK), ends, np.zeros((s, by_end), np.int64), np.zeros((s, by_end), np.int64),
         np.zeros((s, accounts), SHARE), np.zeros((s, most if how.asks else 0)), np.zeros((s, room), CHUNK),
         np.full((s, top), -1, np.int64), np.zeros(most if how.asks else 0, np.int64), np.zeros(room, SHADOW),
-        np.zeros(by_end, np.int64), np.zeros((s, met), PACE), np.zeros(met, np.int64),
+        np.zeros(by_end, np.int64),
         np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),
     )  # fmt: skip
 

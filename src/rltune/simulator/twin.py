@@ -165,9 +165,14 @@ class Twin:
         way = self.place.find(j, self.free, self.extra)
         if way is None and self.locality in ("worth_it", "soonest_end"):
             reserved, _ = self._reserve(j, now, self.extra)
-            if self.estimate[j] * (self.stretch - 1.0) < reserved - now:
-                way = self.place.split(j, self.free, float("inf"))
+            way = self.place.split(j, self.free, float("inf"))
+            if way is not None and not self._loses_s(j, way) < reserved - now:
+                way = None
         return way
+
+    def _loses_s(self, j: int, way: Allocation) -> float:
+        """Seconds by its estimate that a job loses by being split."""
+        return self.estimate[j] * ((self.stretch if self.place.is_split(j, way) else 1.0) - 1.0)
 
     def _behind_kept(self, others: list[int], now: float) -> list[int]:
         """The order behind a head kept from an earlier instant: the policy's, also one of the user's own."""
@@ -190,8 +195,8 @@ class Twin:
         """EASY backfilling."""
         reserved, spare = self._reserve(head, now, self.extra)
         if self.locality == "soonest_end":
-            split_at, beside_split = self._reserve(head, now, float("inf"))
-            if self.estimate[head] * (self.stretch - 1.0) < reserved - split_at:
+            split_at, beside_split, way = self._reservation(head, now, float("inf"))
+            if self._loses_s(head, way) < reserved - split_at:
                 reserved, spare = split_at, beside_split
         self.reservations.append((now, head, reserved))
         for j in others:
@@ -208,7 +213,11 @@ class Twin:
             self._start(j, way, now)
 
     def _reserve(self, head: int, now: float, extra: float) -> tuple[float, Free]:
-        """(When the head fits, what is free then beside it), by the expected ends of the pool's running jobs."""
+        """(When the head fits, what is free then beside it)."""
+        return self._reservation(head, now, extra)[:2]
+
+    def _reservation(self, head: int, now: float, extra: float) -> tuple[float, Free, Allocation]:
+        """The same and where, by the expected ends of the pool's running jobs."""
         expected = {j: self._expected_end(j, now) for j in self.running if self.pool[j] == self.pool[head]}
         for time in sorted(set(expected.values())):
             then = self.free
@@ -217,7 +226,7 @@ class Twin:
                     then = self.place.with_job(then, j, self.allocation[j], +1)
             way = self.place.find(head, then, extra)
             if way is not None:
-                return time, self.place.with_job(then, head, way, -1)
+                return time, self.place.with_job(then, head, way, -1), way
         raise AssertionError(f"job {head} does not fit its empty pool")
 
     def _plan(self, ranking: list[int], pool: int, now: float) -> None:

@@ -51,8 +51,9 @@ SECTIONS = (
             "What the agent learned against each base policy, on training sequences and on validation windows.",
             ("fig11",)),
     Section("ablation-section", "What features and placement are worth",
-            "The same training with raw features and simple placement, beside RLTune proper.",
-            ("ablation", "ablation-numbers")),
+            "The same training with raw features and simple placement, beside RLTune proper; then, where the run "
+            "asks for it, the same agents under other placements.",
+            ("ablation", "ablation-numbers", "placements")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
             ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
@@ -67,6 +68,7 @@ TITLES = {
     "fig11": "Training curves",
     "ablation": "Naive against pro RLTune",
     "ablation-numbers": "Naive and pro RLTune in numbers",
+    "placements": "The same agents under other placements",
     "table2": "CPU and GPU traces over one month",
     "fig5": "CPU and GPU workloads compared",
     "table4": "Trace summary",
@@ -89,10 +91,17 @@ def has_ablation(config: RunConfig) -> bool:
     return bool(pro & rest)
 
 
+def has_placements(config: RunConfig) -> bool:
+    """Whether some agent of the run is judged under a placement or locality other than its own."""
+    others = {(other.placement, other.locality) for other in config.evaluation.also}
+    return any(others - {(c.placement, c.locality)} for c in config.cells())
+
+
 def expected(config: RunConfig) -> dict[str, str]:
     """Id → title of every artefact a full run of this configuration makes."""
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
-    return {**TITLES, **{f"fig12-{n}": f"Waits in windows of {n:,} jobs" for n in shorter}}
+    made = {name: title for name, title in TITLES.items() if name != "placements" or has_placements(config)}
+    return {**made, **{f"fig12-{n}": f"Waits in windows of {n:,} jobs" for n in shorter}}
 
 
 def pages(config: RunConfig) -> set[str]:

@@ -6,6 +6,9 @@ from rltune.report.tables.comparison import comparison
 from rltune.report.tables.costs import costs
 from rltune.report.tables.estimates import estimates
 from rltune.report.tables.heuristics import heuristics
+from rltune.report.tables.placements import placements
 from rltune.report.tables.workloads import loads, table2, table4
 
-__all__ = ["ablation", "audits", "comparison", "costs", "estimates", "heuristics", "loads", "table2", "table4"]
+__all__ = [
+    "ablation", "audits", "comparison", "costs", "estimates", "heuristics", "loads", "placements", "table2", "table4",
+]

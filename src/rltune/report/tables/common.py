@@ -42,11 +42,12 @@ def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
     ]
 
 
-def constant_settings(cells: pd.DataFrame) -> str:
-    """The settings all cells share, as a sentence; "" where all differ."""
+def constant_settings(cells: pd.DataFrame, without: Iterable[str] = ()) -> str:
+    """The settings all cells share, as a sentence; "" where all differ. ``without``: settings not to name."""
+    named = {c: title for c, title in SETTING_TITLE.items() if c not in set(without)}
     parts = [
         str(cells[c].iloc[0]) if c == "cluster_title" else f"{title} {cells[c].iloc[0]}"
-        for c, title in SETTING_TITLE.items() if len(cells) and cells[c].nunique() == 1
+        for c, title in named.items() if len(cells) and cells[c].nunique() == 1
     ]
     return f"All rows: {', '.join(parts)}." if parts else ""
 

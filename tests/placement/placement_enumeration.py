@@ -1,0 +1,238 @@
+"""The best answer to a placement question by trying everything: every allocation of the chosen job, as a whole and split,
+or waiting, with every allocation of the next jobs in every slot. Prices and times come from the running jobs alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import combinations, product
+
+import numpy as np
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.config import LookaheadConfig
+from rltune.simulator.setting import Setting
+from rltune.simulator.state import State
+
+Free = tuple[tuple[tuple[int, int, int], ...], ...]  # slot, node → GPUs, thousandths of a CPU, MB
+Way = tuple[tuple[int, int], ...]  # (node, GPUs) of each chunk, a remainder last; empty: the job waits
+NOW, SPLIT, WAIT = "now", "split", "wait"
+"""Kinds of questions: the chosen job fits as a whole; it does not and is split; it does not and may wait."""
+MORE = {"strict": 0, "plus_one": 1, "any": 10**6}
+"""Nodes more than strict that a locality allows any job."""
+
+
+class Enumeration:
+    """The question of sequence 0 of a state in which jobs run, one is chosen and others follow in the ranking.
+
+    ``places``: those of the ranking that are looked at; default: all.
+    """
+
+    def __init__(
+        self, jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig, setting: Setting,
+        places: list[int] | None = None,
+    ) -> None:  # fmt: skip
+        self.jobs, self.node, self.config, self.setting = jobs, layout.nodes.row, config, setting
+        self.first, self.now = int(state.first[0]), float(state.now[0])
+        every = [rank for rank, job in enumerate(state.top[0]) if rank > 0 and job >= 0]
+        self.places = [(rank, self.first + int(state.top[0, rank])) for rank in (every if places is None else places)]
+        self.chosen = self.first + int(state.me["chosen"][0])
+        here = layout.nodes.pool[jobs.pool[self.chosen]]
+        self.pool = range(here["start"], here["stop"])
+        self.largest = max(int(self.node["gpus"][m]) for m in self.pool)
+        running = [(self.first + i, run) for i, run in enumerate(state.run[0]) if run["start"] <= self.now < run["end"]]
+        self.running = [(j, run, state.chunk[0][run["at"] : run["at"] + run["len"]].tolist()) for j, run in running]
+        present = tuple(tuple(row)[:3] for row in state.free.row[0].tolist())
+        if any(True for _ in self.whole(self.chosen, present)):
+            self.kind = NOW
+        else:
+            self.kind = SPLIT if setting.locality in MORE else WAIT
+        self.wait_s = self._reserved(present) - self.now if self.kind == WAIT else 0.0
+        self.slots, self.slot_s = (2, max(self.wait_s, 1.0)) if self.kind == WAIT else (config.slots, config.slot_s)
+        self.horizon_s = self.slots * self.slot_s
+        # rounding: what ends when a slot begins is free in it
+        self.free: Free = tuple(
+            self._given_back(present, slot * self.slot_s + 1e-6) if slot else present for slot in range(self.slots)
+        )
+        self.wide = {m for j, _, chunks in self.running if jobs.gpus[j] > 1 for m, _ in chunks}
+        self.together = setting.sharing > 1 and jobs.gpus[self.chosen] > 1
+
+    # what running jobs do
+
+    def ends_in(self, j: int, run: np.void) -> float:
+        """Seconds until a running job should end."""
+        if run["due"] > self.now:
+            return run["due"] - self.now
+        return self.now - run["start"] if self.setting.overrun == "double" else 0.0
+
+    def _given_back(self, free: tuple, within_s: float) -> tuple:
+        """What is free when the jobs that should end within so many seconds have."""
+        out = [list(left) for left in free]
+        for j, run, chunks in self.running:
+            if self.jobs.pool[j] == self.jobs.pool[self.chosen] and self.ends_in(j, run) <= within_s:
+                for m, gpus in chunks:
+                    for r, need in enumerate(self.needs(j, gpus, m)):
+                        out[m][r] += need
+        return tuple(tuple(left) for left in out)
+
+    def _reserved(self, free: tuple) -> float:
+        """The first instant at which the chosen job should fit as a whole."""
+        for end_s in sorted({self.ends_in(j, run) for j, run, _ in self.running}):
+            if any(True for _ in self.whole(self.chosen, self._given_back(free, end_s + 1e-9), unequal=True)):
+                return self.now + end_s
+        raise AssertionError("it never fits")
+
+    def pace(self, j: int, chunks: list) -> float:
+        """How many times as long a running job takes as by itself."""
+        pace = self.setting.stretch if len(chunks) > self.strict_nodes(j, self.node["type"][chunks[0][0]]) else 1.0
+        mine = {m for m, _ in chunks}
+        for other, _, theirs in self.running:
+            if other != j and min(self.jobs.gpus[[j, other]]) > 1 and mine & {m for m, _ in theirs}:
+                pace = max(pace, self.setting.sharing)
+        return pace
+
+    def price_s(self, m: int) -> float:
+        """Seconds that the jobs on a node lose by the chosen job's company."""
+        price_s = 0.0
+        for j, run, chunks in self.running:
+            pace = self.pace(j, chunks)
+            if self.jobs.gpus[j] > 1 and pace < self.setting.sharing and m in [node for node, _ in chunks]:
+                own_s = self.ends_in(j, run) / pace
+                price_s += min(own_s, float(self.jobs.estimate_s[self.chosen])) * (self.setting.sharing - pace)
+        return price_s
+
+    # ways
+
+    def needs(self, j: int, gpus: int, m: int) -> tuple[int, int, int]:
+        """GPUs, thousandths of a CPU and MB of a chunk on a node."""
+        row, node = self.jobs.row[j], self.node[m]
+        cpu = int(row["cpu_milli"]) if row["cpu_milli"] >= 0 else int(node["cpu_milli"] // node["gpus"])
+        mem = int(row["mem_mb"]) if row["mem_mb"] >= 0 else int(node["mem_mb"] // node["gpus"])
+        return gpus, gpus * cpu, gpus * mem
+
+    def fits(self, j: int, gpus: int, m: int, free: tuple) -> bool:
+        """Whether a chunk fits a node."""
+        return all(have >= need for have, need in zip(free[m], self.needs(j, gpus, m), strict=True))
+
+    def strict_nodes(self, j: int, kind: int) -> int:
+        """Nodes of a job that is not split."""
+        _, full, rem = self.jobs.cut[j, kind].tolist()
+        return full + (rem > 0)
+
+    def whole(self, j: int, free: tuple, unequal: bool = False) -> Iterator[Way]:
+        """Every way in equal chunks and a rest; ``unequal``: also of jobs that are never cut so."""
+        for kind, (size, full, rem) in enumerate(self.jobs.cut[j].tolist()):
+            if full < 0:
+                continue
+            if size == 0:
+                if unequal:
+                    yield from self.cut_anyhow(j, kind, free, full)
+                continue
+            mine = [m for m in self.pool if self.node["type"][m] == kind]
+            for nodes in combinations([m for m in mine if self.fits(j, size, m, free)], full):
+                chunks = tuple((m, size) for m in nodes)
+                if not rem:
+                    yield chunks
+                for m in mine if rem else []:
+                    if m not in nodes and self.fits(j, rem, m, free):
+                        yield (*chunks, (m, rem))
+
+    def cut_anyhow(self, j: int, kind: int, free: tuple, most_nodes: int) -> Iterator[Way]:
+        """Every way on the fewest nodes of a type, so many at most, with any GPUs on each."""
+        mine = [m for m in self.pool if self.node["type"][m] == kind]
+        room = {m: max(g for g in range(free[m][0] + 1) if self.fits(j, g, m, free)) for m in mine}
+        total = int(self.jobs.gpus[j])
+        for n in range(1, min(len(mine), most_nodes) + 1):
+            found = False
+            for nodes in combinations(mine, n):
+                for gpus in product(*(range(1, room[m] + 1) for m in nodes[:-1])):
+                    if 1 <= total - sum(gpus) <= room[nodes[-1]]:
+                        found = True
+                        yield tuple(zip(nodes, (*gpus, total - sum(gpus)), strict=True))
+            if found:
+                return
+
+    def splits(self) -> Iterator[Way]:
+        """Every split of the chosen job."""
+        for kind in np.flatnonzero(self.jobs.cut["full"][self.chosen] >= 0):
+            most = self.strict_nodes(self.chosen, kind) + MORE.get(self.setting.locality, 10**6)
+            yield from self.cut_anyhow(self.chosen, kind, self.free[0], most)
+
+    def after(self, j: int, way: Way, slot: int, free: Free, factor: float = 1.0) -> Free | None:
+        """What is free in every slot when the job has started; None where it does not fit."""
+        length = max(1, math.ceil(self.jobs.estimate_s[j] * factor / self.slot_s - 1e-8))
+        out = list(free)
+        for t in range(slot, min(slot + length, len(free))):
+            left = list(free[t])
+            for m, gpus in way:
+                left[m] = tuple(a - b for a, b in zip(left[m], self.needs(j, gpus, m), strict=True))
+                if min(left[m]) < 0:
+                    return None
+            out[t] = tuple(left)
+        return tuple(out)
+
+    # values
+
+    def answers(self) -> Iterator[tuple[Way, float, Free]]:
+        """(Way of the chosen job, what it costs, what is free then); the empty way, once for every place it could have
+        in the second slot, where it waits."""
+        for split, ways in ((False, self.whole(self.chosen, self.free[0])), (True, self.splits())):
+            if split == (self.kind != NOW):
+                for way in ways:
+                    factor = self.setting.stretch if split else 1.0
+                    free = self.after(self.chosen, way, 0, self.free, factor)
+                    if free is not None:
+                        yield way, self.cost(way, split), free
+        if self.kind == WAIT:
+            for way in self.whole(self.chosen, self.free[1]):
+                free = self.after(self.chosen, way, 1, self.free)
+                if free is not None:
+                    yield (), self.wait_s / self.horizon_s, free
+
+    def cost(self, way: Way, split: bool) -> float:
+        """What a way costs that starts now, in starts."""
+        config, free, estimate_s = self.config, self.free[0], float(self.jobs.estimate_s[self.chosen])
+        cost = config.whole_node * sum(free[m][0] == self.largest for m, _ in way)
+        _, full, _ = self.jobs.cut[self.chosen, self.node["type"][way[0][0]]].tolist()
+        cost += config.tightness * sum(free[m][0] - gpus for m, gpus in (way if split else way[full:]))
+        longer = len(way) > self.strict_nodes(self.chosen, self.node["type"][way[0][0]])
+        lost_s = estimate_s * (self.setting.stretch - 1) if longer else 0.0
+        if self.together and (met := [m for m, _ in way if m in self.wide]):
+            lost_s += sum(self.price_s(m) for m in met)
+            lost_s += estimate_s * max(self.setting.sharing - (self.setting.stretch if split else 1.0), 0.0)
+        return cost + lost_s / self.horizon_s
+
+    @lru_cache(maxsize=None)  # noqa: B019
+    def values(self) -> dict[tuple, float]:
+        """Sorted way → the most it can be worth."""
+        best: dict[tuple, float] = {}
+        for way, cost, free in self.answers():
+            key = tuple(sorted(way))
+            best[key] = max(best.get(key, -math.inf), self.rest(0, free) - cost)
+        return best
+
+    def best(self) -> float:
+        """What the best answer is worth."""
+        return max(self.values().values())
+
+    def value(self, way: Way) -> float:
+        """What an answer is worth; KeyError for one that is none."""
+        return self.values()[tuple(sorted(way))]
+
+    @lru_cache(maxsize=None)  # noqa: B019
+    def rest(self, i: int, free: Free) -> float:
+        """The most that the next jobs from the i-th on can be worth on what is free."""
+        if i == len(self.places):
+            return 0.0
+        rank, j = self.places[i]
+        best = self.rest(i + 1, free)
+        for slot in range(self.slots):
+            worth = self.config.rank_decay ** (rank - 1) * (self.slots - slot) / self.slots
+            worth *= self.config.others if self.kind == WAIT else 1.0
+            for way in self.whole(j, free[slot]) if self.jobs.pool[j] == self.jobs.pool[self.chosen] else ():
+                after = self.after(j, way, slot, free)
+                if after is not None:
+                    best = max(best, worth + self.rest(i + 1, after))
+        return best

@@ -1,0 +1,321 @@
+"""Look-ahead where jobs may be split, wait, or slow one another down: by hand, against enumeration on questions met in
+runs, with other solvers, unreduced, and where nothing answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import pytest
+from placement_compare import Compare, per_node, reduced, small_cases, written
+from placement_enumeration import NOW, SPLIT, WAIT, Enumeration, Way
+from workload_cases import cluster, group, random_case, simple
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.config import LookaheadConfig
+from rltune.placement import lookahead
+from rltune.placement.glpk import GlpkModel, columns_of, horizon_s, options_of
+from rltune.placement.instance import Instance
+from rltune.placement.lookahead import Lookahead
+from rltune.placement.model import LookaheadModel, arrays
+from rltune.placement.outcome import Outcome, Solution
+from rltune.placement.settle import fall_back
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.metrics import chunk_table
+from rltune.simulator.state import State
+
+LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
+SMALL = LookaheadConfig(jobs=3, slot_s=200.0, rank_decay=0.7, whole_node=0.05)
+
+
+def random_setting(seed: int) -> Setting:
+    """A locality by the seed, the rest at random."""
+    rng = np.random.default_rng(seed)
+    return Setting(
+        str(rng.choice(["saf", "fifo", "wfp3"])), str(rng.choice(["easy", "none"])), "lookahead",
+        LOCALITIES[seed % len(LOCALITIES)], str(rng.choice(["double", "now"])), str(rng.choice(["decision", "head"])),
+        stretch=float(rng.choice([1.1, 1.3, 2.0])), sharing=float(rng.choice([1.0, 1.25, 1.6])),
+    )  # fmt: skip
+
+
+# by hand
+
+
+def run(setting: Setting, config: LookaheadConfig, nodes: int, *rows: tuple) -> tuple[State, Lookahead]:
+    """Jobs on so many nodes of four GPUs, and the placer that was asked."""
+    jobs, layout = simple(cluster([group(nodes, 4)]), *rows)
+    placer = Lookahead(config)
+    return simulate(jobs, layout, [0], [len(rows)], setting, placer=placer, check=True), placer
+
+
+def chunks_of(state: State, job: int) -> list[tuple[int, int]]:
+    """(Node, GPUs) of a job, by node."""
+    chunks = chunk_table(state)
+    return sorted(chunks[chunks["job"] == job][["node", "gpus"]].itertuples(index=False, name=None))
+
+
+def last_objective(placer: Lookahead) -> float:
+    """What the solver said of the last problem that it saw for the first time."""
+    return list(placer._memory.values())[-1].objective
+
+
+WORTH_IT = Setting("fifo", "none", "lookahead", "worth_it", stretch=1.2)
+
+
+def test_a_split_that_costs_less_than_waiting() -> None:
+    """Three of four GPUs of both nodes are taken until 1000. Two GPUs for 100 s: split they take 20 s longer, as a whole
+    they wait for 999 s. Of the horizon, twice that, the split loses 20 s; no GPU is left beside its chunks."""
+    state, placer = run(WORTH_IT, LookaheadConfig(), 2, (0, 1000, 3), (0, 1000, 3), (1, 100, 2))
+    assert state.start[0].tolist() == [0, 0, 1] and state.end[0, 2] == 121
+    assert chunks_of(state, 2) == [(0, 1), (1, 1)]
+    assert last_objective(placer) == pytest.approx(-20 / (2 * 999))
+
+
+def test_waiting_that_costs_less_than_a_split() -> None:
+    """The same job ten seconds before the others end."""
+    state, placer = run(WORTH_IT, LookaheadConfig(), 2, (0, 1000, 3), (0, 1000, 3), (990, 100, 2))
+    assert state.start[0].tolist() == [0, 0, 1000] and state.end[0, 2] == 1100
+    assert last_objective(placer) == pytest.approx(-10 / 20)
+
+
+@pytest.mark.parametrize(("others", "start_s"), [(0.2, 970), (1.0, 1000)])
+def test_waiting_for_the_sake_of_the_next_job(others: float, start_s: float) -> None:
+    """Thirty seconds before they end, with a job of one GPU queued behind: split, the job loses 20 s and the next one
+    starts in the second slot, waiting it loses 30 s and the next one starts now. Of 60 s, w = ``others``: w/2 − 1/3
+    against w − 1/2."""
+    config = LookaheadConfig(others=others)
+    rows = [(0, 1000, 3), (0, 1000, 3), (970, 100, 2), (970, 10, 1)]
+    setting = Setting("fifo", "fits", "lookahead", "worth_it", stretch=1.2)
+    state, placer = run(setting, config, 2, *rows)
+    assert state.start[0, 2] == start_s
+    assert next(iter(placer._memory.values())).objective == pytest.approx(max(others / 2 - 1 / 3, others - 1 / 2))
+
+
+def test_a_split_leaves_the_node_that_the_next_job_needs() -> None:
+    """3, 2 and 2 GPUs free at 10, four asked for, then three. The most room first would take the three and one more;
+    two and two leave them. Nothing is left beside either chunk; split, the job loses 30 s of 600."""
+    config = LookaheadConfig()
+    rows = [
+        (0, 900, 1), (0, 10, 3), (0, 900, 2), (0, 10, 2), (0, 900, 2), (0, 10, 2), (11, 100, 4), (11, 100, 3),
+    ]  # fmt: skip
+    state, placer = run(Setting("fifo", "none", "lookahead", "any", stretch=1.3), config, 3, *rows)
+    assert chunks_of(state, 6) == [(1, 2), (2, 2)] and chunks_of(state, 7) == [(0, 3)]
+    assert state.start[0, 6:].tolist() == [11, 11] and state.end[0, 6] == 141
+    assert last_objective(placer) == pytest.approx(1 - 30 / 600)
+    jobs, layout = simple(cluster([group(3, 4)]), *rows)
+    rule = simulate(jobs, layout, [0], [8], Setting("fifo", "none", "best_fit", "any", stretch=1.3))
+    assert chunks_of(rule, 6) == [(0, 3), (1, 1)] and chunks_of(rule, 7) == [(1, 1), (2, 2)]  # the next is split, too
+
+
+@pytest.mark.parametrize(("next_gpus", "node", "objective"), [(1, 1, 1 - 0.01 - 0.02), (4, 0, 1 - (50 + 50) / 600)])
+def test_company_is_kept_where_it_lets_the_next_job_start(next_gpus: int, node: int, objective: float) -> None:
+    """Two of four GPUs of the first node are in use by one job. Two more for 100 s: both jobs would take half as long
+    again for 100 s, 50 s each of 600 s. It goes to the idle node (a whole one, two GPUs left), unless the next job
+    needs that one."""
+    setting = Setting("fifo", "none", "lookahead", sharing=1.5)
+    state, placer = run(setting, LookaheadConfig(), 2, (0, 1000, 2), (1, 100, 2), (1, 100, next_gpus))
+    assert chunks_of(state, 1) == [(node, 2)]
+    assert last_objective(placer) == pytest.approx(objective)
+    assert state.start[0].tolist() == [0, 1, 1] and state.end[0, 1] == (151 if node == 0 else 101)
+
+
+def test_the_company_that_loses_least() -> None:
+    """Two nodes of eight: two GPUs of the first are in use by a job that ends soon, three of the second by one that does
+    not. The price is what the company has left, 9 s or all 100 s of the job's own estimate, times a half; the second
+    node, where fewer GPUs are left, would be best_fit's."""
+    jobs, layout = simple(cluster([group(2, 8)]), (0, 10, 2), (0, 900, 3), (1, 100, 2), (1, 5, 2))
+    placer, setting = Lookahead(LookaheadConfig(tightness=0.0)), Setting("fifo", "none", "lookahead", sharing=1.5)
+    state = simulate(jobs, layout, [0], [4], setting, placer=placer, check=True)
+    assert [chunks_of(state, job) for job in range(3)] == [[(0, 2)], [(1, 3)], [(0, 2)]]
+    assert last_objective(placer) == pytest.approx(1 - (9 * 0.5 + 50) / 600)
+
+
+# against enumeration, in runs
+
+
+@pytest.mark.parametrize("others", [0.2, 1.0])
+def test_both_models_equal_enumeration_on_every_kind_of_question(others: float) -> None:
+    """And so does what the placer writes, whether settled, solved or remembered."""
+    config, models, count = SMALL.model_copy(update={"others": others}), {}, Counter()
+    for seed, jobs, layout in small_cases(range(600), nodes=4, n=25):
+        placer = Compare(config, random_setting(seed), models)
+        simulate(jobs, layout, [0], [len(jobs.row)], placer.setting, placer=placer, check=True)
+        count += placer.count
+    assert count[f"asked {NOW}"] > 200 and count[f"asked {SPLIT}"] > 60 and count[f"asked {WAIT}"] > 80, count
+    assert count["split"] > 100 and count["waits"] > 30, count
+    assert count["company met"] > 60 and count["company avoided"] > 40, count
+    assert count["matters"] > 400 and count["split not the first there is"] > 15 and count["next jobs"] > 400, count
+
+
+def test_splits_in_several_slots_equal_enumeration() -> None:
+    """Where all may be split, with what ends soon; the split's own length reaches into the next slots."""
+    config, models, count = SMALL.model_copy(update={"slots": 2, "slot_s": 100.0}), {}, Counter()
+    for seed, jobs, layout in small_cases(range(2000, 2300), nodes=4, n=20):
+        placer = Compare(config, random_setting(5 * seed + 1 + seed % 2), models)  # plus_one, any
+        simulate(jobs, layout, [0], [len(jobs.row)], placer.setting, placer=placer, check=True)
+        count += placer.count
+    assert count[f"asked {SPLIT}"] > 40 and count["later"] > 100 and count["company met"] > 30, count
+
+
+class Each:
+    """A placer that shows every question and goes on by the look-ahead's answer."""
+
+    def __init__(self, config: LookaheadConfig, setting: Setting, show) -> None:
+        self.top, self.config, self.setting, self.show = config.jobs, config, setting, show
+        self.lookahead = Lookahead(config)
+
+    def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
+        instance, places, _ = reduced(jobs, layout, state, self.config)
+        oracle = Enumeration(jobs, layout, state, self.config, self.setting, places)
+        self.lookahead.place(jobs, layout, state, asking)
+        self.show(instance, oracle, written(state))
+
+
+def each_question(
+    config: LookaheadConfig, cases: Iterator[tuple[int, Jobs, Layout]], show, setting=random_setting
+) -> None:
+    """Show (instance, enumeration, answer) of every question of the runs."""
+    for seed, jobs, layout in cases:
+        placer = Each(config, setting(seed), show)
+        simulate(jobs, layout, [0], [len(jobs.row)], placer.setting, placer=placer, check=True)
+
+
+def test_the_columns_are_all_ways_and_cost_what_they_should() -> None:
+    """Every choice of columns that makes a start now, up to swapping nodes that are alike, is a way found by enumeration
+    and the other way round; of those with the same nodes the cheapest costs the same, company and all."""
+    count: Counter = Counter()
+
+    def show(instance: Instance, oracle: Enumeration, way: Way) -> None:
+        def alike(chunks: Way) -> tuple:
+            return tuple(sorted((g, oracle.node["group"][m], *(f[m] for f in oracle.free)) for m, g in chunks))
+
+        expected: dict[tuple, float] = {}
+        for chunks, cost, _ in oracle.answers():
+            if chunks:
+                expected[alike(chunks)] = min(expected.get(alike(chunks), np.inf), cost)
+        options = options_of(instance)
+        columns = columns_of(instance, options, SMALL.whole_node, SMALL.tightness)
+        found: dict[tuple, float] = {}
+        for o in np.flatnonzero((options[:, 0] == 0) & (options[:, 2] == 0)):
+            t, split = options[o, 1], options[o, 3]
+            mine = columns[columns["option"] == o]
+            n = instance.split[t] if split else instance.full[0, t] + (instance.rem[0, t] > 0)
+            for some in combinations(mine.tolist(), n):
+                some = np.array(list(some), columns.dtype)
+                if some["gpus"].sum() == instance.gpus[0] and len(set(some["node"])) == n:
+                    chunks = tuple((int(instance.member[c["node"]]), int(c["gpus"])) for c in some)
+                    cost = some["cost"].sum() + some["own"].max()
+                    cost += instance.lose_s[t] / horizon_s(instance) if split else 0.0
+                    found[alike(chunks)] = min(found.get(alike(chunks), np.inf), cost)
+        assert found == pytest.approx(expected, rel=1e-8, abs=1e-8)  # a second slot is that much longer
+        count.update([oracle.kind, "several"] if len(found) > 1 else [oracle.kind])
+
+    each_question(SMALL, small_cases(range(5000, 5350), nodes=4, n=25), show)
+    assert count[NOW] > 90 and count[SPLIT] > 20 and count[WAIT] > 30 and count["several"] > 100, count
+
+
+def test_larger_questions_by_other_solvers_and_with_every_node_of_its_own() -> None:
+    """GLPK on the reduced problem, on every node as a class of its own, and HiGHS on the CVXPY model; the answer written
+    is of one GPU type, feasible, and has as many nodes as it should."""
+    config = LookaheadConfig(jobs=6)
+    fast, models, count = GlpkModel(config), {}, Counter()
+
+    def show(instance: Instance, oracle: Enumeration, way: Way) -> None:
+        kind = oracle.kind
+        if count[kind] == 40 or len(instance.rank) < 3:
+            return
+        count[kind] += 1
+        solutions = [fast.solve(instance), fast.solve(per_node(instance, oracle))]
+        size = arrays(instance, config).may_rem.shape
+        if size[0] <= 40 and size[1] <= 16:
+            slots = instance.free.shape[1]
+            if slots not in models:
+                models[slots] = LookaheadModel(config.jobs, 40, 16, slots)
+            solutions.append(models[slots].solve(arrays(instance, config), 60, "HIGHS"))
+            count["HiGHS"] += 1
+        assert {s.outcome for s in solutions} == {Outcome.OPTIMAL}
+        assert np.ptp([s.objective for s in solutions]) < 1e-6
+        if not way:
+            assert kind == WAIT
+            return
+        assert oracle.after(oracle.chosen, way, 0, oracle.free) is not None
+        (t,) = {int(oracle.node["type"][m]) for m, _ in way}
+        assert {m for m, _ in way} <= set(oracle.pool) and len({m for m, _ in way}) == len(way)
+        assert sum(gpus for _, gpus in way) == instance.gpus[0] and min(gpus for _, gpus in way) > 0
+        if kind == NOW:
+            size, full, rem = oracle.jobs.cut[oracle.chosen, t].tolist()
+            assert [gpus for _, gpus in way] == [size] * full + [rem] * (rem > 0)
+        else:
+            assert len(way) == instance.split[t]
+
+    def larger() -> Iterator[tuple[int, Jobs, Layout]]:
+        for seed in range(70):
+            if sum(count[kind] for kind in (NOW, SPLIT, WAIT)) < 120:
+                yield seed, *random_case(seed, n=40, pools=1)
+
+    each_question(config, larger(), show)
+    assert min(count[kind] for kind in (NOW, SPLIT, WAIT)) > 15 and count["HiGHS"] > 60, count
+
+
+# where nothing answers, and whole runs
+
+
+@pytest.mark.parametrize("outcome", [Outcome.INFEASIBLE, Outcome.LIMIT, Outcome.FAILURE])
+def test_what_is_not_answered_is_placed_by_the_simulators_own_rule(
+    outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Split where the seconds it loses are fewer than those to its reserved start, waiting else; every outcome counted."""
+    monkeypatch.setattr(GlpkModel, "solve", lambda self, instance: Solution(outcome, float("nan")))
+    count: Counter = Counter()
+    for rows, start_s in (((1, 100, 2), 1), ((990, 100, 2), 1000)):
+        state, placer = run(WORTH_IT, LookaheadConfig(), 2, (0, 1000, 3), (0, 1000, 3), rows)
+        assert state.start[0, 2] == start_s
+        assert getattr(placer.counts, outcome.value) == placer.counts.calls > 0
+        assert placer.counts.optimal == placer.counts.cached == 0
+        count += Counter({start_s: 1})
+    assert len(count) == 2
+
+
+@pytest.mark.parametrize("sharing", [1.0, 1.5])
+@pytest.mark.parametrize("locality", ["strict", "plus_one", "any", "worth_it"])
+def test_a_run_without_any_answer_is_the_rules_run(
+    locality: str, sharing: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GlpkModel, "solve", lambda self, instance: Solution(Outcome.FAILURE, float("nan")))
+    real = lookahead.settle
+    monkeypatch.setattr(lookahead, "settle", lambda *a: (*real(*a)[:2], 0))
+    for seed in range(4):
+        jobs, layout = random_case(seed, n=60)
+        n, factors = [len(jobs.gpus)], {"stretch": 1.3, "sharing": sharing}
+        placer = Lookahead(LookaheadConfig())
+        state = simulate(jobs, layout, [0], n, Setting("saf", "easy", "lookahead", locality, **factors), placer=placer)
+        rule = "best_fit" if sharing == 1 else "quiet_fit"
+        expected = simulate(jobs, layout, [0], n, Setting("saf", "easy", rule, locality, **factors))
+        np.testing.assert_array_equal(state.start, expected.start)
+        assert chunk_table(state).equals(chunk_table(expected))
+
+
+@pytest.mark.parametrize("locality", LOCALITIES)
+def test_a_whole_run_with_contention_loses_no_job(locality: str) -> None:
+    """Every instant is checked: no node holds more than it has. Every job has all its GPUs, of one type and pool."""
+    asked = 0
+    for seed in range(6):
+        jobs, layout = random_case(700 + seed, n=60)
+        n = len(jobs.gpus)
+        placer = Lookahead(LookaheadConfig(jobs=5))
+        setting = Setting("saf", "easy", "lookahead", locality, stretch=1.3, sharing=1.5)
+        state = simulate(jobs, layout, [0], [n], setting, placer=placer, check=True)
+        assert (state.start[0] >= jobs.submit_s).all() and (state.end[0] >= state.start[0] + jobs.run_s - 1e-6).all()
+        chunks = chunk_table(state)
+        assert (chunks.groupby("job")["gpus"].sum() == jobs.gpus).all()
+        node = layout.nodes.row[chunks["node"].to_numpy()]
+        assert (chunks.assign(type=node["type"]).groupby("job")["type"].nunique() == 1).all()
+        assert not chunks.duplicated(["job", "node"]).any()
+        counts = placer.counts
+        assert counts.asked == counts.settled + counts.cached + counts.calls == state.me["asked_place"][0]
+        assert counts.infeasible == counts.limit == counts.failure == 0
+        asked += counts.asked
+    assert asked > 20

@@ -1,0 +1,120 @@
+"""Jobs that share a node slow one another down: hand-worked cases, where engine and twin agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from twin_cases import in_order, played, run_engine, starts, where
+from workload_cases import cluster, group, random_case, simple
+
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.metrics import job_table, sequence_table
+
+ONE_NODE, TWO_NODES = cluster([group(1, 4)]), cluster([group(2, 4)])
+
+
+def ends(case: tuple, **rules: object) -> list[float]:
+    """True ends of all jobs; engine and twin agree."""
+    return list(map(float, in_order(played(case, **rules).end)))
+
+
+def test_the_pace_changes_when_the_neighbour_comes_and_goes() -> None:
+    """By itself until 40, with company at half the speed until the other has ended, then by itself again.
+
+    The second has 30 s of work, all in company: 60 s. Until 100 the first has done 40 + 60/2 = 70 of its 100.
+    """
+    case = simple(ONE_NODE, (0, 100, 2), (40, 30, 2))
+    assert ends(case, sharing=2.0) == [130, 100]
+    assert ends(case) == [100, 70]
+
+
+def test_jobs_of_one_gpu_neither_slow_down_nor_are_slowed_down() -> None:
+    case = simple(ONE_NODE, (0, 100, 2), (0, 100, 1), (0, 50, 1))
+    assert ends(case, sharing=2.0) == [100, 100, 50]
+
+
+def test_company_costs_the_same_however_many_it_is() -> None:
+    """Three jobs of two GPUs on a node of eight; the last two end together, after which nobody is left."""
+    case = simple(cluster([group(1, 8)]), (0, 10, 2), (0, 20, 2), (0, 20, 2))
+    assert ends(case, sharing=1.5) == [15, 30, 30]
+
+
+def test_split_and_in_company_costs_as_much_as_the_dearer_of_the_two() -> None:
+    """2 + 1 beside a job of two GPUs: 1.5 times as long while it is there (until 15), 1.2 times afterwards."""
+    case = simple(TWO_NODES, (0, 100, 3), (0, 10, 2), (0, 30, 3))
+    assert where(case, locality="any")[2] == {1: 2, 0: 1}
+    # the first has the third beside it from the start on; nobody is ever alone before the third has ended
+    assert ends(case, locality="any", stretch=1.2, sharing=1.5)[1:] == [15, 45]
+    # with the large job gone early, its 20 s of work left at 15 go at 1.2: 15 + 20 × 1.2
+    case = simple(TWO_NODES, (0, 10, 3), (0, 10, 2), (0, 30, 3))
+    assert ends(case, locality="any", stretch=1.2, sharing=1.5) == [15, 15, 39]
+    assert ends(case, locality="any", stretch=2.0, sharing=1.5)[2] == 60
+
+
+def test_the_end_expected_by_the_estimate_moves_too() -> None:
+    """The head wants the whole node. Company makes the end of the first 130 and not 100, so a job of one GPU that ends
+    at 125 does not delay it."""
+    case = simple(cluster([group(1, 5)]), (0, 100, 2), (40, 30, 2), (45, 10, 5), (50, 75, 1))
+    assert starts(case, "fifo", "easy", sharing=2.0) == [0, 40, 130, 50]
+    assert starts(case, "fifo", "easy") == [0, 40, 100, 110]
+
+
+def test_a_run_lasts_until_the_last_end() -> None:
+    """Metrics see the true ends, also of jobs that speed up after the last start."""
+    jobs, layout = simple(ONE_NODE, (0, 100, 2), (40, 30, 2))
+    state = simulate(jobs, layout, [0], [2], Setting("fifo", sharing=2.0))
+    table = job_table(jobs, state)
+    assert table["end_s"].tolist() == [130, 100] and table["wait_s"].tolist() == [0, 0]
+    assert sequence_table(jobs, state, 4)["makespan_s"].tolist() == [130]
+
+
+def test_quiet_fit_keeps_jobs_of_several_gpus_apart() -> None:
+    """Tighter is the node with company; the job of one GPU goes there all the same."""
+    case = simple(cluster([group(3, 4)]), (0, 100, 2), (0, 100, 2), (0, 100, 1), (0, 100, 2))
+    assert where(case, placement="best_fit") == [{0: 2}, {0: 2}, {1: 1}, {1: 2}]
+    assert where(case, placement="quiet_fit") == [{0: 2}, {1: 2}, {0: 1}, {2: 2}]
+
+
+def test_quiet_fit_takes_company_where_nothing_else_holds_the_job() -> None:
+    case = simple(TWO_NODES, (0, 100, 2), (0, 100, 2), (0, 100, 2))
+    assert where(case, placement="quiet_fit") == [{0: 2}, {1: 2}, {0: 2}]
+
+
+def test_quiet_fit_chooses_the_type_without_company_first() -> None:
+    case = simple(cluster([group(1, 4, "V100"), group(1, 8, "P100")]), (0, 100, 2), (0, 100, 2))
+    assert where(case, placement="best_fit")[1] == {0: 2}
+    assert where(case, placement="quiet_fit")[1] == {1: 2}
+
+
+@pytest.mark.parametrize(
+    ("run_s", "locality", "expected"),
+    [(49, "worth_it", [60, 11]), (49, "soonest_end", [60, 11]), (150, "worth_it", [161, 11]), (150, "soonest_end", [60, 210])],
+)
+def test_soonest_end_reserves_for_a_split_that_is_still_to_come(
+    run_s: float, locality: str, expected: list[float]
+) -> None:
+    """Four GPUs of one node are free at 300, three and two on two nodes already at 60, and a split loses 50 s.
+
+    A job that holds the two beyond 60 may pass the head where its reservation is 300.
+    """
+    case = simple(TWO_NODES, (0, 60, 3), (0, 300, 1), (0, 300, 2), (10, 100, 4), (11, run_s, 2))
+    assert starts(case, "fifo", "easy", locality=locality, stretch=1.5)[3:] == expected
+
+
+def test_soonest_end_waits_where_a_split_would_end_later() -> None:
+    """The same, but 300 s of work would lose 250 s of the 240 s won."""
+    case = simple(TWO_NODES, (0, 60, 3), (0, 300, 1), (0, 300, 2), (10, 300, 4), (11, 150, 2))
+    assert starts(case, "fifo", "easy", locality="soonest_end", stretch=1.0 + 250 / 300)[3:] == [300, 11]
+
+
+@pytest.mark.parametrize("locality", ["strict", "any", "worth_it", "soonest_end"])
+@pytest.mark.parametrize("placement", ["best_fit", "quiet_fit", "exclusive"])
+def test_nobody_ends_sooner_and_all_work_is_done(placement: str, locality: str) -> None:
+    """Time in a job's nodes is at least its run time, and at most that at the dearest pace."""
+    for seed in range(6):
+        jobs, layout = random_case(seed, n=60)
+        setting = Setting("saf", "easy", placement, locality, stretch=1.3, sharing=1.6)
+        state = run_engine(jobs, layout, [0], [len(jobs.gpus)], setting)
+        pace = (state.end[0] - state.start[0]) / jobs.run_s
+        assert (pace > 1 - 1e-9).all() and (pace < 1.6 + 1e-9).all()
+        assert np.isclose(pace, 1)[jobs.gpus == 1].all()
