@@ -29,7 +29,8 @@ from rltune.cluster.layout import Layout, build_layout  # noqa: E402
 from rltune.cluster.ways import room  # noqa: E402
 from rltune.config import LookaheadConfig, Preset, Workspace  # noqa: E402
 from rltune.pipeline.prepare import ensure_workload  # noqa: E402
-from rltune.placement.glpk import GlpkModel, columns_of, options_of  # noqa: E402
+from rltune.placement.glpk import GlpkModel  # noqa: E402
+from rltune.placement.matrix import columns_of, options_of  # noqa: E402
 from rltune.placement.instance import Instance, build_instance  # noqa: E402
 from rltune.placement.lookahead import Lookahead  # noqa: E402
 from rltune.placement.model import LookaheadModel, arrays  # noqa: E402
@@ -91,7 +92,7 @@ class Harvest:
         way = state.place[s, :n]
         free, group = state.free.row[s], layout.nodes.row["group"]
         options = options_of(instance)
-        columns = columns_of(instance, options, self.config.whole_node, self.config.tightness)
+        columns = columns_of(instance, options, self.config)
         keep = options[columns["option"], 0] != 0
         used: dict[int, int] = {}
         for m, gpus in way.tolist():

@@ -5,10 +5,11 @@ Needs the folder of files that config/traces/{philly,venus,pai}-csv.yaml and ope
 lognormal(1); base policies, no agent. `--part test`: the held-out tenth; of openb-running, which nothing is trained on,
 all windows but the first third. `--part choose`: what lies before, evenly spaced, for settings to be chosen on.
 
-A scheduler is a placement and a locality; with contention off, where a split costs nothing, only strict is run.
-Compared are paired windows: look-ahead with best_fit under the same locality, and the best look-ahead with best_fit
-under strict, any and worth_it. The best is named by --best, or else the one with the least mean wait on these very
-windows, which flatters it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
+A scheduler is a placement and a locality; with contention off a split costs nothing. Compared are paired windows:
+look-ahead with best_fit and with quiet_fit under the same locality; quiet_fit with best_fit under the same; best_fit under
+each other locality with strict, and under soonest_end with worth_it; the best look-ahead with best_fit under strict, any
+and worth_it. The best is named by --best, or else the one with the least mean wait on these very windows, which flatters
+it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
 
 Writes results/benchmarks/placement.{csv,png} (placement-choose.{csv,png} for that part): a row a window, setting and
 scheduler; dots with intervals. The last line is one JSON object.
@@ -63,6 +64,10 @@ PLACEMENTS = ("best_fit", "quiet_fit", "lookahead")
 LOCALITIES = ("strict", "any", "worth_it", "soonest_end")
 AGAINST = ("strict", "any", "worth_it")
 """Localities of best_fit that the best look-ahead is compared with."""
+RIVALS = (("lookahead", "best_fit"), ("lookahead", "quiet_fit"), ("quiet_fit", "best_fit"))
+"""Placements compared under each locality."""
+ORDERS = (("any", "strict"), ("worth_it", "strict"), ("soonest_end", "strict"), ("soonest_end", "worth_it"))
+"""Localities compared with best_fit."""
 COMPARED = {"wait_s": "wait", "jct_s": "JCT", "bsld": "BSLD"}
 SHARES = {"utilisation": "util %", "fragmentation": "frag %", "split": "split %"}
 HEADINGS = {"wait_s": "wait s", "jct_s": "JCT s", "bsld": "BSLD", "slow_down": "slow-down", **SHARES}
@@ -71,6 +76,7 @@ OUT = Path("results/benchmarks")
 
 Task = tuple[str, str, Setting]
 """Workload, name of a contention, setting."""
+_config = LookaheadConfig()
 _loaded: dict[str, tuple[Workload, np.ndarray]] = {}
 """This process's workloads and the first rows of their windows."""
 
@@ -87,8 +93,10 @@ def windows(trace: str, load: Workload, part: str, most: int | None) -> np.ndarr
     return spread(found, min(most or MOST_TO_CHOOSE, MOST_TO_CHOOSE) if part == "choose" else most)
 
 
-def prepare(folder: str, traces: list[str], part: str, most: int | None) -> None:
+def prepare(folder: str, traces: list[str], part: str, most: int | None, others: float) -> None:
     """Load the workloads of this process and let everything be compiled, so that no clock counts it."""
+    global _config
+    _config = LookaheadConfig(others=others)
     workspace = Workspace.open("config/csv.yaml", folder)
     for trace in traces:
         load = ensure_workload(workspace, trace, WORKLOADS[trace], "lognormal-1")
@@ -100,7 +108,7 @@ def run(task: Task) -> tuple[pd.DataFrame, Counts | None]:
     """A row a window of one workload under one setting, and how a placer, if any, answered."""
     trace, contention, setting = task
     load, first = _loaded[trace]
-    placer = placer_of(setting.placement, LookaheadConfig())
+    placer = placer_of(setting.placement, _config)
     state = simulate(load.jobs, load.layout, first, np.full(len(first), LENGTH), setting, placer=placer)
     names = ("policy", "blocking", "stretch", "sharing", "placement", "locality")
     table = pd.DataFrame({
@@ -137,8 +145,6 @@ def tasks(traces: list[str], policies: list[str], contentions: list[str]) -> tup
     for trace, contention, policy in itertools.product(traces, contentions, policies):
         stretch, sharing = CONTENTION[contention]
         for placement, locality in itertools.product(PLACEMENTS, LOCALITIES):
-            if contention == "off" and locality != "strict":
-                continue
             names = (*policy.split("+"), placement, locality)
             try:
                 found.append((trace, contention, Setting(*names, stretch=stretch, sharing=sharing)))
@@ -167,11 +173,13 @@ def comparisons(block: pd.DataFrame, best: str | None) -> Iterator[dict]:
     by = {names: rows.sort_values("first_job") for names, rows in block.groupby(["placement", "locality"])}
     wait = {locality: rows["wait_s"].mean() for (p, locality), rows in by.items() if p == "lookahead"}
     chosen = best if best in wait else min(wait, key=lambda q: wait[q], default="")
-    pairs = [(f"lookahead / best_fit, {q}", q, q) for q in LOCALITIES]
-    for title, q, theirs in pairs + [(f"best lookahead / best_fit {q}", chosen, q) for q in AGAINST]:
-        if ("lookahead", q) in by and ("best_fit", theirs) in by:
-            a, b = by["lookahead", q], by["best_fit", theirs]
-            yield {"comparison": title, "lookahead": q, **{c: improvement(a[c], b[c]) for c in COMPARED}}
+    pairs = [(f"{ours} / {theirs}, {q}", (ours, q), (theirs, q)) for ours, theirs in RIVALS for q in LOCALITIES]
+    pairs += [(f"best_fit, {q} / {r}", ("best_fit", q), ("best_fit", r)) for q, r in ORDERS]
+    pairs += [(f"best lookahead / best_fit {q}", ("lookahead", chosen), ("best_fit", q)) for q in AGAINST]
+    for title, ours, theirs in pairs:
+        if ours in by and theirs in by:
+            a, b = by[ours], by[theirs]
+            yield {"comparison": title, "locality": ours[1], **{c: improvement(a[c], b[c]) for c in COMPARED}}
 
 
 def show(trace: str, rows: pd.DataFrame, best: str | None) -> list[dict]:
@@ -189,7 +197,7 @@ def show(trace: str, rows: pd.DataFrame, best: str | None) -> list[dict]:
         for (policy, blocking), part in block.groupby(["policy", "blocking"], sort=False):
             for row in comparisons(part, best):
                 found.append({"workload": trace, "contention": contention, "policy": f"{policy}+{blocking}", **row})
-                name, best_is = row["comparison"], row["lookahead"]
+                name, best_is = row["comparison"], row["locality"]
                 if name == f"best lookahead / best_fit {best_is}":
                     continue  # said above
                 name += f" [{best_is}]" if name.startswith("best") else ""
@@ -219,7 +227,6 @@ def draw(found: list[dict], path: Path) -> None:
     traces, policies, contentions, titles = (
         list(dict.fromkeys(r[key] for r in found)) for key in ("workload", "policy", "contention", "comparison")
     )
-    titles.sort(key=lambda t: t.startswith("best"))  # contention off has but some of them
     ends = np.array([r["wait_s"][:3] for r in found])
     left, right = max(np.nanmin(ends) - 2, -60), min(np.nanmax(ends) + 2, 60)
     with styled():
@@ -257,6 +264,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--policies", nargs="+", choices=[f"{p}+{b}" for p in IDS for b in BLOCKINGS], default=POLICIES,
                         metavar="POLICY+BLOCKING", help=f"(default {' '.join(POLICIES)})")  # fmt: skip
     parser.add_argument("--contention", nargs="+", choices=CONTENTION, default=list(CONTENTION))
+    parser.add_argument("--others", type=float, default=LookaheadConfig().others,
+                        help="weight of the next jobs where the first may wait (lookahead.others)")  # fmt: skip
     parser.add_argument("--best", choices=LOCALITIES, help="the look-ahead called best, as chosen on other windows")
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
     return parser.parse_args()
@@ -274,7 +283,7 @@ def main() -> None:
     counts: dict[tuple[str, str], list[Counts]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         print("loading and compiling", file=sys.stderr, flush=True)
-        how = (folder, args.workloads, args.part, args.windows)
+        how = (folder, args.workloads, args.part, args.windows, args.others)
         prepare(*how)
         for (trace, _, setting), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
             tables.append(table)

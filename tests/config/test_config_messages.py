@@ -323,6 +323,39 @@ def test_all_mistakes_are_reported_at_once(mistake: Mistake) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("simulation: {overrun: later}\n", ["simulation.overrun: found 'later'", "allowed: double, now"]),
+        ("simulation: {commit: start}\n", ["simulation.commit: found 'start'", "allowed: decision, head"]),
+        ("simulation: {stretch: 0.5}\n", ["simulation.stretch: found 0.5", "greater than or equal to 1"]),
+        ("simulation: {sharing: 0.5}\n", ["simulation.sharing: found 0.5", "greater than or equal to 1"]),
+        ("simulation: {strech: 2}\n", ["simulation.strech: unknown key (did you mean 'stretch'?)"]),
+        ("plugins: [nowhere.py]\n", ["plugins[0]: found 'nowhere.py'", "no such file", "expected a Python file"]),
+        ("plugins: [config]\n", ["plugins[0]: found 'config'", "a folder"]),
+        ("plugins: [a.py, a.py]\n", ["plugins: found twice: a.py"]),
+        ("evaluation: {baseline_policies: [sjff]}\n",
+         ["evaluation.baseline_policies[0]: found 'sjff' (did you mean 'sjf'?)", "allowed: fifo, sjf", "plugins"]),
+        ("evaluation: {baseline_policies: [sjf, sjf]}\n", ["evaluation.baseline_policies: found twice: sjf"]),
+    ],
+)
+def test_rules_and_policies_of_ones_own(line: str, parts: list[str], mistake: Mistake) -> None:
+    message = mistake(RUN + line)
+    assert "mine.yaml:6: " in message and "\n" not in message, message
+    assert all(part in message for part in parts), message
+
+
+def test_a_policy_of_ones_own_is_no_base_policy(mistake: Mistake) -> None:
+    message = mistake(RUN.replace("[fifo]", "[mine]") + "plugins: [config/own_policies.example.py]\n")
+    assert "mine.yaml:5: experiments[0].policy[0]: found 'mine'" in message, message
+    assert "cannot be trained against" in message and "evaluation.baseline_policies" in message, message
+
+
+def test_a_load_to_balance_for_is_above_0(mistake: Mistake) -> None:
+    message = mistake(CLUSTER + "balance: {load: 0}\n", ClusterConfig)
+    assert "mine.yaml:6: balance.load: found 0" in message and "greater than 0" in message, message
+
+
+@pytest.mark.parametrize(
     ("entries", "parts"),
     [
         ("[{placement: bestfit}]", ["also[0].placement: found 'bestfit'", "'best_fit'", "lookahead, algorithm1"]),

@@ -181,7 +181,7 @@ class Enumeration:
         for split, ways in ((False, self.whole(self.chosen, self.free[0])), (True, self.splits())):
             if split == (self.kind != NOW):
                 for way in ways:
-                    factor = self.setting.stretch if split else 1.0
+                    factor = self.setting.stretch if self.is_longer(way) else 1.0
                     free = self.after(self.chosen, way, 0, self.free, factor)
                     if free is not None:
                         yield way, self.cost(way, split), free
@@ -194,15 +194,20 @@ class Enumeration:
     def cost(self, way: Way, split: bool) -> float:
         """What a way costs that starts now, in starts."""
         config, free, estimate_s = self.config, self.free[0], float(self.jobs.estimate_s[self.chosen])
-        cost = config.whole_node * sum(free[m][0] == self.largest for m, _ in way)
+        less = config.others if self.kind == WAIT else 1.0
+        cost = less * config.whole_node * sum(free[m][0] == self.largest for m, _ in way)
         _, full, _ = self.jobs.cut[self.chosen, self.node["type"][way[0][0]]].tolist()
-        cost += config.tightness * sum(free[m][0] - gpus for m, gpus in (way if split else way[full:]))
-        longer = len(way) > self.strict_nodes(self.chosen, self.node["type"][way[0][0]])
-        lost_s = estimate_s * (self.setting.stretch - 1) if longer else 0.0
+        cost += less * config.tightness * sum(free[m][0] - gpus for m, gpus in (way if split else way[full:]))
+        pace = self.setting.stretch if self.is_longer(way) else 1.0
+        lost_s = estimate_s * (pace - 1)
         if self.together and (met := [m for m, _ in way if m in self.wide]):
             lost_s += sum(self.price_s(m) for m in met)
-            lost_s += estimate_s * max(self.setting.sharing - (self.setting.stretch if split else 1.0), 0.0)
+            lost_s += estimate_s * max(self.setting.sharing - pace, 0.0)
         return cost + lost_s / self.horizon_s
+
+    def is_longer(self, way: Way) -> bool:
+        """Whether the chosen job has more nodes than it would as a whole."""
+        return len(way) > self.strict_nodes(self.chosen, self.node["type"][way[0][0]])
 
     @lru_cache(maxsize=None)  # noqa: B019
     def values(self) -> dict[tuple, float]:

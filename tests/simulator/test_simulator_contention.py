@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
-from twin_cases import in_order, played, run_engine, starts, where
+from twin_cases import BLOCKINGS, LOCALITIES, allocations, in_order, played, run_engine, starts, where
 from workload_cases import cluster, group, random_case, simple
 
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table, sequence_table
+from rltune.simulator.state import State
 
 ONE_NODE, TWO_NODES = cluster([group(1, 4)]), cluster([group(2, 4)])
 
@@ -86,9 +91,21 @@ def test_quiet_fit_chooses_the_type_without_company_first() -> None:
     assert where(case, placement="quiet_fit")[1] == {1: 2}
 
 
+@pytest.mark.parametrize("large", [0, 1])
+def test_quiet_fit_fills_the_type_with_company_that_leaves_fewest_gpus(large: int) -> None:
+    """Nodes of four and eight GPUs, whichever type comes first; the third job has company on both."""
+    types = [group(1, 4, "V100"), group(1, 8, "P100")]
+    types.insert(large, types.pop())
+    case = simple(cluster(types), (0, 100, 2), (0, 100, 2), (1, 5, 2))
+    assert where(case, placement="quiet_fit") == [{1 - large: 2}, {large: 2}, {1 - large: 2}]
+
+
 @pytest.mark.parametrize(
     ("run_s", "locality", "expected"),
-    [(49, "worth_it", [60, 11]), (49, "soonest_end", [60, 11]), (150, "worth_it", [161, 11]), (150, "soonest_end", [60, 210])],
+    [
+        (49, "worth_it", [60, 11]), (49, "soonest_end", [60, 11]), (150, "worth_it", [161, 11]),
+        (150, "soonest_end", [60, 210]),
+    ],
 )
 def test_soonest_end_reserves_for_a_split_that_is_still_to_come(
     run_s: float, locality: str, expected: list[float]
@@ -107,14 +124,41 @@ def test_soonest_end_waits_where_a_split_would_end_later() -> None:
     assert starts(case, "fifo", "easy", locality="soonest_end", stretch=1.0 + 250 / 300)[3:] == [300, 11]
 
 
-@pytest.mark.parametrize("locality", ["strict", "any", "worth_it", "soonest_end"])
-@pytest.mark.parametrize("placement", ["best_fit", "quiet_fit", "exclusive"])
-def test_nobody_ends_sooner_and_all_work_is_done(placement: str, locality: str) -> None:
-    """Time in a job's nodes is at least its run time, and at most that at the dearest pace."""
-    for seed in range(6):
-        jobs, layout = random_case(seed, n=60)
-        setting = Setting("saf", "easy", placement, locality, stretch=1.3, sharing=1.6)
+def work_done(jobs: Jobs, layout: Layout, state: State, stretch: float, sharing: float) -> tuple[np.ndarray, Counter]:
+    """Seconds of work that each job gets done between its start and its end, added up moment by moment; and the
+    number of jobs that were split, in company, or both."""
+    start, end, places = state.start[0], state.end[0], allocations(state, 0)
+    moments = np.unique([start, end])
+    done, count = np.zeros(len(start)), Counter()
+    for j, nodes in enumerate(places):
+        cut = jobs.cut[j, layout.nodes.row["type"][min(nodes)]]
+        split = len(nodes) > cut["full"] + (cut["rem"] > 0)
+        alone, slowed = stretch if split else 1.0, False
+        wide = np.flatnonzero(jobs.gpus > 1) if jobs.gpus[j] > 1 else []
+        beside = [i for i in wide if i != j and nodes.keys() & places[i]]
+        mine = moments[(moments >= start[j]) & (moments <= end[j])]
+        for now, then in zip(mine, mine[1:], strict=False):
+            company = ((start[beside] <= now) & (end[beside] >= then)).any()
+            done[j] += (then - now) / (max(alone, sharing) if company else alone)
+            slowed |= bool(company)
+        count.update({"split": int(split), "company": int(slowed), "both": int(split and slowed)})
+    return done, count
+
+
+@pytest.mark.parametrize("stretch", [1.3, 1.9])
+@pytest.mark.parametrize("locality", LOCALITIES)
+@pytest.mark.parametrize("blocking", BLOCKINGS)
+@pytest.mark.parametrize("commit", ["decision", "head"])
+def test_all_work_is_done_when_a_job_ends(commit: str, blocking: str, locality: str, stretch: float) -> None:
+    """At each moment by the pace of the nodes it has and of the jobs beside it then; none on exclusive nodes."""
+    count: Counter = Counter()
+    for seed, placement in enumerate(["best_fit", "quiet_fit", "exclusive", "spread"] * 2):
+        jobs, layout = random_case(seed, n=80, pools=1)
+        setting = Setting("saf", blocking, placement, locality, commit=commit, stretch=stretch, sharing=1.6)
         state = run_engine(jobs, layout, [0], [len(jobs.gpus)], setting)
-        pace = (state.end[0] - state.start[0]) / jobs.run_s
-        assert (pace > 1 - 1e-9).all() and (pace < 1.6 + 1e-9).all()
-        assert np.isclose(pace, 1)[jobs.gpus == 1].all()
+        done, met = work_done(jobs, layout, state, stretch, 1.6)
+        np.testing.assert_allclose(done, jobs.run_s, rtol=1e-9)
+        assert placement != "exclusive" or met["company"] == 0
+        count += met
+    assert count["company"] > 60, count
+    assert count["split"] == 0 if locality == "strict" else count["split"] > 3 and count["both"] > 0, count

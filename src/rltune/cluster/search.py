@@ -77,9 +77,8 @@ def _strict(nodes, jobs, free, j, rule, place):
         if rule == FIRST_FIT or types == 1:
             return n
         left = free.row[place[n - 1].node].gpus - place[n - 1].gpus
-        for c in range(n):
-            if rule == QUIET_FIT and _company(jobs, free, j, place[c].node):
-                left = max(left, NEVER)
+        if rule == QUIET_FIT and _in_company(jobs, free, j, place, n):
+            left += NEVER
         if best_kind < 0 or (left > best_left if rule == SPREAD else left < best_left):
             best_kind, best_left, n_best = kind, left, n
     if best_kind >= 0:
@@ -87,10 +86,13 @@ def _strict(nodes, jobs, free, j, rule, place):
     return n_best
 
 
-@inlined
-def _company(jobs, free, j, m):
-    """Whether another job of several GPUs runs on node ``m``, and ``j`` is one too."""
-    return free.row[m].wide > 0 and jobs.row[j].gpus > 1
+@kernel
+def _in_company(jobs, free, j, place, n):
+    """Whether ``j`` is a job of several GPUs, and another one runs on a node of its ``n`` chunks."""
+    for c in range(n):
+        if free.row[place[c].node].wide > 0 and jobs.row[j].gpus > 1:
+            return True
+    return False
 
 
 @kernel

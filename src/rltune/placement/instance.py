@@ -20,10 +20,10 @@ from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.state import one_of
 
 QUESTION = np.dtype([
-    ("now", np.bool_), ("wait_s", np.float64), ("own_s", np.float64), ("own_split_s", np.float64),
+    ("now", np.bool_), ("wait_s", np.float64), ("own_s", np.float64)
 ], align=True)  # fmt: skip
 """What is asked of the chosen job: whether it may start as a whole now; seconds it waits for that otherwise (−1: it does
-not wait); seconds it loses with company, as a whole and split."""
+not wait); seconds it loses with company as a whole."""
 
 
 class Instance(NamedTuple):
@@ -43,6 +43,8 @@ class Instance(NamedTuple):
     gpus: np.ndarray  # [1] int64, of the chosen job
     split: np.ndarray  # [T] int64, nodes the chosen job takes if it is split now; 0: it is not
     lose_s: np.ndarray  # [T] float64, seconds it then loses
+    own_split_s: np.ndarray  # [T] float64, seconds it then loses more with company
+    split_length: np.ndarray  # [T] int64, slots it then lasts, S at most
     question: np.ndarray  # [1] QUESTION
     slot_s: np.ndarray  # [1] float64, seconds from one slot to the next
     type: np.ndarray  # [C] int64
@@ -83,9 +85,9 @@ def build_instance(
     together = how.sharing != 1.0 and chosen["gpus"] > 1
     if together:
         question["own_s"] = chosen["estimate_s"] * (how.sharing - 1.0)
-        question["own_split_s"] = chosen["estimate_s"] * max(how.sharing - how.stretch, 0.0)
     strict = np.maximum(full, 0) + (rem > 0)
-    lose_s = np.where(split > strict[0], chosen["estimate_s"] * (how.stretch - 1.0), 0.0)
+    pace = np.where(split > strict[0], how.stretch, 1.0)
+    own_split_s = chosen["estimate_s"] * np.maximum((how.sharing if together else 1.0) - pace, 0.0)
     strict[0] = np.maximum(strict[0], split)
     chunks = int(strict.max(axis=1).sum())
     if together or slots > 1:
@@ -94,12 +96,14 @@ def build_instance(
     else:
         free, count, member = _now(nodes, state, s, table, k, chunks)
     node = nodes.row[member[np.cumsum(count) - count]]
-    lasts_s = row["estimate_s"].copy()
-    lasts_s[0] *= how.stretch if split.any() else 1.0
-    length = np.clip(np.ceil(lasts_s / slot_s), 1, slots).astype(np.int64)
+
+    def length(lasts_s: np.ndarray) -> np.ndarray:
+        return np.clip(np.ceil(lasts_s / slot_s), 1, slots).astype(np.int64)
+
     return Instance(
-        places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), length,
-        jobs.gpus[j[:1]].copy(), split, lose_s, question, np.array([slot_s]), node["type"].copy(), free,
+        places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), length(row["estimate_s"]),
+        jobs.gpus[j[:1]].copy(), split, chosen["estimate_s"] * (pace - 1.0), own_split_s,
+        length(chosen["estimate_s"] * pace), question, np.array([slot_s]), node["type"].copy(), free,
         node["share_cpu"].copy(), node["share_mem"].copy(), free[:, 0, 0] == largest_node(nodes, pool), count,
         state.free.row["wide"][s, member] > 0 if together else np.zeros(len(member), np.bool_),
         price_s[member - nodes.pool["start"][pool]] if together else np.zeros(len(member)), member,

@@ -24,7 +24,7 @@ y[o, n]     its last chunk goes to node n (0/1)
 u[o, n]     one of its full chunks goes to node n (0/1)
 z[n]        the chosen job, split, has node n (0/1)
 x[n]        GPUs it has there (whole number)
-e           whether the chosen job has company (number, as small as may be)
+e[o]        whether the chosen job has company in this option (number, as small as may be)
 ==========  ========================================================================================
 
 maximise    Σ_k w_k · (S − t)/S · (job k starts in slot t)        next jobs started, soon, weighted by rank
@@ -34,19 +34,19 @@ maximise    Σ_k w_k · (S − t)/S · (job k starts in slot t)        next jobs
                        that the chosen job touches)                kept for multi-GPU jobs
             − tight · (GPUs left free beside the chosen job's last chunk; split: beside every chunk)
             − Σ_n price_n/horizon · (the chosen job touches node n) what those lose whom it joins there
-            − own/horizon · e                                       what the chosen job loses itself by company
+            − Σ_o own_o/horizon · e[o]                              what the chosen job loses itself by company
 
 subject to  the chosen job starts; no job starts twice; a started option has all its chunks, each on a node of
 its own; a split has its number of nodes and all its GPUs, one or more on each; in every slot the GPUs, CPUs and memory
-of every node suffice for those that hold it then; e is at least 1 where the chosen job, if it starts now, touches a node
-with company.
+of every node suffice for those that hold it then; e[o] is at least 1 where the chosen job, if it starts now, touches a
+node with company.
 
-w_k = decay^(rank_k − 1), times ``others`` where the chosen job may wait: the unit of the objective is one start, now, of
+w_k = decay^(rank_k − 1); where the chosen job may wait, w, *whole* and *tight* count ``others`` times. The unit of the objective is one start, now, of
 the next-ranked job; (S − t)/S is the share of the S slots that a start in slot t does not wait, and the horizon, which
 turns seconds into starts, is all S slots. Only the chosen job's nodes are applied, and only if it starts now, so only
 then is its placement charged for what it does to the nodes; the others are decided anew. *Company* on a node is a job
 of several GPUs, where the chosen job is one too and such jobs slow one another down: *own* seconds are what the chosen
-job loses by it, as a whole or split as the question has it, the node's *price* what the others do.
+job loses by it in an option, the node's *price* what the others do.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Arrays:
     cost_split: np.ndarray  # [N] what having the node costs it split, with all its free GPUs left free
     tightness: float  # what a GPU of these spares it that it takes
     met: np.ndarray  # [O, N] 0 or 1: the chosen job, as a whole and now, would have company on the node
-    met_split: np.ndarray  # [N] the same, split
-    own: float  # what company costs it itself
+    met_split: np.ndarray  # [O, N] the same, split
+    own: np.ndarray  # [O] what company costs it itself
 
 
 def _options(instance: Instance) -> list[tuple[int, int, int, bool]]:
@@ -128,7 +128,8 @@ def arrays(instance: Instance, config: LookaheadConfig) -> Arrays:
         return same & (gpus > 0)[:, None] & (need <= free[slot].transpose(1, 0, 2)).all(axis=0)
 
     # where and when an option would hold nodes: [S, 1, O, 1]
-    lasts = (slot <= np.arange(slots)[:, None]) & (np.arange(slots)[:, None] < slot + instance.length[k])
+    length = np.where(split, instance.split_length[t], instance.length[k])
+    lasts = (slot <= np.arange(slots)[:, None]) & (np.arange(slots)[:, None] < slot + length)
     lasts = lasts[:, None, :, None]
 
     def held(gpus: np.ndarray, may: np.ndarray) -> np.ndarray:
@@ -138,11 +139,13 @@ def arrays(instance: Instance, config: LookaheadConfig) -> Arrays:
     may_rem, may_full = fits(rem), fits(size) & (n_full > 0)[:, None]
     may_split = same & split[:, None]
     now = ((k == 0) & (slot == 0) & ~split)[:, None]
-    whole, price = config.whole_node * instance.whole[node_class], instance.price_s / horizon_s
+    less = config.others if question["wait_s"] >= 0 else 1.0
+    whole, tightness = less * config.whole_node * instance.whole[node_class], less * config.tightness
+    price = instance.price_s / horizon_s
     left = free[0, 0] - rem[:, None]
     rank, loses_s = instance.rank[k], np.where(split, instance.lose_s[t], np.where(slot > 0, question["wait_s"], 0.0))
     worth = config.rank_decay ** (np.maximum(rank, 1) - 1.0) * (slots - slot) / slots
-    worth *= config.others if question["wait_s"] >= 0 else 1.0
+    worth *= less
     # of each node the one split option there is on its type, if any
     some = may_split.any(axis=0)
     most = np.floor(np.min(free[0] / np.maximum(each[:, 0], 1e-9), axis=0) + 1e-9)
@@ -151,11 +154,11 @@ def arrays(instance: Instance, config: LookaheadConfig) -> Arrays:
         np.where(split, instance.split[t], 0), np.where(split, instance.gpus[0], 0), rem, size,
         may_rem, may_full, may_split, held(rem, may_rem), held(size, may_full),
         held(split.astype(int), may_split).sum(axis=1), np.where(some, most, 0),
-        np.where(now & may_rem, whole + price + config.tightness * left, 0.0),
+        np.where(now & may_rem, whole + price + tightness * left, 0.0),
         np.where(now & may_full, whole + price, 0.0),
-        np.where(some, whole + price + config.tightness * free[0, 0], 0.0), config.tightness,
-        now & instance.company, some & instance.company,
-        float(question["own_s"] if question["now"] else question["own_split_s"]) / horizon_s,
+        np.where(some, whole + price + tightness * free[0, 0], 0.0), tightness,
+        now & instance.company, may_split & instance.company,
+        np.where(split, instance.own_split_s[t], question["own_s"]) / horizon_s,
     )  # fmt: skip
 
 
@@ -170,7 +173,7 @@ class LookaheadModel:
         self.u = cp.Variable(shape, boolean=True)
         self.z = cp.Variable(nodes, boolean=True)
         self.x = cp.Variable(nodes, integer=True)
-        self.e = cp.Variable(nonneg=True)
+        self.e = cp.Variable(options, nonneg=True)
         # GLPK_MI kills the process where its presolver is left with rows but without a column; one of these is left
         idle = cp.Variable(3, boolean=True)
         self.weight = cp.Parameter(options)
@@ -191,9 +194,10 @@ class LookaheadModel:
         self.cost_split = cp.Parameter(nodes, nonneg=True)
         self.tightness = cp.Parameter(nonneg=True)
         self.met = cp.Parameter(shape, nonneg=True)
-        self.met_split = cp.Parameter(nodes, nonneg=True)
-        self.own = cp.Parameter(nonneg=True)
+        self.met_split = cp.Parameter(shape, nonneg=True)
+        self.own = cp.Parameter(options, nonneg=True)
         starts = self.member @ self.s
+        touched = cp.reshape(self.e, (options, 1), order="C") @ np.ones((1, nodes))
         constraints = [
             starts[0] == 1,
             starts <= 1,
@@ -206,8 +210,8 @@ class LookaheadModel:
             self.may_split @ self.x == cp.multiply(self.gpus_split, self.s),
             self.z <= self.x,
             self.x <= cp.multiply(self.most, self.z),
-            cp.multiply(self.met, self.y + self.u) <= self.e,
-            cp.multiply(self.met_split, self.z) <= self.e,
+            cp.multiply(self.met, self.y + self.u) <= touched,
+            cp.multiply(self.met_split, np.ones((options, 1)) @ cp.reshape(self.z, (1, nodes), order="C")) <= touched,
             cp.sum(idle) >= 1,
             cp.sum(idle) <= 2,
         ]
@@ -217,7 +221,7 @@ class LookaheadModel:
         worth = self.weight @ self.s
         cost = cp.sum(cp.multiply(self.cost_rem, self.y)) + cp.sum(cp.multiply(self.cost_full, self.u))
         cost_split = self.cost_split @ self.z - self.tightness * cp.sum(self.x)
-        self.problem = cp.Problem(cp.Maximize(worth - cost - cost_split - self.own * self.e), constraints)
+        self.problem = cp.Problem(cp.Maximize(worth - cost - cost_split - self.own @ self.e), constraints)
 
     def solve(self, a: Arrays, time_limit_s: float, solver: str = "GLPK_MI") -> Solution:
         """Solve one instance; never raises for what a solver says, the outcome tells."""
@@ -230,10 +234,10 @@ class LookaheadModel:
 
         member = np.zeros(self.member.shape)
         member[a.job, np.arange(o)] = 1
-        self.member.value, self.tightness.value, self.own.value = member, a.tightness, a.own
+        self.member.value, self.tightness.value = member, a.tightness
         for name in (
             "weight", "n_full", "n_rem", "n_split", "gpus_split", "may_rem", "may_full", "may_split", "most",
-            "cost_rem", "cost_full", "cost_split", "met", "met_split",
+            "cost_rem", "cost_full", "cost_split", "met", "met_split", "own",
         ):  # fmt: skip
             parameter = getattr(self, name)
             parameter.value = padded(getattr(a, name), parameter.shape)

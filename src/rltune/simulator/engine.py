@@ -57,8 +57,7 @@ def advance_all(nodes, jobs, st):
             elif me.phase == PICK:
                 _try(nodes, jobs, one, how)
             elif me.phase == PLACED and me.place_len == 0:
-                reserve(nodes, jobs, one, how, me.chosen, 0)
-                _reserve_sooner(nodes, jobs, one, how, me.chosen)
+                reserve(nodes, jobs, one, how, me.chosen, 0)  # as the placer was told; others have used the work space
                 _wait(jobs, one, how)
             elif me.phase == PLACED:
                 start_job(nodes, jobs, one, how, me.chosen, me.place_len)

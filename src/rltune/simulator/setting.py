@@ -18,10 +18,11 @@ class Setting:
 
     ``policy``: a base policy, built in or the user's own; ``blocking``: what may start while the first job does not
     fit; ``placement``: a rule of rltune.cluster.search, or ``lookahead`` or ``algorithm1``, asked of a placer
-    (reservations and backfilling then go by best_fit); ``locality``: how many nodes a job may be spread over; ``overrun``: when a job
-    past its estimate is expected to end; ``commit``: until when the first job of a ranking stays first; ``stretch``:
-    run time of a job on more nodes than the fewest that hold it, over its run time; ``sharing``: the same of a job of
-    several GPUs while another such job is on one of its nodes (rltune.simulator.contention).
+    (reservations and backfilling then go by best_fit, or by quiet_fit where company has a cost); ``locality``: how many
+    nodes a job may be spread over; ``overrun``: when a job past its estimate is expected to end; ``commit``: until when
+    the first job of a ranking stays first; ``stretch``: run time of a job on more nodes than the fewest that hold it,
+    over its run time; ``sharing``: the same of a job of several GPUs while another such job is on one of its nodes
+    (rltune.simulator.contention).
     """
 
     policy: str
@@ -52,10 +53,10 @@ class Setting:
         asked = ASKED.get(self.placement, NEVER)
         rule = RULES[self.placement if not asked else "best_fit" if self.sharing == 1.0 else "quiet_fit"]
         locality, blocking = LOCALITIES[self.locality], BLOCKINGS[self.blocking]
-        worth_it = locality >= WORTH_IT
+        worth_it, slows = locality >= WORTH_IT, self.sharing != 1.0
+        track = track or blocking >= EASY or worth_it or asked == AMONG_OTHERS or slows
         return How(
-            EXTERNAL if external else base, base, visible, blocking, rule, locality,
-            int(EXTRA[locality]), OVERRUNS[self.overrun], COMMITS[self.commit], asked, float(self.stretch),
-            float(self.sharing), self.sharing != 1.0 or rule == QUIET_FIT,
-            bool(EXTRA[locality] > 0 or worth_it), track or blocking >= EASY or worth_it or asked == AMONG_OTHERS or self.sharing != 1.0, check,
+            EXTERNAL if external else base, base, visible, blocking, rule, locality, int(EXTRA[locality]),
+            OVERRUNS[self.overrun], COMMITS[self.commit], asked, float(self.stretch), float(self.sharing),
+            slows or rule == QUIET_FIT, bool(EXTRA[locality] > 0 or worth_it), track, check,
         )  # fmt: skip

@@ -9,8 +9,8 @@ fits, best_fit and exclusive the one whose last chunk leaves the fewest GPUs on 
 company first, spread the most; then the first.
 
 A job that does not fit so may be *split*, on as few nodes as hold it and on ``extra`` more than strict at most: those
-with the most room for it (quiet_fit: then those without company), each to the full, and the last chunk by the rule. Of several types the one with the fewest
-nodes, then the first.
+with the most room for it (quiet_fit: then those without company), each to the full, and the last chunk by the rule. Of
+several types the one with the fewest nodes, then the first.
 """
 
 from __future__ import annotations
