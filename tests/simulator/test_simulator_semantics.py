@@ -150,7 +150,8 @@ def test_lookahead_needs_a_placer_and_others_take_none() -> None:
         ({"policy": "fifo", "commit": "job"}, "commit: found 'job', expected one of decision, head"),
         ({"policy": "fifo", "stretch": 0.9}, "stretch: found 0.9, expected 1 or more"),
         ({"policy": "fifo", "stretch": float("nan")}, "stretch: found nan"),
-        ({"policy": "fifo", "placement": "lookahead", "locality": "any"}, "found locality 'any', expected strict"),
+        ({"policy": "fifo", "sharing": 0.9}, "sharing: found 0.9, expected 1 or more"),
+        ({"policy": "fifo", "placement": "algorithm1", "locality": "any"}, "found locality 'any', expected strict"),
     ],
 )
 def test_a_setting_names_what_it_does_not_know(names: dict, match: str) -> None:
