@@ -65,7 +65,7 @@ def simulate(
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
     stretch: Annotated[float | None, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")] = None,
-    sharing: Annotated[float | None, typer.Option(help="Factor on run time beside other jobs of several GPUs, ≥ 1.")] = None,
+    sharing: Annotated[float | None, typer.Option(help="Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1.")] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
     commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
     estimate: Annotated[str, typer.Option(help="Estimates: exact, lognormal-SIGMA, requested, history-rolling, history-lightgbm.")] = "lognormal-1",
@@ -117,6 +117,8 @@ def simulate(
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(setting).items() if k != "policy")]))
     print(summary(result.metrics(), result.bound() if bound else None))
+    if placed := result.placed():
+        print(placed)
     if by is not None:
         print(groups_summary(*result.groups(by)))
     if csv is not None:

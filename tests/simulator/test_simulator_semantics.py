@@ -148,9 +148,10 @@ def test_lookahead_needs_a_placer_and_others_take_none() -> None:
         ({"policy": "fifo", "locality": "two"}, "locality: found 'two', expected one of strict, plus_one"),
         ({"policy": "fifo", "overrun": "kill"}, "overrun: found 'kill', expected one of double, now"),
         ({"policy": "fifo", "commit": "job"}, "commit: found 'job', expected one of decision, head"),
-        ({"policy": "fifo", "stretch": 0.9}, "stretch: found 0.9, expected 1 or more"),
+        ({"policy": "fifo", "stretch": 0.9}, "stretch: found 0.9, expected 1 to 100"),
         ({"policy": "fifo", "stretch": float("nan")}, "stretch: found nan"),
-        ({"policy": "fifo", "sharing": 0.9}, "sharing: found 0.9, expected 1 or more"),
+        ({"policy": "fifo", "sharing": float("inf")}, "sharing: found inf, expected 1 to 100"),
+        ({"policy": "fifo", "sharing": 0.9}, "sharing: found 0.9, expected 1 to 100"),
         ({"policy": "fifo", "placement": "algorithm1", "locality": "any"}, "found locality 'any', expected strict"),
     ],
 )

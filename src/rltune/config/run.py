@@ -64,9 +64,9 @@ class SimulationConfig(Block):
     """When a job past its estimate is expected to end: `double`: after as long again as it has run; `now`: at once."""
     commit: Commit = "decision"
     """Until when the first job of a ranking stays first: the queue's next event (`decision`), or its start (`head`)."""
-    stretch: float = Field(1.0, ge=1)
+    stretch: float = Field(1.0, ge=1, le=100)
     """Run time of a job on more nodes than the fewest that hold it, over its run time on those (a factor)."""
-    sharing: float = Field(1.0, ge=1)
+    sharing: float = Field(1.0, ge=1, le=100)
     """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time (a factor)."""
 
 

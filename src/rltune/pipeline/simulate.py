@@ -12,8 +12,9 @@ from rltune.config import Workspace
 from rltune.errors import ConfigError
 from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_clean, make_workload
+from rltune.placement.counts import Counts, CountingPlacer
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Placer, Setting, simulate
+from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.fairness import fairness, fairness_summary
 from rltune.simulator.gantt import bars
@@ -66,6 +67,8 @@ class Result:
     warm_up: float
     who: pd.DataFrame
     """user and vc of each job of the workload, missing where not known."""
+    counts: Counts | None = None
+    """How the placer, if there is one, answered its questions."""
     left_out: int = 0
     """Jobs behind the last whole window."""
     has_limits: bool = False
@@ -76,6 +79,16 @@ class Result:
         table = job_table(self.workload.jobs, self.state).rename(columns={"sequence": "window"})
         table.insert(1, "job_id", self.workload.job_ids[table["job"]])
         return table
+
+    def placed(self) -> str:
+        """How the placer answered, as a line; "" without one."""
+        if self.counts is None:
+            return ""
+        names = ("settled", "cached", "optimal", "infeasible", "limit", "failure")
+        parts = [f"{getattr(self.counts, name):,} {name}" for name in names if getattr(self.counts, name)]
+        said = f": {', '.join(parts)}" if parts else ""
+        clock = "; the clock ended some, so another run may differ" if self.counts.limit else ""
+        return f"placement questions: {self.counts.asked:,}{said}{clock}"
 
     def about(self) -> str:
         """Which jobs, in words."""
@@ -214,17 +227,19 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
         measured = begin + int(np.ceil(request.warm_up * (end - begin)))
         _group(who, request.by, np.arange(measured, first[-1] + n[-1]))
 
-    def placer() -> Placer | None:
+    def placer() -> CountingPlacer | None:
         return placer_of(setting.placement, workspace.config.lookahead)
 
     simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), setting, placer=placer())  # compiles
     began = time.perf_counter()
     with explaining(workspace.plugins):
-        state = simulate(workload.jobs, workload.layout, first, n, setting, placer=placer())
+        asked = placer()
+        state = simulate(workload.jobs, workload.layout, first, n, setting, placer=asked)
     took = max(time.perf_counter() - began, 1e-9)
     left_out = int(end - first[-1] - n[-1])
     has_limits = bool(trace_jobs["requested_s"].notna().any())
-    return Result(workload, setting, state, took, request.replay, request.warm_up, who, left_out, has_limits)
+    counts = asked.counts if asked else None
+    return Result(workload, setting, state, took, request.replay, request.warm_up, who, counts, left_out, has_limits)
 
 
 def _group(who: pd.DataFrame, by: str, rows: np.ndarray) -> np.ndarray:

@@ -22,10 +22,10 @@ def summary(metrics: dict[str, float], bound: tuple[float, float] | None = None)
 
     ``bound``: a lower bound on the mean wait of all jobs, and that mean, s.
     """
-    lines = [f"{'':<36}{'mean':>12}{'median':>12}{'largest':>12}"]
+    lines = [f"{'':<36}{'mean':>14}{'median':>14}{'largest':>14}"]
     for column, title in ROWS.items():
         values = [show(metrics[f"{column}_{how}"], "number") for how in ("mean", "median", "max")]
-        lines.append(f"{title:<36}" + "".join(f"{value:>12}" for value in values))
+        lines.append(f"{title:<36}" + "".join(f"{value:>14}" for value in values))
     single = {
         "utilisation over the span": show(metrics["utilisation"], "percent"),
         "jobs waiting, mean over the span": show(metrics["mean_queue"], "number"),

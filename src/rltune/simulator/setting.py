@@ -11,6 +11,9 @@ from rltune.simulator.how import ALWAYS, AMONG_OTHERS, BLOCKINGS, COMMITS, EASY,
 ASKED = {"lookahead": AMONG_OTHERS, "algorithm1": ALWAYS}
 """Placements asked of a placer, and when."""
 
+MOST = 100
+"""Largest factor on a run time: beyond it, it is a mistake."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -42,8 +45,8 @@ class Setting:
             if getattr(self, field) not in known:
                 raise ValueError(f"{field}: found {getattr(self, field)!r}, expected one of {', '.join(known)}")
         for field in ("stretch", "sharing"):
-            if not getattr(self, field) >= 1:
-                raise ValueError(f"{field}: found {getattr(self, field)}, expected 1 or more")
+            if not 1 <= getattr(self, field) <= MOST:
+                raise ValueError(f"{field}: found {getattr(self, field)}, expected 1 to {MOST}")
         if self.placement == "algorithm1" and self.locality != "strict":
             raise ValueError(f"placement {self.placement}: found locality {self.locality!r}, expected strict")
 
