@@ -80,7 +80,9 @@ def build_instance(
     size, full, rem = (np.ascontiguousarray(cut[name]) for name in ("size", "full", "rem"))
     full = np.where((size == 0) & (full > 0), -1, full)  # not cut into equal chunks: not an option of the model
     split, question = np.zeros(full.shape[1], np.int64), np.zeros(1, QUESTION)
-    question["now"] = not _splits(nodes, jobs, state, s, split)
+    question["now"] = not me["split"]
+    if me["split"]:
+        _splits(nodes, jobs, state, s, split)
     question["wait_s"] = me["reserved"] - me["now"] if me["may_wait"] else -1.0
     together = how.sharing != 1.0 and chosen["gpus"] > 1
     if together:
@@ -112,11 +114,9 @@ def build_instance(
 
 @allocating
 def _splits(nodes, jobs, st, s, split):
-    """Whether the chosen job would be split now; ``split`` [T] gets the nodes it would take on each type."""
+    """Write to ``split`` [T] the nodes that the chosen job takes on each type if it is split now."""
     one, how = one_of(st, s), st.how
     j = one.me.first + one.me.chosen
-    if not one.me.split:
-        return False
     extra = NEVER if one.me.may_wait else how.extra
     for kind in range(split.shape[0]):
         if jobs.cut[j, kind].full >= 0:
@@ -126,7 +126,6 @@ def _splits(nodes, jobs, st, s, split):
                 n = fewest_nodes(nodes, jobs, one.free, j, how.rule, d)
             if n < NEVER and n <= strict_nodes(jobs, j, kind) + extra:
                 split[kind] = n
-    return True
 
 
 @allocating

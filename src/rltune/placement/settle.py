@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, take
 from rltune.cluster.search import BEST_FIT, find, split, strict_nodes
 from rltune.cluster.ways import classes, holds, ways_of_type
 from rltune.kernels import allocating
-from rltune.simulator.state import one_of
+from rltune.simulator.state import State, one_of
 
 MOST_SUBSETS = 10
 """Next jobs up to which all their subsets are bounded (1,024 of them)."""
@@ -56,12 +57,12 @@ def fall_back(nodes, jobs, st, s):
     return n if jobs.row[j].estimate_s * (longer - 1.0) < one.me.reserved - one.me.now else 0
 
 
-@allocating
-def is_solved(jobs, st, s):
+def is_solved(jobs: Jobs, state: State, s: int) -> bool:
     """Whether the question is whether and how to split the chosen job, or whom it is to keep company."""
-    one = one_of(st, s)
-    j = one.me.first + one.me.chosen
-    return one.me.split or (st.how.sharing != 1.0 and jobs.row[j].gpus > 1)
+    if state.me["split"][s]:
+        return True
+    chosen = state.me["first"][s] + state.me["chosen"][s]
+    return state.how.sharing != 1.0 and bool(jobs.row["gpus"][chosen] > 1)
 
 
 @allocating
