@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import combinations, product
 
 import numpy as np
+from placement_ways import Way, Ways
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -17,14 +17,13 @@ from rltune.simulator.setting import Setting
 from rltune.simulator.state import State
 
 Free = tuple[tuple[tuple[int, int, int], ...], ...]  # slot, node → GPUs, thousandths of a CPU, MB
-Way = tuple[tuple[int, int], ...]  # (node, GPUs) of each chunk, a remainder last; empty: the job waits
 NOW, SPLIT, WAIT = "now", "split", "wait"
 """Kinds of questions: the chosen job fits as a whole; it does not and is split; it does not and may wait."""
 MORE = {"strict": 0, "plus_one": 1, "any": 10**6}
 """Nodes more than strict that a locality allows any job."""
 
 
-class Enumeration:
+class Enumeration(Ways):
     """The question of sequence 0 of a state in which jobs run, one is chosen and others follow in the ranking.
 
     ``places``: those of the ranking that are looked at; default: all.
@@ -34,14 +33,11 @@ class Enumeration:
         self, jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig, setting: Setting,
         places: list[int] | None = None,
     ) -> None:  # fmt: skip
-        self.jobs, self.node, self.config, self.setting = jobs, layout.nodes.row, config, setting
+        super().__init__(jobs, layout, int(state.first[0] + state.me["chosen"][0]))
+        self.config, self.setting = config, setting
         self.first, self.now = int(state.first[0]), float(state.now[0])
         every = [rank for rank, job in enumerate(state.top[0]) if rank > 0 and job >= 0]
         self.places = [(rank, self.first + int(state.top[0, rank])) for rank in (every if places is None else places)]
-        self.chosen = self.first + int(state.me["chosen"][0])
-        here = layout.nodes.pool[jobs.pool[self.chosen]]
-        self.pool = range(here["start"], here["stop"])
-        self.largest = max(int(self.node["gpus"][m]) for m in self.pool)
         running = [(self.first + i, run) for i, run in enumerate(state.run[0]) if run["start"] <= self.now < run["end"]]
         self.running = [(j, run, state.chunk[0][run["at"] : run["at"] + run["len"]].tolist()) for j, run in running]
         present = tuple(tuple(row)[:3] for row in state.free.row[0].tolist())
@@ -104,55 +100,6 @@ class Enumeration:
         return price_s
 
     # ways
-
-    def needs(self, j: int, gpus: int, m: int) -> tuple[int, int, int]:
-        """GPUs, thousandths of a CPU and MB of a chunk on a node."""
-        row, node = self.jobs.row[j], self.node[m]
-        cpu = int(row["cpu_milli"]) if row["cpu_milli"] >= 0 else int(node["cpu_milli"] // node["gpus"])
-        mem = int(row["mem_mb"]) if row["mem_mb"] >= 0 else int(node["mem_mb"] // node["gpus"])
-        return gpus, gpus * cpu, gpus * mem
-
-    def fits(self, j: int, gpus: int, m: int, free: tuple) -> bool:
-        """Whether a chunk fits a node."""
-        return all(have >= need for have, need in zip(free[m], self.needs(j, gpus, m), strict=True))
-
-    def strict_nodes(self, j: int, kind: int) -> int:
-        """Nodes of a job that is not split."""
-        _, full, rem = self.jobs.cut[j, kind].tolist()
-        return full + (rem > 0)
-
-    def whole(self, j: int, free: tuple, unequal: bool = False) -> Iterator[Way]:
-        """Every way in equal chunks and a rest; ``unequal``: also of jobs that are never cut so."""
-        for kind, (size, full, rem) in enumerate(self.jobs.cut[j].tolist()):
-            if full < 0:
-                continue
-            if size == 0:
-                if unequal:
-                    yield from self.cut_anyhow(j, kind, free, full)
-                continue
-            mine = [m for m in self.pool if self.node["type"][m] == kind]
-            for nodes in combinations([m for m in mine if self.fits(j, size, m, free)], full):
-                chunks = tuple((m, size) for m in nodes)
-                if not rem:
-                    yield chunks
-                for m in mine if rem else []:
-                    if m not in nodes and self.fits(j, rem, m, free):
-                        yield (*chunks, (m, rem))
-
-    def cut_anyhow(self, j: int, kind: int, free: tuple, most_nodes: int) -> Iterator[Way]:
-        """Every way on the fewest nodes of a type, so many at most, with any GPUs on each."""
-        mine = [m for m in self.pool if self.node["type"][m] == kind]
-        room = {m: max(g for g in range(free[m][0] + 1) if self.fits(j, g, m, free)) for m in mine}
-        total = int(self.jobs.gpus[j])
-        for n in range(1, min(len(mine), most_nodes) + 1):
-            found = False
-            for nodes in combinations(mine, n):
-                for gpus in product(*(range(1, room[m] + 1) for m in nodes[:-1])):
-                    if 1 <= total - sum(gpus) <= room[nodes[-1]]:
-                        found = True
-                        yield tuple(zip(nodes, (*gpus, total - sum(gpus)), strict=True))
-            if found:
-                return
 
     def splits(self) -> Iterator[Way]:
         """Every split of the chosen job."""

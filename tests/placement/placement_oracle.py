@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
-
 import numpy as np
+from placement_ways import Way, Ways
 from workload_cases import compiled, random_cluster, random_rows
 
 from rltune.cluster.fit import Jobs
@@ -17,30 +15,26 @@ from rltune.simulator.setting import Setting
 from rltune.simulator.state import State, new_state
 
 Free = tuple[tuple[int, int, int], ...]
-Way = tuple[tuple[int, int], ...]  # (node, GPUs) of each chunk, the remainder last
 
 
-class Oracle:
+class Oracle(Ways):
     """One question: sequence 0 of a state in which a job is chosen and others follow in the ranking."""
 
     def __init__(self, jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -> None:
-        self.jobs, self.node, self.config = jobs, layout.nodes.row, config
-        self.chosen = int(state.first[0] + state.me["chosen"][0])
+        super().__init__(jobs, layout, int(state.first[0] + state.me["chosen"][0]))
+        self.config = config
         self.next = [
             (config.rank_decay ** (rank - 1), int(state.first[0] + r))
             for rank, r in enumerate(state.top[0])
             if rank > 0 and r >= 0
         ]
         self.free: Free = tuple(row[:3] for row in state.free.row[0].tolist())
-        here = layout.nodes.pool[jobs.pool[self.chosen]]
-        self.pool = range(here["start"], here["stop"])
-        self.largest = max(int(self.node["gpus"][m]) for m in self.pool)
         self.known: dict[tuple[Free, int], float] = {}
 
     def best(self) -> float:
         """The largest value of any way of the chosen job."""
         values = {}
-        for way in self.ways(self.chosen, self.free):
+        for way in self.whole(self.chosen, self.free):
             alike = self.alike(way)
             if alike not in values:
                 values[alike] = self.value(way)
@@ -68,39 +62,10 @@ class Oracle:
         if (free, i) not in self.known:
             weight, j = self.next[i]
             best = self._starts(free, i + 1)
-            for way in self.ways(j, free):
+            for way in self.whole(j, free):
                 best = max(best, weight + self._starts(self.after(j, way, free), i + 1))
             self.known[free, i] = best
         return self.known[free, i]
-
-    def ways(self, j: int, free: Free) -> Iterator[Way]:
-        """Every allocation of a job in equal chunks and a rest."""
-        for kind in range(self.jobs.cut.shape[1]):
-            size, full, rem = self.jobs.cut[j, kind].tolist()
-            if full < 0 or size == 0:
-                continue
-            mine = [m for m in self.pool if self.node["type"][m] == kind]
-            for whole in combinations([m for m in mine if self.fits(j, size, m, free)], full):
-                chunks = tuple((m, size) for m in whole)
-                if not rem:
-                    yield chunks
-                    continue
-                for m in mine:
-                    if m not in whole and self.fits(j, rem, m, free):
-                        yield (*chunks, (m, rem))
-
-    def needs(self, j: int, gpus: int, m: int) -> tuple[int, int, int]:
-        """GPUs, thousandths of a CPU and MB of a chunk on a node."""
-        node, cpu, mem = self.node[m], int(self.jobs.row["cpu_milli"][j]), int(self.jobs.row["mem_mb"][j])
-        return (
-            gpus,
-            gpus * (cpu if cpu >= 0 else int(node["cpu_milli"] // node["gpus"])),
-            gpus * (mem if mem >= 0 else int(node["mem_mb"] // node["gpus"])),
-        )
-
-    def fits(self, j: int, gpus: int, m: int, free: Free) -> bool:
-        """Whether a chunk fits a node."""
-        return all(have >= need for have, need in zip(free[m], self.needs(j, gpus, m), strict=True))
 
     def after(self, j: int, way: Way, free: Free) -> Free:
         """What is free when the job has started; never less than nothing."""
@@ -168,7 +133,7 @@ def ask(jobs: Jobs, layout: Layout, config: LookaheadConfig, rng: np.random.Gene
     leave_free(state, layout, gpus, cpu, mem)
     order = rng.permutation(n)
     oracle = Oracle(jobs, layout, state, config)
-    able = [r for r in order if len({oracle.alike(w) for w in oracle.ways(int(r), oracle.free)}) > 1]
+    able = [r for r in order if len({oracle.alike(w) for w in oracle.whole(int(r), oracle.free)}) > 1]
     if not able:
         return None
     ranking = [able[0], *(r for r in order if r != able[0])][: config.jobs]

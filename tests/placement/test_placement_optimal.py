@@ -90,7 +90,7 @@ def test_the_solver_equals_enumeration(worth: int, monkeypatch: pytest.MonkeyPat
         placer.place(jobs, layout, state, np.array([0]))
         assert solutions[-1].objective == pytest.approx(best, abs=1e-6)
         assert oracle.value(oracle.written(state)) == pytest.approx(best, abs=1e-6)
-        better += min(oracle.value(w) for w in oracle.ways(oracle.chosen, oracle.free)) < best - 1e-6
+        better += min(oracle.value(w) for w in oracle.whole(oracle.chosen, oracle.free)) < best - 1e-6
     assert placer.counts.optimal + placer.counts.cached == placer.counts.asked == 120
     assert better > 50  # the choice mattered
 

@@ -41,7 +41,9 @@ STRICT, PLUS_ONE, ANY, WORTH_IT, SOONEST_END = range(5)
 LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT, "soonest_end": SOONEST_END}
 NEVER = 1 << 50
 """More nodes than there are."""
-EXTRA = np.array([0, 1, 1 << 40, 0, 0])
+AS_MANY = 1 << 40
+"""Nodes more than strict without a limit."""
+EXTRA = np.array([0, 1, AS_MANY, 0, 0])
 """Nodes more than strict that each locality allows any job; from worth_it on a head more, by a rule of its own."""
 
 

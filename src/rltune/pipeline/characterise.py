@@ -92,7 +92,6 @@ def known_wait(workspace: Workspace, name: str, jobs: pd.DataFrame) -> tuple[pd.
     if not clusters:
         return jobs["wait_s"], ""
 
-
     def drawn(cluster: str) -> float:
         return float(jobs["vc"].isna().mean()) if len(workspace.cluster(cluster).pools) > 1 else 0.0
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rltune.cluster.free import needs
-from rltune.cluster.search import NEVER, fewest_nodes, strict_nodes
+from rltune.cluster.search import AS_MANY, NEVER, fewest_nodes, strict_nodes
 from rltune.kernels import allocating
 from rltune.placement.settle import largest_node
 from rltune.simulator.how import DOUBLE
@@ -117,7 +117,7 @@ def _splits(nodes, jobs, st, s, split):
     """Write to ``split`` [T] the nodes that the chosen job takes on each type if it is split now."""
     one, how = one_of(st, s), st.how
     j = one.me.first + one.me.chosen
-    extra = NEVER if one.me.may_wait else how.extra
+    extra = AS_MANY if one.me.may_wait else how.extra
     for kind in range(split.shape[0]):
         if jobs.cut[j, kind].full >= 0:
             d = nodes.domain_of[jobs.row[j].pool, kind]

@@ -110,18 +110,20 @@ def _columns_of(instance, options, whole_worth, tightness):
         most[k] = max(most[k], instance.split[t] if options[i, 3] == 1 else chunks)
     reach = np.cumsum(most)
     horizon_s = instance.slot_s[0] * instance.free.shape[1]
-    largest = max(2, instance.free[:, 0, 0].max() if classes > 0 else 0)
-    out = np.empty(largest * options.shape[0] * begin[-1], COLUMN)
+    kinds = 2  # of chunks: full and last; or of a split, one for each number of GPUs
+    if instance.split.any():
+        kinds = max(kinds, instance.free[:, 0, 0].max())
+    out = np.empty(kinds * options.shape[0] * begin[-1], COLUMN)
     n = 0
     for i in range(options.shape[0]):
         k, t, slot, is_split = options[i]
         for c in range(classes):
             if instance.type[c] != t:
                 continue
-            for kind in range(1 if is_split else 2, largest + 1 if is_split else 0, 1 if is_split else -1):
-                full = is_split == 0 and kind == 2
-                gpus = kind if is_split else instance.size[k, t] if full else instance.rem[k, t]
-                if is_split and gpus > instance.gpus[0] - instance.split[t] + 1:
+            for kind in range(kinds if is_split else 2):
+                full = kind == 0 and not is_split
+                gpus = kind + 1 if is_split else instance.size[k, t] if full else instance.rem[k, t]
+                if is_split and gpus > instance.gpus[0] - instance.split[t] + 1:  # one GPU at least on the others
                     break
                 if gpus == 0 or full and instance.full[k, t] == 0 or not _holds(instance, k, gpus, c, slot):
                     continue

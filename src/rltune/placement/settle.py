@@ -6,9 +6,10 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, take
-from rltune.cluster.search import BEST_FIT, find, split, strict_nodes
+from rltune.cluster.search import AS_MANY, BEST_FIT, find, split
 from rltune.cluster.ways import classes, holds, ways_of_type
 from rltune.kernels import allocating
+from rltune.simulator.contention import split_loses_s
 from rltune.simulator.state import State, one_of
 
 MOST_SUBSETS = 10
@@ -52,9 +53,9 @@ def fall_back(nodes, jobs, st, s):
     j = one.me.first + one.me.chosen
     if not one.me.may_wait:
         return find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
-    n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
-    longer = how.stretch if n > strict_nodes(jobs, j, nodes.row[one.place[0].node].type) else 1.0
-    return n if jobs.row[j].estimate_s * (longer - 1.0) < one.me.reserved - one.me.now else 0
+    n = split(nodes, jobs, one.free, j, how.rule, AS_MANY, one.place)
+    loses_s = split_loses_s(nodes, jobs, how, j, one.place[0].node, n)
+    return n if loses_s < one.me.reserved - one.me.now else 0
 
 
 def is_solved(jobs: Jobs, state: State, s: int) -> bool:

@@ -10,17 +10,29 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.search import strict_nodes
-from rltune.kernels import kernel
+from rltune.kernels import inlined, kernel
 from rltune.simulator.heap import move
 from rltune.simulator.releases import move_running
+
+
+@inlined
+def pace_split(nodes, jobs, how, j, m, n):
+    """How many times as long job ``j`` runs on ``n`` nodes like ``m`` for being split."""
+    if how.stretch != 1.0 and n > strict_nodes(jobs, j, nodes.row[m].type):
+        return how.stretch
+    return 1.0
+
+
+@inlined
+def split_loses_s(nodes, jobs, how, j, m, n):
+    """Seconds by its estimate that job ``j`` loses by that."""
+    return jobs.row[j].estimate_s * (pace_split(nodes, jobs, how, j, m, n) - 1.0)
 
 
 @kernel
 def pace_on(nodes, jobs, one, how, j, place, n):
     """How many times as long job ``j`` would run on these ``n`` chunks, by what runs beside them now."""
-    pace = 1.0
-    if how.stretch != 1.0 and n > strict_nodes(jobs, j, nodes.row[place[0].node].type):
-        pace = how.stretch
+    pace = pace_split(nodes, jobs, how, j, place[0].node, n)
     if how.sharing > pace and jobs.row[j].gpus > 1:
         for c in range(n):
             if one.free.row[place[c].node].wide > 0:
@@ -71,9 +83,7 @@ def _change_pace(nodes, jobs, one, how, job):
     run, now = one.run[job], one.me.now
     if run.end <= now:  # ends at this very instant too
         return
-    pace = 1.0
-    if how.stretch != 1.0 and run.len > strict_nodes(jobs, j, nodes.row[one.chunk[run.at].node].type):
-        pace = how.stretch
+    pace = pace_split(nodes, jobs, how, j, one.chunk[run.at].node, run.len)
     if how.sharing > pace:
         for c in range(run.at, run.at + run.len):
             if one.free.row[one.chunk[c].node].wide > 1:

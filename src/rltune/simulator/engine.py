@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.cluster.search import SOONEST_END, WORTH_IT, find, split, strict_nodes
+from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
 from rltune.cluster.ways import classes, count_ways, room
 from rltune.kernels import allocating, inlined, kernel
 from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.blocking import backfill, reserve
 from rltune.simulator.check import check
 from rltune.simulator.conservative import reserve_all
+from rltune.simulator.contention import split_loses_s
 from rltune.simulator.how import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
 from rltune.simulator.queue import dequeue, enqueue, rank
 from rltune.simulator.start import end_job, start_job
@@ -228,8 +229,8 @@ def _fit(nodes, jobs, one, how, job):
         return 0 if how.extra == 0 else split(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
     reserve(nodes, jobs, one, how, job, 0)
     me.may_wait = how.asks_place != NEVER and _in_equal_chunks(jobs, j)
-    n = split(nodes, jobs, one.free, j, how.rule, 1 << 40, one.place)
-    if n > 0 and (me.may_wait or _loses_s(nodes, jobs, how, j, one.place[0].node, n) < me.reserved - me.now):
+    n = split(nodes, jobs, one.free, j, how.rule, AS_MANY, one.place)
+    if n > 0 and (me.may_wait or split_loses_s(nodes, jobs, how, j, one.place[0].node, n) < me.reserved - me.now):
         return n
     _reserve_sooner(nodes, jobs, one, how, job)
     return 0
@@ -244,21 +245,14 @@ def _in_equal_chunks(jobs, j):
     return True
 
 
-@inlined
-def _loses_s(nodes, jobs, how, j, m, n):
-    """Seconds by its estimate that job ``j`` loses on ``n`` nodes like ``m``."""
-    longer = how.stretch if n > strict_nodes(jobs, j, nodes.row[m].type) else 1.0
-    return jobs.row[j].estimate_s * (longer - 1.0)
-
-
 @kernel
 def _reserve_sooner(nodes, jobs, one, how, job):
     """With soonest_end, reserve for a head the earliest time at which it can be split, if that ends sooner."""
     if how.locality != SOONEST_END:
         return
     strict_s = one.me.reserved
-    reserve(nodes, jobs, one, how, job, 1 << 40)
-    loses_s = _loses_s(nodes, jobs, how, one.me.first + job, one.shadow[0].node, one.me.shadowed)
+    reserve(nodes, jobs, one, how, job, AS_MANY)
+    loses_s = split_loses_s(nodes, jobs, how, one.me.first + job, one.shadow[0].node, one.me.shadowed)
     if not loses_s < strict_s - one.me.reserved:
         reserve(nodes, jobs, one, how, job, 0)
 

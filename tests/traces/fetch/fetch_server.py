@@ -60,8 +60,8 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def body(self, content: bytes) -> None:
+        self.request_now.sent += len(content)  # before: the other side may look as soon as it has the last byte
         self.wfile.write(content)
-        self.request_now.sent += len(content)
 
 
 def refuse(status: int, **headers: object) -> Answer:
