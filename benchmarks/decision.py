@@ -20,12 +20,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np  # noqa: E402
 from milp import philly  # noqa: E402
 
+from rltune.agent.policy_file import TrainedPolicy  # noqa: E402
 from rltune.agent.ppo import PPO  # noqa: E402
 from rltune.agent.rollout import AgentRanker  # noqa: E402
 from rltune.cluster.fit import Jobs  # noqa: E402
 from rltune.cluster.layout import Layout  # noqa: E402
 from rltune.config import LookaheadConfig, Preset  # noqa: E402
-from rltune.environment.observation import Observer  # noqa: E402
+from rltune.environment.observation import Observer, width_of  # noqa: E402
 from rltune.placement.lookahead import Lookahead  # noqa: E402
 from rltune.simulator.batch import Run, Setting  # noqa: E402
 from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
@@ -60,7 +61,8 @@ def main() -> None:
     """Print each figure as it comes; the JSON object last."""
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     jobs, layout, _, data = philly()
-    logits = PPO(Preset(), np.random.default_rng(1)).snapshot().logits
+    weights = PPO(Preset(), np.random.default_rng(1), width_of("engineered")).weights()
+    logits = TrainedPolicy(weights, {}).logits
     figures: dict[str, object] = {"data": data}
     print(f"{data}; decision latency, median / p95 / longest in ms")
     for n in QUEUES:

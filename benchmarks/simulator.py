@@ -163,7 +163,7 @@ def environment(jobs: Jobs, layout: Layout) -> dict[str, float]:
     run = simulate(jobs, layout, every, np.full(len(every), LENGTH), Setting("saf"))
     crowded = np.argsort(-run.me["queue_sum"] / run.me["decisions"], kind="stable")[:100]
     first = np.sort(every[crowded])
-    env = VectorEnvironment(jobs, layout, setting)
+    env = VectorEnvironment(jobs, layout, setting, "unsampled")
 
     def once() -> State:
         seen = env.reset(first, np.full(len(first), LENGTH))

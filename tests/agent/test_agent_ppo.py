@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rltune.agent.decisions import Batch
+from rltune.agent.decisions import Batch, advantages, relative
 from rltune.agent.networks import log_softmax, pad, set_up
-from rltune.agent.ppo import PPO, advantages
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.ppo import PPO
 from rltune.config.preset import BUILT_IN
-from rltune.environment.observation import CRITIC_WIDTH, WIDTH
+from rltune.environment.observation import CRITIC_WIDTH
+
+WIDTH = 8
 
 
 def test_advantages_by_hand():
@@ -51,9 +54,9 @@ def test_pad_puts_rows_in_place_and_zeros_behind():
 
 def test_numpy_snapshot_equals_the_network():
     set_up(3)
-    ppo = PPO(BUILT_IN["quick"], np.random.default_rng(3))
+    ppo = PPO(BUILT_IN["quick"], np.random.default_rng(3), WIDTH)
     obs = np.random.default_rng(3).normal(size=(50, WIDTH)).astype(np.float32)
-    assert ppo.snapshot().logits(obs) == pytest.approx(ppo.actor(obs).numpy()[:, 0], abs=1e-5)
+    assert TrainedPolicy(ppo.weights(), {}).logits(obs) == pytest.approx(ppo.actor(obs).numpy()[:, 0], abs=1e-5)
 
 
 def _bandit(ppo: PPO, rng: np.random.Generator, decisions: int = 400) -> tuple[Batch, float]:
@@ -61,7 +64,7 @@ def _bandit(ppo: PPO, rng: np.random.Generator, decisions: int = 400) -> tuple[B
     length = rng.integers(2, 7, size=decisions)
     obs = rng.random((length.sum(), WIDTH)).astype(np.float32)
     critic = np.zeros((length.sum(), CRITIC_WIDTH), np.float32)
-    logits = ppo.snapshot().logits(obs)
+    logits = TrainedPolicy(ppo.weights(), {}).logits(obs)
     action, log_prob, reward = np.empty(decisions, np.int64), np.empty(decisions, np.float32), np.empty(decisions)
     at = 0
     for i, n in enumerate(length):
@@ -71,13 +74,15 @@ def _bandit(ppo: PPO, rng: np.random.Generator, decisions: int = 400) -> tuple[B
         log_prob[i] = np.log(p[action[i]])
         reward[i] = float(action[i] == obs[at : at + n, 0].argmin())
         at += n
-    return Batch(obs, critic, length, action, log_prob, np.arange(decisions), reward.astype(np.float32)), reward.mean()
+    prior = np.zeros(len(obs), np.float32)
+    batch = Batch(obs, critic, prior, length, action, log_prob, np.arange(decisions), reward.astype(np.float32))
+    return batch, reward.mean()
 
 
 def test_it_learns_to_pick_the_smallest():
     set_up(5)
     rng = np.random.default_rng(5)
-    ppo = PPO(BUILT_IN["quick"].model_copy(update={"actor_lr": 5e-3}), rng)
+    ppo = PPO(BUILT_IN["quick"].model_copy(update={"actor_lr": 5e-3}), rng, WIDTH)
     first = None
     for _ in range(40):
         batch, score = _bandit(ppo, rng)
@@ -91,18 +96,70 @@ def test_updates_stop_at_the_target_divergence():
     set_up(6)
     rng = np.random.default_rng(6)
     wild = BUILT_IN["quick"].model_copy(update={"actor_lr": 0.1, "target_kl": 0.001, "actor_iterations": 50})
-    ppo = PPO(wild, rng)
+    ppo = PPO(wild, rng, WIDTH)
     batch, _ = _bandit(ppo, rng)
     assert ppo.update(batch).actor_iterations < 50
 
 
 def test_minibatches_hold_whole_decisions():
-    ppo = PPO(BUILT_IN["quick"].model_copy(update={"batch_decisions": 64}), np.random.default_rng(7))
+    ppo = PPO(BUILT_IN["quick"].model_copy(update={"batch_decisions": 64}), np.random.default_rng(7), WIDTH)
     batch, _ = _bandit(ppo, np.random.default_rng(7))
-    pick, rows, segment, action = ppo._draw(batch)
+    pick = ppo._draw(batch)
+    rows, segment, action = batch.rows_of(pick)
     begins = np.cumsum(batch.length) - batch.length
     assert len(pick) == 64 and len(set(pick)) == 64
     for i, decision in enumerate(pick):
         mine = rows[segment == i]
         assert list(mine) == list(range(begins[decision], begins[decision] + batch.length[decision]))
         assert rows[action[i]] == begins[decision] + batch.action[decision]
+
+
+def test_a_queue_padded_to_its_class_has_the_value_of_one_padded_to_the_window():
+    ppo = PPO(BUILT_IN["paper"], np.random.default_rng(8), WIDTH)
+    rng = np.random.default_rng(8)
+    length = np.array([2, 256, 17, 16, 40, 3])
+    rows = rng.random((length.sum(), CRITIC_WIDTH)).astype(np.float32)
+    nothing = np.zeros(length.sum(), np.float32)
+    batch = Batch(rows, rows, nothing, length, np.zeros(6, int), nothing[:6], np.arange(6), nothing[:6])
+    assert ppo.values(batch) == pytest.approx(ppo.critic(pad(rows, length)).numpy()[:, 0], abs=1e-5)
+
+
+def test_a_large_batch_in_parts_gives_the_gradient_of_the_whole(monkeypatch):
+    def weights(most_rows: int) -> list[np.ndarray]:
+        set_up(9)
+        monkeypatch.setattr("rltune.agent.ppo.MOST_ROWS", most_rows)
+        ppo = PPO(BUILT_IN["paper"].model_copy(update={"actor_iterations": 3, "critic_iterations": 2}),
+                  np.random.default_rng(9), WIDTH)  # fmt: skip
+        ppo.update(_bandit(ppo, np.random.default_rng(9))[0])
+        return [*ppo.weights(), *ppo.critic.get_weights()]
+
+    for whole, parts in zip(weights(10**9), weights(100), strict=True):
+        np.testing.assert_allclose(whole, parts, atol=2e-5)
+
+
+def test_the_average_of_the_weights_follows_them():
+    set_up(10)
+    preset = BUILT_IN["quick"].model_copy(update={"average": 0.5, "actor_iterations": 2})
+    ppo = PPO(preset, np.random.default_rng(1), WIDTH)
+    batch, _ = _bandit(ppo, np.random.default_rng(10))
+    seen, step = [ppo.weights()], ppo._actor_step
+    ppo._actor_step = lambda gradient: (step(gradient), seen.append(ppo.weights()))
+    ppo.update(batch)
+    assert len(seen) == 3
+    for kept, zero, one, two in zip(ppo.kept_weights(), *seen, strict=True):
+        np.testing.assert_allclose(kept, 0.25 * zero + 0.25 * one + 0.5 * two, atol=1e-6)
+
+
+def test_steps_get_smaller_along_a_cosine():
+    ppo = PPO(BUILT_IN["tuned"], np.random.default_rng(11), WIDTH)
+    found = []
+    for done in (0.0, 0.5, 1.0):
+        ppo.schedule(done)
+        found.append(float(ppo.actor_optimiser.learning_rate.numpy()))
+    rate = BUILT_IN["tuned"].actor_lr
+    assert found == pytest.approx([rate, rate / 2, 0.0], abs=1e-9)
+
+
+def test_rewards_of_rollouts_are_relative_to_their_sequence():
+    assert relative(np.array([1.0, 3.0, 10.0, 10.0]), 2).tolist() == [-1.0, 1.0, 0.0, 0.0]
+    assert relative(np.array([1.0, 3.0]), 1).tolist() == [1.0, 3.0]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from agent_fakes import workload
+from pydantic import ValidationError
 
-from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy
+from rltune.agent.policy_file import save_policy
 from rltune.agent.rollout import AgentRanker
-from rltune.agent.training import train
+from rltune.agent.learners import train
 from rltune.config import Cell, LookaheadConfig, Preset
 from rltune.environment.observation import Observer
-from rltune.errors import DataError
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import split_points
@@ -53,8 +53,8 @@ def test_one_seed_gives_the_same_bytes_and_two_do_not(tmp_path):
 def test_variants_train_on_the_same_sequences():
     short = TINY.model_copy(update={"epochs": 2, "validate_every": 2})
     pro, naive = (_train(CELL.but(features=f), short).history for f in ("engineered", "raw"))
-    assert list(pro["base_s"]) == list(naive["base_s"])
-    assert list(pro["rl_s"]) != list(naive["rl_s"])
+    assert list(pro["base"]) == list(naive["base"])
+    assert list(pro["rl"]) != list(naive["rl"])
 
 
 def test_several_rollouts_of_a_sequence_count_relative_to_their_mean():
@@ -77,15 +77,40 @@ def test_lookahead_is_counted_in_the_history():
     assert not history[["milp_infeasible", "milp_limit", "milp_failure"]].any().any()
 
 
-def test_policy_file_round_trip_and_its_errors(tmp_path):
-    policy = TrainedPolicy((np.eye(8, 3), np.zeros(3), np.ones((3, 1)), np.zeros(1)), {"features": "raw"})
-    path = tmp_path / "policy.npz"
-    save_policy(path, policy)
-    back = load_policy(path)
-    obs = np.random.default_rng(0).normal(size=(5, 8))
-    assert back.features == "raw" and (back.logits(obs) == policy.logits(obs)).all()
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(DataError, match="not a policy file"):
-        load_policy(path)
-    with pytest.raises(DataError, match="train the cell first"):
-        load_policy(tmp_path / "none.npz")
+def test_what_the_test_part_holds_changes_nothing(tmp_path):
+    short = TINY.model_copy(update={"epochs": 2, "validate_every": 1, "contended": 0.5, "residual": 0.5})
+    jobs, layout = workload(2000, seed=9)
+    poisoned = jobs._replace(row=jobs.row.copy())
+    rows = slice(split_points(2000).test[0], None)
+    poisoned.row["run_s"][rows], poisoned.row["estimate_s"][rows] = 1e7, 1.0
+    for name, given in {"clean": jobs, "poisoned": poisoned}.items():
+        result = _train(CELL.but(policy="wfp3", blocking="easy"), short, (given, layout))
+        save_policy(tmp_path / f"{name}.npz", result.policy)
+        result.history.drop(columns=[c for c in result.history if "second" in c]).to_csv(tmp_path / f"{name}.csv")
+    for kind in ("npz", "csv"):
+        assert (tmp_path / f"clean.{kind}").read_bytes() == (tmp_path / f"poisoned.{kind}").read_bytes()
+
+
+@pytest.mark.parametrize("metric", ["bsld", "0.5*jct+0.5*utilisation"])
+def test_other_metrics_are_learned_and_judged_by_themselves(metric):
+    result = _train(CELL.but(metric=metric))
+    facts = result.policy.facts
+    assert facts["validation_metric"] < facts["validation_base"], "lower is better"
+    assert facts["validation_metric"] == result.history["validation_rl"].min()
+    assert result.history["reward"].iloc[-3:].mean() > 0.05
+
+
+def test_a_critic_or_several_rollouts_are_needed():
+    with pytest.raises(ValidationError, match="critic_iterations: found 0 with one rollout"):
+        Preset(critic_iterations=0)
+    assert _train(CELL, Preset(**{**TINY.model_dump(), "epochs": 1, "critic_iterations": 0, "rollouts": 2})).history[
+        "value_loss"
+    ].eq(0).all()
+
+
+def test_a_trace_in_which_nobody_waits_teaches_nothing():
+    jobs, layout = workload(400, seed=2, load=0.001)
+    preset = TINY.model_copy(update={"epochs": 2, "validate_every": 1, "validation_windows": 1, "sequence_jobs": 20})
+    result = _train(CELL, preset, (jobs, layout))
+    assert not result.history["choices"].any() and result.policy.facts["learned"] is False
+    assert result.history["kl"].isna().all() and (result.history["actor_iterations"] == 0).all()

@@ -8,14 +8,15 @@ from typing import get_args
 
 import pytest
 
-from rltune.environment.observation import FEATURE_SETS
+from rltune.environment.features import FEATURE_SETS
 from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import LOCALITIES, RULES
 from rltune.config import Workspace, load_cluster, load_run, load_trace
 from rltune.config.cells import (
-    BLOCKINGS, PLACEMENTS, POLICIES, Blocking, Features, Judged, Locality, Metric, Placement, Policy,
+    BLOCKINGS, PLACEMENTS, POLICIES, Blocking, Features, Judged, Locality, Placement, Policy,
 )  # fmt: skip
+from rltune.config.metric import METRICS
 from rltune.config.preset import BUILT_IN
 from rltune.config.run import Commit, EvaluationConfig, Overrun, SimulationConfig
 from rltune.config.schema import MEND, schema_text
@@ -70,7 +71,7 @@ def test_feature_sets() -> None:
 
 
 def test_metrics() -> None:
-    assert set(get_args(Metric)) == set(METRIC_COLUMN) == set(REWARD_FLOOR)
+    assert set(METRICS) == set(METRIC_COLUMN) == set(REWARD_FLOOR)
 
 
 def test_trace_formats_and_statuses() -> None:

@@ -13,6 +13,7 @@ import pytest
 from agent_fakes import workload
 from gymnasium.utils.env_checker import check_env
 
+from rltune.environment.features import FEATURE_SETS, width_of
 from rltune.environment.gym_env import SchedulingEnv
 from rltune.environment.registration import ID
 from rltune.environment.reward import reward
@@ -20,14 +21,14 @@ from rltune.environment.vector import VectorEnvironment
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import sequence_table
 
-AREA = 1
+AREA = 1  # column of the job size in feature set unsampled
 
 
 @pytest.fixture(scope="module")
 def small() -> dict[str, Any]:
     """Arguments of a small environment."""
     jobs, layout = workload(600, seed=8)
-    return {"jobs": jobs, "layout": layout, "sequence_jobs": 60}
+    return {"jobs": jobs, "layout": layout, "sequence_jobs": 60, "features": "unsampled"}
 
 
 def smallest(observation: dict[str, np.ndarray]) -> int:
@@ -47,11 +48,13 @@ def play(env: gymnasium.Env, act: Any, **reset: Any) -> tuple[list[float], dict[
     return rewards, info
 
 
-@pytest.mark.parametrize("options", [{}, {"features": "raw", "reward": "dense"}, {"setting": Setting("saf", "easy")}])
+@pytest.mark.parametrize("options", [
+    {}, {"features": "raw", "reward": "dense"}, {"features": "rich", "setting": Setting("wfp3", "easy")},
+])  # fmt: skip
 def test_gymnasiums_checker_has_nothing_to_say(small: dict, options: dict) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(gymnasium.make(ID, **small, **options).unwrapped)
+        check_env(gymnasium.make(ID, **{**small, **options}).unwrapped)
 
 
 def test_it_is_made_by_name_anywhere_and_names_itself_cheaply() -> None:
@@ -60,11 +63,21 @@ import sys, gymnasium, rltune.environment.registration
 assert not {{"numba", "pandas", "tensorflow"}} & set(sys.modules)
 assert "{ID}" in gymnasium.registry"""
     subprocess.run([sys.executable, "-c", code], check=True)
-    env = gymnasium.make(f"rltune.environment.registration:{ID}")  # the workload of its own
+    env = gymnasium.make(f"rltune.environment.registration:{ID}", features="unsampled")  # the workload of its own
     observation, info = env.reset(seed=1)
     assert observation in env.observation_space and info["n"] == 256 and env.spec.id == ID
     rewards, info = play(env, smallest, seed=1)
     assert info["agent"] < info["base"] and 0 < rewards[-1] <= 1
+
+
+@pytest.mark.parametrize("features", list(FEATURE_SETS))
+def test_every_feature_set_has_its_space(small: dict, features: str) -> None:
+    env = SchedulingEnv(**{**small, "features": features}, visible=16)
+    observation, _ = env.reset(seed=1)
+    over = False
+    while not over:
+        assert observation["queue"].shape == (16, width_of(features)) and observation in env.observation_space
+        observation, _, over, _, _ = env.step(env.action_space.sample())
 
 
 @pytest.mark.parametrize("blocking", ["none", "easy"])
@@ -98,7 +111,7 @@ def test_dense_rewards_add_up_to_the_total_wait(small: dict, blocking: str) -> N
 
 def test_many_single_ones_equal_the_vector_environment(small: dict) -> None:
     first, n = [0, 30, 200, 411], [100, 60, 77, 20]
-    many = VectorEnvironment(small["jobs"], small["layout"], Setting("fifo", "easy"))
+    many = VectorEnvironment(small["jobs"], small["layout"], Setting("fifo", "easy"), "unsampled")
     seen = many.reset(first, n)
     while not many.done:
         seen = many.pick([seen.rows[a:b, AREA].argmin() for a, b in zip(seen.offsets, seen.offsets[1:])])

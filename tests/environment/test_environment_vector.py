@@ -18,7 +18,7 @@ from rltune.policies import OWN, policy
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import sequence_table
 
-AREA = 1  # column of the job size: ordering by it is smallest area first
+FEATURES, AREA = "unsampled", 1  # column of the job size: ordering by it is smallest area first
 FIRST, N = [0, 100, 150, 40], [150, 60, 100, 2]
 
 
@@ -42,7 +42,7 @@ def run(env: VectorEnvironment, answer: Callable[[Observation], Observation], fi
 @pytest.mark.parametrize("blocking", ["none", "fits", "easy", "conservative"])
 def test_scores_order_the_whole_queue(blocking: str) -> None:
     jobs, layout = workload(300, seed=1)
-    env = VectorEnvironment(jobs, layout, Setting("fifo", blocking), check=True)
+    env = VectorEnvironment(jobs, layout, Setting("fifo", blocking), FEATURES, check=True)
     run(env, lambda seen: env.step(seen.rows[:, AREA].astype(float)))
     expected = simulate(jobs, layout, FIRST, N, Setting("saf", blocking))
     np.testing.assert_array_equal(env.state.start, expected.start)
@@ -51,7 +51,7 @@ def test_scores_order_the_whole_queue(blocking: str) -> None:
 
 def test_picks_without_blocking_are_the_order() -> None:
     jobs, layout = workload(300, seed=2)
-    env = VectorEnvironment(jobs, layout, Setting("fifo"))
+    env = VectorEnvironment(jobs, layout, Setting("fifo"), FEATURES)
     run(env, lambda seen: env.pick(picks(seen, smallest)))
     np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, FIRST, N, Setting("saf")).start)
 

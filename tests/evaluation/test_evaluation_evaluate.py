@@ -11,15 +11,16 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError
+from rltune.evaluation.compare import compare, strong_baseline
 from rltune.evaluation.evaluate import evaluate, evaluate_baselines
 from rltune.policies import OWN, policy
 from rltune.simulator import batch
 from rltune.traces.split import split_points
 
-CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
+CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "unsampled", "exact", "quick", 1)
 # the logit is minus the job size: smallest area first
 RULES = SimulationConfig()
-SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "engineered"})
+SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +176,28 @@ def test_a_policy_of_ones_own_is_a_baseline_like_the_built_in_one_it_copies(monk
 def test_an_unknown_baseline_lists_what_exists():
     with pytest.raises(ConfigError, match="found nope; allowed: fifo, sjf, saf"):
         baselines(["fifo", "nope"])
+
+
+def test_more_utilisation_is_better(results):
+    windows, _, _, _ = results
+    agent, base = ({"role": role} for role in ("rltune", "base"))
+    found = compare(windows, "utilisation", 64, agent, base, bootstrap=200)
+    assert found.improvement == pytest.approx(found.ours_mean / found.theirs_mean - 1)
+    assert found.low <= found.improvement <= found.high
+    rows = windows[(windows["role"] == "baseline") & (windows["sequence_jobs"] == 64)]
+    means = rows.groupby(["policy", "blocking", "placement"])["utilisation"].mean()
+    best = strong_baseline(windows, "utilisation", 64)
+    assert means[best["policy"], best["blocking"], best["placement"]] == means.max() > means.min()
+
+
+def test_what_the_agent_alone_believes_changes_nobody_else():
+    jobs, layout = workload(1500, seed=3)
+    believed = jobs._replace(row=jobs.row.copy())
+    believed.row["estimate_s"] = jobs.run_s
+    config, ids = EvaluationConfig(sequence_jobs=[64]), np.arange(1500).astype(str)
+    given = CELL.but(blocking="easy", placement="best_fit"), SMALLEST, jobs, ids, layout, split_points(1500), config
+    plain, told = (evaluate(*given, LookaheadConfig(), RULES, believed=b)[0] for b in (None, believed))
+    for role in ("base", "random"):
+        assert plain.loc[plain["role"] == role, "wait_s"].tolist() == told.loc[told["role"] == role, "wait_s"].tolist()
+    waits = [frame.loc[frame["role"] == "rltune", "wait_s"].mean() for frame in (plain, told)]
+    assert waits[1] < waits[0], "exact estimates are worth something"

@@ -18,7 +18,7 @@ from rltune.config import Cell, Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = ["seconds"]
-HISTORY_CLOCK = ["rollout_seconds", "update_seconds", "milp_seconds", "milp_p50_ms", "milp_p95_ms", "milp_p99_ms", "milp_max_ms"]
+HISTORY_CLOCK = ["rollout_seconds", "update_seconds", "choices_per_second", "milp_seconds", "milp_p50_ms", "milp_p95_ms", "milp_p99_ms", "milp_max_ms"]
 
 
 class Trained:

@@ -179,7 +179,7 @@ def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFr
     rl = base * (1 - GAIN[cell.policy] * (1 - np.exp(-e / 6)) + rng.normal(0, 0.04, epochs))
     validated = e % 4 == 0
     return pd.DataFrame({
-        "epoch": e, "reward": (base - rl) / base, "base_s": base, "rl_s": rl, "difference": base - rl, "kl": 0.01,
+        "epoch": e, "reward": (base - rl) / base, "base": base, "rl": rl, "difference": base - rl, "kl": 0.01,
         "entropy": 1.0, "clip_fraction": 0.1, "value_loss": 0.5, "explained_variance": 0.3, "decisions": 5000,
         "choices": 1800, "mean_queue": 30.0, "milp_asked": 150, "milp_settled": 30,
         "milp_calls": 100, "milp_cached": 20, "milp_infeasible": 0, "milp_limit": 0, "milp_failure": 0,

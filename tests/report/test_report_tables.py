@@ -10,7 +10,7 @@ from report_fakes import Made
 
 from rltune.errors import DataError
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Saved
+from rltune.report.artefact import Artefact, Saved
 from rltune.report.page.build import render
 from rltune.report.paper import load_paper
 
@@ -236,3 +236,19 @@ def test_heuristics_stand_beside_a_bound_that_all_are_above(made: Made) -> None:
         starred = rows["title"].str.endswith("★")
         assert starred.sum() == 1 and rows["best"][starred].item() == rows["best"].min()
     assert "Conservative backfilling" not in made.html, "this run has none"
+
+
+def test_tables_of_waits_keep_to_the_agents_trained_for_wait_or_say_what_the_others_were(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    histories = read.histories(made.workspace)
+    some = cells["policy"] == cells["policy"].iloc[0]
+
+    def table(metric: pd.Series) -> tuple[Artefact, pd.DataFrame]:
+        return tables.comparison(cells.assign(metric=metric), windows, histories, PAPER, **JUDGE)
+
+    _, frame = table(cells["metric"].mask(some, "bsld"))
+    assert set(frame["metric"]) == {"wait"} and cells["policy"].iloc[0] not in set(frame["policy"])
+    artefact, frame = table(pd.Series("bsld", cells.index))
+    assert set(frame["metric"]) == {"bsld"} and any("trained for bsld" in note for note in artefact.notes)
+    _, as_wait = table(cells["metric"])
+    assert frame["base_mean"].tolist() == as_wait["base_mean"].tolist(), "waits all the same"

@@ -1,4 +1,5 @@
-# One agent a cell of the matrix; one notebook serves them all.
+# One agent a cell of the matrix; one notebook serves them all. A training that was stopped goes on from its last
+# validation: its state lies in the cell's folder `training`, which is no output, for those of a failed job are deleted.
 
 
 def workload_files(wildcards):

@@ -10,10 +10,9 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-from rltune.environment.observation import CRITIC_WIDTH, WIDTH  # noqa: E402
+from rltune.environment.observation import CRITIC_WIDTH  # noqa: E402
 from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
 
-ACTOR_LAYERS = (32, 16, 8)
 CRITIC_LAYERS = (32, 16, 8)
 
 
@@ -32,10 +31,14 @@ def set_up(seed: int, threads: int | None = None) -> str:
     return f"TensorFlow {tf.__version__} on {devices}, {threads or 'default'} threads"
 
 
-def build_actor() -> keras.Model:
-    """An MLP whose weights every job shares: features of a job → its logit. [rows, WIDTH] → [rows, 1]."""
-    layers = [keras.layers.Dense(n, activation="relu") for n in ACTOR_LAYERS]
-    return keras.Sequential([keras.Input((WIDTH,)), *layers, keras.layers.Dense(1)], name="actor")
+def build_actor(width: int, hidden: list[int], from_zero: bool = False) -> keras.Model:
+    """An MLP whose weights every job shares: features of a job → its logit. [rows, width] → [rows, 1].
+
+    ``from_zero``: the last layer starts at zero, so that every logit does.
+    """
+    layers = [keras.layers.Dense(n, activation="relu") for n in hidden]
+    last = keras.layers.Dense(1, kernel_initializer="zeros" if from_zero else "glorot_uniform")
+    return keras.Sequential([keras.Input((width,)), *layers, last], name="actor")
 
 
 def build_critic() -> keras.Model:
@@ -44,9 +47,22 @@ def build_critic() -> keras.Model:
     return keras.Sequential([keras.Input((MAX_VISIBLE * CRITIC_WIDTH,)), *layers, keras.layers.Dense(1)], name="critic")
 
 
-def pad(critic_rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Ragged critic rows [rows, CRITIC_WIDTH] → zero-padded [decisions, MAX_VISIBLE · CRITIC_WIDTH] float32."""
-    out = np.zeros((len(lengths), MAX_VISIBLE, CRITIC_WIDTH), np.float32)
+def value_of(critic: keras.Model, queues: tf.Tensor) -> tf.Tensor:
+    """The critic's values [decisions] of queues padded to any length, [decisions, length · CRITIC_WIDTH].
+
+    The zeros behind a queue's end add nothing to the first layer, so that it does without the weights of the places
+    behind the longest queue: the same values as of queues padded to MAX_VISIBLE.
+    """
+    first, *rest = critic.layers
+    x = first.activation(tf.matmul(queues, first.kernel[: tf.shape(queues)[1]]) + first.bias)
+    for layer in rest:
+        x = layer(x)
+    return x[:, 0]
+
+
+def pad(critic_rows: np.ndarray, lengths: np.ndarray, to: int = MAX_VISIBLE) -> np.ndarray:
+    """Ragged critic rows [rows, CRITIC_WIDTH] → zero-padded [decisions, ``to`` · CRITIC_WIDTH] float32."""
+    out = np.zeros((len(lengths), to, CRITIC_WIDTH), np.float32)
     decision = np.repeat(np.arange(len(lengths)), lengths)
     place = np.arange(len(critic_rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     out[decision, place] = critic_rows

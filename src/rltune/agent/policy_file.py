@@ -1,4 +1,4 @@
-"""A trained policy as one file: weights, what it was trained on, how. Loading it needs no TensorFlow."""
+"""A trained policy as one file: weights, what it was trained on, how. Loading it runs nothing, TensorFlow neither."""
 
 from __future__ import annotations
 
@@ -6,36 +6,65 @@ import json
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from rltune.config import Preset
+from rltune.environment.features import FEATURE_SETS, width_of
+from rltune.environment.observation import CRITIC_WIDTH
 from rltune.errors import DataError
 from rltune.files import aside
+from rltune.simulator.state import MAX_VISIBLE
 
-FORMAT = 1
+FORMAT = 2
+AGENTS: tuple[str, ...] = get_args(Preset.model_fields["agent"].annotation)
 
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """The actor's weights, layer by layer (kernel, bias), and the facts of its training."""
+    """An actor's weights, layer by layer (kernel, bias), and the facts of its training."""
 
     weights: tuple[np.ndarray, ...]
     facts: dict[str, Any]
+
+    @property
+    def agent(self) -> str:
+        """Which learner it comes from (rltune.agent.learners)."""
+        return self.facts.get("agent", "rltune")
 
     @property
     def features(self) -> str:
         """Feature set it was trained on."""
         return self.facts["features"]
 
+    def probabilities(self, queue: np.ndarray, mask: np.ndarray, prior: np.ndarray | float = 0.0) -> np.ndarray:
+        """Probability [window] of each slot of a padded queue [window, width] to go first, in the paper's fixed shape.
+
+        Slots where ``mask`` [window] is 0 hold no job and get none, whatever stands in them; the others get what they
+        do without padding. ``prior`` is added to the logits. Raises ValueError where the mask holds no job.
+        """
+        held = np.asarray(mask, bool)
+        if not held.any():
+            raise ValueError("mask: found no job, expected one at least")
+        logits = np.where(held, self.logits(np.where(held[:, None], queue, 0.0)) + prior, -np.inf)
+        weight = np.exp(logits - logits.max())
+        return weight / weight.sum()
+
     def logits(self, obs: np.ndarray) -> np.ndarray:
-        """Logits [rows] of jobs [rows, 8]: the actor's forward pass in numpy."""
+        """Logits [rows] of jobs [rows, width]: the actor's forward pass in numpy."""
         x = obs
         for i in range(0, len(self.weights), 2):
-            x = x @ self.weights[i] + self.weights[i + 1]
+            x = x @ self.weights[i]
+            x += self.weights[i + 1]
             if i + 2 < len(self.weights):
-                x = np.maximum(x, 0.0)
+                np.maximum(x, 0.0, out=x)
         return x[:, 0]
+
+
+def shapes_of(features: str) -> dict[str, list[int]]:
+    """What actor and critic see, padded (paper §3.2): jobs of a queue × columns."""
+    return {"actor": [MAX_VISIBLE, width_of(features)], "critic": [MAX_VISIBLE, CRITIC_WIDTH]}
 
 
 def save_policy(path: Path, policy: TrainedPolicy) -> None:
@@ -46,15 +75,38 @@ def save_policy(path: Path, policy: TrainedPolicy) -> None:
 
 
 def load_policy(path: Path) -> TrainedPolicy:
-    """Read a policy. Raises DataError where the file is missing, broken, or of another format."""
+    """Read a policy; its arrays are plain numbers, pickled objects are refused.
+
+    Raises DataError, with the reason, where the file is missing, broken, or of another format, or where this version
+    has no such agent or feature set, or one of another width or window.
+    """
     if not path.is_file():
         raise DataError(f"{path}: no trained policy here; train the cell first")
     try:
-        with np.load(path) as data:
+        with np.load(path, allow_pickle=False) as data:
             facts = json.loads(str(data["facts"]))
             weights = tuple(data[f"w{i}"] for i in range(len(data.files) - 1))
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, OSError) as error:
+        wrong = _wrong_with(facts, weights)
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, EOFError, OSError) as error:
         raise DataError(f"{path}: not a policy file of RLTune ({error}); train the cell again") from None
-    if facts.get("format") != FORMAT:
-        raise DataError(f"{path}: policy format {facts.get('format')}, expected {FORMAT}; train the cell again")
+    if wrong:
+        raise DataError(f"{path}: {wrong}; train the cell again")
     return TrainedPolicy(weights, facts)
+
+
+def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
+    """Why a policy cannot be used, "" where it can."""
+    if facts.get("format") != FORMAT:
+        return f"policy format {facts.get('format')}, expected {FORMAT}"
+    if facts.get("agent", "rltune") not in AGENTS:
+        return f"agent {facts['agent']!r}, expected one of {', '.join(AGENTS)}"
+    if facts["features"] not in FEATURE_SETS:
+        return f"features {facts['features']!r}, expected one of {', '.join(FEATURE_SETS)}"
+    if any(w.dtype.kind != "f" or not np.isfinite(w).all() for w in weights):
+        return "weights that are not numbers"
+    expected = shapes_of(facts["features"])
+    if "shapes" in facts and facts["shapes"] != expected:
+        return f"trained on observations of {facts['shapes']}, expected {expected}"
+    if facts.get("agent", "rltune") == "rltune" and weights[0].shape[0] != expected["actor"][1]:
+        return f"an actor of {len(weights[0])} columns, expected {expected['actor'][1]}, those of {facts['features']}"
+    return ""

@@ -8,8 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rltune.agent.decisions import Batch
-from rltune.agent.sampling import answer, by_submission
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.sampling import answer, base_logits, by_submission
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
 from rltune.environment.observation import Observer
+from rltune.environment.vector import in_order
+from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.state import State
 
 Logits = Callable[[np.ndarray], np.ndarray]
@@ -29,13 +34,18 @@ class RandomRanker:
 
 @dataclass
 class AgentRanker:
-    """Ranks queues by the actor's logits; with ``rng`` it samples and remembers every decision."""
+    """Ranks queues by the actor's logits; with ``rng`` it samples and remembers every decision.
+
+    ``residual``: what a place in the order of the base policy takes from a logit (rltune.config.preset).
+    """
 
     logits: Logits
     observer: Observer
     rng: np.random.Generator | None = None
+    residual: float = 0.0
     _obs: list[np.ndarray] = field(default_factory=list, repr=False)
     _critic: list[np.ndarray] = field(default_factory=list, repr=False)
+    _prior: list[np.ndarray] = field(default_factory=list, repr=False)
     _length: list[np.ndarray] = field(default_factory=list, repr=False)
     _action: list[np.ndarray] = field(default_factory=list, repr=False)
     _log_prob: list[np.ndarray] = field(default_factory=list, repr=False)
@@ -43,25 +53,34 @@ class AgentRanker:
 
     def __call__(self, state: State, asking: np.ndarray) -> None:
         """Answer the engine's RANK questions."""
+        if state.how.base >= FIRST_DYNAMIC:
+            in_order(self.observer.layout.nodes, self.observer.jobs, state, asking)
         seen = self.observer(state, asking)
         # the critic reads a queue place by place: in the order of submission, whatever the base policy
         order = np.empty(len(seen.rows), np.int64)
         by_submission(seen.offsets, seen.jobs, order)
         rows = seen.rows[order]
-        logits = self.logits(rows)
+        prior = np.empty(len(rows), np.float32)
+        base_logits(seen.offsets, order, self.residual, prior)
+        logits = self.logits(rows) + prior
         noise = self.rng.gumbel(size=len(logits)).astype(np.float32) if self.rng else np.zeros_like(logits)
         action, log_prob = np.empty(len(asking), np.int64), np.empty(len(asking), np.float32)
         answer(state.score, asking, seen.offsets, order, logits, noise, action, log_prob)
         if self.rng:
             self._obs.append(rows)
             self._critic.append(seen.critic[order])
+            self._prior.append(prior)
             self._length.append(seen.length)
             self._action.append(action - seen.offsets[:-1])
             self._log_prob.append(log_prob)
             self._sequence.append(asking)
 
     def batch(self, reward: np.ndarray) -> Batch:
-        """Everything remembered, sorted by sequence and then time."""
+        """Everything remembered, sorted by sequence and then time; nothing where no queue ever held two jobs."""
+        if not self._length:
+            nobody, nothing = np.empty(0, np.int64), np.empty(0, np.float32)
+            none = np.empty((0, 0), np.float32)
+            return Batch(none, none, nothing, nobody, nobody, nothing, nobody, reward.astype(np.float32))
         sequence, length = np.concatenate(self._sequence), np.concatenate(self._length)
         order = np.argsort(sequence, kind="stable")
         begins = np.cumsum(length) - length
@@ -69,7 +88,13 @@ class AgentRanker:
         new_begins = np.cumsum(new_length) - new_length
         rows = np.arange(new_length.sum()) + np.repeat(begins[order] - new_begins, new_length)
         return Batch(
-            np.concatenate(self._obs)[rows], np.concatenate(self._critic)[rows], new_length,
-            np.concatenate(self._action)[order], np.concatenate(self._log_prob)[order], sequence[order],
+            np.concatenate(self._obs)[rows], np.concatenate(self._critic)[rows], np.concatenate(self._prior)[rows],
+            new_length, np.concatenate(self._action)[order], np.concatenate(self._log_prob)[order], sequence[order],
             reward.astype(np.float32),
         )  # fmt: skip
+
+
+def ranker(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> AgentRanker:
+    """A trained policy, greedy, as a ranker of runs on ``jobs``."""
+    observer = Observer(jobs, layout, policy.features)
+    return AgentRanker(policy.logits, observer, residual=policy.facts.get("residual", 0.0))

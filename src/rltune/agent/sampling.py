@@ -23,6 +23,14 @@ def by_submission(offsets, jobs, order):
 
 
 @kernel
+def base_logits(offsets, order, residual, logits):
+    """Write −residual · place in the base policy's order to ``logits`` [rows], those of the queues' rows ``order``."""
+    for a in range(offsets.shape[0] - 1):
+        for i in range(offsets[a], offsets[a + 1]):
+            logits[i] = -residual * (order[i] - offsets[a])
+
+
+@kernel
 def answer(score, asking, offsets, order, logits, noise, action, log_prob):
     """Turn logits [rows] into ``score`` (lower first) and report the pick of each asking sequence.
 

@@ -1,135 +1,185 @@
-"""Train one cell's agent: roll out, reward against the base policy, update, validate, keep the best."""
+"""Train RLTune's agent: roll out, reward against the base policy, update, validate, keep the best."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rltune.agent.checkpoint import Checkpoint, identity, load_checkpoint, save_checkpoint
+from rltune.agent.decisions import relative
+from rltune.agent.exercise import Exercise
+from rltune.agent.learners import Progress, Training
+from rltune.agent.logs import Log
 from rltune.agent.networks import set_up
-from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.policy_file import TrainedPolicy, shapes_of
 from rltune.agent.ppo import PPO
-from rltune.agent.rollout import AgentRanker, RandomRanker
-from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
-from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
-from rltune.environment.observation import Observer
-from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR, reward
+from rltune.agent.rollout import AgentRanker
+from rltune.config import Cell, Preset
 from rltune.placement.counts import Counts
-from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Ranker, Setting, simulate
-from rltune.simulator.metrics import sequence_table
-from rltune.traces.split import Split, disjoint_windows, spread
-
-RANDOM_ORDERS = 5
-"""Random runs of each validation window that an agent has to beat."""
 
 
-@dataclass(frozen=True)
-class Training:
-    """What came out."""
+def learn(
+    exercise: Exercise,
+    preset: Preset,
+    cell: Cell,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    folder: Path | None = None,
+) -> Training:
+    """Train by PPO; rltune.agent.learners says what the arguments are.
 
-    policy: TrainedPolicy
-    history: pd.DataFrame
-    runs_on: str
+    Every ``validate_every`` epochs, and at the last, the greedy policy runs on the validation windows; the weights with
+    the best mean score there are kept. With ``folder`` the state is kept there after each validation, and a training
+    that was interrupted goes on from it, to the same policy and history but for the times. ``progress`` is called with
+    each epoch's row of the history, whose solver counts cover everything up to there: rollouts, base runs, validation.
+    """
+    runs_on = set_up(cell.seed, threads)
+    course = Course(exercise, preset, cell)
+    of = identity(exercise)
+    if folder is not None:
+        found, why = load_checkpoint(folder, of)
+        if found is not None:
+            course.restore(found)
+            print(f"going on after epoch {course.done} of {preset.epochs}: an earlier training was stopped", flush=True)
+        elif why:
+            print(f"{why}; training from the beginning", flush=True)
+    log = Log(folder, course.rows)
+    while not course.over:
+        row = course.epoch()
+        log.epoch(course.rows)
+        if progress:
+            progress(row)
+        if folder is not None and course.validated:
+            save_checkpoint(folder, of, course.state())
+    log.close()
+    return Training(course.best(), pd.DataFrame(course.rows), runs_on)
+
+
+class Course:
+    """A training under way: everything that changes from epoch to epoch."""
+
+    def __init__(self, exercise: Exercise, preset: Preset, cell: Cell) -> None:
+        self.exercise, self.preset, self.cell = exercise, preset, cell
+        self.rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
+        self.observer = exercise.observer()
+        self.ppo = PPO(preset, self.rng, self.observer.width)
+        self.rows: list[dict[str, float]] = []
+        self.stale = 0
+        self.best_score, self.best_epoch, self.best_weights = math.inf, 0, self.ppo.kept_weights()
+        self._before = Counts()
+        if preset.residual > 0:  # the base policy itself, which may turn out to be the best
+            self.best_score = self._validation()
+
+    @property
+    def done(self) -> int:
+        """Epochs so far."""
+        return len(self.rows)
+
+    @property
+    def over(self) -> bool:
+        """Whether all epochs are done, or nothing better has come for as long as the preset waits."""
+        return self.done >= self.preset.epochs or (self.preset.patience or math.inf) <= self.stale
+
+    @property
+    def validated(self) -> bool:
+        """Whether the last epoch was followed by a validation."""
+        return self.done % self.preset.validate_every == 0 or self.done >= self.preset.epochs
+
+    def epoch(self) -> dict[str, float]:
+        """One epoch; its row of the history."""
+        preset, exercise = self.preset, self.exercise
+        began = time.perf_counter()
+        begins = exercise.draw()
+        base = exercise.run(begins).iloc[np.repeat(np.arange(len(begins)), preset.rollouts)]
+        rolling = time.perf_counter()
+        ranker = self._ranker(self.ppo.weights(), self.rng)
+        agent = exercise.run(np.repeat(begins, preset.rollouts), ranker)
+        rolled = time.perf_counter()
+        gap = exercise.reward(base, agent)
+        self.ppo.schedule(self.done / preset.epochs)
+        log = self.ppo.update(ranker.batch(relative(gap, preset.rollouts)))
+        updated = time.perf_counter()
+        choices = int(agent["choices"].sum())
+        row = {
+            "epoch": self.done + 1, "reward": float(gap.mean()), "base": float(base["score"].mean()),
+            "rl": float(agent["score"].mean()),
+            "difference": float(base["score"].mean() - agent["score"].mean()), **asdict(log),
+            "decisions": int(agent["decisions"].sum()), "choices": choices,
+            "mean_queue": float(agent["mean_queue"].mean()), "rollout_seconds": rolled - began,
+            "update_seconds": updated - rolled, "choices_per_second": choices / (rolled - rolling),
+            "validation_rl": math.nan, "validation_base": math.nan, "validation_random": math.nan,
+        }  # fmt: skip
+        self.rows.append(row)
+        if self.validated:
+            self._validate(row)
+        total = exercise.counts
+        row |= _solver_columns(total.since(self._before))
+        self._before = total
+        if self.validated:
+            exercise.forget()  # as after an interruption
+        return row
+
+    def best(self) -> TrainedPolicy:
+        """The best so far. It has learned if it beats both the base policy and a random order on validation."""
+        exercise, cell = self.exercise, self.cell
+        learned = bool(self.best_score < exercise.held_base and self.best_score < exercise.held_random)
+        facts: dict[str, Any] = {
+            "agent": "rltune", "cell": asdict(cell), "features": cell.features, "shapes": shapes_of(cell.features),
+            "residual": self.preset.residual, "preset": self.preset.model_dump(),
+            **exercise.rules, "validation_metric": float(self.best_score), "validation_base": exercise.held_base,
+            "validation_random": exercise.held_random, "learned": learned, "best_epoch": self.best_epoch,
+        }  # fmt: skip
+        return TrainedPolicy(self.best_weights, facts)
+
+    def state(self) -> Checkpoint:
+        """Everything that the rest of the training depends on."""
+        arrays = {
+            "network": [np.asarray(v) for v in self.ppo.state()], "best": list(self.best_weights),
+        }  # fmt: skip
+        facts = {
+            "rng": [self.rng.bit_generator.state, self.exercise.stream.bit_generator.state], "stale": self.stale,
+            "best_score": self.best_score, "best_epoch": self.best_epoch, "rows": self.rows,
+        }  # fmt: skip
+        return Checkpoint(arrays, facts)
+
+    def restore(self, found: Checkpoint) -> None:
+        """Go back to a state."""
+        for variable, value in zip(self.ppo.state(), found.arrays["network"], strict=True):
+            variable.assign(value)
+        self.best_weights = tuple(found.arrays["best"])
+        facts = found.facts
+        self.rng.bit_generator.state, self.exercise.stream.bit_generator.state = facts["rng"]
+        self.stale, self.rows = facts["stale"], facts["rows"]
+        self.best_score, self.best_epoch = facts["best_score"], facts["best_epoch"]
+        _ = self.exercise.held_base, self.exercise.held_random  # their placements were counted in an epoch before
+        self._before = self.exercise.counts
+        self.exercise.forget()
+
+    def _validate(self, row: dict[str, float]) -> None:
+        exercise, score = self.exercise, self._validation()
+        row |= {
+            "validation_rl": score, "validation_base": exercise.held_base, "validation_random": exercise.held_random
+        }  # fmt: skip
+        self.stale += 1
+        if score < self.best_score:
+            self.best_score, self.best_epoch, self.best_weights = score, self.done, self.ppo.kept_weights()
+            self.stale = 0
+
+    def _validation(self) -> float:
+        """Mean score of the greedy policy on the validation windows."""
+        return float(self.exercise.run(self.exercise.held, self._ranker(self.ppo.kept_weights()))["score"].mean())
+
+    def _ranker(self, weights: tuple[np.ndarray, ...], rng: np.random.Generator | None = None) -> AgentRanker:
+        return AgentRanker(TrainedPolicy(weights, {}).logits, self.observer, rng, self.preset.residual)
 
 
 def _solver_columns(counts: Counts) -> dict[str, float]:
     names = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure", "seconds")
     latency = {f"milp_{name}_ms": value for name, value in counts.latency_ms().items()}
     return {f"milp_{name}": getattr(counts, name) for name in names} | latency
-
-
-def _group_mean(values: np.ndarray, size: int) -> np.ndarray:
-    """Each value's mean over its consecutive group of ``size``."""
-    return np.repeat(values.reshape(-1, size).mean(axis=1), size)
-
-
-def train(
-    cell: Cell,
-    preset: Preset,
-    lookahead: LookaheadConfig,
-    jobs: Jobs,
-    layout: Layout,
-    split: Split,
-    threads: int | None = None,
-    progress: Callable[[dict[str, float]], None] | None = None,
-    simulation: SimulationConfig = SimulationConfig(),
-) -> Training:
-    """Train on the training part, choose the checkpoint on the validation part; the test part is not touched.
-
-    Sequences start anywhere in the training part. Every ``validate_every`` epochs, and at the last, the
-    greedy policy runs on disjoint validation windows; the weights with the best mean metric there are kept.
-    ``progress`` is called with each epoch's row of the history, whose solver counts cover everything up to
-    there: rollouts, base runs, validation. An agent whose kept weights do not beat both its base policy and a
-    random order on validation has not learned; its facts say so.
-    """
-    runs_on = set_up(cell.seed, threads)
-    # one stream draws the sequences, the same for cells that differ in features or placement; others draw the rest
-    same = cell.but(features="", placement="", preset="").hash
-    draw = np.random.default_rng([cell.seed, int(same, 16)])
-    rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
-    ppo = PPO(preset, rng)
-    placer = placer_of(cell.placement, lookahead)
-    setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
-    observer = Observer(jobs, layout, cell.features)
-    column, floor = METRIC_COLUMN[cell.metric], REWARD_FLOOR[cell.metric]
-    length = preset.sequence_jobs
-
-    def run(first: np.ndarray, ranker: Ranker | None) -> pd.DataFrame:
-        state = simulate(jobs, layout, first, np.full(len(first), length), setting, ranker, placer)
-        return sequence_table(jobs, state, layout.gpus)
-
-    before = Counts()
-    held = spread(disjoint_windows(*split.validation, length), preset.validation_windows)
-    held_base = run(held, None)[column].mean()
-    held_random = run(np.repeat(held, RANDOM_ORDERS), RandomRanker(np.random.default_rng(cell.seed)))[column].mean()
-    rows, best, best_weights = [], np.inf, None
-    last_start = split.train[1] - length
-    for epoch in range(1, preset.epochs + 1):
-        began = time.perf_counter()
-        begins = draw.integers(split.train[0], last_start, size=preset.trajectories, endpoint=True)
-        first = np.repeat(begins, preset.rollouts)
-        base = np.repeat(run(begins, None)[column].to_numpy(), preset.rollouts)
-        ranker = AgentRanker(ppo.snapshot().logits, observer, rng)
-        table = run(first, ranker)
-        agent = table[column].to_numpy()
-        gap = reward(base, agent, floor)
-        batch = ranker.batch(gap if preset.rollouts == 1 else gap - _group_mean(gap, preset.rollouts))
-        rolled = time.perf_counter()
-        log = ppo.update(batch)
-        updated = time.perf_counter()
-        row = {
-            "epoch": epoch, "reward": float(gap.mean()), "base_s": base.mean(), "rl_s": agent.mean(),
-            "difference": (base - agent).mean(), **asdict(log), "decisions": int(table["decisions"].sum()),
-            "choices": int(table["choices"].sum()), "mean_queue": float(table["mean_queue"].mean()),
-            "rollout_seconds": rolled - began, "update_seconds": updated - rolled,
-            "validation_rl": np.nan, "validation_base": np.nan, "validation_random": np.nan,
-        }  # fmt: skip
-        if epoch % preset.validate_every == 0 or epoch == preset.epochs:
-            snapshot = ppo.snapshot()
-            greedy = AgentRanker(snapshot.logits, observer)
-            score = run(held, greedy)[column].mean()
-            row |= {"validation_rl": score, "validation_base": held_base, "validation_random": held_random}
-            if score < best:
-                best, best_weights = score, snapshot.weights
-        total = placer.counts.copy() if placer else Counts()
-        row |= _solver_columns(total.since(before))
-        before = total
-        rows.append(row)
-        if progress:
-            progress(row)
-    assert best_weights is not None
-    learned = bool(best < held_base and best < held_random)
-    history = pd.DataFrame(rows)
-    facts = {
-        "cell": asdict(cell), "features": cell.features, "preset": preset.model_dump(),
-        "simulation": simulation.model_dump(),
-        "lookahead": lookahead.model_dump() if placer else None, "validation_metric": float(best),
-        "validation_base": float(held_base), "validation_random": float(held_random), "learned": learned,
-        "best_epoch": int(history.loc[history["validation_rl"].idxmin(), "epoch"]),
-    }  # fmt: skip
-    return Training(TrainedPolicy(best_weights, facts), history, runs_on)

@@ -12,14 +12,14 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, Field, model_validator
 
 from rltune.config.base import Block, Name
+from rltune.config.metric import Metric
 from rltune.errors import ConfigError
 
 Policy = Literal["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor", "multifactor_size"]
-Metric = Literal["wait"]
 Blocking = Literal["none", "fits", "easy", "conservative"]
 Placement = Literal["first_fit", "best_fit", "quiet_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
-Features = Literal["raw", "engineered"]
+Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
 
 ESTIMATE = re.compile(r"exact|requested|history-rolling|history-lightgbm|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
 
@@ -95,8 +95,11 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Readable and unique: the axes joined by two underscores; also the name of its folder."""
-        return "__".join(f"s{v}" if k == "seed" else str(v) for k, v in asdict(self).items())
+        """Readable and unique: the axes joined by two underscores; also the name of its folder.
+
+        A mix of metrics stands there without its asterisks, which a shell would take for something else.
+        """
+        return "__".join(f"s{v}" if k == "seed" else str(v).replace("*", "") for k, v in asdict(self).items())
 
     @property
     def hash(self) -> str:
@@ -130,7 +133,7 @@ class Experiment(Block):
     policy: list[Policy] = Field(min_length=1)
     """Base policies (paper Table 5; saf: smallest area first; smallest: fewest GPUs first)."""
     metric: list[Metric] = Field(["wait"], min_length=1)
-    """What the reward measures."""
+    """What the reward measures: wait, jct, bsld, utilisation, or a mix such as 0.7*wait+0.3*utilisation."""
     blocking: list[Blocking] = Field(["none"], min_length=1)
     """What may start while the first job of the queue does not fit."""
     placement: list[Placement] = Field(["lookahead"], min_length=1)

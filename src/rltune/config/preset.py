@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
 
 from rltune.config.base import Block
 
@@ -10,6 +12,8 @@ from rltune.config.base import Block
 class Preset(Block):
     """How an agent is trained. Defaults are those of `paper` (§5.2; constants of Spinning Up's PPO)."""
 
+    agent: Literal["rltune", "rlscheduler", "schedinspector", "linear"] = "rltune"
+    """Which learner is trained; rltune is the paper's, the others are there to be compared with."""
     epochs: int = Field(100, ge=1)
     """Policy updates."""
     trajectories: int = Field(100, ge=1)
@@ -18,16 +22,26 @@ class Preset(Block):
     """Rollouts of each sequence; above 1 a rollout's reward counts relative to the mean of its sequence's."""
     sequence_jobs: int = Field(256, ge=2)
     """Jobs a sequence."""
+    contended: float = Field(0.0, ge=0, le=1)
+    """Share of the sequences drawn from the more contended half of the training part: those that under the base policy
+    wait longer than the median; the others start anywhere."""
+    actor_layers: list[Annotated[int, Field(ge=1)]] = Field([32, 16, 8])
+    """Widths of the actor's hidden layers."""
+    residual: float = Field(0.0, ge=0)
+    """Logits fall by this with every place in the order of the base policy and the network's last layer starts at zero,
+    so that training starts from the base policy; 0: from nothing."""
     clip: float = Field(0.2, gt=0, lt=1)
     """PPO clipping range of the probability ratio."""
     actor_lr: float = Field(3e-4, gt=0)
     """Adam step size of the actor."""
     critic_lr: float = Field(1e-3, gt=0)
     """Adam step size of the critic."""
+    lr_schedule: Literal["constant", "cosine"] = "constant"
+    """Step sizes over the epochs; cosine: falling to nothing along half a wave."""
     actor_iterations: int = Field(80, ge=1)
     """Actor gradient steps an epoch, at most (stops at 1.5 × target_kl)."""
-    critic_iterations: int = Field(80, ge=1)
-    """Critic gradient steps an epoch."""
+    critic_iterations: int = Field(80, ge=0)
+    """Critic gradient steps an epoch; 0: no critic, which several rollouts of a sequence make up for."""
     batch_decisions: int | None = Field(None, ge=64)
     """Decisions a gradient step sees, drawn anew each step; null: all of the epoch."""
     gae_lambda: float = Field(0.97, ge=0, le=1)
@@ -38,14 +52,42 @@ class Preset(Block):
     """KL divergence from the epoch's behaviour policy at which actor steps stop (× 1.5)."""
     entropy: float = Field(0.0, ge=0)
     """Weight of the entropy bonus."""
+    average: float | None = Field(None, gt=0, lt=1)
+    """Decay per gradient step of the moving average of the weights that is validated and kept; null: the weights as
+    they are."""
     validate_every: int = Field(10, ge=1)
     """Epochs between greedy validations; the best checkpoint by validation is kept."""
     validation_windows: int = Field(20, ge=1)
     """Windows of the validation part used, at most, evenly spread."""
+    patience: int | None = Field(None, ge=1)
+    """Stop after so many validations without a better one; null: never."""
+
+    @model_validator(mode="after")
+    def _something_to_compare_with(self) -> Preset:
+        if self.critic_iterations == 0 and self.rollouts == 1:
+            raise ValueError("critic_iterations: found 0 with one rollout, expected 1 or more, or more rollouts")
+        return self
 
 
 BUILT_IN: dict[str, Preset] = {
     "paper": Preset(),
+    "tuned": Preset(
+        trajectories=25,
+        rollouts=4,
+        contended=0.5,
+        actor_layers=[32, 32],
+        residual=0.2,
+        actor_lr=5e-3,
+        lr_schedule="cosine",
+        actor_iterations=40,
+        critic_iterations=0,
+        batch_decisions=2048,
+        target_kl=0.02,
+        gae_lambda=1.0,
+        entropy=0.002,
+        validate_every=5,
+        validation_windows=40,
+    ),
     "quick": Preset(
         epochs=20,
         trajectories=20,
@@ -61,4 +103,5 @@ BUILT_IN: dict[str, Preset] = {
         validation_windows=8,
     ),
 }
-"""`paper`: the paper's budget; `quick`: the default run's, minutes, not expected to converge."""
+"""`paper`: the paper's budget; `tuned`: starts from the base policy and learns what to change of it; `quick`: the
+default run's, minutes, not expected to converge."""

@@ -108,6 +108,13 @@ class Workspace:
         """A cell's training curve, a row an epoch."""
         return self.results / "cells" / cell.name / "history.csv"
 
+    def training(self, cell: Cell) -> Path:
+        """Folder of a cell's training: its state while it lasts, progress.csv, TensorBoard events.
+
+        No rule of the workflow names it, so it outlives a job that was killed.
+        """
+        return self.results / "cells" / cell.name / "training"
+
     def windows(self, cell: Cell) -> Path:
         """A cell's test results, a row a scheduler × window."""
         return self.results / "cells" / cell.name / "windows.csv"

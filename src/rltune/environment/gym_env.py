@@ -11,9 +11,10 @@ from gymnasium import spaces
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.environment.example import example_workload
-from rltune.environment.observation import WIDTH, Observation
+from rltune.environment.features import bounds_of, width_of
+from rltune.environment.observation import Observation
 from rltune.environment.places import Places
-from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR, reward
+from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, REWARD_FLOOR, reward
 from rltune.environment.vector import VectorEnvironment
 from rltune.simulator.batch import Placer, simulate
 from rltune.simulator.metrics import sequence_table
@@ -43,22 +44,24 @@ class SchedulingEnv(gymnasium.Env):
 
     ## Observation space
 
-    ``Dict``: ``queue``, Box [visible, 8] float32, a row a queued job and zeros behind the last; ``action_mask``,
+    ``Dict``: ``queue``, Box [visible, columns] float32, a row a queued job and zeros behind the last; ``action_mask``,
     MultiBinary [visible] int8, 1 where the row holds a job. The mask is part of the observation because no policy can
     act without it, and rows of zeros alone do not tell: a padded row is a possible job in feature set ``raw``. It is
     in ``info["action_mask"]`` and ``action_masks()`` too, where other libraries look for it. The columns of ``queue``
-    with features ``engineered``:
+    with features ``engineered``, of which two show one thing or another:
 
     | Index | Observation                                              | Unit               | Min | Max |
     |-------|----------------------------------------------------------|--------------------|-----|-----|
     | 0     | GPUs asked for                                           | log2(1 + GPUs) / 7 | 0   | 2   |
-    | 1     | job size, by the estimated run time                      | log10(1 + GPU·s)/8 | 0   | 2   |
-    | 2     | urgency: wait / (wait + estimate)                        | share              | 0   | 1   |
+    | 1     | estimated run time                                       | log10(1 + s) / 6   | 0   | 4   |
+    |       | \| 2 × job size, by the estimated run time               | log10(1 + GPU·s)/8 |     |     |
+    | 2     | 2 × urgency: wait / (wait + estimate)                    | share              | 0   | 2   |
+    |       | \| wait so far                                           | log10(1 + s) / 6   |     |     |
     | 3     | demand against supply: x / (1 + x), x = GPUs / free GPUs | share              | 0   | 1   |
     | 4     | free GPUs within an hour, beside this job                | share of the pool  | −1  | 1   |
     | 5     | can start now                                            | 0 or 1             | 0   | 1   |
-    | 6     | ways to place it now, counted to 8                       | eighths            | 0   | 1   |
-    | 7     | fragmentation of the free GPUs                           | share              | 0   | 1   |
+    | 6     | ways to place it now, counted to 8; × 2 from 2 ways on   | eighths            | 0   | 2   |
+    | 7     | fragmentation of the free GPUs is above 0.5              | 0 or 1             | 0   | 1   |
 
     with features ``raw``, each cut at the maximum:
 
@@ -73,9 +76,11 @@ class SchedulingEnv(gymnasium.Env):
     | 6     | first GPU type it may use                 | number | 0   | 1   |
     | 7     | wait so far                               | 12 h   | 0   | 1   |
 
+    docs/features.md has the columns of the other sets.
+
     ## Rewards
 
-    - ``reward="final"`` (default): 0, and at the end (base − agent) / max(|base|, |agent|, 1 s), where both are the
+    - ``reward="final"`` (default): 0, and at the end (base − agent) / max(|base|, |agent|, ε), where both are the
       mean of the metric over the sequence's jobs, the base policy's on the same jobs under the same setting. It lies
       in [−1, 1] and is 0 for an agent that does what the base policy does.
     - ``reward="dense"``: minus the job-seconds waited since the last decision (the first time: since the sequence
@@ -100,9 +105,11 @@ class SchedulingEnv(gymnasium.Env):
 
     ``jobs`` and ``layout``: the workload and its cluster, both or neither (a small made-up workload). ``setting``:
     base policy, blocking, placement and the other rules, default FIFO without blocking; with placement ``lookahead`` it
-    takes a ``placer``. ``features``: ``engineered`` or ``raw``. ``visible``: jobs seen of a queue. ``sequence_jobs``:
-    jobs a sequence. ``rows``: rows of the workload that sequences are drawn from (start, stop), default all. ``reward``
-    as above; ``metric``: ``wait``. ``check``: assert the simulator's invariants at every instant.
+    takes a ``placer``. ``features``: a feature set (rltune.environment.features). ``visible``: jobs seen of a queue.
+    ``sequence_jobs``: jobs a sequence. ``rows``: rows of the workload that sequences are drawn from (start, stop),
+    default all. ``reward`` as above; ``metric`` of it, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, of which
+    more is better, 0.001. ``check``: assert the simulator's invariants at every
+    instant.
 
     ``reset`` takes the options ``first`` (row of the first job) and ``n`` (jobs), one or both, which need not lie in
     ``rows``.
@@ -149,11 +156,10 @@ class SchedulingEnv(gymnasium.Env):
         self.render_mode = None
         self._many = VectorEnvironment(jobs, layout, setting or Setting("fifo"), features, visible, placer, check)
         self._rows, self._length, self._dense, self._metric = (start, stop), sequence_jobs, reward == "dense", metric
+        self._features = features
         self._seen: Observation | None = None
         self._waited = 0.0
-        low, high = np.zeros((visible, WIDTH), np.float32), np.ones((visible, WIDTH), np.float32)
-        if features == "engineered":
-            low[:, 4], high[:, :2] = -1, 2
+        low, high = (np.tile(bound, (visible, 1)) for bound in bounds_of(features))
         self.observation_space = spaces.Dict({
             "queue": spaces.Box(low, high, dtype=np.float32), "action_mask": spaces.MultiBinary(visible)
         })  # fmt: skip
@@ -196,7 +202,8 @@ class SchedulingEnv(gymnasium.Env):
         if done:
             agent, base = info["agent"], info["base"] = self._means()
             if not self._dense:
-                value = float(reward(np.float64(base), np.float64(agent), REWARD_FLOOR[self._metric]))
+                gap = reward(np.float64(base), np.float64(agent), REWARD_FLOOR[self._metric])
+                value = METRIC_SIGN[self._metric] * float(gap)
         return self._observation(), value, done, False, info
 
     def action_masks(self) -> np.ndarray:
@@ -207,7 +214,7 @@ class SchedulingEnv(gymnasium.Env):
         """The last observation, padded; sets the mask."""
         seen = self._seen
         assert seen is not None
-        queue = np.zeros((self._many.visible, WIDTH), np.float32)
+        queue = np.zeros((self._many.visible, width_of(self._features)), np.float32)
         queue[: len(seen.rows)] = seen.rows
         mask = np.zeros(self._many.visible, np.int8)
         mask[: len(seen.rows)] = 1

@@ -48,7 +48,7 @@ class VectorEnvironment:
         jobs: the workload, S sequences are windows of it.
         layout: the cluster.
         setting: base policy, blocking, placement, locality and the other rules (rltune.simulator.setting).
-        features: ``engineered`` or ``raw``.
+        features: a feature set (rltune.environment.features).
         visible: jobs of a queue that are seen, at most; 1 or more.
         placer: answers placement questions; with placement ``lookahead`` only.
         check: assert the simulator's invariants at every instant (RuntimeError); slow.
@@ -145,7 +145,7 @@ class VectorEnvironment:
         assert run is not None
         asking = run.advance()
         if run.state.how.base >= FIRST_DYNAMIC:
-            _in_order(self.layout.nodes, self.jobs, run.state, asking)
+            in_order(self.layout.nodes, self.jobs, run.state, asking)
         self._seen = self._observer(run.state, asking)
         return self._seen
 
@@ -196,7 +196,7 @@ def _write_picks(score, asking, offsets, actions):
 
 
 @kernel
-def _in_order(nodes, jobs, st, asking):
+def in_order(nodes, jobs, st, asking):
     """Bring the queues that ask into the order of the base policy, where its scores change with time."""
     for a in range(asking.shape[0]):
         one = one_of(st, asking[a])

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rltune.environment.reward import METRIC_COLUMN
+from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN
 from rltune.evaluation.intervals import bootstrap_improvement
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ours against theirs, lower is better; means over windows of equal length."""
+    """Ours against theirs; means over windows of equal length."""
 
     metric: str
     sequence_jobs: int
@@ -23,7 +23,7 @@ class Comparison:
     ours_median: float
     theirs_median: float
     improvement: float
-    """1 − Σ ours / Σ theirs."""
+    """1 − Σ ours / Σ theirs; of utilisation, where more is better, Σ ours / Σ theirs − 1."""
     low: float
     high: float
     worst_tenth_share: float
@@ -61,11 +61,14 @@ def compare(
         raise ValueError(f"{ours} and {theirs} were run on different windows")
     x, y = (frame[METRIC_COLUMN[metric]].to_numpy(float) for frame in (a, b))
     low, high = bootstrap_improvement(x, y, bootstrap, confidence, seed)
+    sign = METRIC_SIGN[metric]
+    if sign < 0:
+        low, high = -high, -low
     total = y.sum()
     worst = np.sort(y)[-max(1, round(len(y) / 10)) :].sum()
     return Comparison(
         metric, sequence_jobs, len(x), float(x.mean()), float(y.mean()), float(np.median(x)), float(np.median(y)),
-        float(1 - x.sum() / total) if total > 0 else float("nan"), low, high,
+        float(sign * (1 - x.sum() / total)) if total > 0 else float("nan"), low, high,
         float(worst / total) if total > 0 else float("nan"),
     )  # fmt: skip
 
@@ -87,4 +90,5 @@ def _best(windows: pd.DataFrame, metric: str, sequence_jobs: int, role: str) -> 
     if not len(rows):
         raise ValueError(f"no {role} rows among the windows of {sequence_jobs} jobs")
     labels = ["policy", "blocking", "placement"]
-    return dict(zip(labels, rows.groupby(labels, sort=True)[METRIC_COLUMN[metric]].mean().idxmin(), strict=True))
+    means = METRIC_SIGN[metric] * rows.groupby(labels, sort=True)[METRIC_COLUMN[metric]].mean()
+    return dict(zip(labels, means.idxmin(), strict=True))

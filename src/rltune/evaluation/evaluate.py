@@ -10,13 +10,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.rollout import AgentRanker, RandomRanker
+from rltune.agent.rollout import RandomRanker
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
-from rltune.environment.observation import Observer
 from rltune.errors import ConfigError
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
@@ -43,6 +43,7 @@ def evaluate(
     lookahead: LookaheadConfig,
     simulation: SimulationConfig,
     progress: Callable[[str], None] | None = None,
+    believed: Jobs | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(windows, jobs): a row a scheduler × test window, and a row a job of the agent and its base.
 
@@ -51,14 +52,15 @@ def evaluate(
     every decision, the mean of RANDOM_ORDERS runs with best_fit: what not staying blocked is worth without
     any learning; ``rltune_also`` and ``base_also`` both under the other placements and localities of
     ``evaluation.also``. All see the same test windows, each from an idle cluster, the same run-time estimates, and the
-    rules of ``simulation``.
+    rules of ``simulation``. ``believed``: the same jobs with other estimates, that the agent alone goes by.
     """
+    believed = jobs if believed is None else believed
     windows, tables = [], []
     setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
     simple = replace(setting, placement="best_fit")
     for length, first in test_windows(split, evaluation).items():
         runs: list[tuple[str, Setting, Ranker | None, int]] = [
-            ("rltune", setting, AgentRanker(policy.logits, Observer(jobs, layout, policy.features)), 1),
+            ("rltune", setting, ranker_of(policy, believed, layout), 1),
             ("base", setting, None, 1),
             ("random", simple, RandomRanker(np.random.default_rng(evaluation.seed)), RANDOM_ORDERS),
         ]
@@ -73,7 +75,8 @@ def evaluate(
             began = time.perf_counter()
             placer = placer_of(how.placement, lookahead)
             begins = np.repeat(first, times)
-            state = simulate(jobs, layout, begins, np.full(len(begins), length), how, ranker, placer)
+            told = believed if role in ("rltune", "rltune_also") else jobs
+            state = simulate(told, layout, begins, np.full(len(begins), length), how, ranker, placer)
             seconds = time.perf_counter() - began
             counts = placer.counts if placer else Counts()
             windows.append(_labelled(jobs, state, layout, role, how, length, times, counts, seconds))

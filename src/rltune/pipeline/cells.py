@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from rltune.agent.checkpoint import discard_checkpoint
+from rltune.agent.learners import train
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy
 from rltune.config import Cell, Workspace
 from rltune.errors import DataError
@@ -30,16 +32,18 @@ def workload_of(workspace: Workspace, cell: Cell) -> Workload:
 def train_cell(
     workspace: Workspace, cell: Cell, workload: Workload, progress: Callable[[dict], None] | None = None
 ) -> tuple[TrainedPolicy, pd.DataFrame, str]:
-    """Train a cell's agent and write its policy and history; (policy, history, what it ran on)."""
-    from rltune.agent.training import train  # TensorFlow takes seconds to load: only where it is used
+    """Train a cell's agent and write its policy and history; (policy, history, what it ran on).
 
+    A training of the same cell that was interrupted goes on from its last validation.
+    """
     preset = workspace.config.preset(cell.preset)
     result = train(
         cell, preset, workspace.config.lookahead, workload.jobs, workload.layout, workload.split, threads(), progress,
-        workspace.config.simulation,
+        workspace.config.simulation, workspace.training(cell),
     )  # fmt: skip
     write_text(workspace.history(cell), result.history.to_csv(index=False))
     save_policy(workspace.policy(cell), result.policy)
+    discard_checkpoint(workspace.training(cell))
     return result.policy, result.history, result.runs_on
 
 

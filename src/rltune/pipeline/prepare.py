@@ -17,6 +17,7 @@ from rltune.config import ClusterConfig, Workspace, parse_estimate
 from rltune.errors import DataError
 from rltune.files import aside, read_json, write_json
 from rltune.traces.audit import Audit
+from rltune.traces.beliefs import believed
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.estimates import estimates
 from rltune.traces.fetch import fingerprint, obtain
@@ -35,6 +36,18 @@ class Workload:
     meta: TraceMeta
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason → rows of the trace that are not simulated: what cleaning and the fit left out, where they were done now."""
+    belief_s: np.ndarray | None = None
+    """[J] what to believe of each run time, given its estimate and the jobs before (rltune.traces.beliefs), s; None
+    where none were made."""
+
+    @property
+    def believed(self) -> Jobs | None:
+        """The jobs with beliefs in the place of their estimates (a copy); None where none were made."""
+        if self.belief_s is None:
+            return None
+        row = self.jobs.row.copy()
+        row["estimate_s"] = self.belief_s
+        return self.jobs._replace(row=row)
 
 
 MADE_OF = "made-of.json"
@@ -93,10 +106,12 @@ def ensure_fitted(workspace: Workspace, trace: str, cluster: str) -> tuple[pd.Da
 
 
 def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: str) -> None:
-    """Write the run-time estimates every policy gets for a workload, a row a job: job_id, estimate_s, source."""
+    """Write the run-time estimates every policy gets for a workload, a row a job: job_id, estimate_s, source; and what
+    an agent may believe instead: belief_s."""
     jobs, meta = ensure_fitted(workspace, trace, cluster)
     made = estimate_jobs(workspace, jobs, meta, estimate)
     made.insert(0, "job_id", jobs["job_id"])
+    made["belief_s"] = believed(jobs, meta, made["estimate_s"].to_numpy())["belief_s"]
     with aside(workspace.estimates(trace, cluster, estimate)) as temporary:
         made.to_parquet(temporary, index=False)
 
@@ -107,12 +122,16 @@ def ensure_workload(workspace: Workspace, trace: str, cluster: str, estimate: st
     path = workspace.estimates(trace, cluster, estimate)
     if not path.is_file():
         write_estimates(workspace, trace, cluster, estimate)
-    jobs = _in_step(jobs, path)
-    return _workload(workspace, jobs, jobs["estimate_s"].to_numpy(), workspace.cluster(cluster), meta)
+    told = _in_step(jobs, path)
+    if "belief_s" not in told:  # written before there were beliefs
+        write_estimates(workspace, trace, cluster, estimate)
+        told = _in_step(jobs, path)
+    workload = _workload(workspace, told, told["estimate_s"].to_numpy(), workspace.cluster(cluster), meta)
+    return replace(workload, belief_s=told["belief_s"].to_numpy())
 
 
 def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str) -> Workload:
-    """The same, fitted and estimated now and in memory; only the cleaned trace is found, or made."""
+    """The same, fitted and estimated now and in memory, without beliefs; only the cleaned trace is found, or made."""
     settings = workspace.cluster(cluster)
     jobs, meta = current_clean(workspace, trace)
     fitted, audit = fit(jobs, settings, f"{trace} on {cluster}", workspace.config.split.train)

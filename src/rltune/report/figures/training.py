@@ -13,8 +13,8 @@ from rltune.report.paper import PaperResults
 from rltune.report.style import INK, MARKERS, MUTED, POLICY_TITLE, WIDTH_IN, styled, trace_colours
 from rltune.report.tables.common import constant_settings, data_labels, pro_cells, where
 
-SMALLEST_S = 1.0
-"""Waits below a second count as one in the normalised difference, as in the reward."""
+SMALLEST = {"utilisation": 1e-3}
+"""Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
 
 
 def training(
@@ -22,8 +22,9 @@ def training(
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Training curves of RLTune proper: a panel a base policy, a line a cell, coloured by trace.
 
-    The frame has one row an epoch: `training` and `validation`, both (base − RLTune) / the larger of the two mean
-    waits (no unit, above 0: RLTune waits less), `difference_s` the same of training undivided, in seconds.
+    The frame has one row an epoch: `training` and `validation`, both (base − RLTune) / the larger of the two means
+    of the metric that the cell is trained for (no unit, above 0: RLTune is better), `difference` the same of training
+    undivided, in the metric's unit (s of wait).
     """
     chosen = pro_cells(cells).reset_index(drop=True)
     frame = pd.concat([_curve(cell, where(histories, cell=cell["cell"])) for _, cell in chosen.iterrows()],
@@ -33,10 +34,12 @@ def training(
     last = frame.groupby("cell", sort=False)["training"].last()
     titles = list(dict.fromkeys(chosen["trace_title"]))
     policies = list(dict.fromkeys(POLICY_TITLE.get(p, p) for p in chosen["policy"]))
+    metrics = ", ".join(dict.fromkeys(chosen["metric"]))
     artefact = Artefact(
         "fig11", "figure", "Training curves", paper_ref=paper.ref("fig11"),
-        caption="Mean wait of RLTune against its base policy on each epoch’s training sequences: (base − RLTune) over "
-        "the larger of the two, so above the line RLTune waits less. Faint: each epoch; strong: mean of the last five. "
+        caption=f"Mean {metrics} of RLTune against its base policy on each epoch’s training sequences: (base − RLTune) "
+        "over the larger of the two, so above the line RLTune is better. Faint: each epoch; strong: mean of the last "
+        "five. "
         "Markers: validation windows, the agent acting greedily; the checkpoint kept is the best of these. "
         "Dashed: a random order on the same validation windows; an agent at its height has learned nothing.",
         data=data_labels(chosen), source=source,
@@ -46,25 +49,25 @@ def training(
             constant_settings(chosen),
         ) if n),
         alt=f"Line charts, one panel a base policy ({', '.join(policies)}), one line a trace ({', '.join(titles)}). "
-        f"In the last epoch RLTune waits less than its base in {int((last > 0).sum())} of {len(last)} curves.",
+        f"In the last epoch RLTune is better than its base in {int((last > 0).sum())} of {len(last)} curves.",
     )
     return artefact, frame, figure
 
 
-def normalised(base: pd.Series, agent: pd.Series) -> pd.Series:
-    """(base − agent) / the larger of the two, at least a second."""
-    return (base - agent) / np.maximum(np.maximum(base.abs(), agent.abs()), SMALLEST_S)
+def normalised(base: pd.Series, agent: pd.Series, metric: str = "wait") -> pd.Series:
+    """(base − agent) / the larger of the two, at least a second of wait."""
+    return (base - agent) / np.maximum(np.maximum(base.abs(), agent.abs()), SMALLEST.get(metric, 1.0))
 
 
 def _curve(cell: pd.Series, history: pd.DataFrame) -> pd.DataFrame:
-    history = history.sort_values("epoch")
+    history, metric = history.sort_values("epoch"), cell["metric"]
     return pd.DataFrame({
         **{k: cell[k] for k in ("trace_title", "policy", "seed", "cell", "data")},
         "epoch": history["epoch"],
-        "training": normalised(history["base_s"], history["rl_s"]),
-        "validation": normalised(history["validation_base"], history["validation_rl"]),
-        "random": normalised(history["validation_base"], history["validation_random"]),
-        "difference_s": history["base_s"] - history["rl_s"],
+        "training": normalised(history["base"], history["rl"], metric),
+        "validation": normalised(history["validation_base"], history["validation_rl"], metric),
+        "random": normalised(history["validation_base"], history["validation_random"], metric),
+        "difference": history["base"] - history["rl"],
     })
 
 

@@ -57,7 +57,7 @@ def ablation(
 def _row(
     cell: pd.Series, pro: pd.Series, windows: pd.DataFrame, n: int, bootstrap: int, confidence: float, seed: int
 ) -> dict[str, Any]:
-    metric = cell["metric"]
+    metric = "wait"
     own = where(windows, cell=cell["cell"])
     base = compare(own, metric, n, {"role": "rltune"}, {"role": "base"}, bootstrap, confidence, seed)
     row: dict[str, Any] = {

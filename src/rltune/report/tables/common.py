@@ -12,7 +12,7 @@ NAIVE = {"features": "raw", "placement": "best_fit"}
 
 SETTING_TITLE = {
     "cluster_title": "cluster", "blocking": "backfilling", "placement": "placement",
-    "locality": "locality", "features": "features",
+    "locality": "locality", "features": "features", "metric": "trained for",
     "estimate": "run-time estimates", "preset": "training preset", "seed": "seed",
 }
 SETTINGS = tuple(SETTING_TITLE)
@@ -26,9 +26,11 @@ def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
 
 
 def pro_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of RLTune proper; where a run has none, all of its cells."""
-    chosen = where(cells, **PRO)
-    return chosen if len(chosen) else cells
+    """The cells of RLTune proper, trained for wait; where a run has none of either kind, all of its cells."""
+    for kind in (PRO, {"metric": "wait"}):
+        chosen = where(cells, **kind)
+        cells = chosen if len(chosen) else cells
+    return cells
 
 
 def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:

@@ -28,7 +28,7 @@ def comparison(
 
     ``cells`` and ``windows`` as `report.read` gives them; where both kinds are there, only cells of RLTune proper
     (engineered features, look-ahead placement) are used. Improvements and their intervals are fractions, means are
-    over windows, in the metric's unit.
+    over windows. What is compared is wait, whatever the agents were trained for.
     """
     chosen = pro_cells(cells)
     rows = []
@@ -44,7 +44,7 @@ def comparison(
 def _row(
     cell: pd.Series, windows: pd.DataFrame, n: int, paper: PaperResults, bootstrap: int, confidence: float, seed: int
 ) -> dict[str, Any]:
-    metric = cell["metric"]
+    metric = "wait"
     rows_n = where(windows, sequence_jobs=n)
 
     def against(theirs: dict[str, Any]) -> Comparison:

@@ -67,7 +67,7 @@ def _row(
                 f"{own}_utilisation": found["utilisation_span"].mean()}
         low = high = less = NAN
         if other:
-            c = compare(windows, cell["metric"], n, which, {"role": own}, bootstrap, confidence, seed)
+            c = compare(windows, "wait", n, which, {"role": own}, bootstrap, confidence, seed)
             less, low, high = c.improvement, c.low, c.high
         row |= {f"{own}_less": less, f"{own}_low": low, f"{own}_high": high,
                 f"{own}_shows": direction(low, high, len(found)) if other else ""}

@@ -1,0 +1,139 @@
+"""How fast an agent is trained and how fast it decides, and how much memory training takes.
+
+Philly's rows on 192 GPUs (the CSV files that RLTUNE_REAL_TRACES names, default ../shared/traces; made-up jobs where
+there are none); the sixth of the windows of 256 jobs whose queues are longest; one core. An epoch is draws, base runs,
+rollouts, update: of the preset `tuned` with best_fit and with look-ahead, and of `paper`. The first epoch of each
+compiles and is not counted. Decisions count that have two candidates or more. The online decision is observation,
+network and order of one queue, without placement. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
+    os.environ[threads] = "1"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
+
+import numpy as np  # noqa: E402
+
+from rltune.agent.exercise import Exercise  # noqa: E402
+from rltune.agent.networks import set_up  # noqa: E402
+from rltune.agent.policy_file import TrainedPolicy  # noqa: E402
+from rltune.agent.ppo import PPO  # noqa: E402
+from rltune.agent.rollout import AgentRanker  # noqa: E402
+from rltune.agent.training import Course  # noqa: E402
+from rltune.cluster.fit import Jobs  # noqa: E402
+from rltune.cluster.layout import Layout  # noqa: E402
+from rltune.config import Cell, LookaheadConfig, Preset, Workspace  # noqa: E402
+from rltune.config.preset import BUILT_IN  # noqa: E402
+from rltune.environment.example import example_workload  # noqa: E402
+from rltune.environment.observation import Observer, width_of  # noqa: E402
+from rltune.pipeline.prepare import ensure_workload  # noqa: E402
+from rltune.simulator.batch import Run, Setting  # noqa: E402
+from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
+from rltune.traces.split import Split, split_points  # noqa: E402
+
+CELL = Cell("philly-csv", "philly-192", "fifo", "wait", "easy", "best_fit", "strict", "rich", "lognormal-1", "tuned", 1)
+EPOCHS = 3
+"""Epochs that are timed."""
+TOLD = (
+    "rollout_seconds", "update_seconds", "choices", "mean_queue", "choices_per_second", "actor_iterations",
+    "milp_calls", "decisions",
+)  # fmt: skip
+"""Columns of the history whose means are told."""
+QUEUES = (256, 1024)
+
+
+def workload() -> tuple[Jobs, Layout, Split, str]:
+    """Real rows of Philly, or made-up ones where there are none."""
+    if not (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file():
+        jobs, layout = example_workload()
+        return jobs, layout, split_points(len(jobs.row)), "made-up jobs"
+    with tempfile.TemporaryDirectory() as folder:
+        load = ensure_workload(Workspace.open("config/csv.yaml", folder), CELL.trace, CELL.cluster, CELL.estimate)
+    return load.jobs, load.layout, load.split, "real rows of Philly"
+
+
+class Contended(Exercise):
+    """Draws sequences alone whose mean queue under the base policy is long."""
+
+    def draw(self) -> np.ndarray:
+        """First jobs [trajectories] of an epoch's sequences."""
+        if not hasattr(self, "_long"):
+            at = np.arange(self.split.train[0], self.split.train[1] - self.length, self.length)
+            queue = self.run(at)["mean_queue"].to_numpy()
+            self._long = at[np.argsort(-queue)[: max(len(at) // 6, 10)]]
+        return self.stream.choice(self._long, size=self.preset.trajectories)
+
+
+def epochs(cell: Cell, preset: Preset, jobs: Jobs, layout: Layout, split: Split) -> dict[str, float]:
+    """Means over the timed epochs of a training."""
+    course = Course(Contended(cell, preset, LookaheadConfig(), jobs, layout, split), preset, cell)
+    course.epoch()
+    began = time.perf_counter()
+    rows = [course.epoch() for _ in range(EPOCHS)]
+    seconds = (time.perf_counter() - began) / EPOCHS
+    return {"seconds": seconds, **{name: statistics.fmean(row[name] for row in rows) for name in TOLD}}
+
+
+def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
+    """Median time of one decision on a queue of jobs that were submitted together."""
+    weights = PPO(BUILT_IN["tuned"], np.random.default_rng(1), width_of(CELL.features)).weights()
+    taken: list[float] = []
+    for first in np.linspace(0, len(jobs.row) - queued, 10).astype(int):
+        some = jobs.take(np.arange(first, first + queued))
+        some.row["submit_s"] = some.row["submit_s"][0]
+        ranker = AgentRanker(TrainedPolicy(weights, {}).logits, Observer(some, layout, CELL.features), residual=1.0)
+        run = Run(some, layout, np.array([0]), np.array([queued]), Setting("saf"), None, MAX_VISIBLE, track=True)
+        asking = run.advance()
+        while len(asking) and run.state.now[0] == some.submit_s[0]:
+            began = time.perf_counter()
+            ranker(run.state, asking)
+            taken.append(time.perf_counter() - began)
+            asking = run.advance()
+    return statistics.median(taken) * 1000
+
+
+def main() -> None:
+    """Print each figure as it comes; the JSON object last."""
+    jobs, layout, split, data = workload()
+    runs_on = set_up(1, 1)
+    print(f"{data}; {runs_on}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
+    tuned, paper = BUILT_IN["tuned"], BUILT_IN["paper"]
+    heads = ("s", "rollout", "update", "choices", "queue", "choices/s", "steps", "solves")
+    print(" " * 20 + "".join(f"{head:>10}" for head in heads))
+    found: dict[str, dict[str, float]] = {}
+    for name, cell, preset in (
+        ("tuned", CELL, tuned),
+        ("tuned, look-ahead", CELL.but(placement="lookahead"), tuned),
+        ("paper", CELL.but(features="engineered", preset="paper"), paper),
+    ):
+        one = found[name] = epochs(cell, preset, jobs, layout, split)
+        print(f"{name:>20}" + "".join(f"{one[column]:>10,.2f}" for column in ("seconds", *TOLD[:-1])), flush=True)
+    rss_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    online = {queued: online_ms(jobs, layout, queued) for queued in QUEUES}
+    for queued, taken in online.items():
+        print(f"online decision, {queued} queued: {taken:.3f} ms")
+    plain, placed = found["tuned"], found["tuned, look-ahead"]
+    print(f"memory {rss_gb:.2f} GB")
+    print(json.dumps({
+        "data": data, "rollout_decisions_per_s": round(plain["choices_per_second"]),
+        "rollout_mean_queue": round(plain["mean_queue"], 1), "epoch_s": round(plain["seconds"], 3),
+        "epoch_milp_s": round(placed["seconds"], 3), "paper_epoch_s": round(found["paper"]["seconds"], 3),
+        "train_rss_gb": round(rss_gb, 3), "decisions": round(plain["decisions"]), "choices": round(plain["choices"]),
+        "actor_iterations": plain["actor_iterations"],
+        **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},
+        "cell_minutes": round(plain["seconds"] * 100 / 60, 2),
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""What every learner of a cell practises on: sequences to train on, windows to choose a checkpoint by, runs of both."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from rltune.agent.rollout import RandomRanker
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
+from rltune.config.metric import METRICS
+from rltune.environment.observation import Observer
+from rltune.environment.reward import rewards, scores
+from rltune.placement.counts import Counts
+from rltune.placement.placers import placer_of
+from rltune.simulator.batch import Ranker, Setting, simulate
+from rltune.simulator.metrics import sequence_table
+from rltune.traces.split import Split, disjoint_windows, spread
+
+RANDOM_ORDERS = 5
+"""Random runs of each validation window that an agent has to beat."""
+GRID = 2000
+"""Sequences of the training part, at most, that contention is measured on."""
+
+
+class Exercise:
+    """A cell's training and validation parts, and its rules; the test part is never touched.
+
+    ``believed`` is the same jobs with other run-time estimates, that the agent goes by in what it sees, in reservations
+    and in backfilling; None: ``jobs``. The base policy and a random order always go by ``jobs``.
+
+    Attributes:
+        setting: base policy, blocking, placement, locality and the other rules.
+        held: first jobs of the validation windows, disjoint.
+    """
+
+    def __init__(
+        self,
+        cell: Cell,
+        preset: Preset,
+        lookahead: LookaheadConfig,
+        jobs: Jobs,
+        layout: Layout,
+        split: Split,
+        simulation: SimulationConfig = SimulationConfig(),
+        believed: Jobs | None = None,
+    ) -> None:
+        self.cell, self.preset, self.jobs, self.layout, self.split = cell, preset, jobs, layout, split
+        self.believed = jobs if believed is None else believed
+        self.setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
+        self.length = preset.sequence_jobs
+        self.held = spread(disjoint_windows(*split.validation, self.length), preset.validation_windows)
+        self.lookahead, self.simulation = lookahead, simulation
+        self._placer = placer_of(cell.placement, lookahead)
+        # the sequences are the same for cells that differ in features or placement
+        same = cell.but(features="", placement="", preset="").hash
+        self.stream = np.random.default_rng([cell.seed, int(same, 16)])
+        """Draws the sequences, and nothing else."""
+
+    @property
+    def counts(self) -> Counts:
+        """How placement questions were answered so far, in all runs."""
+        return self._placer.counts.copy() if self._placer else Counts()
+
+    @property
+    def rules(self) -> dict[str, dict | None]:
+        """What a policy file tells of the rules it was trained under."""
+        lookahead = self.lookahead.model_dump() if self._placer else None
+        return {"simulation": self.simulation.model_dump(), "lookahead": lookahead}
+
+    def forget(self) -> None:
+        """Drop what the placer remembers of problems solved; the counts stay."""
+        if self._placer:
+            fresh, counts = placer_of(self.cell.placement, self.lookahead), self._placer.counts
+            assert fresh is not None
+            fresh.counts, self._placer = counts, fresh
+
+    def observer(self) -> Observer:
+        """A new observer of what the agent goes by."""
+        return Observer(self.believed, self.layout, self.cell.features)
+
+    def draw(self) -> np.ndarray:
+        """First jobs [trajectories] of an epoch's sequences; each call draws others.
+
+        They start anywhere in the training part; a share of ``preset.contended`` near a start of the contended half.
+        """
+        start, last = self.split.train[0], self.split.train[1] - self.length
+        first = self.stream.integers(start, last, size=self.preset.trajectories, endpoint=True)
+        many = round(self.preset.contended * len(first))
+        if many:
+            at, step = self._contended
+            beside = self.stream.integers(-(step // 2), step // 2, size=many, endpoint=True)
+            first[:many] = np.clip(self.stream.choice(at, size=many) + beside, start, last)
+        return first
+
+    def run(self, first: np.ndarray, ranker: Ranker | None = None, believed: Jobs | None = None) -> pd.DataFrame:
+        """A row a sequence (rltune.simulator.metrics.sequence_table) that starts at ``first`` [S].
+
+        Without ``ranker`` the base policy orders the queue, by ``jobs``; with it, all goes by ``believed``, the
+        exercise's own where None. Column ``score`` is the cell's metric, to be minimised
+        (rltune.environment.reward.scores).
+        """
+        table = self._table(first, ranker, believed)
+        metric = self.cell.metric
+        base = table if ranker is None or metric in METRICS else self._base(first)
+        return table.assign(score=scores(metric, base, table))
+
+    def reward(self, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
+        """Reward [S] of sequences, from their tables under the base policy and under the agent."""
+        return rewards(self.cell.metric, base, agent)
+
+    @cached_property
+    def held_base(self) -> float:
+        """Mean score of the base policy on the validation windows."""
+        return float(self.run(self.held)["score"].mean())
+
+    @cached_property
+    def held_random(self) -> float:
+        """Mean score of a random order on the validation windows."""
+        ranker = RandomRanker(np.random.default_rng(self.cell.seed))
+        return float(self.run(np.repeat(self.held, RANDOM_ORDERS), ranker, self.jobs)["score"].mean())
+
+    @cached_property
+    def _contended(self) -> tuple[np.ndarray, int]:
+        """Starts whose sequences wait longer than the median under the base policy, with best_fit; their distance."""
+        start, last = self.split.train[0], self.split.train[1] - self.length
+        step = max(self.length // 4, -(-(last - start + 1) // GRID), 1)
+        at = np.arange(start, last + 1, step)
+        quick = Setting(self.setting.policy, "none" if self.setting.blocking == "none" else "easy")
+        wait_s = np.concatenate([
+            sequence_table(self.jobs, simulate(self.jobs, self.layout, part, np.full(len(part), self.length), quick),
+                           self.layout.gpus)["wait_s"].to_numpy()
+            for part in np.array_split(at, -(-len(at) // 250))
+        ])  # fmt: skip
+        return at[wait_s >= np.median(wait_s)], step
+
+    def _base(self, first: np.ndarray) -> pd.DataFrame:
+        """The base policy's table of these sequences, of which several may be the same."""
+        once, where = np.unique(first, return_inverse=True)
+        return self._table(once, None, None).iloc[where].reset_index(drop=True)
+
+    def _table(self, first: np.ndarray, ranker: Ranker | None, believed: Jobs | None) -> pd.DataFrame:
+        jobs = self.jobs if ranker is None else self.believed if believed is None else believed
+        state = simulate(
+            jobs, self.layout, first, np.full(len(first), self.length), self.setting, ranker, self._placer
+        )  # fmt: skip
+        return sequence_table(jobs, state, self.layout.gpus)

@@ -1,0 +1,54 @@
+"""What an agent is rewarded for, by name: one metric, or a weighted mix of several."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from rltune.errors import ConfigError
+
+METRICS: tuple[str, ...] = ("wait", "jct", "bsld", "utilisation")
+"""Mean wait, job completion time, bounded slowdown; utilisation (paper §4.4). All but the last are better lower."""
+
+
+def parse_metric(name: str) -> dict[str, float]:
+    """Weight of each metric in ``name``: ``bsld`` → {"bsld": 1.0}, ``0.7*wait+0.3*utilisation`` → both.
+
+    A mix has one name only: its parts in the order of METRICS, each once, with weights above 0 that add up to 1, no
+    zeros at their end. Raises ConfigError for any other name, and says how it is written where it can be guessed.
+    """
+    if name in METRICS:
+        return {name: 1.0}
+    weights: dict[str, Decimal] = {}
+    for part in str(name).replace(" ", "").split("+"):
+        weight, _, metric = part.partition("*")
+        try:
+            value = Decimal(weight)
+            share = 0 < value < 1
+        except InvalidOperation:
+            share = False
+        if metric not in METRICS or metric in weights or not share:
+            raise ConfigError(
+                f"found {name!r}, expected {', '.join(METRICS)}, or a mix of them whose weights add up to 1, such as "
+                "0.7*wait+0.3*utilisation"
+            )
+        weights[metric] = value
+    if sum(weights.values()) != 1:
+        raise ConfigError(f"found {name!r}, whose weights add up to {sum(weights.values())}, expected 1")
+    canonical = "+".join(f"{weights[m].normalize():f}*{m}" for m in METRICS if m in weights)
+    if name != canonical:
+        raise ConfigError(f"found {name!r}, expected it written as {canonical}: a mix has one name only")
+    return {metric: float(weights[metric]) for metric in METRICS if metric in weights}
+
+
+def _metric(name: str) -> str:
+    try:
+        parse_metric(name)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    return name
+
+
+Metric = Annotated[str, AfterValidator(_metric)]

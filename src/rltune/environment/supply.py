@@ -1,0 +1,174 @@
+"""Features of a pool at a decision, and of jobs of one shape on its free GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rltune.cluster.search import EXCLUSIVE, find
+from rltune.cluster.ways import MAX_WAYS, classes, count_ways
+from rltune.environment.features import CFF_THRESHOLD, EMPHASIS, POOL, SHAPE, slots
+from rltune.kernels import inlined
+from rltune.simulator.how import DOUBLE
+from rltune.simulator.releases import next_release, settle_late
+
+HORIZON_S = 3600.0
+"""How far ahead future availability looks (our choice)."""
+RELEASE_SCALE_S = 600.0
+"""Time to the next expected release that is told as one half (our choice)."""
+
+_SLOT = slots(SHAPE) | slots(POOL)
+CAN, WAYS, SAMPLED_WAYS, DSR, FUTURE = (
+    _SLOT[n] for n in ("can_schedule_now", "num_ways", "sampled_ways", "dsr", "future_availability")
+)
+CFF, FLAG, FREE_SHARE, FREE_NODES, QUEUE_LENGTH, BACKLOG, NEXT_RELEASE = (
+    _SLOT[n] for n in ("cff", "scattered", "free_share", "free_nodes", "queue_length", "backlog", "next_release")
+)
+
+SHAPED = np.dtype([("counted", np.int64), ("seen", np.int64)], align=True)
+"""What is known of a shape: number of the free vector its ways were counted on; of the observation of its supply."""
+FREED = np.dtype([
+    ("started", np.int64), ("running", np.int64), ("number", np.int64), ("known", np.int64), ("cff", np.float64),
+    ("nodes", np.float64),
+], align=True)  # fmt: skip
+"""A sequence's free vector: jobs started and running tell whether it has changed since it got its number; a pool's
+fragmentation and share of free nodes, and for which number and pool they are known."""
+
+
+@inlined
+def pool_features(nodes, one, how, pool, fact, seen, m, wants, freed, gpus, out):
+    """Features of a pool, for the ``m`` jobs ``seen`` queued for it, into ``out`` [POOL features].
+
+    ``gpus`` [3, T] becomes the pool's GPUs by type: free, expected back within the horizon, in all.
+    """
+    if wants[SHAPE, DSR] or wants[SHAPE, FUTURE]:
+        _sums(nodes, one, how, pool, wants[SHAPE, FUTURE], gpus)
+    if wants[POOL, CFF] or wants[POOL, FLAG] or wants[POOL, FREE_NODES]:
+        _scatter(nodes, one, pool, freed)
+        out[CFF], out[FREE_NODES] = freed.cff, freed.nodes
+        out[FLAG] = 1.0 if freed.cff > CFF_THRESHOLD else 0.0
+    if wants[POOL, FREE_SHARE]:
+        free = 0.0
+        for t in range(nodes.domain_of.shape[1]):
+            d = nodes.domain_of[pool, t]
+            free += one.free.total[d] if d >= 0 else 0.0
+        out[FREE_SHARE] = free / nodes.pool[pool].gpus
+    if wants[POOL, QUEUE_LENGTH]:
+        out[QUEUE_LENGTH] = min(np.log2(1.0 + one.me.queued) / 8.0, 2.0)
+    if wants[POOL, BACKLOG]:
+        area_s = 0.0
+        for k in range(m):
+            area_s += fact[seen[k].row].area_s
+        out[BACKLOG] = min(np.log10(1.0 + area_s / (3600.0 * nodes.pool[pool].gpus)) / 3.0, 2.0)
+    if wants[POOL, NEXT_RELEASE]:
+        settle_late(one, pool)
+        job, at = next_release(one, pool, how.overrun, 0, 0)
+        ahead = max(at - one.me.now, 0.0)
+        out[NEXT_RELEASE] = ahead / (ahead + RELEASE_SCALE_S) if job >= 0 else 1.0
+
+
+@inlined
+def shape_features(nodes, jobs, one, how, pool, seen, m, wants, this, freed, gpus, table, shaped, out):
+    """Features of the shapes of the jobs ``seen`` of a pool, into ``out`` [shapes, SHAPE features].
+
+    Ways are counted once a free vector, supply once an observation of the pool, which has the number ``this``.
+    """
+    supply, k = wants[SHAPE, DSR] or wants[SHAPE, FUTURE], -1
+    for i in range(m):
+        j, shape = np.int64(seen[i].row), seen[i].shape
+        known = shaped[shape]
+        if known.counted != freed.number:
+            known.counted, ways = freed.number, 0
+            if _free(nodes, jobs, one, pool, j) >= jobs.row[j].gpus:
+                if k < 0:
+                    k = classes(nodes, pool, one.free, how.rule == EXCLUSIVE, table)
+                ways = count_ways(nodes, jobs, j, table, k)
+                if ways == 0 and (how.extra > 0 or _uneven(jobs, j)):  # a split, or no equal chunks: one way, if any
+                    ways = min(find(nodes, jobs, one.free, j, how.rule, how.extra, one.place), 1)
+            out[shape, CAN] = 1.0 if ways > 0 else 0.0
+            out[shape, WAYS] = ways / MAX_WAYS
+            out[shape, SAMPLED_WAYS] = (EMPHASIS if ways > 1 else 1.0) * ways / MAX_WAYS
+        if supply and known.seen != this:
+            known.seen = this
+            _supply(jobs, j, gpus, out[shape])
+
+
+@inlined
+def _free(nodes, jobs, one, pool, j):
+    """Free GPUs of the types that a job may use."""
+    free = 0
+    for t in range(nodes.domain_of.shape[1]):
+        d = nodes.domain_of[pool, t]
+        if d >= 0 and jobs.cut[j, t].full >= 0:
+            free += one.free.total[d]
+    return free
+
+
+@inlined
+def _uneven(jobs, j):
+    """Whether a job would be cut into chunks that are not equal on nodes of some type."""
+    for t in range(jobs.cut.shape[1]):
+        if jobs.cut[j, t].full >= 0 and jobs.cut[j, t].size == 0:
+            return True
+    return False
+
+
+@inlined
+def _supply(jobs, j, gpus, out):
+    """The two features about the GPUs that a job may use."""
+    free, back, capacity = 0.0, 0.0, 0.0
+    for t in range(gpus.shape[1]):
+        if jobs.cut[j, t].full >= 0:
+            free += gpus[0, t]
+            back += gpus[1, t]
+            capacity += gpus[2, t]
+    ratio = jobs.row[j].gpus / max(free, 1.0)
+    out[DSR] = ratio / (1.0 + ratio)
+    out[FUTURE] = min(max((free - jobs.row[j].gpus + back) / capacity, -1.0), 1.0)
+
+
+@inlined
+def _scatter(nodes, one, pool, freed):
+    """A pool's fragmentation (0 when nothing is free) and share of nodes with every GPU free, where not known."""
+    known = freed.number * nodes.pool.shape[0] + pool
+    if freed.known == known:
+        return
+    freed.known = known
+    squares, weights, idle = 0, 0, 0
+    for m in range(nodes.pool[pool].start, nodes.pool[pool].stop):
+        here, size = one.free.row[m].gpus, nodes.row[m].gpus
+        squares += here * here
+        weights += size * here
+        idle += here == size
+    freed.cff = 1.0 - squares / weights if weights > 0 else 0.0
+    freed.nodes = idle / (nodes.pool[pool].stop - nodes.pool[pool].start)
+
+
+@inlined
+def _sums(nodes, one, how, pool, ahead, gpus):
+    """A pool's GPUs by type: free, with ``ahead`` those expected back within the horizon, in all."""
+    now, ends = one.me.now, one.ends[pool]
+    for t in range(gpus.shape[1]):
+        d = nodes.domain_of[pool, t]
+        gpus[0, t] = one.free.total[d] if d >= 0 else 0.0
+        gpus[1, t] = 0.0
+        gpus[2, t] = nodes.domain[d].gpus if d >= 0 else 0.0
+    if not ahead:
+        return
+    settle_late(one, pool)
+    for i in range(ends.due_at, ends.due_at + ends.due_len):
+        run = one.run[one.due[i]]
+        if run.due > now + HORIZON_S:
+            break
+        _count_back(nodes, one, run, gpus)
+    for i in range(ends.late_at + ends.late_len - 1, ends.late_at - 1, -1):
+        run = one.run[one.late[i]]
+        if how.overrun == DOUBLE and now + (now - run.start) > now + HORIZON_S:
+            break
+        _count_back(nodes, one, run, gpus)
+
+
+@inlined
+def _count_back(nodes, one, run, gpus):
+    for c in range(run.at, run.at + run.len):
+        t = nodes.row[one.chunk[c].node].type if gpus.shape[1] > 1 else 0
+        gpus[1, t] += one.chunk[c].gpus

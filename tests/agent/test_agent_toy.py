@@ -1,0 +1,56 @@
+"""A queue whose best order is known: one GPU, jobs that are all there at once, shortest first (Smith 1956)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.agent.learners import ranker_of, train
+from rltune.cluster.fit import Jobs, compile_jobs, fit
+from rltune.cluster.layout import Layout, build_layout
+from rltune.config import Cell, ClusterConfig, LookaheadConfig, Preset
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.metrics import sequence_table
+from rltune.traces.split import split_points
+from rltune.traces.table import empty_columns
+
+N, LENGTH = 600, 12
+CLUSTER = ClusterConfig.model_validate({
+    "title": "one GPU", "gpu_types": "ignore",
+    "pools": [{"name": "all", "groups": [{"gpu_type": "A", "nodes": 1, "gpus": 1, "cpus": 8, "mem_gb": 32}]}],
+})  # fmt: skip
+
+
+def queue() -> tuple[Jobs, Layout]:
+    """Jobs submitted together whose run times are known."""
+    rng = np.random.default_rng(1)
+    frame = empty_columns(N).assign(
+        job_id=pd.Series([f"j{i:03d}" for i in range(N)], dtype="str"), gpus=np.ones(N, np.int64),
+        run_s=np.exp(rng.normal(6, 1.5, size=N)), submit_s=np.zeros(N),
+    )  # fmt: skip
+    fitted, _ = fit(frame, CLUSTER)
+    return compile_jobs(fitted, fitted["run_s"].to_numpy(), CLUSTER), build_layout(CLUSTER)
+
+
+@pytest.mark.parametrize("residual", [0.0, 0.3])
+def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(residual: float) -> None:
+    jobs, layout = queue()
+    cell = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "unsampled", "exact", "toy", 3)
+    preset = Preset(
+        epochs=30, trajectories=12, rollouts=4, sequence_jobs=LENGTH, residual=residual, actor_layers=[16],
+        actor_lr=1e-2, lr_schedule="cosine", actor_iterations=15, critic_iterations=0, target_kl=0.1, gae_lambda=1.0,
+        validate_every=5, validation_windows=4,
+    )  # fmt: skip
+    policy = train(cell, preset, LookaheadConfig(), jobs, layout, split_points(N), 1).policy
+    first = np.arange(N - 60, N - LENGTH + 1, LENGTH)
+
+    def mean_wait_s(ranker) -> float:
+        state = simulate(jobs, layout, first, np.full(len(first), LENGTH), Setting("fifo"), ranker)
+        return sequence_table(jobs, state, layout.gpus)["wait_s"].mean()
+
+    run_s = np.sort(jobs.run_s[first[0] : first[-1] + LENGTH].reshape(-1, LENGTH), axis=1)
+    best = (np.cumsum(run_s, axis=1) - run_s).mean()
+    assert mean_wait_s(None) > 1.5 * best
+    assert mean_wait_s(ranker_of(policy, jobs, layout)) == pytest.approx(best, rel=0.01)
+    assert policy.facts["learned"]

@@ -1,0 +1,44 @@
+"""What an agent is rewarded for has one name only, which is also a part of its cell's folder."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from rltune.config.cells import Cell, Experiment
+from rltune.config.metric import METRICS, parse_metric
+from rltune.errors import ConfigError
+
+CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "raw", "exact", "quick", 1)
+
+
+def test_metrics_and_mixes() -> None:
+    assert [parse_metric(m) for m in METRICS] == [{m: 1.0} for m in METRICS]
+    mix = parse_metric("0.5*wait+0.2*bsld+0.3*utilisation")
+    assert mix == {"wait": 0.5, "bsld": 0.2, "utilisation": 0.3} and list(mix) == ["wait", "bsld", "utilisation"]
+
+
+@pytest.mark.parametrize(("name", "says"), [
+    ("speed", "expected wait, jct, bsld, utilisation, or a mix"),
+    ("", "or a mix"),
+    ("wait+bsld", "or a mix"),
+    ("1*wait", "or a mix"),
+    ("0.5*wait+0.5*wait", "or a mix"),
+    ("-0.5*wait+1.5*bsld", "or a mix"),
+    ("nan*wait+0.5*bsld", "or a mix"),
+    ("0.5*wait+0.4*bsld", "add up to 0.9, expected 1"),
+    ("0.3*utilisation+0.7*wait", r"written as 0.7\*wait\+0.3\*utilisation"),
+    ("0.70*wait+0.3*utilisation", r"written as 0.7\*wait\+0.3\*utilisation"),
+    ("0.7 * wait + 0.3 * utilisation", r"written as 0.7\*wait\+0.3\*utilisation"),
+])  # fmt: skip
+def test_other_names(name: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        parse_metric(name)
+    workloads = [{"trace": "t", "cluster": "c"}]
+    with pytest.raises(ValidationError):
+        Experiment.model_validate({"name": "x", "workloads": workloads, "policy": ["fifo"], "metric": [name]})
+
+
+def test_a_mix_is_a_folder_that_a_shell_takes_as_it_is() -> None:
+    name = CELL.but(metric="0.7*wait+0.3*utilisation").name
+    assert "__0.7wait+0.3utilisation__" in name and not set(name) & set("*?[]{}$&|;<>()'\"` ")

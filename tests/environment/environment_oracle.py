@@ -1,0 +1,116 @@
+"""Every feature in plain Python, from its definition, and the feature sets made of them by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.free import Free
+from rltune.cluster.layout import Layout
+from rltune.cluster.search import EXCLUSIVE, find
+from rltune.cluster.ways import classes, count_ways, room
+from rltune.environment.features import FEATURES
+from rltune.simulator.how import DOUBLE
+from rltune.simulator.state import State
+
+HOUR_S = 3600
+Told = dict[str, float]
+
+COLUMNS: dict[str, Callable[[Told], list[float]]] = {
+    "raw": lambda f: [f[n] for n in ("gpus", "estimate", "submit", "cpus", "memory", "vc", "gpu_type", "wait")],
+    "engineered": lambda f: [*_sampled(f), f["can_schedule_now"], f["sampled_ways"], f["scattered"]],
+    "engineered7": lambda f: [*_sampled(f), f["sampled_ways"], f["scattered"]],
+    "engineered9": lambda f: [*_sampled(f), f["can_schedule_now"], f["sampled_ways"], f["scattered"], f["cff"]],
+    "unsampled": lambda f: [
+        f["log_gpus"], f["job_size"], f["urgency"], f["dsr"], f["future_availability"], f["can_schedule_now"],
+        f["num_ways"], f["cff"],
+    ],
+    "rlscheduler": lambda f: [f[n] for n in ("wait", "estimate", "gpus", "memory", "vc", "can_schedule_now")],
+    "rich": lambda f: [
+        f["log_gpus"], f["log_estimate"], f["job_size"], f["log_wait"], f["urgency"], f["dsr"],
+        f["future_availability"], f["can_schedule_now"], f["num_ways"], f["cff"], f["rank_size"], f["rank_estimate"],
+        f["rank_gpus"], f["rank_wait"], f["place"], f["queue_length"], f["free_share"], f["backlog"],
+        f["next_release"],
+    ],
+    "every": lambda f: [f[n] for n in FEATURES],
+}  # fmt: skip
+"""Columns of each set, as told of one job; and of all features there are."""
+
+
+def _sampled(f: Told) -> list[float]:
+    switched = [2 * f["job_size"], f["log_wait"]] if f["cff"] > 0.5 else [f["log_estimate"], 2 * f["urgency"]]
+    return [f["log_gpus"], *switched, f["dsr"], f["future_availability"]]
+
+
+def critic(f: Told) -> list[float]:
+    """The critic's columns."""
+    return [f["submit"], f["estimate"], f["gpus"], f["can_schedule_now"], f["wait"]]
+
+
+def told(jobs: Jobs, layout: Layout, state: State, s: int) -> list[Told]:
+    """Every feature of every visible job of the queue that sequence ``s`` asks about, in the order of the queue."""
+    nodes, now, first = layout.nodes, state.now[s], state.first[s]
+    left, run = state.free.row[s]["gpus"], state.run[s]
+    queue = [jobs.row[first + i] for i in state.queued_jobs(s)]
+    running = [i for i in range(state.n[s]) if not math.isnan(run["start"][i]) and run["end"][i] > now]
+    again = state.how.overrun == DOUBLE  # a job past its estimate runs as long again, or ends now
+    ends = {i: run["due"][i] if run["due"][i] > now else now + again * (now - run["start"][i]) for i in running}
+    out = []
+    for place, (i, job) in enumerate(zip(state.queued_jobs(s), queue)):
+        p, gpus, estimate_s, wait_s = job["pool"], int(job["gpus"]), job["estimate_s"], now - job["submit_s"]
+        here = [m for m in range(nodes.pool["start"][p], nodes.pool["stop"][p])]
+        size = {m: int(nodes.row["gpus"][m]) for m in here}
+        kinds = [t for t in range(jobs.cut.shape[1]) if jobs.cut["full"][first + i, t] >= 0]
+        mine = [m for m in here if nodes.row["type"][m] in kinds]
+        supply = sum(left[m] for m in mine)
+        held = {r: state.chunk[s, run["at"][r] : run["at"][r] + run["len"][r]] for r in running}
+        back = sum(c["gpus"] for r in running if ends[r] <= now + HOUR_S for c in held[r] if c["node"] in mine)
+        releases = [ends[r] - now for r in running if jobs.row["pool"][first + r] == p]
+        weight = sum(size[m] * left[m] for m in here)
+        cpu_milli = job["cpu_milli"] if job["cpu_milli"] >= 0 else nodes.row["share_cpu"][here[0]]
+        mem_mb = job["mem_mb"] if job["mem_mb"] >= 0 else nodes.row["share_mem"][here[0]]
+        pool_gpus = sum(size.values())
+        backlog_h = sum(q["gpus"] * q["estimate_s"] for q in queue if q["pool"] == p) / pool_gpus / HOUR_S
+        ways = _count(jobs, layout, state, s, first + i)
+        cff = 1 - sum(left[m] ** 2 for m in here) / weight if weight else 0.0
+        out.append({
+            "gpus": min(gpus / 64, 1), "estimate": min(estimate_s / 43200, 1), "wait": min(wait_s / 43200, 1),
+            "submit": min((job["submit_s"] - jobs.row["submit_s"][first]) / 43200, 1),
+            "cpus": min(gpus * cpu_milli / 512e3, 1), "memory": min(gpus * mem_mb / 4096e3, 1),
+            "vc": p / len(layout.pools), "gpu_type": kinds[0] / len(layout.types),
+            "log_gpus": math.log2(1 + gpus) / 7, "log_estimate": math.log10(1 + estimate_s) / 6,
+            "job_size": math.log10(1 + gpus * estimate_s) / 8, "log_wait": math.log10(1 + wait_s) / 6,
+            "urgency": wait_s / (wait_s + estimate_s), "can_schedule_now": float(ways > 0), "num_ways": ways / 8,
+            "dsr": gpus / max(supply, 1) / (1 + gpus / max(supply, 1)),
+            "future_availability": min(max((supply - gpus + back) / sum(size[m] for m in mine), -1), 1),
+            "cff": cff, "scattered": float(cff > 0.5), "sampled_ways": ways / 8 * (2 if ways > 1 else 1),
+            "free_share": sum(left[m] for m in here) / pool_gpus,
+            "free_nodes": sum(left[m] == size[m] for m in here) / len(here),
+            "queue_length": math.log2(1 + state.queued[s]) / 8, "backlog": math.log10(1 + backlog_h) / 3,
+            "next_release": min(releases) / (min(releases) + 600) if releases else 1.0,
+            "rank_size": _rank(gpus * estimate_s, [q["gpus"] * q["estimate_s"] for q in queue]),
+            "rank_estimate": _rank(estimate_s, [q["estimate_s"] for q in queue]),
+            "rank_gpus": _rank(gpus, [q["gpus"] for q in queue]),
+            "rank_wait": _rank(wait_s, [now - q["submit_s"] for q in queue]),
+            "place": place / (len(queue) - 1) if len(queue) > 1 else 0.0,
+        })  # fmt: skip
+    return out
+
+
+def _rank(value: float, values: list[float]) -> float:
+    """Mean place among the sorted values, 0 … 1."""
+    places = [k for k, v in enumerate(sorted(values)) if v == value]
+    return sum(places) / len(places) / max(len(values) - 1, 1)
+
+
+def _count(jobs: Jobs, layout: Layout, state: State, s: int, j: int) -> int:
+    """Ways of a job, up to 8; where there is nothing to choose, whether it fits."""
+    nodes, how = layout.nodes, state.how
+    free = Free(*(column[s] for column in state.free))
+    table = room(nodes)
+    k = classes(nodes, jobs.row["pool"][j], free, how.rule == EXCLUSIVE, table)
+    ways = count_ways(nodes, jobs, j, table, k)
+    return ways or int(find(nodes, jobs, free, j, how.rule, how.extra, np.zeros_like(state.place[s])) > 0)

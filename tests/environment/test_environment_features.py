@@ -1,0 +1,52 @@
+"""Feature sets: their widths, what may be switched, and that the document has them as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, bounds_of, columns_of, width_of
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "features.md").read_text(encoding="utf-8")
+
+
+def test_widths() -> None:
+    widths = {name: width_of(name) for name in FEATURE_SETS}
+    assert widths == {
+        "raw": 8, "engineered": 8, "engineered7": 7, "engineered9": 9, "unsampled": 8, "rlscheduler": 6, "rich": 19
+    }  # fmt: skip
+    assert len(CRITIC) == 5
+
+
+def test_at_most_two_columns_are_switched_and_a_third_says_which() -> None:
+    for name in FEATURE_SETS:
+        columns = columns_of(name)
+        switched = [c for c in columns if c.switched]
+        assert len(switched) <= 2
+        assert bool(switched) == any(c.names == ("scattered", "scattered") for c in columns)
+        assert all(c.weights == (1, 1) for c in columns if not c.switched)
+    assert not any(c.switched for c in CRITIC)
+
+
+def test_smaller_and_larger_engineered_sets_differ_by_one_column() -> None:
+    eight = columns_of("engineered")
+    assert [c for c in eight if c not in columns_of("engineered7")] == [eight[5]]
+    assert str(eight[5]) == "can_schedule_now"
+    assert columns_of("engineered9")[:8] == eight and str(columns_of("engineered9")[8]) == "cff"
+
+
+def test_bounds_are_those_of_what_is_shown() -> None:
+    low, high = bounds_of("engineered")
+    np.testing.assert_array_equal(low, [0, 0, 0, 0, -1, 0, 0, 0])
+    np.testing.assert_array_equal(high, [2, 4, 2, 1, 1, 1, 2, 1])
+
+
+def test_the_document_defines_every_feature_and_set() -> None:
+    rows = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| `")]
+    defined = {row[0].strip("| `"): row for row in rows}
+    for feature in FEATURES.values():
+        low, high = (f"{x:g}".replace("-", "−") for x in (feature.low, feature.high))
+        assert defined[feature.name][2] == f"{low} … {high}", feature
+    for name, columns in FEATURE_SETS.items():
+        assert defined[name][1] == str(len(columns)) and defined[name][2].rstrip(" |") == ", ".join(map(str, columns))

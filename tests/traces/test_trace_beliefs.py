@@ -1,0 +1,181 @@
+"""Beliefs: a posterior known in closed form, weights worked out by hand, and that the future has no say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from history_cases import META, generated, poisoned, table
+
+from rltune.traces import beliefs, estimates_lightgbm
+from rltune.traces.beliefs import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, UNKNOWN_SPREAD, believed
+from rltune.traces.beliefs_models import HEAVIEST, binned, censoring_weights, inputs, recalibration
+from rltune.traces.estimates import estimates
+from rltune.traces.estimates_accuracy import accuracy
+
+MEAN, VARIANCE = 6.0, 2.25
+"""Of the logarithm of run times, where they are normal."""
+
+
+def normal_jobs(count: int, apart_s: float = 30.0) -> pd.DataFrame:
+    """Jobs that differ in nothing but their run times."""
+    run = np.exp(np.random.default_rng(3).normal(MEAN, np.sqrt(VARIANCE), count))
+    return table([{"submit_s": apart_s * i, "run_s": r} for i, r in enumerate(run)])
+
+
+def blurred(jobs: pd.DataFrame, sigma: float = 1.0) -> np.ndarray:
+    return estimates(jobs, META, "lognormal", sigma, 0)["estimate_s"].to_numpy()
+
+
+def rms(estimate_s: np.ndarray, jobs: pd.DataFrame, rows: slice) -> float:
+    return float(np.sqrt(np.mean(np.log(np.asarray(estimate_s) / jobs["run_s"])[rows] ** 2)))
+
+
+def test_a_posterior_known_in_closed_form() -> None:
+    """Normal logarithms: precisions add up, and the mean is weighted by them."""
+    jobs = normal_jobs(20_000)
+    given = blurred(jobs)
+    made = believed(jobs, META, given)
+    posterior = np.exp((MEAN / VARIANCE + np.log(given)) / (1 / VARIANCE + 1))
+    late = slice(10_000, None)
+    assert set(made["source"][late]) == {RECALIBRATED}, "there is nothing else to learn"
+    off = np.abs(np.log(made["belief_s"] / posterior))[late]
+    assert off.median() < 0.03 and off.quantile(0.95) < 0.15
+    assert made["spread"][late].mean() == pytest.approx(np.sqrt(1 / (1 / VARIANCE + 1)), rel=0.03)
+    assert rms(made["belief_s"], jobs, late) < 0.86 < 0.97 < rms(given, jobs, late)
+
+
+def test_exact_estimates_are_believed() -> None:
+    jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 50)
+    assert (jobs["run_s"] < 1).any()
+    given = estimates(jobs, META, "exact", 0, 0)["estimate_s"]
+    made = believed(jobs, META, given.to_numpy())
+    assert made["belief_s"].tolist() == given.tolist()
+    assert set(made["source"]) == {GIVEN, TOO_LITTLE_KNOWN} and (made["spread"][made["source"] == GIVEN] == 0).all()
+
+
+def test_nearly_exact_estimates_are_hardly_changed() -> None:
+    jobs = normal_jobs(8000)
+    given = blurred(jobs, 0.01)
+    assert np.abs(np.log(believed(jobs, META, given)["belief_s"] / given)).max() < 0.02
+
+
+def test_what_jobs_like_it_ran_is_learned() -> None:
+    jobs = generated(8000)
+    given = blurred(jobs)
+    made = believed(jobs, META, given)
+    late = slice(4000, None)
+    assert set(made["source"][late]) == {HISTORY}
+    assert rms(made["belief_s"], jobs, late) < 0.6 * rms(given, jobs, late)
+    near, told = (accuracy(np.asarray(e)[late], jobs["run_s"].to_numpy()[late]) for e in (made["belief_s"], given))
+    assert near["spearman"] > told["spearman"]
+    error = np.log(made["belief_s"] / jobs["run_s"])
+    assert (error / made["spread"])[late].std() == pytest.approx(1, abs=0.1)
+
+
+def test_estimates_that_become_right_are_believed_again() -> None:
+    """Ten times too long for the first third, then exact."""
+    jobs = normal_jobs(12_000)
+    given = jobs["run_s"].to_numpy() * np.where(np.arange(12_000) < 4000, 10.0, 1.0)
+    made = believed(jobs, META, np.maximum(given, 1))
+    assert set(made["source"][3500:4000]) & {RECALIBRATED, HISTORY}, "what is always wrong alike is corrected"
+    assert rms(made["belief_s"], jobs, slice(3500, 4000)) < 0.3
+    assert made["belief_s"][11_000:].tolist() == np.maximum(given, 1)[11_000:].tolist()
+
+
+@pytest.mark.parametrize("kind", ["requested", "history-rolling"])
+def test_other_estimates_come_nearer_too(kind: str) -> None:
+    """Users ask for ten times what they need; what is predicted from history is at least not made worse."""
+    jobs = generated(6000)
+    given = estimates(jobs, META, kind, 0, 0)["estimate_s"].to_numpy()
+    made = believed(jobs, META, given)
+    assert rms(made["belief_s"], jobs, slice(3500, None)) < 1.02 * rms(given, jobs, slice(3500, None))
+
+
+@pytest.mark.parametrize("when", [0.3, 0.62, 0.9])
+@pytest.mark.parametrize("factor", [0.01, 50.0])
+def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither run times that are not known yet nor later jobs and their estimates."""
+    for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150)):
+        monkeypatch.setattr(estimates_lightgbm, name, value)
+    monkeypatch.setattr(beliefs, "JUDGED", 50)
+    jobs = generated(1500)
+    given = blurred(jobs)
+    now_s = when * jobs["submit_s"].iloc[-1]
+    until = (jobs["submit_s"] <= now_s).to_numpy()
+    other = poisoned(jobs, now_s, factor)
+    assert not np.array_equal(other["run_s"][until], jobs["run_s"][until]), "some of them still run"
+    plain, changed = believed(jobs, META, given), believed(other, META, np.where(until, given, factor * given))
+    assert {HISTORY, RECALIBRATED} & set(plain["source"][until])
+    pd.testing.assert_frame_equal(plain[until], changed[until])
+
+
+def test_later_jobs_make_no_difference_and_the_same_rows_give_the_same_bytes() -> None:
+    jobs = generated(5000)
+    given = blurred(jobs)
+    whole = believed(jobs, META, given)
+    pd.testing.assert_frame_equal(whole.head(4200), believed(jobs.head(4200), META, given[:4200]), check_exact=True)
+    pd.testing.assert_frame_equal(whole, believed(jobs, META, given), check_exact=True)
+
+
+@pytest.mark.parametrize("count", [1, 50, 1500])
+def test_while_too_little_is_known_estimates_are_believed(count: int) -> None:
+    jobs = generated(count)
+    given = blurred(jobs)
+    made = believed(jobs, META, given)
+    assert list(made) == ["belief_s", "spread", "source"]
+    assert made["belief_s"].tolist() == given.tolist() and set(made["source"]) == {TOO_LITTLE_KNOWN}
+    assert made["spread"][0] == UNKNOWN_SPREAD
+
+
+def test_no_belief_is_below_a_second() -> None:
+    jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 1e3)
+    made = believed(jobs, META, np.full(4000, 0.2))
+    assert (made["belief_s"] >= 1).all() and made["spread"].notna().all()
+
+
+def test_each_known_job_stands_for_those_that_still_run() -> None:
+    elapsed = np.array([10.0, 20.0, 30.0, 40.0, -5.0])  # the last has not started
+    assert censoring_weights(elapsed, np.array([1.0, 10.0, 15.0, 30.0, 40.0])) == pytest.approx(
+        [5 / 4, 5 / 4, 5 / 3, 5 / 2, 5]
+    )
+    assert censoring_weights(np.arange(1000.0), np.array([999.0])) == HEAVIEST
+
+
+def test_weights_take_away_that_long_jobs_are_known_late() -> None:
+    """Run times as long as the trace so far: those known are far too short, weighted they are not."""
+    rng = np.random.default_rng(5)
+    submit, run = rng.uniform(0, 10_000, 20_000), np.exp(rng.normal(7, 0.8, 20_000))
+    known = submit + run <= 10_000
+    assert np.log(run[known]).mean() < 6.93
+    weight = censoring_weights(10_000 - submit, run[known])
+    assert np.average(np.log(run[known]), weights=weight) == pytest.approx(7, abs=0.02)
+
+
+def test_curves() -> None:
+    x = np.linspace(0, 10, 4001)
+    line = recalibration(x, 3 + 2 * x, np.ones(4001))
+    assert line(np.array([-5.0, 4.0, 20.0])) == pytest.approx([-7, 11, 43]), "straight on beyond what was seen"
+    step = binned(x, (x > 5).astype(float), np.where(x > 5, 2.0, 1.0))
+    assert step(np.array([-9.0, 1.0, 9.0, 99.0])) == pytest.approx([0, 0, 1, 1], abs=0.05)
+    assert recalibration(np.full(9, 2.0), np.arange(9.0), np.ones(9))(np.array([2.0])) == pytest.approx([4])
+    assert binned(np.zeros(3), np.ones(3), np.ones(3), towards=1.0)(np.zeros(1)) == pytest.approx([1])
+
+
+def test_no_input_tells_the_date() -> None:
+    """The same jobs a year later, behind as many others, look the same but for those others."""
+    jobs = generated(400)
+    seen = inputs(jobs, META, np.log(blurred(jobs)))
+    later = inputs(jobs.assign(submit_s=jobs["submit_s"] + 3.2e7), META, np.log(blurred(jobs)))
+    pd.testing.assert_frame_equal(seen, later)
+    assert not [name for name in seen if "known" in name or name in ("hour", "weekday")]
+
+
+def test_inputs_worked_out_by_hand() -> None:
+    jobs = table([{"submit_s": s, "run_s": 1000, "user": u} for s, u in ((0, "a"), (5, "b"), (7, "a"), (7, "a"))])
+    seen = inputs(jobs, META, np.array([1.0, 9.0, 3.0, 4.0]))
+    assert seen["user given"].tolist() == pytest.approx([np.nan, np.nan, 1, 2], nan_ok=True)
+    assert seen["all jobs given, recent"].tolist() == pytest.approx([np.nan, 1, 5, 13 / 3], nan_ok=True)
+    assert seen["user given, spread"].tolist() == pytest.approx([np.nan, np.nan, 0, 1], nan_ok=True)
+    assert seen["user came last"].tolist() == pytest.approx([np.nan, np.nan, np.log(8), 0], nan_ok=True)
+    assert seen["user latest"].isna().all(), "none has ended"
