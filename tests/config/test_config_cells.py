@@ -104,10 +104,10 @@ def test_experiment_defaults_are_the_proposed_setting() -> None:
 def test_estimates_are_parsed() -> None:
     assert parse_estimate("exact") == ("exact", 0.0)
     assert parse_estimate("lognormal-0.5") == ("lognormal", 0.5)
-    for name in ("requested", "history-rolling", "history-lightgbm"):
+    for name in ("requested", "history-rolling", "history-lightgbm", "published"):
         assert parse_estimate(name) == (name, 0.0)
     for name in ("history", "history-", "requested-1", "lognormal-", "exact "):
-        with pytest.raises(ConfigError, match="requested, history-rolling or history-lightgbm"):
+        with pytest.raises(ConfigError, match="requested, history-rolling, history-lightgbm or published"):
             parse_estimate(name)
 
 

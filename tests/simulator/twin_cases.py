@@ -161,7 +161,7 @@ def _times(value: float | None, gpus: int) -> float | None:
 SETTINGS = st.builds(
     Setting, st.sampled_from(list(IDS)), st.sampled_from(BLOCKINGS), st.sampled_from(PLACEMENTS),
     st.sampled_from(LOCALITIES), st.sampled_from(["double", "now"]), st.sampled_from(["decision", "head"]),
-    st.sampled_from([1.0, 1.25, 2.0]), st.sampled_from([1.0, 1.0, 1.5, 1.7]),
+    st.sampled_from([1.0, 1.25, 2.0]), st.sampled_from([1.0, 1.0, 1.5, 1.7]), st.sampled_from([1.0, 1.0, 0.3, 2.0]),
 )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def identity(exercise: Exercise) -> dict[str, Any]:
         digest.update(jobs.row[seen].tobytes() + jobs.cut[seen].tobytes())
     digest.update(exercise.layout.nodes.row.tobytes() + repr(exercise.split).encode())
     return {
-        "cell": exercise.cell.name, "preset": exercise.preset.model_dump(), "rules": repr(exercise.setting),
+        "cell": exercise.cell.name, "preset": exercise.preset.model_dump(), "rules": repr((exercise.setting, exercise.own)),
         "look-ahead": exercise.lookahead.model_dump(), "jobs": digest.hexdigest()[:16],
         "version": sources_digest("traces", *COMPILED),
     }  # fmt: skip

@@ -27,6 +27,7 @@ class Batch:
     action: np.ndarray  # [D] int64, the row picked, counted inside the decision
     log_prob: np.ndarray  # [D] float32, at the time of the pick
     sequence: np.ndarray  # [D] int64
+    now_s: np.ndarray  # [D] float64, when it was made
     reward: np.ndarray  # [sequences] float32, at the end of each sequence
 
     def rows_of(self, pick: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

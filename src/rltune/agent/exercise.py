@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rltune.agent.rollout import RandomRanker
+from rltune.agent.ways import Way, choose, way_of
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
@@ -18,6 +21,7 @@ from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Ranker, Setting, simulate
 from rltune.simulator.metrics import sequence_table
+from rltune.simulator.state import State
 from rltune.traces.split import Split, disjoint_windows, spread
 
 RANDOM_ORDERS = 5
@@ -29,11 +33,14 @@ GRID = 2000
 class Exercise:
     """A cell's training and validation parts, and its rules; the test part is never touched.
 
-    ``believed`` is the same jobs with other run-time estimates, that the agent goes by in what it sees, in reservations
-    and in backfilling; None: ``jobs``. The base policy and a random order always go by ``jobs``.
+    ``believed`` is the same jobs with other run-time estimates, that the agent may go by in what it sees, in
+    reservations and in backfilling; None: there are none. The base policy and a random order always go by ``jobs``.
 
     Attributes:
         setting: base policy, blocking, placement, locality and the other rules.
+        own: the same of the agent, which may have chosen others (rltune.agent.ways).
+        believed: the jobs as the agent goes by them.
+        choice: a row a way it tried, the one it had first.
         held: first jobs of the validation windows, disjoint.
     """
 
@@ -49,34 +56,43 @@ class Exercise:
         believed: Jobs | None = None,
     ) -> None:
         self.cell, self.preset, self.jobs, self.layout, self.split = cell, preset, jobs, layout, split
-        self.believed = jobs if believed is None else believed
         self.setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
         self.length = preset.sequence_jobs
         self.held = spread(disjoint_windows(*split.validation, self.length), preset.validation_windows)
         self.lookahead, self.simulation = lookahead, simulation
-        self._placer = placer_of(cell.placement, lookahead)
+        self._placer = placer_of("lookahead", lookahead)
+        self.last: State | None = None
+        """State at the end of the last run."""
         # the sequences are the same for cells that differ in features or placement
         same = cell.but(features="", placement="", preset="").hash
         self.stream = np.random.default_rng([cell.seed, int(same, 16)])
         """Draws the sequences, and nothing else."""
+        self.way, self.choice = self._choose(believed)
+        self.own = self.way.of(self.setting)
+        self.believed = jobs if believed is None or not self.way.believes else believed
+        self.practised = replace(self.own, blocking="easy") if self.own.blocking == "conservative" else self.own
+        """What sequences are run under to learn from: to plan every reservation takes ten times as long."""
 
     @property
     def counts(self) -> Counts:
         """How placement questions were answered so far, in all runs."""
-        return self._placer.counts.copy() if self._placer else Counts()
+        assert self._placer is not None
+        return self._placer.counts.copy()
 
     @property
     def rules(self) -> dict[str, dict | None]:
         """What a policy file tells of the rules it was trained under."""
-        lookahead = self.lookahead.model_dump() if self._placer else None
-        return {"simulation": self.simulation.model_dump(), "lookahead": lookahead}
+        asked = "lookahead" in (self.setting.placement, self.own.placement)
+        return {
+            "simulation": self.simulation.model_dump(), "lookahead": self.lookahead.model_dump() if asked else None,
+            "way": asdict(self.way),
+        }  # fmt: skip
 
     def forget(self) -> None:
         """Drop what the placer remembers of problems solved; the counts stay."""
-        if self._placer:
-            fresh, counts = placer_of(self.cell.placement, self.lookahead), self._placer.counts
-            assert fresh is not None
-            fresh.counts, self._placer = counts, fresh
+        fresh, counts = placer_of("lookahead", self.lookahead), self.counts
+        assert fresh is not None
+        fresh.counts, self._placer = counts, fresh
 
     def observer(self) -> Observer:
         """A new observer of what the agent goes by."""
@@ -96,17 +112,17 @@ class Exercise:
             first[:many] = np.clip(self.stream.choice(at, size=many) + beside, start, last)
         return first
 
-    def run(self, first: np.ndarray, ranker: Ranker | None = None, believed: Jobs | None = None) -> pd.DataFrame:
+    def run(self, first: np.ndarray, ranker: Ranker | None = None, practice: bool = False) -> pd.DataFrame:
         """A row a sequence (rltune.simulator.metrics.sequence_table) that starts at ``first`` [S].
 
-        Without ``ranker`` the base policy orders the queue, by ``jobs``; with it, all goes by ``believed``, the
-        exercise's own where None. Column ``score`` is the cell's metric, to be minimised
+        Without ``ranker`` the base policy orders the queue, by the cell's rules; with it, all goes by the agent's own,
+        or by those of ``practice``. Column ``score`` is the cell's metric, to be minimised
         (rltune.environment.reward.scores).
         """
-        table = self._table(first, ranker, believed)
-        metric = self.cell.metric
-        base = table if ranker is None or metric in METRICS else self._base(first)
-        return table.assign(score=scores(metric, base, table))
+        if ranker is None:
+            return self._scored(first, self._table(first, self.jobs, self.setting))
+        own = self.practised if practice else self.own
+        return self._scored(first, self._table(first, self.believed, own, ranker))
 
     def reward(self, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
         """Reward [S] of sequences, from their tables under the base policy and under the agent."""
@@ -121,7 +137,8 @@ class Exercise:
     def held_random(self) -> float:
         """Mean score of a random order on the validation windows."""
         ranker = RandomRanker(np.random.default_rng(self.cell.seed))
-        return float(self.run(np.repeat(self.held, RANDOM_ORDERS), ranker, self.jobs)["score"].mean())
+        first = np.repeat(self.held, RANDOM_ORDERS)
+        return float(self._scored(first, self._table(first, self.jobs, self.setting, ranker))["score"].mean())
 
     @cached_property
     def _contended(self) -> tuple[np.ndarray, int]:
@@ -140,11 +157,31 @@ class Exercise:
     def _base(self, first: np.ndarray) -> pd.DataFrame:
         """The base policy's table of these sequences, of which several may be the same."""
         once, where = np.unique(first, return_inverse=True)
-        return self._table(once, None, None).iloc[where].reset_index(drop=True)
+        return self._table(once, self.jobs, self.setting).iloc[where].reset_index(drop=True)
 
-    def _table(self, first: np.ndarray, ranker: Ranker | None, believed: Jobs | None) -> pd.DataFrame:
-        jobs = self.jobs if ranker is None else self.believed if believed is None else believed
-        state = simulate(
-            jobs, self.layout, first, np.full(len(first), self.length), self.setting, ranker, self._placer
-        )  # fmt: skip
+    def _choose(self, believed: Jobs | None) -> tuple[Way, list[dict[str, Any]]]:
+        """The agent's way, and what was tried."""
+        start = way_of(self.setting)
+        if self.preset.chooses == "nothing":
+            return start, []
+        begin, stop = self.split.train  # windows may overlap by half: more of them, and the same rows
+        starts = np.arange(begin, stop - self.length + 1, max(self.length // 2, 1))
+        windows = spread(starts, self.preset.choice_windows)
+
+        def scored(way: Way) -> np.ndarray:
+            jobs = believed if believed is not None and way.believes else self.jobs
+            return self._scored(windows, self._table(windows, jobs, way.of(self.setting)))["score"].to_numpy()
+
+        chosen = choose(start, self.preset.chooses, believed is not None, scored)
+        self._placer = placer_of("lookahead", self.lookahead)  # what was tried does not count
+        return chosen
+
+    def _scored(self, first: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
+        metric = self.cell.metric
+        return table.assign(score=scores(metric, table if metric in METRICS else self._base(first), table))
+
+    def _table(self, first: np.ndarray, jobs: Jobs, setting: Setting, ranker: Ranker | None = None) -> pd.DataFrame:
+        placer = self._placer if setting.placement == "lookahead" else None
+        state = simulate(jobs, self.layout, first, np.full(len(first), self.length), setting, ranker, placer)
+        self.last = state
         return sequence_table(jobs, state, self.layout.gpus)

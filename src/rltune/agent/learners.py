@@ -34,8 +34,11 @@ MODULES = {
     "schedinspector": "rltune.agent.peers.schedinspector",
     "linear": "rltune.agent.peers.linear",
 }
-RANKERS = {**MODULES, "rltune": "rltune.agent.rollout"}
-"""Where the function ``ranker`` of each is: acting with RLTune's own needs no TensorFlow."""
+RANKERS = {
+    "rltune": "rltune.agent.rollout", "rlscheduler": "rltune.agent.rollout",
+    "schedinspector": "rltune.agent.peers.inspecting", "linear": "rltune.agent.peers.linear",
+}  # fmt: skip
+"""Where the function ``ranker`` of each is: acting needs no TensorFlow."""
 
 Progress = Callable[[dict[str, float]], None]
 """Called with each row of the history."""

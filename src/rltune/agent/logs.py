@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from rltune.files import write_text
+from rltune.placement.counts import Counts
 
 TAGS = {
     "reward": "return/reward", "difference": "return/base - agent", "validation_rl": "return/validation",
@@ -87,6 +88,13 @@ class Teller:
         if first or not math.isnan(row["validation_rl"]) or now - self._said > QUIET_S:
             self._said = now
             self.say(progress_line(row, self.epochs, (now - self._began) / (epoch - self._first + 1)))
+
+
+def solver_columns(counts: Counts) -> dict[str, float]:
+    """Columns of the history that say how placement questions were answered."""
+    names = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure", "seconds")
+    latency = {f"milp_{name}_ms": value for name, value in counts.latency_ms().items()}
+    return {f"milp_{name}": getattr(counts, name) for name in names} | latency
 
 
 def progress_line(row: dict[str, float], epochs: int, epoch_s: float) -> str:

@@ -19,6 +19,8 @@ from rltune.simulator.state import MAX_VISIBLE
 
 FORMAT = 2
 AGENTS: tuple[str, ...] = get_args(Preset.model_fields["agent"].annotation)
+MADE = {"rltune": None, "rlscheduler": None, "schedinspector": 8, "linear": 12}
+"""Columns that an agent makes of those of its feature set; None: it takes them as they are."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,9 @@ class TrainedPolicy:
         return x[:, 0]
 
 
-def shapes_of(features: str) -> dict[str, list[int]]:
+def shapes_of(features: str, agent: str = "rltune") -> dict[str, list[int]]:
     """What actor and critic see, padded (paper §3.2): jobs of a queue × columns."""
-    return {"actor": [MAX_VISIBLE, width_of(features)], "critic": [MAX_VISIBLE, CRITIC_WIDTH]}
+    return {"actor": [MAX_VISIBLE, MADE[agent] or width_of(features)], "critic": [MAX_VISIBLE, CRITIC_WIDTH]}
 
 
 def save_policy(path: Path, policy: TrainedPolicy) -> None:
@@ -104,9 +106,10 @@ def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
         return f"features {facts['features']!r}, expected one of {', '.join(FEATURE_SETS)}"
     if any(w.dtype.kind != "f" or not np.isfinite(w).all() for w in weights):
         return "weights that are not numbers"
-    expected = shapes_of(facts["features"])
+    agent = facts.get("agent", "rltune")
+    expected = shapes_of(facts["features"], agent)
     if "shapes" in facts and facts["shapes"] != expected:
         return f"trained on observations of {facts['shapes']}, expected {expected}"
-    if facts.get("agent", "rltune") == "rltune" and weights[0].shape[0] != expected["actor"][1]:
+    if weights[0].shape[0] != expected["actor"][1]:
         return f"an actor of {len(weights[0])} columns, expected {expected['actor'][1]}, those of {facts['features']}"
     return ""

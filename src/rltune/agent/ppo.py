@@ -83,13 +83,17 @@ class PPO:
             out[part] = self._values(queues).numpy()
         return out
 
-    def update(self, batch: Batch) -> UpdateLog:
-        """Improve actor and critic from one epoch's decisions; without any, nothing changes."""
+    def update(self, batch: Batch, credit: np.ndarray | None = None) -> UpdateLog:
+        """Improve actor and critic from one epoch's decisions; without any, nothing changes.
+
+        ``credit`` [D]: advantages in the place of those made of the rewards.
+        """
         preset, unknown = self.preset, float("nan")
         if not len(batch.length):
             return UpdateLog(unknown, unknown, unknown, 0, unknown, unknown)
         values = self.values(batch) if preset.critic_iterations else np.zeros(len(batch.length), np.float32)
         advantage, returns = advantages(values, batch.sequence, batch.reward, preset.discount, preset.gae_lambda)
+        advantage = advantage if credit is None else credit
         advantage = ((advantage - advantage.mean()) / (advantage.std() + 1e-8)).astype(np.float32)
         variance = returns.var() if preset.critic_iterations else 0.0
         explained = 1.0 - float((returns - values).var() / variance) if variance > 0 else unknown

@@ -50,6 +50,7 @@ class AgentRanker:
     _action: list[np.ndarray] = field(default_factory=list, repr=False)
     _log_prob: list[np.ndarray] = field(default_factory=list, repr=False)
     _sequence: list[np.ndarray] = field(default_factory=list, repr=False)
+    _now_s: list[np.ndarray] = field(default_factory=list, repr=False)
 
     def __call__(self, state: State, asking: np.ndarray) -> None:
         """Answer the engine's RANK questions."""
@@ -74,13 +75,14 @@ class AgentRanker:
             self._action.append(action - seen.offsets[:-1])
             self._log_prob.append(log_prob)
             self._sequence.append(asking)
+            self._now_s.append(state.now[asking])
 
     def batch(self, reward: np.ndarray) -> Batch:
         """Everything remembered, sorted by sequence and then time; nothing where no queue ever held two jobs."""
         if not self._length:
             nobody, nothing = np.empty(0, np.int64), np.empty(0, np.float32)
             none = np.empty((0, 0), np.float32)
-            return Batch(none, none, nothing, nobody, nobody, nothing, nobody, reward.astype(np.float32))
+            return Batch(none, none, nothing, nobody, nobody, nothing, nobody, nobody.astype(float), reward.astype(np.float32))
         sequence, length = np.concatenate(self._sequence), np.concatenate(self._length)
         order = np.argsort(sequence, kind="stable")
         begins = np.cumsum(length) - length
@@ -90,7 +92,7 @@ class AgentRanker:
         return Batch(
             np.concatenate(self._obs)[rows], np.concatenate(self._critic)[rows], np.concatenate(self._prior)[rows],
             new_length, np.concatenate(self._action)[order], np.concatenate(self._log_prob)[order], sequence[order],
-            reward.astype(np.float32),
+            np.concatenate(self._now_s)[order], reward.astype(np.float32),
         )  # fmt: skip
 
 

@@ -12,15 +12,18 @@ import numpy as np
 import pandas as pd
 
 from rltune.agent.checkpoint import Checkpoint, identity, load_checkpoint, save_checkpoint
-from rltune.agent.decisions import relative
+from rltune.agent.credit import CREDITED, credit
+from rltune.agent.decisions import Batch, relative
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Progress, Training
-from rltune.agent.logs import Log
+from rltune.agent.logs import Log, solver_columns
 from rltune.agent.networks import set_up
 from rltune.agent.policy_file import TrainedPolicy, shapes_of
 from rltune.agent.ppo import PPO
 from rltune.agent.rollout import AgentRanker
+from rltune.agent.ways import difference
 from rltune.config import Cell, Preset
+from rltune.environment.observation import Observer
 from rltune.placement.counts import Counts
 
 
@@ -31,8 +34,9 @@ def learn(
     threads: int | None = None,
     progress: Progress | None = None,
     folder: Path | None = None,
+    kind: type[Course] | None = None,
 ) -> Training:
-    """Train by PPO; rltune.agent.learners says what the arguments are.
+    """Train by PPO; rltune.agent.learners says what the arguments are, ``kind`` whose course is taken (RLTune's).
 
     Every ``validate_every`` epochs, and at the last, the greedy policy runs on the validation windows; the weights with
     the best mean score there are kept. With ``folder`` the state is kept there after each validation, and a training
@@ -40,7 +44,7 @@ def learn(
     each epoch's row of the history, whose solver counts cover everything up to there: rollouts, base runs, validation.
     """
     runs_on = set_up(cell.seed, threads)
-    course = Course(exercise, preset, cell)
+    course = (kind or Course)(exercise, preset, cell)
     of = identity(exercise)
     if folder is not None:
         found, why = load_checkpoint(folder, of)
@@ -64,17 +68,24 @@ def learn(
 class Course:
     """A training under way: everything that changes from epoch to epoch."""
 
+    agent = "rltune"
+    features: str | None = None
+    """Feature set; None: the cell's."""
+
     def __init__(self, exercise: Exercise, preset: Preset, cell: Cell) -> None:
         self.exercise, self.preset, self.cell = exercise, preset, cell
         self.rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
-        self.observer = exercise.observer()
-        self.ppo = PPO(preset, self.rng, self.observer.width)
+        self.features = self.features or cell.features
+        self.observer = Observer(exercise.believed, exercise.layout, self.features)
+        self.ppo = PPO(preset, self.rng, shapes_of(self.features, self.agent)["actor"][1])
         self.rows: list[dict[str, float]] = []
         self.stale = 0
         self.best_score, self.best_epoch, self.best_weights = math.inf, 0, self.ppo.kept_weights()
         self._before = Counts()
-        if preset.residual > 0:  # the base policy itself, which may turn out to be the best
-            self.best_score = self._validation()
+        self.start_scores: np.ndarray | None = None
+        if preset.residual > 0:  # the heuristic it starts from, which may turn out to be the best
+            self.start_scores = self._validation()
+            self.best_score = float(self.start_scores.mean())
 
     @property
     def done(self) -> int:
@@ -99,11 +110,12 @@ class Course:
         base = exercise.run(begins).iloc[np.repeat(np.arange(len(begins)), preset.rollouts)]
         rolling = time.perf_counter()
         ranker = self._ranker(self.ppo.weights(), self.rng)
-        agent = exercise.run(np.repeat(begins, preset.rollouts), ranker)
+        agent = exercise.run(np.repeat(begins, preset.rollouts), ranker, practice=True)
         rolled = time.perf_counter()
         gap = exercise.reward(base, agent)
         self.ppo.schedule(self.done / preset.epochs)
-        log = self.ppo.update(ranker.batch(relative(gap, preset.rollouts)))
+        batch = ranker.batch(relative(gap, preset.rollouts))
+        log = self.ppo.update(batch, self._credit(batch))
         updated = time.perf_counter()
         choices = int(agent["choices"].sum())
         row = {
@@ -119,7 +131,7 @@ class Course:
         if self.validated:
             self._validate(row)
         total = exercise.counts
-        row |= _solver_columns(total.since(self._before))
+        row |= solver_columns(total.since(self._before))
         self._before = total
         if self.validated:
             exercise.forget()  # as after an interruption
@@ -129,10 +141,12 @@ class Course:
         """The best so far. It has learned if it beats both the base policy and a random order on validation."""
         exercise, cell = self.exercise, self.cell
         learned = bool(self.best_score < exercise.held_base and self.best_score < exercise.held_random)
+        learned = learned and (self.best_epoch > 0 or self.preset.residual == 0)
         facts: dict[str, Any] = {
-            "agent": "rltune", "cell": asdict(cell), "features": cell.features, "shapes": shapes_of(cell.features),
-            "residual": self.preset.residual, "preset": self.preset.model_dump(),
-            **exercise.rules, "validation_metric": float(self.best_score), "validation_base": exercise.held_base,
+            "agent": self.agent, "cell": asdict(cell), "features": self.features,
+            "shapes": shapes_of(self.features, self.agent), "residual": self.preset.residual, "preset": self.preset.model_dump(),
+            **exercise.rules, "validation_metric": float(self.best_score), "validation_start": float(self.start_scores.mean())
+            if self.start_scores is not None else None, "validation_base": exercise.held_base,
             "validation_random": exercise.held_random, "learned": learned, "best_epoch": self.best_epoch,
         }  # fmt: skip
         return TrainedPolicy(self.best_weights, facts)
@@ -162,24 +176,36 @@ class Course:
         self.exercise.forget()
 
     def _validate(self, row: dict[str, float]) -> None:
-        exercise, score = self.exercise, self._validation()
+        exercise, held = self.exercise, self._validation()
+        score = float(held.mean())
         row |= {
             "validation_rl": score, "validation_base": exercise.held_base, "validation_random": exercise.held_random
         }  # fmt: skip
         self.stale += 1
-        if score < self.best_score:
+        if score < self.best_score and self._beats_start(held):
             self.best_score, self.best_epoch, self.best_weights = score, self.done, self.ppo.kept_weights()
             self.stale = 0
 
-    def _validation(self) -> float:
-        """Mean score of the greedy policy on the validation windows."""
-        return float(self.exercise.run(self.exercise.held, self._ranker(self.ppo.kept_weights()))["score"].mean())
+    def _credit(self, batch: Batch) -> np.ndarray | None:
+        """Advantages decision by decision, where the preset wants them and the metric has them."""
+        preset, exercise = self.preset, self.exercise
+        if preset.credit_horizon_s is None or self.cell.metric not in CREDITED:
+            return None
+        jobs, state = exercise.jobs, exercise.last
+        assert state is not None
+        return credit(self.cell.metric, state, jobs.run_s, jobs.submit_s, batch.now_s, batch.sequence, preset.rollouts,
+                      preset.credit_horizon_s)  # fmt: skip
+
+    def _validation(self) -> np.ndarray:
+        """Scores of the greedy policy on the validation windows."""
+        return self.exercise.run(self.exercise.held, self._ranker(self.ppo.kept_weights()))["score"].to_numpy()
+
+    def _beats_start(self, held: np.ndarray) -> bool:
+        """Whether these scores are better than those training started from by more than chance would have it."""
+        if self.start_scores is None or self.preset.margin == 0:
+            return True
+        gain, error = difference(self.start_scores, held)
+        return gain > self.preset.margin * error
 
     def _ranker(self, weights: tuple[np.ndarray, ...], rng: np.random.Generator | None = None) -> AgentRanker:
         return AgentRanker(TrainedPolicy(weights, {}).logits, self.observer, rng, self.preset.residual)
-
-
-def _solver_columns(counts: Counts) -> dict[str, float]:
-    names = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure", "seconds")
-    latency = {f"milp_{name}_ms": value for name, value in counts.latency_ms().items()}
-    return {f"milp_{name}": getattr(counts, name) for name in names} | latency

@@ -21,7 +21,7 @@ Placement = Literal["first_fit", "best_fit", "quiet_fit", "spread", "exclusive",
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
 
-ESTIMATE = re.compile(r"exact|requested|history-rolling|history-lightgbm|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
+ESTIMATE = re.compile(r"exact|requested|history-rolling|history-lightgbm|published|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
 
 
 def parse_estimate(name: str) -> tuple[str, float]:
@@ -33,7 +33,7 @@ def parse_estimate(name: str) -> tuple[str, float]:
     if match is None:
         raise ConfigError(
             f"found {name!r}, expected exact, lognormal-SIGMA (lognormal-1, lognormal-0.5, …), requested, "
-            "history-rolling or history-lightgbm"
+            "history-rolling, history-lightgbm or published"
         )
     return (name, 0.0) if match[1] is None else ("lognormal", float(match[1]))
 
@@ -144,7 +144,7 @@ class Experiment(Block):
     """What the agent sees of a queued job."""
     estimate: list[Estimate] = Field(["lognormal-1"], min_length=1)
     """Run-time estimates every policy gets: `exact`; `lognormal-SIGMA`, blurred; `requested`, the users' own;
-    `history-rolling` or `history-lightgbm`, made of earlier jobs alone."""
+    `history-rolling` or `history-lightgbm`, made of earlier jobs alone; `published`, from the trace's `predictions`."""
     preset: list[Name] = Field(["quick"], min_length=1)
     """Training preset."""
     seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)

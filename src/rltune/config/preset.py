@@ -27,6 +27,12 @@ class Preset(Block):
     wait longer than the median; the others start anywhere."""
     actor_layers: list[Annotated[int, Field(ge=1)]] = Field([32, 16, 8])
     """Widths of the actor's hidden layers."""
+    chooses: Literal["nothing", "reservations", "ways"] = "nothing"
+    """What the agent decides before it learns an order, by windows of the training part: nothing; `reservations`: whose
+    order it starts from, whether nodes are held for more jobs than the cell's blocking asks, whether it goes by its
+    beliefs about run times; `ways`: also placement and locality. Base policies keep the cell's."""
+    choice_windows: int = Field(300, ge=8)
+    """Windows that is decided on, at most, evenly spread."""
     residual: float = Field(0.0, ge=0)
     """Logits fall by this with every place in the order of the base policy and the network's last layer starts at zero,
     so that training starts from the base policy; 0: from nothing."""
@@ -46,6 +52,9 @@ class Preset(Block):
     """Decisions a gradient step sees, drawn anew each step; null: all of the epoch."""
     gae_lambda: float = Field(0.97, ge=0, le=1)
     """λ of generalised advantage estimation."""
+    credit_horizon_s: float | None = Field(None, gt=0)
+    """Decisions are judged one by one, by the waiting after them against the other rollouts of their sequence, that of
+    this many seconds later counting 1/e (rltune.agent.credit); null: all alike, by the reward at the end."""
     discount: float = Field(1.0, gt=0, le=1)
     """γ."""
     target_kl: float = Field(0.01, gt=0)
@@ -59,6 +68,9 @@ class Preset(Block):
     """Epochs between greedy validations; the best checkpoint by validation is kept."""
     validation_windows: int = Field(20, ge=1)
     """Windows of the validation part used, at most, evenly spread."""
+    margin: float = Field(0.0, ge=0)
+    """Standard errors, over validation windows, by which weights have to be better than those training starts from to
+    be kept; with a residual only."""
     patience: int | None = Field(None, ge=1)
     """Stop after so many validations without a better one; null: never."""
 
@@ -72,21 +84,25 @@ class Preset(Block):
 BUILT_IN: dict[str, Preset] = {
     "paper": Preset(),
     "tuned": Preset(
-        trajectories=25,
-        rollouts=4,
-        contended=0.5,
+        epochs=60,
+        trajectories=12,
+        rollouts=8,
+        contended=1.0,
         actor_layers=[32, 32],
-        residual=0.2,
+        chooses="reservations",
+        residual=0.5,
         actor_lr=5e-3,
         lr_schedule="cosine",
         actor_iterations=40,
         critic_iterations=0,
         batch_decisions=2048,
-        target_kl=0.02,
         gae_lambda=1.0,
-        entropy=0.002,
-        validate_every=5,
+        credit_horizon_s=4 * 3600.0,
+        target_kl=0.02,
+        entropy=0.001,
+        validate_every=10,
         validation_windows=40,
+        margin=1.0,
     ),
     "quick": Preset(
         epochs=20,
@@ -102,6 +118,41 @@ BUILT_IN: dict[str, Preset] = {
         validate_every=4,
         validation_windows=8,
     ),
+    "linear": Preset(
+        agent="linear",
+        epochs=70,
+        trajectories=48,
+        contended=0.5,
+        validate_every=5,
+        validation_windows=40,
+    ),
+    "rlscheduler": Preset(
+        agent="rlscheduler",
+        contended=0.5,
+        batch_decisions=2048,
+        validate_every=5,
+        validation_windows=40,
+    ),
+    "schedinspector": Preset(
+        agent="schedinspector",
+        trajectories=12,
+        rollouts=8,
+        contended=1.0,
+        residual=3.0,
+        actor_lr=1e-3,
+        lr_schedule="cosine",
+        actor_iterations=40,
+        critic_iterations=0,
+        credit_horizon_s=3600.0,
+        batch_decisions=2048,
+        target_kl=0.02,
+        entropy=0.01,
+        gae_lambda=1.0,
+        validate_every=5,
+        validation_windows=40,
+    ),
 }
 """`paper`: the paper's budget; `tuned`: starts from the base policy and learns what to change of it; `quick`: the
-default run's, minutes, not expected to converge."""
+default run's, minutes, not expected to converge; `linear`, `rlscheduler` and `schedinspector` train what RLTune is
+compared with: generations of CMA-ES on 48 sequences; RLScheduler's constants, which are those of `paper`; about as
+many rollouts as `tuned`, rejecting one choice in twenty at first."""

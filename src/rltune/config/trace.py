@@ -216,6 +216,26 @@ class RecordedOn(Block):
     """Where this is said."""
 
 
+class Predictions(Block):
+    """A file of predictions that somebody has published, for the estimate `published`."""
+
+    path: str
+    """A CSV file with a header (gzip or not; `${VARIABLE}` is replaced from the environment; relative to the root)."""
+    job_id: str = "job_id"
+    """Its column of job ids, as in the trace."""
+    run_s: str | None = None
+    """Its column of predicted run times, s …"""
+    gpu_time_s: str | None = None
+    """… or of predicted GPU times (run time × GPUs), GPU-seconds."""
+
+    @model_validator(mode="after")
+    def _one_value(self) -> Predictions:
+        if (self.run_s is None) == (self.gpu_time_s is None):
+            found = "none" if self.run_s is None else "both"
+            raise ValueError(f"found {found} of `run_s` and `gpu_time_s`, expected one")
+        return self
+
+
 class TraceConfig(Block):
     """One trace: its source, its format and what to keep of it."""
 
@@ -254,6 +274,8 @@ class TraceConfig(Block):
     """Format `csv`: canonical column → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
     """Format `csv`: rows to keep."""
+    predictions: Predictions | None = None
+    """Run times or GPU times that somebody has predicted for its jobs, for the estimate `published`."""
     recorded_on: RecordedOn | None = None
     """The system the trace comes from (a generated trace: the one it imitates)."""
     licence: str | None = None

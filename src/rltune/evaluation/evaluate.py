@@ -13,6 +13,7 @@ import pandas as pd
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker
+from rltune.agent.ways import Way
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, SimulationConfig
@@ -52,15 +53,19 @@ def evaluate(
     every decision, the mean of RANDOM_ORDERS runs with best_fit: what not staying blocked is worth without
     any learning; ``rltune_also`` and ``base_also`` both under the other placements and localities of
     ``evaluation.also``. All see the same test windows, each from an idle cluster, the same run-time estimates, and the
-    rules of ``simulation``. ``believed``: the same jobs with other estimates, that the agent alone goes by.
+    rules of ``simulation``. ``believed``: the same jobs with other estimates, that the agent alone goes by,
+    if it chose to; the roles of an agent that chose its own way (rltune.agent.ways) are run so.
     """
-    believed = jobs if believed is None else believed
+    way = Way(**policy.facts["way"]) if "way" in policy.facts else None
+    if believed is None or not (way and way.believes):
+        believed = jobs
     windows, tables = [], []
     setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
+    own = way.of(setting) if way else setting
     simple = replace(setting, placement="best_fit")
     for length, first in test_windows(split, evaluation).items():
         runs: list[tuple[str, Setting, Ranker | None, int]] = [
-            ("rltune", setting, ranker_of(policy, believed, layout), 1),
+            ("rltune", own, ranker_of(policy, believed, layout), 1),
             ("base", setting, None, 1),
             ("random", simple, RandomRanker(np.random.default_rng(evaluation.seed)), RANDOM_ORDERS),
         ]
@@ -69,7 +74,8 @@ def evaluate(
         for other in evaluation.also:
             how = replace(setting, placement=other.placement, locality=other.locality)
             if how != setting:
-                runs.append(("rltune_also", how, runs[0][2], 1))
+                mine = replace(own, placement=other.placement, locality=other.locality)
+                runs.append(("rltune_also", mine, runs[0][2], 1))
                 runs.append(("base_also", how, None, 1))
         for role, how, ranker, times in runs:
             began = time.perf_counter()

@@ -39,7 +39,7 @@ def train_cell(
     preset = workspace.config.preset(cell.preset)
     result = train(
         cell, preset, workspace.config.lookahead, workload.jobs, workload.layout, workload.split, threads(), progress,
-        workspace.config.simulation, workspace.training(cell),
+        workspace.config.simulation, workspace.training(cell), workload.believed,
     )  # fmt: skip
     write_text(workspace.history(cell), result.history.to_csv(index=False))
     save_policy(workspace.policy(cell), result.policy)
@@ -95,7 +95,7 @@ def evaluate_cell(
     config = workspace.config
     windows, jobs = evaluate(
         cell, policy, workload.jobs, workload.job_ids, workload.layout, workload.split, config.evaluation,
-        config.lookahead, config.simulation, progress,
+        config.lookahead, config.simulation, progress, workload.believed,
     )  # fmt: skip
     baselines = baselines[baselines["locality"] == cell.locality]
     tested = baselines[baselines["role"] == "baseline"]

@@ -14,6 +14,7 @@ from rltune.config import Workspace
 from rltune.pipeline.prepare import ensure_clean, ensure_fitted, estimate_jobs
 from rltune.simulator.batch import Setting, simulate
 from rltune.traces.estimates import FALL_BACKS, HISTORY
+from rltune.traces.estimates_published import PUBLISHED
 from rltune.traces.estimates_accuracy import accuracy
 from rltune.traces.split import split_points
 from rltune.traces.statistics import summary_row, workload_row
@@ -142,7 +143,8 @@ def before_test(workspace: Workspace, name: str, jobs: pd.DataFrame) -> int:
 def _estimates(workspace: Workspace, name: str, jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
     jobs = jobs.iloc[: before_test(workspace, name, jobs)]
     asked = jobs["requested_s"].notna().any()
-    used = sorted({cell.estimate for cell in workspace.config.cells() if cell.estimate not in ("exact", *HISTORY)})
+    cells = [c for c in workspace.config.cells() if c.estimate != PUBLISHED or c.trace == name]
+    used = sorted({cell.estimate for cell in cells if cell.estimate not in ("exact", *HISTORY)})
     rows = []
     for estimate in [*used, *(h for h in HISTORY if asked or h != "requested")]:
         made = estimate_jobs(workspace, jobs, meta, estimate)

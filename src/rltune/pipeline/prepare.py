@@ -20,6 +20,7 @@ from rltune.traces.audit import Audit
 from rltune.traces.beliefs import believed
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.estimates import estimates
+from rltune.traces.estimates_published import NOT_PUBLISHED, PUBLISHED, published_run_s
 from rltune.traces.fetch import fingerprint, obtain
 from rltune.traces.split import Split, split_points
 from rltune.traces.table import TraceMeta, read_table, write_table
@@ -109,7 +110,7 @@ def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: st
     """Write the run-time estimates every policy gets for a workload, a row a job: job_id, estimate_s, source; and what
     an agent may believe instead: belief_s."""
     jobs, meta = ensure_fitted(workspace, trace, cluster)
-    made = estimate_jobs(workspace, jobs, meta, estimate)
+    made = _of_its_kind(estimate_jobs(workspace, jobs, meta, estimate), meta, estimate)
     made.insert(0, "job_id", jobs["job_id"])
     made["belief_s"] = believed(jobs, meta, made["estimate_s"].to_numpy())["belief_s"]
     with aside(workspace.estimates(trace, cluster, estimate)) as temporary:
@@ -135,7 +136,7 @@ def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str)
     settings = workspace.cluster(cluster)
     jobs, meta = current_clean(workspace, trace)
     fitted, audit = fit(jobs, settings, f"{trace} on {cluster}", workspace.config.split.train)
-    made = estimate_jobs(workspace, fitted, meta, estimate)
+    made = _of_its_kind(estimate_jobs(workspace, fitted, meta, estimate), meta, estimate)
     cleaned = Audit.from_dict(read_json(workspace.clean_audit(trace)))
     workload = _workload(workspace, fitted, made["estimate_s"].to_numpy(), settings, meta)
     return replace(workload, left_out=Counter(cleaned.left_out) + Counter(audit.left_out))
@@ -144,7 +145,20 @@ def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str)
 def estimate_jobs(workspace: Workspace, jobs: pd.DataFrame, meta: TraceMeta, estimate: str) -> pd.DataFrame:
     """Run-time estimates of jobs by an estimate's name (rltune.traces.estimates), a row a job."""
     kind, sigma = parse_estimate(estimate)
-    return estimates(jobs, meta, kind, sigma, workspace.config.evaluation.seed)
+    published_s = None
+    if kind == PUBLISHED:
+        published_s = published_run_s(jobs, meta.name, workspace.trace(meta.name).predictions, workspace.root)
+    return estimates(jobs, meta, kind, sigma, workspace.config.evaluation.seed, published_s)
+
+
+def _of_its_kind(made: pd.DataFrame, meta: TraceMeta, estimate: str) -> pd.DataFrame:
+    """The estimates, if any of them is of the kind asked for where that is `published`."""
+    if estimate == PUBLISHED and (made["source"] == NOT_PUBLISHED).all():
+        raise DataError(
+            f"config/traces/{meta.name}.yaml, predictions: none of the {len(made):,} jobs is in the file; expected job "
+            "ids as in the trace"
+        )
+    return made
 
 
 def _workload(

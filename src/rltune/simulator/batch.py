@@ -32,7 +32,8 @@ class Placer(Protocol):
 
 Ranker = Callable[[State, np.ndarray], None]
 """Answers RANK: writes ``score[s, :visible[s]]``, lower first, of each sequence in its second argument; the jobs are
-``state.queued_jobs(s)``."""
+``state.queued_jobs(s)``. It may set ``state.me["hold"][s]``: nothing of that queue starts now
+(rltune.simulator.engine). One with a true attribute ``alone`` is asked where a single job is queued, too."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ class Run:
     """Sequences under way: :meth:`advance` until some ask for a ranking, answer, and again.
 
     ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the setting's
-    own. ``track`` and ``check`` as in rltune.simulator.how. Raises ValueError when the setting's placement is
-    asked of a placer and none is given, or the other way round.
+    own. ``track``, ``check`` and ``alone`` as in rltune.simulator.how. Raises ValueError when the setting's placement
+    is asked of a placer and none is given, or the other way round.
     """
 
     def __init__(
@@ -86,11 +87,12 @@ class Run:
         visible: int | None = None,
         track: bool = False,
         check: bool = False,
+        alone: bool = False,
     ) -> None:
         if (setting.placement in ASKED) != (placer is not None):
             raise ValueError(f"placement {setting.placement!r} {'needs' if placer is None else 'takes no'} placer")
         self.jobs, self.layout, self.placer = jobs, layout, placer
-        how = setting.how(visible is not None, visible or 0, track, check)
+        how = setting.how(visible is not None, visible or 0, track, check, alone)
         self.state = new_state(jobs, layout.nodes, first, n, how, placer.top if placer else 1)
 
     def advance(self) -> np.ndarray:
@@ -133,7 +135,8 @@ def simulate(
         if ranker:
             raise ValueError(f"policy {setting.policy!r}: one's own policy cannot be the base of a ranker")
         ranker, visible = OwnPolicyRanker(setting.policy, jobs), 0
-    run = Run(jobs, layout, first, n, setting, placer, visible, track=visible is not None, check=check)
+    run = Run(jobs, layout, first, n, setting, placer, visible, track=visible is not None, check=check,
+              alone=getattr(ranker, "alone", False))  # fmt: skip
     while len(asking := run.advance()):
         assert ranker is not None
         ranker(run.state, asking)

@@ -25,8 +25,8 @@ def pace_split(nodes, jobs, how, j, m, n):
 
 @inlined
 def split_loses_s(nodes, jobs, how, j, m, n):
-    """Seconds by its estimate that job ``j`` loses by that."""
-    return jobs.row[j].estimate_s * (pace_split(nodes, jobs, how, j, m, n) - 1.0)
+    """Seconds by its estimate that job ``j`` loses by that, each counted ``how.worth`` times."""
+    return how.worth * jobs.row[j].estimate_s * (pace_split(nodes, jobs, how, j, m, n) - 1.0)
 
 
 @kernel

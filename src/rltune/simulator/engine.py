@@ -2,7 +2,8 @@
 
 Every sequence advances until it needs an answer: RANK (scores of the visible queue) or PLACE (the nodes of the
 chosen job). A driver answers and calls again. Base policies and placement rules that are compiled in are answered
-here, without leaving the loop.
+here, without leaving the loop. With its scores a driver may set ``me.hold``: nothing of the queue starts until the
+sequence's next instant, at which it is asked again; without effect where no instant would come, or for a kept head.
 
 At one instant completions come before arrivals. At each instant, per queue with an event: while it has jobs and no
 head, take the best (lowest score; ties by submission, then id). If it fits it starts and the rest is ranked again;
@@ -56,7 +57,12 @@ def advance_all(nodes, jobs, st):
                 else:
                     _decide(nodes, jobs, one, how)
             elif me.phase == PICK:
-                _try(nodes, jobs, one, how)
+                if me.hold and me.head < 0 and (me.running > 0 or me.arrived < me.n):
+                    me.queue += 1  # it stays marked: the next instant asks again
+                    me.phase = POOL
+                else:
+                    _try(nodes, jobs, one, how)
+                me.hold = False
             elif me.phase == PLACED and me.place_len == 0:
                 reserve(nodes, jobs, one, how, me.chosen, 0)  # as the placer was told; others have used the work space
                 _wait(jobs, one, how)
@@ -120,7 +126,8 @@ def _decide(nodes, jobs, one, how):
     me, line = one.me, one.line[one.me.queue]
     visible = line.len if how.visible == 0 else min(line.len, how.visible)
     # an agent, which sees so many jobs only, is asked neither of jobs under an agreement nor behind a kept head
-    own = how.order != EXTERNAL or line.len <= 1 or (how.visible > 0 and (line.sla > 0 or me.head >= 0))
+    few = 0 if how.alone else 1
+    own = how.order != EXTERNAL or line.len <= few or (how.visible > 0 and (line.sla > 0 or me.head >= 0))
     own = own or (me.head >= 0 and how.blocking == NONE)
     if (own or visible < line.len) and not line.ranked:
         rank(nodes, jobs, one, me.queue, how.base)

@@ -36,6 +36,8 @@ class How(NamedTuple):
     """Run time of a job on more nodes than strict, over its run time."""
     sharing: float
     """Run time of a job of several GPUs while another is on one of its nodes, over its run time."""
+    worth: float
+    """Seconds of waiting that a split has to save for every second it makes the job run longer."""
     company: bool
     """Count the jobs of several GPUs on every node."""
     splits: bool
@@ -44,6 +46,8 @@ class How(NamedTuple):
     """Keep running jobs in order of their expected ends: reservations need it, and observations."""
     check: bool
     """Assert the invariants at every instant."""
+    alone: bool
+    """Ask for the ranking of a single job too, which may be held back."""
 
     @property
     def asks(self) -> bool:

@@ -25,7 +25,8 @@ class Setting:
     nodes a job may be spread over; ``overrun``: when a job past its estimate is expected to end; ``commit``: until when
     the first job of a ranking stays first; ``stretch``: run time of a job on more nodes than the fewest that hold it,
     over its run time; ``sharing``: the same of a job of several GPUs while another such job is on one of its nodes
-    (rltune.simulator.contention).
+    (rltune.simulator.contention); ``worth``: with locality ``worth_it`` or ``soonest_end``, the seconds of waiting that
+    a split has to save for every second it makes the job run longer.
     """
 
     policy: str
@@ -36,6 +37,7 @@ class Setting:
     commit: str = "decision"
     stretch: float = 1.0
     sharing: float = 1.0
+    worth: float = 1.0
 
     def __post_init__(self) -> None:
         for field, known in (
@@ -47,11 +49,16 @@ class Setting:
         for field in ("stretch", "sharing"):
             if not 1 <= getattr(self, field) <= MOST:
                 raise ValueError(f"{field}: found {getattr(self, field)}, expected 1 to {MOST}")
+        if not 0 <= self.worth <= MOST:
+            raise ValueError(f"worth: found {self.worth}, expected 0 to {MOST}")
         if self.placement == "algorithm1" and self.locality != "strict":
             raise ValueError(f"placement {self.placement}: found locality {self.locality!r}, expected strict")
 
-    def how(self, external: bool = False, visible: int = 0, track: bool = False, check: bool = False) -> How:
-        """The same in numbers; ``external``: rankings are asked of the driver, of the first ``visible`` jobs."""
+    def how(
+        self, external: bool = False, visible: int = 0, track: bool = False, check: bool = False, alone: bool = False
+    ) -> How:
+        """The same in numbers; ``external``: rankings are asked of the driver, of the first ``visible`` jobs, and if
+        ``alone`` of a single one too."""
         base = IDS.get(self.policy, 0)
         asked = ASKED.get(self.placement, NEVER)
         rule = RULES[self.placement if not asked else "best_fit" if self.sharing == 1.0 else "quiet_fit"]
@@ -61,5 +68,6 @@ class Setting:
         return How(
             EXTERNAL if external else base, base, visible, blocking, rule, locality, int(EXTRA[locality]),
             OVERRUNS[self.overrun], COMMITS[self.commit], asked, float(self.stretch), float(self.sharing),
-            slows or rule == QUIET_FIT, bool(EXTRA[locality] > 0 or worth_it), track, check,
+            float(self.worth), slows or rule == QUIET_FIT, bool(EXTRA[locality] > 0 or worth_it), track, check,
+            alone,
         )  # fmt: skip

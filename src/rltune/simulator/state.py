@@ -29,14 +29,14 @@ _i, _f, _b = np.int64, np.float64, np.bool_
 SEQUENCE = _record(
     first=_i, n=_i, phase=_i, now=_f, arrived=_i, started=_i, running=_i, chunks=_i, queue=_i, head=_i, queued=_i,
     visible=_i, picked=_i, chosen=_i, place_len=_i, split=_b, may_wait=_b, decisions=_i, choices=_i, queue_sum=_i, cut=_i,
-    asked_place=_i, events=_i, scored=_b, reserved=_f, shadowed=_i,
+    asked_place=_i, events=_i, scored=_b, hold=_b, reserved=_f, shadowed=_i,
 )  # fmt: skip
 """A sequence: its first job and its jobs; phase; instant, s since the trace's t0; jobs arrived, started and running;
 chunks written; the queue being decided; the job committed to (commit: head), −1 for none; jobs in that queue, how many
 of the first a ranking covers, place of the picked one, the job PLACE asks about, chunks of the answer (0: it waits),
 whether these are a split, whether it may wait. Counts of a run: decisions, those between two jobs or more, jobs queued
-at each, those that hid jobs, PLACE questions, instants. Whether the ranking came from the driver; a head's reserved
-start, and the nodes of its shadow allocation."""
+at each, those that hid jobs, PLACE questions, instants. Whether the ranking came from the driver, and said that
+nothing is to start now; a head's reserved start, and the nodes of its shadow allocation."""
 LINE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
 """A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
 order is that of this instant; whether this instant has an event for it."""

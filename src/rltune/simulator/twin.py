@@ -44,6 +44,8 @@ __all__ = ["POLICIES", "Twin", "run"]
 
 Scores = Callable[[float, list[int]], list[Any]]
 """(now in s, jobs of one queue in order of submission) → a sortable score each, lower first."""
+Holds = Callable[[float, list[int]], bool]
+"""(now in s, jobs of one queue that the agent sees) → whether none of the queue starts until the next event."""
 Point = tuple[float, int]
 """An instant of a plan: the present is (now, 0), an end at t is (t, 1), so that what ends now is not free yet."""
 
@@ -68,21 +70,23 @@ class Twin:
     and ``reservations`` every (now, head, reserved start) that EASY has made, in order.
 
     ``scores`` takes the place of the policy's order. With ``visible`` it orders only so many jobs, the first by the
-    policy, the others follow by it; and none while a job under an agreement is queued.
+    policy, the others follow by it; and none while a job under an agreement is queued. Where it orders two jobs or
+    more, or with ``alone`` one, ``holds`` may say that none starts until the next event; not where none would come.
     """
 
     def __init__(
         self, jobs: Jobs, layout: Layout, first: int, n: int, policy: str, blocking: str = "none",
         placement: str = "best_fit", scores: Scores | None = None, *, locality: str = "strict",
         overrun: str = "double", commit: str = "decision", stretch: float = 1.0, sharing: float = 1.0,
-        visible: int = 0,
+        worth: float = 1.0, visible: int = 0, holds: Holds | None = None, alone: bool = False,
     ) -> None:  # fmt: skip
         assert blocking in ("none", "fits", "easy", "conservative"), blocking
         assert overrun in ("double", "now") and commit in ("decision", "head"), (overrun, commit)
         self.blocking, self.overrun, self.locality = blocking, overrun, locality
-        self.stretch, self.sharing = stretch, sharing
+        self.stretch, self.sharing, self.worth = stretch, sharing, worth
         self.extra, self.one_queue = EXTRA[locality], commit == "head"
         self.score, self.scores, self.visible = POLICIES[policy], scores, visible
+        self.holds, self.alone, self.coming = holds, alone, True
         self.place = Placement(jobs, layout, placement)
         self.pools = layout.nodes.pool
         self.submit, self.run, self.estimate, self.gpus, self.pool, self.account, self.sla = (
@@ -102,7 +106,7 @@ class Twin:
 
     def play(self) -> None:
         """From the first submission until every job has started, and ended where sharing nodes slows jobs down."""
-        coming = list(self.rows)
+        coming, held = list(self.rows), set()
         while len(self.start) < len(self.rows) or (self.sharing != 1.0 and self.running):
             now = min([self.end[j] for j in self.running] + [self.submit[j] for j in coming])
             ended = [j for j in self.running if self.end[j] <= now]
@@ -116,14 +120,20 @@ class Twin:
             self._set_paces(now)
             self.queue += arrived
             self.usage.known |= {self.account[j] for j in arrived}
-            for q in sorted({0 if self.one_queue else self.pool[j] for j in ended + arrived}):
-                self._decide([j for j in self.queue if self.one_queue or self.pool[j] == q], now)
+            self.coming = bool(coming)
+            marked = held | {0 if self.one_queue else self.pool[j] for j in ended + arrived}
+            held = {
+                q for q in sorted(marked)
+                if self._decide([j for j in self.queue if self.one_queue or self.pool[j] == q], now)
+            }  # fmt: skip
             self._check()
 
-    def _decide(self, queue: list[int], now: float) -> None:
-        """Start what may start of one queue."""
+    def _decide(self, queue: list[int], now: float) -> bool:
+        """Start what may start of one queue; whether it was held and has to be looked at again at the next event."""
         while queue:
             if self.head is None:
+                if self._held(queue, now):
+                    return True
                 head, *others = self._ranking(queue, now)
             else:
                 head, others = self.head, self._behind_kept([j for j in queue if j != self.head], now)
@@ -132,10 +142,18 @@ class Twin:
                 if self.one_queue:
                     self.head = head
                 self._start_behind(head, others, now)
-                return
+                return False
             self._start(head, way, now)
             self.head = None
             queue = others
+        return False
+
+    def _held(self, queue: list[int], now: float) -> bool:
+        """Whether the agent is asked, and holds the queue back."""
+        asked = self.holds is not None and len(queue) > (not self.alone)
+        if not asked or self.visible and any(self.sla[j] for j in queue) or not (self.running or self.coming):
+            return False
+        return self.holds(now, self._by_policy(queue, now)[: self.visible or None])
 
     def _ranking(self, queue: list[int], now: float) -> list[int]:
         """A queue, best first."""
@@ -171,8 +189,8 @@ class Twin:
         return way
 
     def _loses_s(self, j: int, way: Allocation) -> float:
-        """Seconds by its estimate that a job loses by being split."""
-        return self.estimate[j] * ((self.stretch if self.place.is_split(j, way) else 1.0) - 1.0)
+        """Seconds by its estimate that a job loses by being split, each counted ``worth`` times."""
+        return self.worth * self.estimate[j] * ((self.stretch if self.place.is_split(j, way) else 1.0) - 1.0)
 
     def _behind_kept(self, others: list[int], now: float) -> list[int]:
         """The order behind a head kept from an earlier instant: the policy's, also one of the user's own."""

@@ -8,12 +8,14 @@ lognormal-SIGMA     the true run time, blurred
 requested           the user's own (``requested_s``); of a job without one, as history-rolling
 history-rolling     median of the last run times known of jobs like it (rltune.traces.estimates_history)
 history-lightgbm    predicted by trees trained on earlier jobs (rltune.traces.estimates_lightgbm)
+published           from a file (rltune.traces.estimates_published); of a job it does not name, as history-rolling
 ==================  ====================================================================================
 
-The last three see nothing of a job that its submission does not show, nor of other jobs before their ends as recorded
-(where a trace records no wait: as if they had not waited). A simulated queue that is longer than the recorded one ends
-jobs later, so that there they know some run times sooner than the simulated cluster would. The blurred ones depend neither on the order of rows nor on which other jobs are there: each job has its own random number,
-made of (trace name, job id, run seed) alone. Every policy sees the same.
+``requested`` and those of history see nothing of a job that its submission does not show, nor of other jobs before
+their ends as recorded (where a trace records no wait: as if they had not waited). A simulated queue that is longer than
+the recorded one ends jobs later, so that there they know some run times sooner than the simulated cluster would. What
+``published`` ones saw, their authors know. The blurred ones depend neither on the order of rows nor on which other jobs
+are there: each job has its own random number, made of (trace name, job id, run seed) alone. Every policy sees the same.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from pandas.util import hash_array
 from rltune.errors import ConfigError, DataError
 from rltune.traces.estimates_history import NOTHING_KNOWN, all_known, rolling_median
 from rltune.traces.estimates_lightgbm import NO_MODEL, lightgbm_estimate
+from rltune.traces.estimates_published import NOT_PUBLISHED, PUBLISHED
 from rltune.traces.table import TraceMeta
 
 Kind = Literal["exact", "lognormal"]
@@ -35,40 +38,49 @@ MIN_ESTIMATE_S = 1.0
 HISTORY = ("requested", "history-rolling", "history-lightgbm")
 """Kinds that the true run time of the job itself has no part in."""
 NOT_REQUESTED = "none requested: rolling median"
-FALL_BACKS = (NOT_REQUESTED, NO_MODEL, NOTHING_KNOWN)
+FALL_BACKS = (NOT_REQUESTED, NO_MODEL, NOT_PUBLISHED, NOTHING_KNOWN)
 """Sources of estimates that are not of the kind asked for."""
 
 
-def estimates(jobs: pd.DataFrame, meta: TraceMeta, kind: str, sigma: float, seed: int) -> pd.DataFrame:
+def estimates(
+    jobs: pd.DataFrame, meta: TraceMeta, kind: str, sigma: float, seed: int, published_s: np.ndarray | None = None
+) -> pd.DataFrame:
     """One row a job: ``estimate_s`` (float64, at least 1 s) and ``source`` (str), what it was made from.
 
     Args:
         jobs: job table, in the order of submission; history is what it holds, no more.
         meta: its metadata.
-        kind: ``exact``, ``lognormal`` or one of HISTORY.
+        kind: ``exact``, ``lognormal``, ``published`` or one of HISTORY.
         sigma: of the kind ``lognormal``.
         seed: of the run, for ``lognormal``.
+        published_s: [J] for ``published``, s; NaN where there is none.
 
     Raises:
         ConfigError: unknown kind or impossible sigma.
         DataError: ``requested``, but no job of the trace names a time.
     """
+    if kind == PUBLISHED:
+        assert published_s is not None
+        return _frame(*_else_rolling(jobs, published_s, PUBLISHED, NOT_PUBLISHED))
     if kind not in HISTORY:
         return _frame(estimate_run_s(jobs, kind, sigma, meta.name, seed), np.full(len(jobs), kind, dtype=object))
     if kind == "history-lightgbm":
         return _frame(*lightgbm_estimate(jobs, meta))
-    seconds, source = rolling_median(all_known(jobs))
     if kind == "requested":
         asked = jobs["requested_s"].to_numpy(np.float64)
-        there = ~np.isnan(asked)
-        if not there.any():
+        if np.isnan(asked).all():
             raise DataError(
                 f"trace {meta.name}: estimate requested, but no job names a requested time; give its `columns` a "
                 "`requested_s`, or take history-rolling"
             )
-        seconds = np.where(there, asked, seconds)
-        source = np.where(there, "requested", NOT_REQUESTED)
-    return _frame(seconds, source)
+        return _frame(*_else_rolling(jobs, asked, "requested", NOT_REQUESTED))
+    return _frame(*rolling_median(all_known(jobs)))
+
+
+def _else_rolling(jobs: pd.DataFrame, seconds: np.ndarray, source: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+    """``seconds`` [J] where they are not NaN, else the rolling median; where each is from."""
+    there = ~np.isnan(seconds)
+    return np.where(there, seconds, rolling_median(all_known(jobs))[0]), np.where(there, source, other).astype(object)
 
 
 def _frame(seconds: np.ndarray, source: np.ndarray) -> pd.DataFrame:

@@ -29,14 +29,14 @@ def expand(text: str, key: str) -> str:
     return _VARIABLE.sub(value, text)
 
 
-def given_file(name: str, path: str, root: Path) -> Path:
-    """The file or folder a trace's ``path`` names.
+def given_file(name: str, path: str, root: Path, key: str = "path") -> Path:
+    """The file or folder that ``key`` of a trace's configuration, its ``path``, names.
 
     Raises:
         ConfigError: a variable in ``path`` is not set.
         DataError: there is no such file or folder.
     """
-    key = f"config/traces/{name}.yaml, path"
+    key = f"config/traces/{name}.yaml, {key}"
     found = root / Path(expand(path, key)).expanduser()
     if not found.exists():
         raise DataError(

@@ -1,0 +1,56 @@
+"""RLTune's joint choice of order and way against every policy × mode × locality, where splitting and company cost time.
+
+As benchmarks/quality.py, with contention on: a job split over more nodes than it needs runs --stretch times as long, one
+of several GPUs that shares a node with another --sharing times. The localities strict, plus_one, any and worth_it are
+open to everybody; the strong baseline is the best of all policies × {none, fits, easy} × localities on the very windows
+it is compared on. RLTune chooses order, reservations, locality and placement, once trained for mean wait and once for
+mean completion time. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+
+from parts.judging import TRACES, Task, play, show
+
+LOCALITIES = ("strict", "plus_one", "any", "worth_it")
+METRICS = ("wait", "jct")
+
+
+def main() -> None:
+    """Train, judge, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
+    parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--metrics", nargs="+", choices=METRICS, default=list(METRICS))
+    parser.add_argument("--stretch", type=float, default=1.2)
+    parser.add_argument("--sharing", type=float, default=1.25)
+    parser.add_argument("--epochs", type=int, default=0, help="0: the preset's")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    args = parser.parse_args()
+    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
+    began = time.perf_counter()
+    contention = (("stretch", args.stretch), ("sharing", args.sharing))
+    figures: dict = {}
+    with tempfile.TemporaryDirectory() as folder:
+        tasks = [
+            Task(trace, origin, seed, "tuned", metric, 256, "ways", False, LOCALITIES, contention, args.epochs, folder)
+            for metric in args.metrics for trace in args.traces for origin in args.origins for seed in args.seeds
+        ]  # fmt: skip
+        ruled, agents, logs = play(tasks, args.processes)
+    for trace in args.traces:
+        for metric in args.metrics:
+            mine = agents[(agents["trace"] == trace) & (agents["metric"] == metric)]
+            prefix = "joint_" if metric == "wait" else f"joint_{metric}_"
+            figures |= show(trace, ruled[ruled["trace"] == trace], mine, [metric], prefix)
+    print(json.dumps({**figures, "agents": logs, "seconds": round(time.perf_counter() - began)}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

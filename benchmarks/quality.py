@@ -1,0 +1,52 @@
+"""Mean waits of RLTune, of every base policy and of other learners on held-out real rows (benchmarks/parts/judging.py).
+
+Needs the folder of CSV files that config/traces/{philly,venus,pai}-csv.yaml read (RLTUNE_REAL_TRACES, default
+../shared/traces). Trains on the first nine tenths, judges on windows of 256 jobs from the last; several origins
+(--origins 0.6 0.7 0.8 0.9) make a rolling one, in which each agent knows only what was before its windows. Negative
+differences are better. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+
+from parts.judging import COLUMNS, TRACES, Task, play, show
+
+
+def main() -> None:
+    """Train, judge, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
+    parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--learners", nargs="+", default=["tuned"], help="presets: tuned, linear, …")
+    parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
+    parser.add_argument("--length", type=int, default=256, help="jobs of a window judged on")
+    parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
+    parser.add_argument("--chooses", choices=("nothing", "reservations"), default="reservations")
+    parser.add_argument("--epochs", type=int, default=0, help="of tuned; 0: the preset's")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    args = parser.parse_args()
+    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        tasks = [
+            Task(trace, origin, seed, learner, args.metric, args.length, args.chooses, args.balanced, ("strict",), (),
+                 args.epochs, folder)
+            for trace in args.traces for origin in args.origins for seed in args.seeds for learner in args.learners
+        ]  # fmt: skip
+        ruled, agents, logs = play(tasks, args.processes)
+    figures: dict = {}
+    for trace in args.traces:
+        mine = (frame[frame["trace"] == trace] for frame in (ruled, agents))
+        figures |= show(trace, *mine, [args.metric, *(m for m in COLUMNS if m != args.metric)], "")
+    print(json.dumps({**figures, "agents": logs, "seconds": round(time.perf_counter() - began)}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

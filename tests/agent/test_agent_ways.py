@@ -1,0 +1,115 @@
+"""What an agent chooses besides the order, against scores whose best is known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_fakes import workload
+
+from rltune.agent.exercise import Exercise
+from rltune.agent.learners import train
+from rltune.agent.ways import POLICIES, RESERVATIONS, Way, choose, difference, way_of
+from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
+from rltune.config.run import EvaluationConfig
+from rltune.evaluation.evaluate import evaluate
+from rltune.simulator.batch import Setting
+from rltune.traces.split import split_points
+
+START = way_of(Setting("fifo", "easy"))
+COST = {
+    "saf": -30.0, "sjf": -10.0, "conservative": -20.0, "quiet_fit": -5.0, "any": -7.0, "soonest_end": -8.0, True: -4.0,
+}  # fmt: skip
+JOBS, LAYOUT = workload(1200, seed=5)
+SPLIT = split_points(1200, 0.8, 0.2)
+CELL = Cell("t", "c", "fifo", "wait", "easy", "best_fit", "strict", "rich", "exact", "tuned", 1)
+TUNED = Preset(
+    epochs=2, trajectories=2, rollouts=2, sequence_jobs=32, residual=1.0, critic_iterations=0, actor_iterations=2,
+    validate_every=1, validation_windows=4, margin=1.0, chooses="reservations", choice_windows=20,
+    credit_horizon_s=3600.0,
+)  # fmt: skip
+
+
+def cheapest(noise: float = 0.0) -> Callable[[Way], np.ndarray]:
+    """Scores that are a sum over the fields, so that the best is known; with other noise for every way."""
+
+    def scores(way: Way) -> np.ndarray:
+        values = [v for k, v in asdict(way).items() if k != "worth"]
+        total = 100.0 + sum(COST.get(v, 0.0) for v in values)
+        return total + noise * np.random.default_rng(len(repr(way))).normal(size=50)
+
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("chooses", "beliefs", "expected"),
+    [
+        ("reservations", True, replace(START, policy="saf", blocking="conservative", believes=True)),
+        ("reservations", False, replace(START, policy="saf", blocking="conservative")),
+        ("ways", True, replace(START, policy="saf", blocking="conservative", placement="quiet_fit",
+                               locality="soonest_end", believes=True)),
+    ],
+)  # fmt: skip
+def test_the_best_is_found_where_every_choice_counts_by_itself(chooses, beliefs: bool, expected: Way) -> None:
+    best, rows = choose(START, chooses, beliefs, cheapest())
+    assert best == expected
+    table = pd.DataFrame(rows)
+    assert table.loc[0, "score"] == 100 and table["kept"].sum() >= 3
+    assert not table.duplicated(list(asdict(START))).any(), "nothing is tried twice"
+
+
+def test_what_could_be_chance_is_not_taken() -> None:
+    assert choose(START, "ways", True, lambda way: np.full(20, 5.0))[0] == START
+    alternating = np.tile([0.0, 10.0], 10)
+
+    def scores(way: Way) -> np.ndarray:
+        return alternating if way == START else alternating[::-1] - 0.1
+
+    gain, error = difference(scores(START), scores(replace(START, policy="saf")))
+    assert 0 < gain < error and choose(START, "ways", True, scores)[0] == START
+
+
+@pytest.mark.parametrize("blocking", list(RESERVATIONS))
+def test_never_fewer_reservations_than_the_cell_has(blocking: str) -> None:
+    ladder = ["none", "fits", "easy", "conservative"]
+    tried = {row["blocking"] for row in choose(replace(START, blocking=blocking), "ways", True, cheapest())[1]}
+    assert tried == set(RESERVATIONS[blocking])
+    assert min(map(ladder.index, tried)) == ladder.index(blocking) and (blocking == "none") == (tried == {"none"})
+
+
+def test_it_is_chosen_on_training_rows_alone() -> None:
+    poisoned = JOBS._replace(row=JOBS.row.copy())
+    poisoned.row["run_s"][SPLIT.train[1] + 32 :] *= 50
+    poisoned.row["estimate_s"][SPLIT.train[1] + 32 :] = 1.0
+    found = [Exercise(CELL, TUNED, LookaheadConfig(), jobs, LAYOUT, SPLIT, believed=jobs) for jobs in (JOBS, poisoned)]
+    assert found[0].way == found[1].way and found[0].choice == found[1].choice
+    assert len(found[0].choice) >= len(POLICIES) and found[0].way.policy != "fifo"
+
+
+def test_the_base_policy_keeps_the_cells_rules_and_the_agent_has_its_own() -> None:
+    mine = Exercise(CELL, TUNED, LookaheadConfig(), JOBS, LAYOUT, SPLIT)
+    plain = Exercise(CELL, TUNED.model_copy(update={"chooses": "nothing"}), LookaheadConfig(), JOBS, LAYOUT, SPLIT)
+    first = np.arange(0, 320, 32)
+    assert mine.run(first)["wait_s"].tolist() == plain.run(first)["wait_s"].tolist()
+    assert mine.own != mine.setting == plain.own == plain.setting and mine.believed is mine.jobs
+
+
+def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
+    result = train(CELL, TUNED, LookaheadConfig(), JOBS, LAYOUT, SPLIT, believed=JOBS)
+    assert result.policy.facts["way"]["policy"] != "fifo"
+    ids = np.array([f"j{i}" for i in range(1200)])
+    config = EvaluationConfig(sequence_jobs=[32], bootstrap=200)
+    windows, _ = evaluate(CELL, result.policy, JOBS, ids, LAYOUT, SPLIT, config, LookaheadConfig(), SimulationConfig())
+    ours = windows[windows["role"] == "rltune"]
+    assert set(ours["policy"]) == {result.policy.facts["way"]["policy"]}
+    assert set(windows.loc[windows["role"] == "base", "policy"]) == {"fifo"}
+
+
+def test_all_ways_are_settings() -> None:
+    for policy, blocking in itertools.product(POLICIES, RESERVATIONS):
+        setting = Setting(policy, blocking, "quiet_fit", "worth_it", worth=0.3)
+        assert way_of(setting).of(Setting("fifo")) == setting
