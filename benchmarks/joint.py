@@ -3,7 +3,9 @@
 As benchmarks/quality.py, with contention on: a job split over more nodes than it needs runs --stretch times as long, one
 of several GPUs that shares a node with another --sharing times. The localities strict, plus_one, any and worth_it are
 open to everybody; the strong baseline is the best of all policies × {none, fits, easy} × localities on the very windows
-it is compared on. RLTune chooses order, reservations, locality and placement, once trained for mean wait and once for
+it is compared on. Best_fit places for them; quiet_fit and soonest_end, which RLTune may choose too, are tried beside them
+(`any` in the figures: the best of all rules tried), and `vs_way` is what the learned order adds to the way it chose.
+RLTune chooses order, reservations, locality and placement, once trained for mean wait and once for
 mean completion time. The last line is one JSON object.
 """
 

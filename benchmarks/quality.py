@@ -2,8 +2,9 @@
 
 Needs the folder of CSV files that config/traces/{philly,venus,pai}-csv.yaml read (RLTUNE_REAL_TRACES, default
 ../shared/traces). Trains on the first nine tenths, judges on windows of 256 jobs from the last; several origins
-(--origins 0.6 0.7 0.8 0.9) make a rolling one, in which each agent knows only what was before its windows. Negative
-differences are better. The last line is one JSON object.
+(--origins 0.6 0.7 0.8 0.9) make a rolling one, in which each agent's weights know only what was before its windows. The
+constants of the presets and of beliefs were chosen on rows up to 0.8 and validation rows up to 0.9, so that only the
+origin 0.9 has windows nothing was chosen by. Negative differences are better. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 import tempfile
 import time
 
+from rltune.config.preset import BUILT_IN
+
 from parts.judging import COLUMNS, TRACES, Task, play, show
 
 
@@ -24,7 +27,7 @@ def main() -> None:
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
-    parser.add_argument("--learners", nargs="+", default=["tuned"], help="presets: tuned, linear, …")
+    parser.add_argument("--learners", nargs="+", default=["tuned"], choices=list(BUILT_IN), help="presets")
     parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
     parser.add_argument("--length", type=int, default=256, help="jobs of a window judged on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
@@ -32,6 +35,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=0, help="of tuned; 0: the preset's")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
     args = parser.parse_args()
+    if args.balanced and args.origins != [0.9]:
+        parser.error("--balanced: jobs are thinned by the load of the first 0.9, found another origin")
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:

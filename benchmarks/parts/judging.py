@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.agent.learners import ranker_of, train
-from rltune.agent.ways import Way
+from rltune.agent.ways import POLICIES, Way
 from rltune.config import Cell, LookaheadConfig, SimulationConfig, Workspace
 from rltune.config.preset import BUILT_IN
 from rltune.evaluation.intervals import bootstrap_improvement
@@ -30,10 +30,11 @@ from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import disjoint_windows, split_points
 
 TRACES = {"philly": ("philly-csv", "philly-192"), "venus": ("venus-csv", "venus-160"), "pai": ("pai-csv", "pai-140")}
-POLICIES = ("fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor")
 BLOCKINGS = ("none", "fits", "easy")
 MORE = ("conservative",)
-"""Printed beside them; not among what the strong baseline is chosen from."""
+"""Printed beside them; not among what the strong baseline is chosen from. Nor is …"""
+QUIET = "quiet_fit"
+"""… this placement, which like locality soonest_end is tried beside them where jobs may be split."""
 COLUMNS = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
 RESAMPLES, CONFIDENCE = 10_000, 0.95
 
@@ -99,6 +100,11 @@ def heuristics(task: Task) -> pd.DataFrame:
                 table = run(load, first, task.length, Setting(policy, blocking, "best_fit", locality, **rules(task)))
                 where = f" {locality}" if len(task.localities) > 1 else ""
                 frames.append(table.assign(scheduler=f"{policy}+{blocking}{where}", bound_s=bound))
+            if len(task.localities) > 1:
+                for locality in ("any", "soonest_end"):
+                    setting = Setting(policy, blocking, QUIET, locality, **rules(task))
+                    table = run(load, first, task.length, setting)
+                    frames.append(table.assign(scheduler=f"{policy}+{blocking} {locality} {QUIET}", bound_s=bound))
     return pd.concat(frames).assign(trace=task.trace, origin=task.origin)
 
 
@@ -109,7 +115,7 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     preset = BUILT_IN[task.learner]
     if task.learner == "tuned":
         preset = preset.model_copy(update={"chooses": task.chooses, "epochs": task.epochs or preset.epochs})
-    features = {"tuned": "rich", "linear": "rich"}.get(task.learner, task.learner)
+    features = "engineered" if task.learner in ("paper", "quick") else "rich"
     cell = Cell(*workload_of(task), "saf", task.metric, "easy", "best_fit", "strict", features, "lognormal-1",
                 task.learner, task.seed)  # fmt: skip
     began = time.perf_counter()
@@ -125,13 +131,12 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
               .assign(scheduler=name_of(task))]  # fmt: skip
     if task.learner == "tuned":
         frames.append(run(load, first, task.length, way.of(base), way.believes).assign(scheduler="its way alone"))
-        # the same way, but nobody is reserved for beyond what EASY does, and estimates are as given
-        plain = replace(way.of(base), blocking="easy")
-        frames.append(run(load, first, task.length, plain, False, ranker_of(result.policy, load.jobs, load.layout))
+        easy = replace(way.of(base), blocking="easy")  # nodes reserved for the first job alone
+        frames.append(run(load, first, task.length, easy, way.believes, ranker_of(result.policy, told, load.layout))
                       .assign(scheduler="RLTune, EASY only"))  # fmt: skip
-    told = {k: facts.get(k) for k in ("way", "best_epoch", "learned", "validation_metric", "validation_start")}
+    some = {k: facts.get(k) for k in ("way", "best_epoch", "learned", "validation_metric", "validation_start")}
     log = {"trace": task.trace, "origin": task.origin, "seed": task.seed, "learner": task.learner, "metric": task.metric,
-           **told,
+           **some,
            "seconds": round(seconds, 1)}  # fmt: skip
     return pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed, metric=task.metric), log
 
@@ -178,15 +183,20 @@ def against(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> tuple[floa
     return float(x.sum() / y.sum() - 1), -high, -low
 
 
+def named(name: str, found: tuple[float, float, float]) -> dict[str, float | None]:
+    """A difference and its interval as figures; None where there is no interval."""
+    return {f"{name}{end}": round(f, 4) if f == f else None for end, f in zip(("", "_lo", "_hi"), found, strict=True)}
+
+
 def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[str], prefix: str) -> dict[str, Any]:
     """Print a trace's tables; its figures, named ``prefix`` + what RLTune is compared with."""
     figures: dict[str, Any] = {f"{trace}_windows": ruled.groupby(["origin", "first_job"]).ngroups}
     for metric in metrics:
         column, middle = COLUMNS[metric], "" if metric == metrics[0] else f"{metric}_"
         means = ruled.groupby("scheduler", sort=False)[column].mean()
-        known = means[[s for s in means.index if s.split()[0].split("+")[1] in BLOCKINGS]]
-        print(f"\n{trace}, mean {metric}, {figures[f'{trace}_windows']} windows; "
-              f"no schedule waits less than {ruled['bound_s'].mean():.0f} s")  # fmt: skip
+        known = means[[s for s in means.index if s.split()[0].split("+")[1] in BLOCKINGS and QUIET not in s]]
+        print(f"\n{trace}, mean {metric}, {figures[f'{trace}_windows']} windows"
+              + (f"; no schedule waits less than {ruled['bound_s'].mean():.0f} s" if metric == "wait" else ""))
         if known.index[0].count(" "):
             for scheduler, value in means.sort_values().head(8).items():
                 print(f"  {scheduler:>30}  {value:9.5g}")
@@ -195,7 +205,7 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             for policy in POLICIES:
                 print(f"  {policy:>14}  " + " / ".join(f"{means[f'{policy}+{b}']:9.4g}" for b in (*BLOCKINGS, *MORE)))
         strong, best = str(known.idxmin()), str(means.idxmin())
-        print(f"  strong baseline: {strong} {known[strong]:.5g}; with conservative: {best} {means[best]:.5g}")
+        print(f"  strong baseline: {strong} {known[strong]:.5g}; best of all rules: {best} {means[best]:.5g}")
         plain = " strict" if known.index[0].count(" ") else ""
         rivals = {"strong": strong, "any": best, "saf_easy": f"saf+easy{plain}", "fifo_none": f"fifo+none{plain}"}
         for scheduler, mine in agents.groupby("scheduler", sort=False):
@@ -205,8 +215,12 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
                 found = against(mine, ruled[ruled["scheduler"] == rival], column)
                 print(f"  {'':>18}  against {rival}: " + "{:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
                 if scheduler == "RLTune":
-                    name = f"{trace}_{prefix}{middle}vs_{key}"
-                    figures |= dict(zip((name, f"{name}_lo", f"{name}_hi"), (round(f, 4) for f in found), strict=True))
+                    figures |= named(f"{trace}_{prefix}{middle}vs_{key}", found)
+        whole, alone = (agents[agents["scheduler"] == name] for name in ("RLTune", "its way alone"))
+        if len(whole):
+            found = against(whole, alone, column)
+            print("  what it learned, against its way alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
+            figures |= named(f"{trace}_{prefix}{middle}vs_way", found)
         both = pd.concat([means, agents.groupby("scheduler", sort=False)[column].mean()])
         figures |= {f"{trace}_{metric}": both.round(2).to_dict(), f"{trace}_{metric}_strong": strong}
     return figures

@@ -75,7 +75,8 @@ def _bandit(ppo: PPO, rng: np.random.Generator, decisions: int = 400) -> tuple[B
         reward[i] = float(action[i] == obs[at : at + n, 0].argmin())
         at += n
     prior = np.zeros(len(obs), np.float32)
-    batch = Batch(obs, critic, prior, length, action, log_prob, np.arange(decisions), reward.astype(np.float32))
+    batch = Batch(obs, critic, prior, length, action, log_prob, np.arange(decisions), np.zeros(decisions),
+                  reward.astype(np.float32))  # fmt: skip
     return batch, reward.mean()
 
 
@@ -120,7 +121,7 @@ def test_a_queue_padded_to_its_class_has_the_value_of_one_padded_to_the_window()
     length = np.array([2, 256, 17, 16, 40, 3])
     rows = rng.random((length.sum(), CRITIC_WIDTH)).astype(np.float32)
     nothing = np.zeros(length.sum(), np.float32)
-    batch = Batch(rows, rows, nothing, length, np.zeros(6, int), nothing[:6], np.arange(6), nothing[:6])
+    batch = Batch(rows, rows, nothing, length, np.zeros(6, int), nothing[:6], np.arange(6), np.zeros(6), nothing[:6])
     assert ppo.values(batch) == pytest.approx(ppo.critic(pad(rows, length)).numpy()[:, 0], abs=1e-5)
 
 

@@ -103,7 +103,8 @@ def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
     assert result.policy.facts["way"]["policy"] != "fifo"
     ids = np.array([f"j{i}" for i in range(1200)])
     config = EvaluationConfig(sequence_jobs=[32], bootstrap=200)
-    windows, _ = evaluate(CELL, result.policy, JOBS, ids, LAYOUT, SPLIT, config, LookaheadConfig(), SimulationConfig())
+    windows, _ = evaluate(CELL, result.policy, JOBS, ids, LAYOUT, SPLIT, config, LookaheadConfig(), SimulationConfig(),
+                          believed=JOBS)  # fmt: skip
     ours = windows[windows["role"] == "rltune"]
     assert set(ours["policy"]) == {result.policy.facts["way"]["policy"]}
     assert set(windows.loc[windows["role"] == "base", "policy"]) == {"fifo"}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from agent_fakes import workload
 
 from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.ways import way_of
+from rltune.cluster.fit import Jobs
 from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
-from rltune.errors import ConfigError
+from rltune.errors import ConfigError, DataError
 from rltune.evaluation.compare import compare, strong_baseline
 from rltune.evaluation.evaluate import evaluate, evaluate_baselines
 from rltune.policies import OWN, policy
 from rltune.simulator import batch
+from rltune.simulator.setting import Setting
 from rltune.traces.split import split_points
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "unsampled", "exact", "quick", 1)
@@ -195,9 +200,18 @@ def test_what_the_agent_alone_believes_changes_nobody_else():
     believed = jobs._replace(row=jobs.row.copy())
     believed.row["estimate_s"] = jobs.run_s
     config, ids = EvaluationConfig(sequence_jobs=[64]), np.arange(1500).astype(str)
-    given = CELL.but(blocking="easy", placement="best_fit"), SMALLEST, jobs, ids, layout, split_points(1500), config
-    plain, told = (evaluate(*given, LookaheadConfig(), RULES, believed=b)[0] for b in (None, believed))
+    cell = CELL.but(blocking="easy", placement="best_fit")
+    way = way_of(Setting(cell.policy, cell.blocking))
+
+    def judged(believes: bool, told: Jobs | None) -> pd.DataFrame:
+        policy = replace(SMALLEST, facts={**SMALLEST.facts, "way": asdict(replace(way, believes=believes))})
+        given = cell, policy, jobs, ids, layout, split_points(1500), config, LookaheadConfig(), RULES
+        return evaluate(*given, believed=told)[0]
+
+    plain, told = judged(False, believed), judged(True, believed)
     for role in ("base", "random"):
         assert plain.loc[plain["role"] == role, "wait_s"].tolist() == told.loc[told["role"] == role, "wait_s"].tolist()
     waits = [frame.loc[frame["role"] == "rltune", "wait_s"].mean() for frame in (plain, told)]
     assert waits[1] < waits[0], "exact estimates are worth something"
+    with pytest.raises(DataError, match="goes by beliefs about run times, found a workload without any"):
+        judged(True, None)

@@ -66,6 +66,13 @@ def test_a_damaged_archive_is_refused_or_whole(
         result.audit.check()
 
 
+def test_names_that_break_lines_are_told_in_one(tmp_path: Path, trace: Callable) -> None:
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as file:
+        file.writestr("data\nVenus/cluster_log.csv", "")
+    with pytest.raises(DataError, match=r"it holds 'data\\nVenus/cluster_log.csv'\.$"):
+        clean_trace("t", config(trace, "helios"), tmp_path)
+
+
 def test_hostile_members_are_never_followed_nor_written(tmp_path: Path, trace: Callable) -> None:
     folder = tmp_path / "in"
     folder.mkdir()

@@ -16,7 +16,7 @@ from rltune.simulator.metrics import BSLD_FLOOR_S
 from rltune.simulator.state import State
 
 CREDITED = ("wait", "jct", "bsld")
-"""Metrics that are a sum of jobs' waiting, weighted: of bounded slowdown by one over the run time."""
+"""Metrics that are a sum over jobs of time lost, weighted: of bounded slowdown by one over the run time."""
 assert set(CREDITED) <= set(METRIC_COLUMN)
 
 
@@ -25,6 +25,8 @@ def credit(
     rollouts: int, horizon_s: float,
 ) -> np.ndarray:  # fmt: skip
     """Advantage [D] float32 of decisions, in weighted seconds of waiting saved against the mean of all rollouts.
+
+    What a job loses while it runs, split or in company, counts as waiting before its end, but not for metric ``wait``.
 
     Args:
         metric: one of CREDITED.
@@ -36,8 +38,13 @@ def credit(
         horizon_s: waiting this much later counts 1/e.
     """
     weight = 1.0 / np.maximum(run_s, BSLD_FLOOR_S) if metric == "bsld" else np.ones(len(run_s))
+    begun = state.start
+    if metric != "wait":  # where nothing is slowed down, the same
+        begun = np.full_like(state.start, np.nan)
+        for s, (first, n) in enumerate(zip(state.first, state.n, strict=True)):
+            begun[s, :n] = np.maximum(state.end[s, :n] - run_s[first : first + n], state.start[s, :n])
     out = np.empty(len(now_s), np.float32)
-    _credit(state.first, state.n, state.start, submit_s, weight, now_s, sequence, rollouts, horizon_s, out)
+    _credit(state.first, state.n, begun, submit_s, weight, now_s, sequence, rollouts, horizon_s, out)
     return out
 
 

@@ -15,8 +15,8 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.metric import METRICS
-from rltune.environment.observation import Observer
 from rltune.environment.reward import rewards, scores
+from rltune.errors import ConfigError
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Ranker, Setting, simulate
@@ -62,7 +62,7 @@ class Exercise:
         self.lookahead, self.simulation = lookahead, simulation
         self._placer = placer_of("lookahead", lookahead)
         self.last: State | None = None
-        """State at the end of the last run."""
+        """State at the end of the agent's last run."""
         # the sequences are the same for cells that differ in features or placement
         same = cell.but(features="", placement="", preset="").hash
         self.stream = np.random.default_rng([cell.seed, int(same, 16)])
@@ -70,7 +70,8 @@ class Exercise:
         self.way, self.choice = self._choose(believed)
         self.own = self.way.of(self.setting)
         self.believed = jobs if believed is None or not self.way.believes else believed
-        self.practised = replace(self.own, blocking="easy") if self.own.blocking == "conservative" else self.own
+        quicker = self.own.blocking == "conservative" != self.setting.blocking
+        self.practised = replace(self.own, blocking="easy") if quicker else self.own
         """What sequences are run under to learn from: to plan every reservation takes ten times as long."""
 
     @property
@@ -93,10 +94,6 @@ class Exercise:
         fresh, counts = placer_of("lookahead", self.lookahead), self.counts
         assert fresh is not None
         fresh.counts, self._placer = counts, fresh
-
-    def observer(self) -> Observer:
-        """A new observer of what the agent goes by."""
-        return Observer(self.believed, self.layout, self.cell.features)
 
     def draw(self) -> np.ndarray:
         """First jobs [trajectories] of an epoch's sequences; each call draws others.
@@ -122,7 +119,9 @@ class Exercise:
         if ranker is None:
             return self._scored(first, self._table(first, self.jobs, self.setting))
         own = self.practised if practice else self.own
-        return self._scored(first, self._table(first, self.believed, own, ranker))
+        table = self._table(first, self.believed, own, ranker)
+        self.last = self._state
+        return self._scored(first, table)
 
     def reward(self, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
         """Reward [S] of sequences, from their tables under the base policy and under the agent."""
@@ -142,11 +141,13 @@ class Exercise:
 
     @cached_property
     def _contended(self) -> tuple[np.ndarray, int]:
-        """Starts whose sequences wait longer than the median under the base policy, with best_fit; their distance."""
+        """Starts whose sequences wait longer than the median under the base policy, strict, with best_fit, and EASY where
+        anybody may pass the head; their distance."""
         start, last = self.split.train[0], self.split.train[1] - self.length
         step = max(self.length // 4, -(-(last - start + 1) // GRID), 1)
         at = np.arange(start, last + 1, step)
-        quick = Setting(self.setting.policy, "none" if self.setting.blocking == "none" else "easy")
+        blocking = "none" if self.setting.blocking == "none" else "easy"
+        quick = Setting(self.setting.policy, blocking, **self.simulation.model_dump())
         wait_s = np.concatenate([
             sequence_table(self.jobs, simulate(self.jobs, self.layout, part, np.full(len(part), self.length), quick),
                            self.layout.gpus)["wait_s"].to_numpy()
@@ -167,6 +168,11 @@ class Exercise:
         begin, stop = self.split.train  # windows may overlap by half: more of them, and the same rows
         starts = np.arange(begin, stop - self.length + 1, max(self.length // 2, 1))
         windows = spread(starts, self.preset.choice_windows)
+        if len(windows) < 2:
+            raise ConfigError(
+                f"preset of {self.cell.name}: chooses {self.preset.chooses} by windows of {self.length} jobs of the "
+                f"training part, found {stop - begin} jobs there, expected {2 * self.length} or more"
+            )
 
         def scored(way: Way) -> np.ndarray:
             jobs = believed if believed is not None and way.believes else self.jobs
@@ -183,5 +189,5 @@ class Exercise:
     def _table(self, first: np.ndarray, jobs: Jobs, setting: Setting, ranker: Ranker | None = None) -> pd.DataFrame:
         placer = self._placer if setting.placement == "lookahead" else None
         state = simulate(jobs, self.layout, first, np.full(len(first), self.length), setting, ranker, placer)
-        self.last = state
+        self._state = state
         return sequence_table(jobs, state, self.layout.gpus)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import zipfile
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ from typing import Any, get_args
 
 import numpy as np
 
+from rltune.agent.ways import Way
 from rltune.config import Preset
 from rltune.environment.features import FEATURE_SETS, width_of
 from rltune.environment.observation import CRITIC_WIDTH
 from rltune.errors import DataError
 from rltune.files import aside
+from rltune.simulator.setting import Setting
 from rltune.simulator.state import MAX_VISIBLE
 
 FORMAT = 2
@@ -96,6 +99,15 @@ def load_policy(path: Path) -> TrainedPolicy:
     return TrainedPolicy(weights, facts)
 
 
+def _is_network(weights: tuple[np.ndarray, ...]) -> bool:
+    """Whether these are kernels and biases of layers that follow on one another, the last of one unit."""
+    kernels, biases = weights[::2], weights[1::2]
+    if not weights or len(weights) % 2 or any(k.ndim != 2 for k in kernels) or kernels[-1].shape[1] != 1:
+        return False
+    chained = all(a.shape[1] == b.shape[0] for a, b in itertools.pairwise(kernels))
+    return chained and all(b.shape == k.shape[1:] for k, b in zip(kernels, biases, strict=True))
+
+
 def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
     """Why a policy cannot be used, "" where it can."""
     if facts.get("format") != FORMAT:
@@ -106,6 +118,16 @@ def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
         return f"features {facts['features']!r}, expected one of {', '.join(FEATURE_SETS)}"
     if any(w.dtype.kind != "f" or not np.isfinite(w).all() for w in weights):
         return "weights that are not numbers"
+    if facts.get("agent", "rltune") != "linear" and not _is_network(weights):
+        return f"weights of shapes {[w.shape for w in weights]}, expected layers that follow on one another, to one logit"
+    residual = facts.get("residual", 0.0)
+    if not isinstance(residual, (int, float)) or not 0 <= residual < np.inf:
+        return f"residual {residual!r}, expected a number from 0"
+    if "way" in facts:
+        try:
+            Way(**facts["way"]).of(Setting("fifo"))
+        except (TypeError, ValueError) as error:
+            return f"way {facts['way']!r} ({error})"
     agent = facts.get("agent", "rltune")
     expected = shapes_of(facts["features"], agent)
     if "shapes" in facts and facts["shapes"] != expected:

@@ -24,6 +24,7 @@ from rltune.agent.rollout import AgentRanker
 from rltune.agent.ways import difference
 from rltune.config import Cell, Preset
 from rltune.environment.observation import Observer
+from rltune.files import write_text
 from rltune.placement.counts import Counts
 
 
@@ -44,6 +45,8 @@ def learn(
     each epoch's row of the history, whose solver counts cover everything up to there: rollouts, base runs, validation.
     """
     runs_on = set_up(cell.seed, threads)
+    if exercise.choice:
+        print(f"of {len(exercise.choice)} ways tried, it goes by {exercise.way}", flush=True)
     course = (kind or Course)(exercise, preset, cell)
     of = identity(exercise)
     if folder is not None:
@@ -54,6 +57,8 @@ def learn(
         elif why:
             print(f"{why}; training from the beginning", flush=True)
     log = Log(folder, course.rows)
+    if folder is not None and exercise.choice:
+        write_text(folder / "choice.csv", pd.DataFrame(exercise.choice).to_csv(index=False))
     while not course.over:
         row = course.epoch()
         log.epoch(course.rows)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from rltune.simulator.setting import Setting
-
-Chooses = Literal["nothing", "reservations", "ways"]
 
 POLICIES = ("fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor")
 RESERVATIONS = {
@@ -62,13 +60,14 @@ Scores = Callable[[Way], np.ndarray]
 """Score of each of the windows [S] under a way, lower is better."""
 
 
-def choose(start: Way, chooses: Chooses, beliefs: bool, scores: Scores) -> tuple[Way, list[dict[str, Any]]]:
+def choose(start: Way, chooses: str, beliefs: bool, scores: Scores) -> tuple[Way, list[dict[str, Any]]]:
     """(The way chosen, a row a candidate tried: its fields, ``score``, ``gain``, ``error``, ``kept``).
 
     One axis after the other is varied, and a candidate kept whose mean score on the windows is below that of the way so
-    far by more than ERRORS standard errors of the paired difference; until nothing changes. Then reservations are, and the
-    other axes once more but for whose order it is: to plan every reservation takes long. ``gain`` is the difference,
-    and ``error`` its standard error. The first row is ``start``.
+    far by more than ERRORS standard errors of the paired difference; until nothing changes. Then reservations are, and
+    the other axes once more but for whose order it is: to plan every reservation takes long. ``chooses`` is the preset's,
+    ``beliefs`` whether there are any; ``gain`` is the difference from the way so far when it was tried, and ``error`` its
+    standard error; ``kept``: whether it was the way for a while. The first row is ``start``.
     """
     best, known = start, {start: scores(start)}
     rows = [_row(best, known[best], known[best], True)]
@@ -80,9 +79,10 @@ def choose(start: Way, chooses: Chooses, beliefs: bool, scores: Scores) -> tuple
         known.update({way: scores(way) for way in fresh})
         winner = min(tried, key=lambda way: known[way].mean(), default=best)
         gain, error = difference(known[best], known[winner])
-        kept = gain > ERRORS * error
-        rows.extend(_row(way, known[way], known[best], kept and way == winner) for way in fresh)
-        best = winner if kept else best
+        rows.extend(_row(way, known[way], known[best], False) for way in fresh)
+        if gain > ERRORS * error:
+            best = winner
+            rows[list(known).index(best)]["kept"] = True
 
     whose, *rest = _axes(chooses, beliefs)
     for _ in range(SWEEPS):
@@ -108,7 +108,7 @@ Axis = Callable[[Way], list[Way]]
 """The way so far → what one of its fields may be instead."""
 
 
-def _axes(chooses: Chooses, beliefs: bool) -> Iterator[Axis]:
+def _axes(chooses: str, beliefs: bool) -> Iterator[Axis]:
     """What may be varied, one axis after the other, but for reservations."""
     yield lambda way: [replace(way, policy=policy) for policy in POLICIES]
     if chooses == "ways":

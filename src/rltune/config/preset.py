@@ -78,6 +78,10 @@ class Preset(Block):
     def _something_to_compare_with(self) -> Preset:
         if self.critic_iterations == 0 and self.rollouts == 1:
             raise ValueError("critic_iterations: found 0 with one rollout, expected 1 or more, or more rollouts")
+        if self.credit_horizon_s is not None and self.rollouts == 1:
+            raise ValueError("credit_horizon_s: found with one rollout, expected more rollouts to compare with, or null")
+        if self.margin > 0 and (self.residual == 0 or self.validation_windows == 1):
+            raise ValueError("margin: found above 0, expected a residual above 0 and two validation windows or more")
         return self
 
 

@@ -18,7 +18,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
-from rltune.errors import ConfigError
+from rltune.errors import ConfigError, DataError
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
 from rltune.policies import IDS, OWN
@@ -57,8 +57,10 @@ def evaluate(
     if it chose to; the roles of an agent that chose its own way (rltune.agent.ways) are run so.
     """
     way = Way(**policy.facts["way"]) if "way" in policy.facts else None
-    if believed is None or not (way and way.believes):
+    if not (way and way.believes):
         believed = jobs
+    elif believed is None:
+        raise DataError(f"policy of {cell.name}: goes by beliefs about run times, found a workload without any")
     windows, tables = [], []
     setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
     own = way.of(setting) if way else setting

@@ -27,6 +27,7 @@ def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
         rows.append({
             "cell": cell.name,
             **asdict(cell),
+            "agent": workspace.config.preset(cell.preset).agent,
             "trace_title": titles[cell.trace, cell.cluster],
             "cluster_title": cluster.title,
             "paper_trace": paper.trace(cell.trace) or paper.trace(trace.title),

@@ -26,8 +26,10 @@ def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
 
 
 def pro_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of RLTune proper, trained for wait; where a run has none of either kind, all of its cells."""
-    for kind in (PRO, {"metric": "wait"}):
+    """The cells of RLTune proper, trained for wait; where a run has none of a kind, all of its cells."""
+    for kind in (PRO, {"metric": "wait"}, {"agent": "rltune"}):
+        if not set(kind) <= set(cells):
+            continue
         chosen = where(cells, **kind)
         cells = chosen if len(chosen) else cells
     return cells

@@ -143,7 +143,7 @@ def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path,
             for path in filter(Path.is_file, sorted(folder.rglob(name))):
                 return path, True
     wanted = " or ".join([member, *archives])
-    present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
+    present = ", ".join(map(_shown, sorted(p.name for p in folder.iterdir())[:10])) or "nothing"
     raise DataError(f"{folder}: expected {wanted}, found {present}.")
 
 
@@ -181,8 +181,13 @@ def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> zipfile.Zi
     for info in archive.infolist():
         if _ends_with(info.filename, member) and not _is_link(info):
             return info
-    found = ", ".join(archive.namelist()[:10])
+    found = ", ".join(map(_shown, archive.namelist()[:10]))
     raise DataError(f"{path}: holds no file {member}; it holds {found}.")
+
+
+def _shown(name: str) -> str:
+    """A file name that keeps a message on one line."""
+    return name if name.isprintable() else ascii(name)
 
 
 def _is_link(info: zipfile.ZipInfo) -> bool:
