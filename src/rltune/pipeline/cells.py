@@ -52,6 +52,8 @@ def ensure_policy(workspace: Workspace, cell: Cell, workload: Workload) -> Train
     if workspace.policy(cell).is_file():
         policy = load_policy(workspace.policy(cell))
         wanted = {"preset": workspace.config.preset(cell.preset), "simulation": workspace.config.simulation}
+        if policy.facts.get("lookahead"):  # None where the agent was trained without
+            wanted["lookahead"] = workspace.config.lookahead
         changed = [name for name, block in wanted.items() if policy.facts.get(name) != block.model_dump()]
         if not changed:
             return policy
