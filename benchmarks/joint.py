@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--metrics", nargs="+", choices=METRICS, default=list(METRICS))
     parser.add_argument("--stretch", type=float, default=1.2)
     parser.add_argument("--sharing", type=float, default=1.25)
-    parser.add_argument("--epochs", type=int, default=0, help="0: the preset's")
+    parser.add_argument("--epochs", type=int, help="default: the preset's")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
@@ -42,7 +42,8 @@ def main() -> None:
     figures: dict = {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
-            Task(trace, origin, seed, "tuned", metric, 256, "ways", False, LOCALITIES, contention, args.epochs, folder)
+            Task(trace, origin, seed, "tuned", metric, (256,), False, LOCALITIES, contention, folder,
+                 (("chooses", "ways"), *((("epochs", args.epochs),) if args.epochs else ())))
             for metric in args.metrics for trace in args.traces for origin in args.origins for seed in args.seeds
         ]  # fmt: skip
         ruled, agents, logs = play(tasks, args.processes)

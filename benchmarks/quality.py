@@ -15,10 +15,9 @@ import os
 import sys
 import tempfile
 import time
+from itertools import product
 
-from rltune.config.preset import BUILT_IN
-
-from parts.judging import COLUMNS, TRACES, Task, play, show
+from parts.judging import COLUMNS, TRACES, VARIANTS, Task, play, show
 
 
 def main() -> None:
@@ -27,12 +26,12 @@ def main() -> None:
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
-    parser.add_argument("--learners", nargs="+", default=["tuned"], choices=list(BUILT_IN), help="presets")
+    parser.add_argument("--learners", nargs="+", default=["tuned"], choices=list(VARIANTS), metavar="NAME",
+                        help=f"what is trained: {'; '.join(VARIANTS)} (default: tuned)")  # fmt: skip
     parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
-    parser.add_argument("--length", type=int, default=256, help="jobs of a window judged on")
+    parser.add_argument("--lengths", nargs="+", type=int, default=[256], help="jobs of a window judged on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
-    parser.add_argument("--chooses", choices=("nothing", "reservations"), default="reservations")
-    parser.add_argument("--epochs", type=int, default=0, help="of tuned; 0: the preset's")
+    parser.add_argument("--epochs", type=int, help="default: the preset's")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
     args = parser.parse_args()
     if args.balanced and args.origins != [0.9]:
@@ -41,15 +40,16 @@ def main() -> None:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
-            Task(trace, origin, seed, learner, args.metric, args.length, args.chooses, args.balanced, ("strict",), (),
-                 args.epochs, folder)
+            Task(trace, origin, seed, learner, args.metric, tuple(args.lengths), args.balanced, ("strict",), (), folder,
+                 (("epochs", args.epochs),) if args.epochs else ())
             for trace in args.traces for origin in args.origins for seed in args.seeds for learner in args.learners
         ]  # fmt: skip
         ruled, agents, logs = play(tasks, args.processes)
     figures: dict = {}
-    for trace in args.traces:
-        mine = (frame[frame["trace"] == trace] for frame in (ruled, agents))
-        figures |= show(trace, *mine, [args.metric, *(m for m in COLUMNS if m != args.metric)], "")
+    metrics = [args.metric, *(m for m in COLUMNS if m != args.metric)]
+    for trace, length in product(args.traces, args.lengths):
+        mine = (frame[(frame["trace"] == trace) & (frame["length"] == length)] for frame in (ruled, agents))
+        figures |= show(trace, *mine, metrics, "")
     print(json.dumps({**figures, "agents": logs, "seconds": round(time.perf_counter() - began)}))
 
 

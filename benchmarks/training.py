@@ -78,7 +78,7 @@ class Contended(Exercise):
 
 def epochs(cell: Cell, preset: Preset, jobs: Jobs, layout: Layout, split: Split) -> dict[str, float]:
     """Means over the timed epochs of a training."""
-    course = Course(Contended(cell, preset, LookaheadConfig(), jobs, layout, split), preset, cell)
+    course = Course(Contended(cell, preset, LookaheadConfig(), jobs, layout, split))
     course.epoch()
     began = time.perf_counter()
     rows = [course.epoch() for _ in range(EPOCHS)]

@@ -12,12 +12,15 @@ import multiprocessing
 import os
 import time
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rltune.agent.exercise import Exercise
 from rltune.agent.learners import ranker_of, train
+from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.ways import POLICIES, Way
 from rltune.config import Cell, LookaheadConfig, SimulationConfig, Workspace
 from rltune.config.preset import BUILT_IN
@@ -35,6 +38,30 @@ MORE = ("conservative",)
 """Printed beside them; not among what the strong baseline is chosen from. Nor is …"""
 QUIET = "quiet_fit"
 """… this placement, which like locality soonest_end is tried beside them where jobs may be split."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A preset, the features and placement it is given, and fields of the preset that are changed."""
+
+    preset: str
+    features: str
+    placement: str = "best_fit"
+    changes: tuple[tuple[str, Any], ...] = ()
+
+
+FROM_NOTHING = (("batch_decisions", 2048), ("validate_every", 5), ("validation_windows", 40))
+"""The preset `paper` with smaller steps and validated oftener: a quarter of its time."""
+VARIANTS: dict[str, Variant] = {
+    **{name: Variant(name, "engineered" if name in ("paper", "quick") else "rich") for name in BUILT_IN},
+    "naive": Variant("paper", "raw", "best_fit", FROM_NOTHING),
+    "raw + MILP": Variant("paper", "raw", "lookahead", FROM_NOTHING),
+    "engineered": Variant("paper", "engineered", "best_fit", FROM_NOTHING),
+    "pro": Variant("paper", "engineered", "lookahead", FROM_NOTHING),
+    "tuned, raw": Variant("tuned", "raw"),
+    "tuned, engineered": Variant("tuned", "engineered"),
+}
+"""What can be trained: the built-in presets; naive and pro, with what lies between; `tuned` on other features."""
 COLUMNS = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
 RESAMPLES, CONFIDENCE = 10_000, 0.95
 
@@ -48,13 +75,20 @@ class Task:
     seed: int
     learner: str
     metric: str
-    length: int
-    chooses: str
+    lengths: tuple[int, ...]
     balanced: bool
     localities: tuple[str, ...]
     simulation: tuple[tuple[str, float], ...]
-    epochs: int
     folder: str
+    changes: tuple[tuple[str, Any], ...] = ()
+    """Fields of the preset that are changed."""
+    label: str = ""
+    """What the agent is called; empty: RLTune for `tuned`, else the learner's name."""
+
+    @property
+    def name(self) -> str:
+        """What the agent is called."""
+        return self.label or ("RLTune" if self.learner == "tuned" else self.learner)
 
 
 def workload_of(task: Task) -> tuple[str, str]:
@@ -70,10 +104,10 @@ def loaded(task: Task) -> Workload:
     return replace(load, split=split_points(len(load.job_ids), task.origin, 0.1))
 
 
-def windows_of(load: Workload, task: Task) -> np.ndarray:
-    """First jobs of the windows the task is judged on: the tenth of the rows behind its origin."""
+def windows_of(load: Workload, length: int) -> np.ndarray:
+    """First jobs of the windows that are judged on: the tenth of the rows behind the origin."""
     start, stop = load.split.test
-    return disjoint_windows(start, min(stop, start + len(load.job_ids) // 10), task.length)
+    return disjoint_windows(start, min(stop, start + len(load.job_ids) // 10), length)
 
 
 def rules(task: Task) -> dict[str, Any]:
@@ -81,74 +115,62 @@ def rules(task: Task) -> dict[str, Any]:
     return SimulationConfig(**dict(task.simulation)).model_dump()
 
 
-def run(load: Workload, first: np.ndarray, length: int, setting: Setting, believes: bool = False, ranker: Any = None):
-    """A row a window."""
+def run(load: Workload, length: int, setting: Setting, believes: bool = False, policy: TrainedPolicy | None = None):
+    """A row a window of that many jobs; in the order of ``policy``, or of the setting's."""
     jobs = load.believed if believes and load.believed is not None else load.jobs
     placer = placer_of(setting.placement, LookaheadConfig())
+    ranker = ranker_of(policy, jobs, load.layout) if policy else None
+    first = windows_of(load, length)
     state = simulate(jobs, load.layout, first, np.full(len(first), length), setting, ranker, placer)
-    return sequence_table(jobs, state, load.layout.gpus)
+    return sequence_table(jobs, state, load.layout.gpus).assign(length=length)
 
 
 def heuristics(task: Task) -> pd.DataFrame:
     """A row a base policy × blocking rule × locality × window."""
-    load = loaded(task)
-    first, frames = windows_of(load, task), []
-    bound = [lower_bound(load.jobs, load.layout, int(f), task.length).wait_s for f in first]
-    for policy in POLICIES:
-        for blocking in (*BLOCKINGS, *MORE):
-            for locality in task.localities:
-                table = run(load, first, task.length, Setting(policy, blocking, "best_fit", locality, **rules(task)))
-                where = f" {locality}" if len(task.localities) > 1 else ""
-                frames.append(table.assign(scheduler=f"{policy}+{blocking}{where}", bound_s=bound))
-            if len(task.localities) > 1:
-                for locality in ("any", "soonest_end"):
-                    setting = Setting(policy, blocking, QUIET, locality, **rules(task))
-                    table = run(load, first, task.length, setting)
-                    frames.append(table.assign(scheduler=f"{policy}+{blocking} {locality} {QUIET}", bound_s=bound))
+    load, frames = loaded(task), []
+    open_to_all = [(locality, "best_fit") for locality in task.localities]
+    if len(task.localities) > 1:
+        open_to_all += [("any", QUIET), ("soonest_end", QUIET)]
+    for length in task.lengths:
+        bound = [lower_bound(load.jobs, load.layout, int(f), length).wait_s for f in windows_of(load, length)]
+        for policy, blocking, (locality, placement) in product(POLICIES, (*BLOCKINGS, *MORE), open_to_all):
+            table = run(load, length, Setting(policy, blocking, placement, locality, **rules(task)))
+            where = f" {locality}" if len(task.localities) > 1 else ""
+            how = f" {placement}" if placement == QUIET else ""
+            frames.append(table.assign(scheduler=f"{policy}+{blocking}{where}{how}", bound_s=bound))
     return pd.concat(frames).assign(trace=task.trace, origin=task.origin)
 
 
 def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row a window of one agent, of the way it chose without what it learned; facts of its training."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-    load = loaded(task)
-    preset = BUILT_IN[task.learner]
-    if task.learner == "tuned":
-        preset = preset.model_copy(update={"chooses": task.chooses, "epochs": task.epochs or preset.epochs})
-    features = "engineered" if task.learner in ("paper", "quick") else "rich"
-    cell = Cell(*workload_of(task), "saf", task.metric, "easy", "best_fit", "strict", features, "lognormal-1",
-                task.learner, task.seed)  # fmt: skip
+    load, variant = loaded(task), VARIANTS[task.learner]
+    preset = BUILT_IN[variant.preset].model_copy(update=dict((*variant.changes, *task.changes)))
+    preset = type(preset).model_validate(preset.model_dump())
+    cell = Cell(*workload_of(task), "saf", task.metric, "easy", variant.placement, "strict", variant.features,
+                "lognormal-1", variant.preset, task.seed)  # fmt: skip
     began = time.perf_counter()
-    result = train(cell, preset, LookaheadConfig(), load.jobs, load.layout, load.split, 1, None,
-                   SimulationConfig(**dict(task.simulation)), None, load.believed)  # fmt: skip
-    seconds = time.perf_counter() - began
-    facts = result.policy.facts
-    first = windows_of(load, task)
-    base = Setting(cell.policy, cell.blocking, **rules(task))
+    simulation = SimulationConfig(**dict(task.simulation))
+    exercise = Exercise(cell, preset, LookaheadConfig(), load.jobs, load.layout, load.split, simulation, load.believed)
+    policy = train(exercise, 1).policy
+    seconds, facts = time.perf_counter() - began, policy.facts
     way = Way(**facts["way"])
-    told = load.believed if way.believes and load.believed is not None else load.jobs
-    frames = [run(load, first, task.length, way.of(base), way.believes, ranker_of(result.policy, told, load.layout))
-              .assign(scheduler=name_of(task))]  # fmt: skip
-    if task.learner == "tuned":
-        frames.append(run(load, first, task.length, way.of(base), way.believes).assign(scheduler="its way alone"))
-        easy = replace(way.of(base), blocking="easy")  # nodes reserved for the first job alone
-        frames.append(run(load, first, task.length, easy, way.believes, ranker_of(result.policy, told, load.layout))
-                      .assign(scheduler="RLTune, EASY only"))  # fmt: skip
+    setting, frames = way.of(Setting(cell.policy, cell.blocking, **rules(task))), []
+    for length in task.lengths:
+        frames.append(run(load, length, setting, way.believes, policy).assign(scheduler=task.name))
+        if task.name == "RLTune":
+            frames.append(run(load, length, setting, way.believes).assign(scheduler="its way alone"))
+            easy = replace(setting, blocking="easy")  # nodes reserved for the first job alone
+            frames.append(run(load, length, easy, way.believes, policy).assign(scheduler="RLTune, EASY only"))
     some = {k: facts.get(k) for k in ("way", "best_epoch", "learned", "validation_metric", "validation_start")}
-    log = {"trace": task.trace, "origin": task.origin, "seed": task.seed, "learner": task.learner, "metric": task.metric,
-           **some,
-           "seconds": round(seconds, 1)}  # fmt: skip
+    log = {"trace": task.trace, "origin": task.origin, "seed": task.seed, "agent": task.name, "metric": task.metric,
+           **some, "seconds": round(seconds, 1)}  # fmt: skip
     return pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed, metric=task.metric), log
-
-
-def name_of(task: Task) -> str:
-    """What a learner is called."""
-    return "RLTune" if task.learner == "tuned" else task.learner
 
 
 def prepare(task: Task) -> None:
     """Make the files of a workload that all its tasks read, and compile, once."""
-    run(loaded(task), np.zeros(1, int), 64, Setting("saf", "easy"))
+    run(loaded(task), task.lengths[0], Setting("saf", "easy"))
 
 
 def work(job: tuple[str, Task]) -> Any:
@@ -189,13 +211,15 @@ def named(name: str, found: tuple[float, float, float]) -> dict[str, float | Non
 
 
 def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[str], prefix: str) -> dict[str, Any]:
-    """Print a trace's tables; its figures, named ``prefix`` + what RLTune is compared with."""
-    figures: dict[str, Any] = {f"{trace}_windows": ruled.groupby(["origin", "first_job"]).ngroups}
+    """Print a trace's tables, one length of windows; its figures: ``prefix`` + what RLTune is compared with."""
+    length = int(ruled["length"].iloc[0])
+    prefix += "" if length == 256 else f"{length}_"
+    figures: dict[str, Any] = {f"{trace}_{prefix}windows": ruled.groupby(["origin", "first_job"]).ngroups}
     for metric in metrics:
         column, middle = COLUMNS[metric], "" if metric == metrics[0] else f"{metric}_"
         means = ruled.groupby("scheduler", sort=False)[column].mean()
         known = means[[s for s in means.index if s.split()[0].split("+")[1] in BLOCKINGS and QUIET not in s]]
-        print(f"\n{trace}, mean {metric}, {figures[f'{trace}_windows']} windows"
+        print(f"\n{trace}, mean {metric}, {figures[f'{trace}_{prefix}windows']} windows of {length}"
               + (f"; no schedule waits less than {ruled['bound_s'].mean():.0f} s" if metric == "wait" else ""))
         if known.index[0].count(" "):
             for scheduler, value in means.sort_values().head(8).items():
@@ -222,5 +246,5 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             print("  what it learned, against its way alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
             figures |= named(f"{trace}_{prefix}{middle}vs_way", found)
         both = pd.concat([means, agents.groupby("scheduler", sort=False)[column].mean()])
-        figures |= {f"{trace}_{metric}": both.round(2).to_dict(), f"{trace}_{metric}_strong": strong}
+        figures |= {f"{trace}_{prefix}{metric}": both.round(2).to_dict(), f"{trace}_{prefix}{metric}_strong": strong}
     return figures

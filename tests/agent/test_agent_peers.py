@@ -9,6 +9,7 @@ import pytest
 from agent_fakes import workload
 from test_agent_toy import CLUSTER, LENGTH, N, queue
 
+from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Training, ranker_of, train
 from rltune.agent.logs import TAGS
 from rltune.agent.peers.inspecting import MOST_REJECTIONS, WIDTH, InspectorRanker
@@ -19,7 +20,7 @@ from rltune.cluster.layout import Layout, build_layout
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.run import EvaluationConfig
 from rltune.environment.observation import Observer
-from rltune.errors import ConfigError, DataError
+from rltune.errors import DataError
 from rltune.evaluation.evaluate import evaluate
 from rltune.simulator.batch import Run, Setting, simulate
 from rltune.simulator.metrics import sequence_table
@@ -42,7 +43,7 @@ SHORT = {name: preset.model_copy(update={"epochs": 2, "validate_every": 1}) for 
 
 
 def trained(agent: str, case: tuple[Jobs, Layout], presets: dict[str, Preset] = PRESETS, **cell: object) -> Training:
-    return train(CELL.but(**cell), presets[agent], LookaheadConfig(), *case, split_points(N), 1)
+    return train(Exercise(CELL.but(**cell), presets[agent], LookaheadConfig(), *case, split_points(N)), 1)
 
 
 def gate() -> tuple[Jobs, Layout]:
@@ -228,9 +229,8 @@ def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
     ("schedinspector", 0.0, "agent schedinspector: residual: found 0, expected more"),
 ])  # fmt: skip
 def test_presets_that_make_no_sense_are_refused(agent: str, residual: float, reason: str) -> None:
-    presets = {agent: SHORT[agent].model_copy(update={"residual": residual})}
-    with pytest.raises(ConfigError, match=reason):
-        trained(agent, workload(N), presets)
+    with pytest.raises(ValueError, match=reason):
+        Preset(**SHORT[agent].model_dump() | {"residual": residual})
 
 
 @pytest.mark.parametrize("agent", list(PRESETS))
@@ -264,11 +264,12 @@ def test_a_training_that_was_killed_ends_with_the_same_policy(agent: str, tmp_pa
             if row["epoch"] == stop:
                 raise Killed
 
-        return train(CELL, preset, LookaheadConfig(), *case, split_points(N), 1, progress, folder=tmp_path).policy
+        exercise = Exercise(CELL, preset, LookaheadConfig(), *case, split_points(N))
+        return train(exercise, 1, progress, tmp_path).policy
 
     with pytest.raises(Killed):
         learned(2)
     after = learned()
-    whole = train(CELL, preset, LookaheadConfig(), *case, split_points(N), 1).policy
+    whole = train(Exercise(CELL, preset, LookaheadConfig(), *case, split_points(N)), 1).policy
     assert after.facts == whole.facts
     assert all(np.array_equal(a, b) for a, b in zip(after.weights, whole.weights, strict=True))

@@ -11,6 +11,7 @@ import tensorflow as tf
 from agent_fakes import workload
 
 from rltune.agent.checkpoint import NAME, discard_checkpoint
+from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Training, train
 from rltune.config import Cell, LookaheadConfig, Preset
 from rltune.traces.split import split_points
@@ -33,7 +34,7 @@ def run(folder: Path | None, stop_after: int | None = None, preset: Preset = PRE
         if row["epoch"] == stop_after:
             raise Killed
 
-    return train(cell, preset, LookaheadConfig(), JOBS, LAYOUT, split_points(900), 1, progress, folder=folder)
+    return train(Exercise(cell, preset, LookaheadConfig(), JOBS, LAYOUT, split_points(900)), 1, progress, folder)
 
 
 def timeless(history: pd.DataFrame) -> pd.DataFrame:

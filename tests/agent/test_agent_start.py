@@ -36,6 +36,6 @@ def test_nothing_better_than_the_base_policy_is_not_learned() -> None:
     cell = Cell("t", "c", "saf", "wait", "none", "best_fit", "strict", "engineered", "exact", "quick", 1)
     preset = START.model_copy(update={"actor_lr": 1e-12})
     exercise = Exercise(cell, preset, LookaheadConfig(), JOBS, LAYOUT, split_points(900, validation=0.3))
-    facts = learn(exercise, preset, cell).policy.facts
+    facts = learn(exercise).policy.facts
     assert facts["validation_metric"] == facts["validation_base"] and facts["best_epoch"] == 0
     assert facts["learned"] is False

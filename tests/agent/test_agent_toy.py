@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rltune.agent.exercise import Exercise
 from rltune.agent.learners import ranker_of, train
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
@@ -42,7 +43,7 @@ def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(residual: fl
         actor_lr=1e-2, lr_schedule="cosine", actor_iterations=15, critic_iterations=0, target_kl=0.1, gae_lambda=1.0,
         validate_every=5, validation_windows=4,
     )  # fmt: skip
-    policy = train(cell, preset, LookaheadConfig(), jobs, layout, split_points(N), 1).policy
+    policy = train(Exercise(cell, preset, LookaheadConfig(), jobs, layout, split_points(N)), 1).policy
     first = np.arange(N - 60, N - LENGTH + 1, LENGTH)
 
     def mean_wait_s(ranker) -> float:

@@ -7,9 +7,10 @@ import pytest
 from agent_fakes import workload
 from pydantic import ValidationError
 
+from rltune.agent.exercise import Exercise
+from rltune.agent.learners import train
 from rltune.agent.policy_file import save_policy
 from rltune.agent.rollout import AgentRanker
-from rltune.agent.learners import train
 from rltune.config import Cell, LookaheadConfig, Preset
 from rltune.environment.observation import Observer
 from rltune.simulator.batch import Setting, simulate
@@ -25,7 +26,7 @@ CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "engineered"
 
 def _train(cell=CELL, preset=TINY, jobs_and_layout=None):
     jobs, layout = jobs_and_layout or workload(2000, seed=9)
-    return train(cell, preset, LookaheadConfig(), jobs, layout, split_points(len(jobs.gpus)))
+    return train(Exercise(cell, preset, LookaheadConfig(), jobs, layout, split_points(len(jobs.gpus))))
 
 
 def test_it_beats_the_base_policy_on_sequences_it_has_not_seen():

@@ -99,7 +99,7 @@ def test_the_base_policy_keeps_the_cells_rules_and_the_agent_has_its_own() -> No
 
 
 def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
-    result = train(CELL, TUNED, LookaheadConfig(), JOBS, LAYOUT, SPLIT, believed=JOBS)
+    result = train(Exercise(CELL, TUNED, LookaheadConfig(), JOBS, LAYOUT, SPLIT, believed=JOBS))
     assert result.policy.facts["way"]["policy"] != "fifo"
     ids = np.array([f"j{i}" for i in range(1200)])
     config = EvaluationConfig(sequence_jobs=[32], bootstrap=200)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rltune.agent.policy_file import shapes_of
 from rltune.agent.rollout import RandomRanker
 from rltune.agent.ways import Way, choose, way_of
 from rltune.cluster.fit import Jobs
@@ -25,7 +26,7 @@ from rltune.simulator.state import State
 from rltune.traces.split import Split, disjoint_windows, spread
 
 RANDOM_ORDERS = 5
-"""Random runs of each validation window that an agent has to beat."""
+"""Random runs of each window, whose mean an agent has to beat."""
 GRID = 2000
 """Sequences of the training part, at most, that contention is measured on."""
 
@@ -87,6 +88,20 @@ class Exercise:
         return {
             "simulation": self.simulation.model_dump(), "lookahead": self.lookahead.model_dump() if asked else None,
             "way": asdict(self.way),
+        }  # fmt: skip
+
+    def facts(self, agent: str, features: str, score: float, start: float | None, epoch: int) -> dict[str, Any]:
+        """What a policy file tells of a training on this: ``score`` on validation, after which ``epoch``.
+
+        ``start``: score of the heuristic it started from, None where it started from nothing. It has learned if it beats
+        the base policy, a random order and, where there was one, that heuristic.
+        """
+        learned = score < min(self.held_base, self.held_random) and (start is None or epoch > 0)
+        return {
+            "agent": agent, "cell": asdict(self.cell), "features": features, "shapes": shapes_of(features, agent),
+            "preset": self.preset.model_dump(), **self.rules, "validation_metric": float(score),
+            "validation_start": start, "validation_base": self.held_base, "validation_random": self.held_random,
+            "learned": bool(learned), "best_epoch": epoch,
         }  # fmt: skip
 
     def forget(self) -> None:

@@ -2,7 +2,7 @@
 
 A learner is a module with two functions:
 
-    learn(exercise, preset, cell, threads, progress, folder) -> Training
+    learn(exercise, threads, progress, folder) -> Training
     ranker(policy, jobs, layout) -> Ranker
 
 It is loaded when it is first used: TensorFlow takes seconds. ``folder`` is where it may keep what it needs to go on
@@ -14,9 +14,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import pandas as pd
 
@@ -24,9 +22,7 @@ from rltune.agent.exercise import Exercise
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.simulator.batch import Ranker
-from rltune.traces.split import Split
 
 MODULES = {
     "rltune": "rltune.agent.training",
@@ -53,49 +49,16 @@ class Training:
     runs_on: str
 
 
-class Learner(Protocol):
-    """Trains one cell's agent."""
-
-    def __call__(
-        self,
-        exercise: Exercise,
-        preset: Preset,
-        cell: Cell,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        folder: Path | None = None,
-    ) -> Training: ...
-
-
-def _learn(module: str, *args, **kwargs) -> Training:
-    return importlib.import_module(module).learn(*args, **kwargs)
-
-
-LEARNERS: dict[str, Learner] = {name: partial(_learn, module) for name, module in MODULES.items()}
-
-
 def ranker_of(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> Ranker:
     """A trained policy as a ranker of runs on ``jobs``, greedy."""
     return importlib.import_module(RANKERS[policy.agent]).ranker(policy, jobs, layout)
 
 
 def train(
-    cell: Cell,
-    preset: Preset,
-    lookahead: LookaheadConfig,
-    jobs: Jobs,
-    layout: Layout,
-    split: Split,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    simulation: SimulationConfig = SimulationConfig(),
-    folder: Path | None = None,
-    believed: Jobs | None = None,
+    exercise: Exercise, threads: int | None = None, progress: Progress | None = None, folder: Path | None = None
 ) -> Training:
-    """Train on the training part, choose on the validation part; the test part is not touched.
+    """Train the learner that the exercise's preset names, on the training part; chosen on the validation part.
 
-    The policy's facts say what it was trained on and how, and whether it learned: whether it beats both its base
-    policy and a random order on validation.
+    The test part is not touched. The policy's facts say what it was trained on and how, and whether it learned.
     """
-    exercise = Exercise(cell, preset, lookahead, jobs, layout, split, simulation, believed)
-    return LEARNERS[preset.agent](exercise, preset, cell, threads, progress, folder)
+    return importlib.import_module(MODULES[exercise.preset.agent]).learn(exercise, threads, progress, folder)

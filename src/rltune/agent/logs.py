@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from rltune.files import write_text
@@ -22,6 +23,25 @@ TAGS = {
 """Columns of the history shown in TensorBoard, and their names there."""
 QUIET_S = 30.0
 """Longest time without a line, if epochs are shorter."""
+
+
+def history_row(
+    epoch: int, base: pd.DataFrame, agent: pd.DataFrame, gap: np.ndarray, times: Sequence[float], told: dict[str, float]
+) -> dict[str, float]:
+    """An epoch's row of the history, not validated yet.
+
+    ``base`` and ``agent``: tables of the same sequences; ``gap``: their rewards; ``times``: when the epoch, the agent's
+    rollouts and the update began, and when that ended, s; ``told``: what the update tells.
+    """
+    began, rolling, rolled, updated = times
+    choices, means = int(agent["choices"].sum()), [float(side["score"].mean()) for side in (base, agent)]
+    return {
+        "epoch": epoch, "reward": float(gap.mean()), "base": means[0], "rl": means[1],
+        "difference": means[0] - means[1], **told, "decisions": int(agent["decisions"].sum()), "choices": choices,
+        "mean_queue": float(agent["mean_queue"].mean()), "rollout_seconds": rolled - began,
+        "update_seconds": updated - rolled, "choices_per_second": choices / (rolled - rolling),
+        "validation_rl": math.nan, "validation_base": math.nan, "validation_random": math.nan,
+    }  # fmt: skip
 
 
 class Log:

@@ -16,13 +16,12 @@ from rltune.agent.credit import CREDITED, credit
 from rltune.agent.decisions import Batch, relative
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Progress, Training
-from rltune.agent.logs import Log, solver_columns
+from rltune.agent.logs import Log, history_row, solver_columns
 from rltune.agent.networks import set_up
 from rltune.agent.policy_file import TrainedPolicy, shapes_of
 from rltune.agent.ppo import PPO
 from rltune.agent.rollout import AgentRanker
 from rltune.agent.ways import difference
-from rltune.config import Cell, Preset
 from rltune.environment.observation import Observer
 from rltune.files import write_text
 from rltune.placement.counts import Counts
@@ -30,8 +29,6 @@ from rltune.placement.counts import Counts
 
 def learn(
     exercise: Exercise,
-    preset: Preset,
-    cell: Cell,
     threads: int | None = None,
     progress: Progress | None = None,
     folder: Path | None = None,
@@ -44,16 +41,16 @@ def learn(
     that was interrupted goes on from it, to the same policy and history but for the times. ``progress`` is called with
     each epoch's row of the history, whose solver counts cover everything up to there: rollouts, base runs, validation.
     """
-    runs_on = set_up(cell.seed, threads)
+    runs_on = set_up(exercise.cell.seed, threads)
     if exercise.choice:
         print(f"of {len(exercise.choice)} ways tried, it goes by {exercise.way}", flush=True)
-    course = (kind or Course)(exercise, preset, cell)
+    course = (kind or Course)(exercise)
     of = identity(exercise)
     if folder is not None:
         found, why = load_checkpoint(folder, of)
         if found is not None:
             course.restore(found)
-            print(f"going on after epoch {course.done} of {preset.epochs}: an earlier training was stopped", flush=True)
+            print(f"going on after epoch {course.done} of {course.preset.epochs}: an earlier training was stopped", flush=True)
         elif why:
             print(f"{why}; training from the beginning", flush=True)
     log = Log(folder, course.rows)
@@ -77,8 +74,9 @@ class Course:
     features: str | None = None
     """Feature set; None: the cell's."""
 
-    def __init__(self, exercise: Exercise, preset: Preset, cell: Cell) -> None:
-        self.exercise, self.preset, self.cell = exercise, preset, cell
+    def __init__(self, exercise: Exercise) -> None:
+        self.exercise, self.preset, self.cell = exercise, exercise.preset, exercise.cell
+        preset, cell = self.preset, self.cell
         self.rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
         self.features = self.features or cell.features
         self.observer = Observer(exercise.believed, exercise.layout, self.features)
@@ -122,16 +120,7 @@ class Course:
         batch = ranker.batch(relative(gap, preset.rollouts))
         log = self.ppo.update(batch, self._credit(batch))
         updated = time.perf_counter()
-        choices = int(agent["choices"].sum())
-        row = {
-            "epoch": self.done + 1, "reward": float(gap.mean()), "base": float(base["score"].mean()),
-            "rl": float(agent["score"].mean()),
-            "difference": float(base["score"].mean() - agent["score"].mean()), **asdict(log),
-            "decisions": int(agent["decisions"].sum()), "choices": choices,
-            "mean_queue": float(agent["mean_queue"].mean()), "rollout_seconds": rolled - began,
-            "update_seconds": updated - rolled, "choices_per_second": choices / (rolled - rolling),
-            "validation_rl": math.nan, "validation_base": math.nan, "validation_random": math.nan,
-        }  # fmt: skip
+        row = history_row(self.done + 1, base, agent, gap, (began, rolling, rolled, updated), asdict(log))
         self.rows.append(row)
         if self.validated:
             self._validate(row)
@@ -144,17 +133,9 @@ class Course:
 
     def best(self) -> TrainedPolicy:
         """The best so far. It has learned if it beats both the base policy and a random order on validation."""
-        exercise, cell = self.exercise, self.cell
-        learned = bool(self.best_score < exercise.held_base and self.best_score < exercise.held_random)
-        learned = learned and (self.best_epoch > 0 or self.preset.residual == 0)
-        facts: dict[str, Any] = {
-            "agent": self.agent, "cell": asdict(cell), "features": self.features,
-            "shapes": shapes_of(self.features, self.agent), "residual": self.preset.residual, "preset": self.preset.model_dump(),
-            **exercise.rules, "validation_metric": float(self.best_score), "validation_start": float(self.start_scores.mean())
-            if self.start_scores is not None else None, "validation_base": exercise.held_base,
-            "validation_random": exercise.held_random, "learned": learned, "best_epoch": self.best_epoch,
-        }  # fmt: skip
-        return TrainedPolicy(self.best_weights, facts)
+        start = None if self.start_scores is None else float(self.start_scores.mean())
+        facts = self.exercise.facts(self.agent, self.features, self.best_score, start, self.best_epoch)
+        return TrainedPolicy(self.best_weights, {**facts, "residual": self.preset.residual})
 
     def state(self) -> Checkpoint:
         """Everything that the rest of the training depends on."""

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from rltune.errors import ConfigError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*$")]
 """Name of a file or preset; it becomes part of file names, so: letters, digits, dots, single - or _."""
+
+
+def parsed_by(parse: Callable[[str], object]) -> AfterValidator:
+    """Accepts the names that ``parse`` takes; its ConfigError says what is wrong with others."""
+
+    def check(name: str) -> str:
+        try:
+            parse(name)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+    return AfterValidator(check)
 
 
 class Block(BaseModel):

@@ -9,9 +9,9 @@ import re
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from rltune.config.base import Block, Name
+from rltune.config.base import Block, Name, parsed_by
 from rltune.config.metric import Metric
 from rltune.errors import ConfigError
 
@@ -38,15 +38,7 @@ def parse_estimate(name: str) -> tuple[str, float]:
     return (name, 0.0) if match[1] is None else ("lognormal", float(match[1]))
 
 
-def _estimate(name: str) -> str:
-    try:
-        parse_estimate(name)
-    except ConfigError as error:
-        raise ValueError(str(error)) from None
-    return name
-
-
-Estimate = Annotated[str, AfterValidator(_estimate)]
+Estimate = Annotated[str, parsed_by(parse_estimate)]
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 BLOCKINGS: tuple[str, ...] = get_args(Blocking)

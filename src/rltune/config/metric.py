@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
-from pydantic import AfterValidator
-
+from rltune.config.base import parsed_by
 from rltune.errors import ConfigError
 
 METRICS: tuple[str, ...] = ("wait", "jct", "bsld", "utilisation")
@@ -43,12 +42,4 @@ def parse_metric(name: str) -> dict[str, float]:
     return {metric: float(weights[metric]) for metric in METRICS if metric in weights}
 
 
-def _metric(name: str) -> str:
-    try:
-        parse_metric(name)
-    except ConfigError as error:
-        raise ValueError(str(error)) from None
-    return name
-
-
-Metric = Annotated[str, AfterValidator(_metric)]
+Metric = Annotated[str, parsed_by(parse_metric)]

@@ -75,13 +75,17 @@ class Preset(Block):
     """Stop after so many validations without a better one; null: never."""
 
     @model_validator(mode="after")
-    def _something_to_compare_with(self) -> Preset:
+    def _goes_together(self) -> Preset:
         if self.critic_iterations == 0 and self.rollouts == 1:
             raise ValueError("critic_iterations: found 0 with one rollout, expected 1 or more, or more rollouts")
         if self.credit_horizon_s is not None and self.rollouts == 1:
             raise ValueError("credit_horizon_s: found with one rollout, expected more rollouts to compare with, or null")
         if self.margin > 0 and (self.residual == 0 or self.validation_windows == 1):
             raise ValueError("margin: found above 0, expected a residual above 0 and two validation windows or more")
+        if self.agent == "rlscheduler" and self.residual:
+            raise ValueError(f"agent rlscheduler: residual: found {self.residual:g}, expected 0: it starts from nothing")
+        if self.agent == "schedinspector" and not self.residual:  # it would reject half of all choices
+            raise ValueError("agent schedinspector: residual: found 0, expected more (3: one in twenty rejected)")
         return self
 
 

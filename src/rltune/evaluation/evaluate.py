@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from rltune.agent.exercise import RANDOM_ORDERS
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker
@@ -28,8 +29,6 @@ from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
 from rltune.traces.split import Split, disjoint_windows, spread
 
-RANDOM_ORDERS = 5
-"""Random runs of each window that the role ``random`` is the mean of."""
 LABELS = ["role", "policy", "blocking", "placement", "locality", "sequence_jobs", "window"]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from rltune.agent.checkpoint import discard_checkpoint
+from rltune.agent.exercise import Exercise
 from rltune.agent.learners import train
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy
 from rltune.config import Cell, Workspace
@@ -37,10 +38,11 @@ def train_cell(
     A training of the same cell that was interrupted goes on from its last validation.
     """
     preset = workspace.config.preset(cell.preset)
-    result = train(
-        cell, preset, workspace.config.lookahead, workload.jobs, workload.layout, workload.split, threads(), progress,
-        workspace.config.simulation, workspace.training(cell), workload.believed,
+    exercise = Exercise(
+        cell, preset, workspace.config.lookahead, workload.jobs, workload.layout, workload.split,
+        workspace.config.simulation, workload.believed,
     )  # fmt: skip
+    result = train(exercise, threads(), progress, workspace.training(cell))
     write_text(workspace.history(cell), result.history.to_csv(index=False))
     save_policy(workspace.policy(cell), result.policy)
     discard_checkpoint(workspace.training(cell))

@@ -21,10 +21,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rltune.traces.beliefs_models import binned, censoring_weights, inputs, recalibration, trees
+from rltune.traces.beliefs_models import PARAMETERS, ROUNDS, binned, censoring_weights, inputs, recalibration
 from rltune.traces.estimates import MIN_ESTIMATE_S
 from rltune.traces.estimates_history import end_s
-from rltune.traces.estimates_lightgbm import training_points
+from rltune.traces.estimates_lightgbm import fit_and_predict, training_points
 from rltune.traces.table import TraceMeta
 
 GIVEN, RECALIBRATED, HISTORY = "given", "recalibrated", "history"
@@ -75,8 +75,9 @@ def believed(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.Dat
             continue
         curve = recalibration(given[past], log_run[past], weight)
         candidates[RECALIBRATED][new] = expected = curve(given[new])
-        candidates[HISTORY][new] = expected + trees(
-            seen.iloc[past], log_run[past] - curve(given[past]), weight, seen.iloc[new]
+        rest = log_run[past] - curve(given[past])
+        candidates[HISTORY][new] = expected + fit_and_predict(
+            seen.iloc[past], rest, seen.iloc[new], PARAMETERS, ROUNDS, weight
         )
         log_belief[new] = candidates[best][new]
         mean = np.average(error[best], weights=by)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from rltune.traces.estimates_history import all_known, group_keys, known
-from rltune.traces.estimates_lightgbm import CATEGORIES, features
+from rltune.traces.estimates_history import all_known, group_keys, known, mean_known
+from rltune.traces.estimates_lightgbm import features
 from rltune.traces.table import TraceMeta
 
 HEAVIEST = 20.0
@@ -87,23 +87,7 @@ def inputs(jobs: pd.DataFrame, meta: TraceMeta, log_given: np.ndarray) -> pd.Dat
     row = np.arange(len(jobs), dtype=np.float64)
     for name, key in group_keys(jobs).items():
         given, came = (known(key, row, row + 0.5, value).log_s for value in (log_given, submit))
-        out[f"{name} given, recent"], out[f"{name} given"] = _mean(given[:, :RECENT]), _mean(given)
-        out[f"{name} given, spread"] = np.sqrt(np.maximum(_mean(given**2) - _mean(given) ** 2, 0.0))
+        out[f"{name} given, recent"], out[f"{name} given"] = mean_known(given[:, :RECENT]), mean_known(given)
+        out[f"{name} given, spread"] = np.sqrt(np.maximum(mean_known(given**2) - mean_known(given) ** 2, 0.0))
         out[f"{name} came last"], out[f"{name} came tenth"] = (np.log1p(submit - came[:, i]) for i in (0, -1))
     return pd.DataFrame(out)
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean of each row's numbers; NaN where there are none."""
-    there = ~np.isnan(values)
-    number = there.sum(axis=1)
-    return np.where(number > 0, np.where(there, values, 0.0).sum(axis=1) / np.maximum(number, 1), np.nan)
-
-
-def trees(seen: pd.DataFrame, target: np.ndarray, weight: np.ndarray, new: pd.DataFrame) -> np.ndarray:
-    """Train on the rows of ``seen`` and predict the target of the rows of ``new``."""
-    import lightgbm  # a second that runs without it need not wait for
-
-    categories = [seen.columns.get_loc(name) for name in CATEGORIES]
-    data = lightgbm.Dataset(seen.to_numpy(), target, weight=weight, categorical_feature=categories, params=PARAMETERS)
-    return lightgbm.train(PARAMETERS, data, num_boost_round=ROUNDS).predict(new.to_numpy(), num_threads=1)

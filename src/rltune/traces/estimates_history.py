@@ -49,6 +49,13 @@ class Known:
         return (low + high) / 2
 
 
+def mean_known(values: np.ndarray) -> np.ndarray:
+    """Mean of each row's numbers [J] of ``values`` [J, n]; NaN where there are none."""
+    there = ~np.isnan(values)
+    number = there.sum(axis=1)
+    return np.where(number > 0, np.where(there, values, 0.0).sum(axis=1) / np.maximum(number, 1), np.nan)
+
+
 def end_s(jobs: pd.DataFrame) -> np.ndarray:
     """When each job's run time becomes known, seconds since t0 (float64); always after its own submission."""
     submit = jobs["submit_s"].to_numpy(np.float64)

@@ -12,10 +12,13 @@ thread, a fixed seed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from rltune.traces.estimates_history import GROUPS, Known, all_known, codes, end_s, job_size, rolling_median
+from rltune.traces.estimates_history import GROUPS, Known, all_known, codes, end_s, job_size, mean_known, rolling_median
 from rltune.traces.table import TraceMeta
 
 FIRST_JOBS = 1000
@@ -50,7 +53,7 @@ def lightgbm_estimate(jobs: pd.DataFrame, meta: TraceMeta) -> tuple[np.ndarray, 
     begins = training_points(submit, ended)
     for begin, stop in zip(begins, [*begins[1:], len(jobs)], strict=True) if begins else ():
         past = np.flatnonzero(ended[:begin] <= submit[begin])
-        correction[begin:stop] = _fit_and_predict(inputs.iloc[past], target[past], inputs.iloc[begin:stop])
+        correction[begin:stop] = fit_and_predict(inputs.iloc[past], target[past], inputs.iloc[begin:stop])
         source[begin:stop] = MODEL
     return np.exp(rolling + correction), source
 
@@ -81,18 +84,24 @@ def features(jobs: pd.DataFrame, meta: TraceMeta, groups: dict[str, Known]) -> p
     out |= {"size": job_size(jobs), "hour": local.hour + local.minute / 60, "weekday": local.weekday}
     for name in GROUPS:
         group = groups[name]
-        there = ~np.isnan(group.log_s)
-        total, number = np.where(there, group.log_s, 0.0).sum(axis=1), there.sum(axis=1)
         out[f"{name} known"] = np.log1p(group.count)
-        out[f"{name} mean"] = np.where(number > 0, total / np.maximum(number, 1), np.nan)
+        out[f"{name} mean"] = mean_known(group.log_s)
         out[f"{name} median"], out[f"{name} latest"] = group.median, group.log_s[:, 0]
     return pd.DataFrame({name: np.asarray(value, np.float64) for name, value in out.items()})
 
 
-def _fit_and_predict(inputs: pd.DataFrame, target: np.ndarray, new: pd.DataFrame) -> np.ndarray:
-    """Train on the rows of ``inputs`` and predict those of ``new``."""
+def fit_and_predict(
+    inputs: pd.DataFrame,
+    target: np.ndarray,
+    new: pd.DataFrame,
+    parameters: Mapping[str, Any] = PARAMETERS,
+    rounds: int = ROUNDS,
+    weight: np.ndarray | None = None,
+) -> np.ndarray:
+    """Train ``rounds`` trees on the rows of ``inputs`` and predict the target of those of ``new``."""
     import lightgbm  # a second that runs without it need not wait for
 
     categories = [inputs.columns.get_loc(name) for name in CATEGORIES]
-    data = lightgbm.Dataset(inputs.to_numpy(), target, categorical_feature=categories, params=PARAMETERS)
-    return lightgbm.train(PARAMETERS, data, num_boost_round=ROUNDS).predict(new.to_numpy(), num_threads=1)
+    how = dict(parameters)
+    data = lightgbm.Dataset(inputs.to_numpy(), target, weight=weight, categorical_feature=categories, params=how)
+    return lightgbm.train(how, data, num_boost_round=rounds).predict(new.to_numpy(), num_threads=1)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,11 @@ import pandas as pd
 
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Progress, Training
-from rltune.agent.logs import Log, solver_columns
+from rltune.agent.logs import Log, history_row, solver_columns
 from rltune.agent.peers.linear_score import AREA, LinearRanker
-from rltune.agent.policy_file import TrainedPolicy, shapes_of
+from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.config import Cell, Preset
 
 SIGMA = 0.2
 """First step of the search, beside weights of 1 (our choice)."""
@@ -34,12 +32,7 @@ UNKNOWN = ("kl", "entropy", "clip_fraction", "value_loss", "explained_variance")
 
 
 def learn(
-    exercise: Exercise,
-    preset: Preset,
-    cell: Cell,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    folder: Path | None = None,
+    exercise: Exercise, threads: int | None = None, progress: Progress | None = None, folder: Path | None = None
 ) -> Training:
     """Search the weights; rltune.agent.learners says what the arguments are.
 
@@ -48,6 +41,7 @@ def learn(
     """
     import cma  # seconds that others need not wait for
 
+    preset, cell = exercise.preset, exercise.cell
     rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
     options = {"seed": math.nan, "randn": lambda *shape: rng.standard_normal(shape), "verbose": -9}
     search = cma.CMAEvolutionStrategy(AREA, SIGMA, options)
@@ -66,16 +60,10 @@ def learn(
         agent = exercise.run(np.repeat(first, len(candidates)), ranker, practice=True)
         rolled = time.perf_counter()
         search.tell(list(candidates), agent["score"].to_numpy().reshape(len(first), -1).mean(axis=0).tolist())
-        gap = exercise.reward(base.iloc[np.repeat(np.arange(len(first)), len(candidates))], agent)
-        choices = int(agent["choices"].sum())
-        row = {
-            "epoch": epoch, "reward": float(gap.mean()), "base": float(base["score"].mean()),
-            "rl": float(agent["score"].mean()), "difference": float(base["score"].mean() - agent["score"].mean()),
-            **dict.fromkeys(UNKNOWN, math.nan), "actor_iterations": 1, "decisions": int(agent["decisions"].sum()),
-            "choices": choices, "mean_queue": float(agent["mean_queue"].mean()), "rollout_seconds": rolled - began,
-            "update_seconds": time.perf_counter() - rolled, "choices_per_second": choices / (rolled - rolling),
-            "validation_rl": math.nan, "validation_base": math.nan, "validation_random": math.nan,
-        }  # fmt: skip
+        base = base.iloc[np.repeat(np.arange(len(first)), len(candidates))]
+        gap = exercise.reward(base, agent)
+        told = {**dict.fromkeys(UNKNOWN, math.nan), "actor_iterations": 1}
+        row = history_row(epoch, base, agent, gap, (began, rolling, rolled, time.perf_counter()), told)
         if epoch % preset.validate_every == 0 or epoch == preset.epochs:
             score = _validation(exercise, search.mean)
             row |= {
@@ -91,13 +79,7 @@ def learn(
         if progress:
             progress(row)
     log.close()
-    learned = best_epoch > 0 and best_score < min(exercise.held_base, exercise.held_random)
-    facts = {
-        "agent": "linear", "cell": asdict(cell), "features": FEATURES, "shapes": shapes_of(FEATURES, "linear"),
-        "residual": 0.0, "preset": preset.model_dump(), **exercise.rules, "validation_metric": best_score,
-        "validation_start": start_score, "validation_base": exercise.held_base,
-        "validation_random": exercise.held_random, "learned": bool(learned), "best_epoch": best_epoch,
-    }  # fmt: skip
+    facts = exercise.facts("linear", FEATURES, best_score, start_score, best_epoch)
     weights = (-best[:, None], np.zeros(1))  # logits: the highest first
     return Training(TrainedPolicy(weights, facts), pd.DataFrame(rows), "one core")
 

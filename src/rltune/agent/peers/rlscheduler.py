@@ -10,13 +10,9 @@ sequences they train on.
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 from rltune.agent import training
-from rltune.agent.exercise import Exercise
-from rltune.agent.learners import Progress, Training
-from rltune.config import Cell, Preset
-from rltune.errors import ConfigError
 
 
 class RLSchedulerCourse(training.Course):
@@ -26,18 +22,5 @@ class RLSchedulerCourse(training.Course):
     features = "rlscheduler"
 
 
-def learn(
-    exercise: Exercise,
-    preset: Preset,
-    cell: Cell,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    folder: Path | None = None,
-) -> Training:
-    """Train the kernel network by PPO; rltune.agent.learners says what the arguments are.
-
-    Raises ConfigError for a preset that starts from the base policy.
-    """
-    if preset.residual:
-        raise ConfigError(f"preset of agent rlscheduler: residual: found {preset.residual:g}, expected 0")
-    return training.learn(exercise, preset, cell, threads, progress, folder, RLSchedulerCourse)
+learn = partial(training.learn, kind=RLSchedulerCourse)
+"""Train the kernel network by PPO; rltune.agent.learners says what the arguments are."""

@@ -9,17 +9,13 @@ to reject at first; the last layer starts at zero, so that the greedy agent star
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
 from rltune.agent import training
-from rltune.agent.exercise import Exercise
-from rltune.agent.learners import Progress, Training
 from rltune.agent.peers.inspecting import FEATURES, InspectorRanker
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.config import Cell, Preset
-from rltune.errors import ConfigError
 
 
 class InspectorCourse(training.Course):
@@ -32,18 +28,5 @@ class InspectorCourse(training.Course):
         return InspectorRanker(TrainedPolicy(weights, {}).logits, self.observer, rng, self.preset.residual)
 
 
-def learn(
-    exercise: Exercise,
-    preset: Preset,
-    cell: Cell,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    folder: Path | None = None,
-) -> Training:
-    """Train the inspector by PPO; rltune.agent.learners says what the arguments are.
-
-    Raises ConfigError for a preset without a residual: half of all choices would be rejected, and nothing run.
-    """
-    if not preset.residual:
-        raise ConfigError("preset of agent schedinspector: residual: found 0, expected more (3: one in twenty rejected)")
-    return training.learn(exercise, preset, cell, threads, progress, folder, InspectorCourse)
+learn = partial(training.learn, kind=InspectorCourse)
+"""Train the inspector by PPO; rltune.agent.learners says what the arguments are."""
