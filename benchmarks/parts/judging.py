@@ -179,10 +179,15 @@ def work(job: tuple[str, Task]) -> Any:
     return {"agent": agent, "heuristics": heuristics, "prepare": prepare}[kind](task)
 
 
+def pooled(processes: int) -> Any:
+    """A pool whose processes do one piece of work each: TensorFlow is set up once per process."""
+    return multiprocessing.get_context("spawn").Pool(processes, maxtasksperchild=1)
+
+
 def play(tasks: list[Task], processes: int) -> tuple[pd.DataFrame, pd.DataFrame, list[dict[str, Any]]]:
     """(Windows of the base policies, of the agents, facts of the agents) of all tasks."""
     once = list({(t.trace, t.origin): t for t in tasks}.values())
-    with multiprocessing.get_context("spawn").Pool(processes, maxtasksperchild=1) as pool:
+    with pooled(processes) as pool:
         for trace in {t.trace: t for t in tasks}.values():
             pool.apply(work, (("prepare", trace),))
         ruled = pool.imap(work, [("heuristics", t) for t in once], chunksize=1)

@@ -101,6 +101,21 @@ def test_logs_lie_beside_the_state_and_tell_every_epoch_once(tmp_path: Path) -> 
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == [], "nothing half-written stays"
 
 
+def test_a_search_that_was_killed_ends_with_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    preset = Preset(agent="linear", epochs=7, trajectories=4, sequence_jobs=40, contended=0.5, validate_every=2,
+                    validation_windows=2)  # fmt: skip
+    whole = run(None, preset=preset)
+    for stop in (3, 6):
+        with pytest.raises(Killed):
+            run(tmp_path, stop, preset)
+    result = run(tmp_path, preset=preset)
+    pd.testing.assert_frame_equal(timeless(result.history), timeless(whole.history), check_exact=True)
+    assert result.policy.facts == whole.policy.facts
+    assert all(np.array_equal(a, b) for a, b in zip(result.policy.weights, whole.policy.weights, strict=True))
+    told = capsys.readouterr().out
+    assert "going on after epoch 2 of 7" in told and "going on after epoch 4 of 7" in told
+
+
 def test_it_stops_when_nothing_better_comes() -> None:
     still = PRESET.model_copy(update={"actor_lr": 1e-12, "patience": 2, "epochs": 50})
     history = run(None, preset=still).history

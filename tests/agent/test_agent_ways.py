@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from agent_fakes import workload
 
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import train
+from rltune.agent.trials import NAME, Trials
 from rltune.agent.ways import POLICIES, RESERVATIONS, Way, choose, difference, way_of
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.run import EvaluationConfig
@@ -114,3 +116,27 @@ def test_all_ways_are_settings() -> None:
     for policy, blocking in itertools.product(POLICIES, RESERVATIONS):
         setting = Setting(policy, blocking, "quiet_fit", "worth_it", worth=0.3)
         assert way_of(setting).of(Setting("fifo")) == setting
+
+
+def test_trials_are_kept_and_an_interrupted_choice_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    scores, tried = cheapest(3.0), []
+
+    def dying(way: Way) -> np.ndarray:
+        if len(tried) == 5:
+            raise KeyboardInterrupt
+        tried.append(way)
+        return scores(way)
+
+    of = {"cell": "a", "jobs": "x"}
+    with pytest.raises(KeyboardInterrupt):
+        choose(START, "ways", True, Trials(dying, of, tmp_path))
+    again: list[Way] = []
+    resumed = choose(START, "ways", True, Trials(lambda way: again.append(way) or scores(way), of, tmp_path))
+    assert resumed == choose(START, "ways", True, scores)
+    assert len(again) > 3 and not set(again) & set(tried), "nothing that was known is tried again"
+    assert "5 known from before" in capsys.readouterr().out
+    choose(START, "ways", True, Trials(lambda way: again.append(way) or scores(way), {**of, "jobs": "y"}, tmp_path))
+    assert set(tried) <= set(again), "trials of other jobs are not used"
+    (tmp_path / NAME).write_text('{"of": ')
+    assert choose(START, "ways", True, Trials(scores, of, tmp_path)) == resumed
+    assert "cannot be read" in capsys.readouterr().out

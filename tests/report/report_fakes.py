@@ -187,7 +187,7 @@ def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFr
         "rollout_seconds": 2.0,
         "update_seconds": 1.0, "validation_rl": np.where(validated, rl * 1.02, np.nan),
         "validation_base": np.where(validated, base, np.nan),
-        "validation_random": np.where(validated, base * 0.9, np.nan),
+        "validation_random": np.where(validated, base * 0.9, np.nan), "kept_epoch": e // 4 * 4,
     })
 
 

@@ -59,6 +59,19 @@ def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learn
     worse = curves.assign(validation_random=curves["validation_rl"] * 0.5)
     _, frame = tables.comparison(cells, windows, worse, PAPER, **JUDGE)
     assert set(frame["learned"]) == {"no"}
+    _, frame = tables.comparison(cells, windows, curves.assign(kept_epoch=0), PAPER, **JUDGE)
+    assert set(frame["learned"]) == {"no: kept the heuristic it started from"}
+
+
+def test_what_an_agent_chose_itself_is_named(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    curves = read.histories(made.workspace)
+    artefact, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
+    assert not frame["way"].any() and "way" not in artefact.columns
+    ours = windows["role"] == "rltune"
+    windows.loc[ours, ["policy", "blocking", "locality"]] = ["saf", "conservative", "any"]
+    artefact, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
+    assert set(frame["way"]) == {"from SAF + conservative, any"} and "way" in artefact.columns
 
 
 def test_ablation_pairs_pro_with_each_other_variant(made: Made) -> None:

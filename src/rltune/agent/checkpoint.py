@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from rltune import COMPILED, sources_digest
-from rltune.agent.exercise import Exercise
+from rltune.agent.trials import NAME as TRIALS
+from rltune.config import Preset
 from rltune.files import aside
 
 NAME = "checkpoint.npz"
@@ -26,25 +25,21 @@ class Checkpoint:
     facts: dict[str, Any]
 
 
-def identity(exercise: Exercise) -> dict[str, Any]:
-    """What a checkpoint is of: only a training equal in all of this may go on from it.
+class Resumable(Protocol):
+    """A training that can go back to a state."""
 
-    Of the jobs, those of the training and the validation part count, which are all that training sees.
-    """
-    seen = slice(0, exercise.split.validation[1])
-    digest = hashlib.sha256()
-    for jobs in (exercise.jobs, exercise.believed):
-        digest.update(jobs.row[seen].tobytes() + jobs.cut[seen].tobytes())
-    digest.update(exercise.layout.nodes.row.tobytes() + repr(exercise.split).encode())
-    return {
-        "cell": exercise.cell.name, "preset": exercise.preset.model_dump(), "rules": repr((exercise.setting, exercise.own)),
-        "look-ahead": exercise.lookahead.model_dump(), "jobs": digest.hexdigest()[:16],
-        "version": sources_digest("traces", *COMPILED),
-    }  # fmt: skip
+    preset: Preset
+
+    @property
+    def done(self) -> int:
+        """Epochs so far."""
+
+    def restore(self, found: Checkpoint) -> None:
+        """Go back to a state."""
 
 
 def save_checkpoint(folder: Path, of: dict[str, Any], checkpoint: Checkpoint) -> None:
-    """Write the state atomically."""
+    """Write the state of the training that ``of`` tells apart (rltune.agent.exercise.Exercise.identity), atomically."""
     arrays = {f"{group}{i}": a for group, members in checkpoint.arrays.items() for i, a in enumerate(members)}
     text = json.dumps({"of": of, "groups": {g: len(m) for g, m in checkpoint.arrays.items()}, **checkpoint.facts})
     with aside(folder / NAME) as temporary, open(temporary, "wb") as file:
@@ -70,6 +65,17 @@ def load_checkpoint(folder: Path, of: dict[str, Any]) -> tuple[Checkpoint | None
     return Checkpoint(arrays, facts), ""
 
 
+def resume(course: Resumable, of: dict[str, Any], folder: Path) -> None:
+    """Bring a course back to the state kept in ``folder``, if there is one of this training; says what it does."""
+    found, why = load_checkpoint(folder, of)
+    if found is not None:
+        course.restore(found)
+        print(f"going on after epoch {course.done} of {course.preset.epochs}: an earlier training was stopped", flush=True)
+    elif why:
+        print(f"{why}; training from the beginning", flush=True)
+
+
 def discard_checkpoint(folder: Path) -> None:
-    """Delete the state of a training that is finished."""
-    (folder / NAME).unlink(missing_ok=True)
+    """Delete what a training keeps for going on; it is finished."""
+    for name in (NAME, TRIALS):
+        (folder / name).unlink(missing_ok=True)

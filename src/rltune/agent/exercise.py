@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rltune import COMPILED, sources_digest
 from rltune.agent.policy_file import shapes_of
 from rltune.agent.rollout import RandomRanker
+from rltune.agent.trials import Trials
 from rltune.agent.ways import Way, choose, way_of
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -36,8 +40,10 @@ class Exercise:
 
     ``believed`` is the same jobs with other run-time estimates, that the agent may go by in what it sees, in
     reservations and in backfilling; None: there are none. The base policy and a random order always go by ``jobs``.
+    ``folder``: where what was tried in choosing a way is kept, for a training that is interrupted; None: nowhere.
 
     Attributes:
+        identity: what it is made of: of two that are equal in it, all runs are the same.
         setting: base policy, blocking, placement, locality and the other rules.
         own: the same of the agent, which may have chosen others (rltune.agent.ways).
         believed: the jobs as the agent goes by them.
@@ -55,6 +61,7 @@ class Exercise:
         split: Split,
         simulation: SimulationConfig = SimulationConfig(),
         believed: Jobs | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.cell, self.preset, self.jobs, self.layout, self.split = cell, preset, jobs, layout, split
         self.setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
@@ -68,7 +75,8 @@ class Exercise:
         same = cell.but(features="", placement="", preset="").hash
         self.stream = np.random.default_rng([cell.seed, int(same, 16)])
         """Draws the sequences, and nothing else."""
-        self.way, self.choice = self._choose(believed)
+        self.identity = self._identity(believed)
+        self.way, self.choice = self._choose(believed, folder)
         self.own = self.way.of(self.setting)
         self.believed = jobs if believed is None or not self.way.believes else believed
         quicker = self.own.blocking == "conservative" != self.setting.blocking
@@ -175,7 +183,20 @@ class Exercise:
         once, where = np.unique(first, return_inverse=True)
         return self._table(once, self.jobs, self.setting).iloc[where].reset_index(drop=True)
 
-    def _choose(self, believed: Jobs | None) -> tuple[Way, list[dict[str, Any]]]:
+    def _identity(self, believed: Jobs | None) -> dict[str, Any]:
+        """Of the jobs, those of the training and the validation part count, which are all that training sees."""
+        seen = slice(0, self.split.validation[1])
+        digest = hashlib.sha256()
+        for jobs in (self.jobs, self.jobs if believed is None else believed):
+            digest.update(jobs.row[seen].tobytes() + jobs.cut[seen].tobytes())
+        digest.update(self.layout.nodes.row.tobytes() + repr(self.split).encode())
+        return {
+            "cell": self.cell.name, "preset": self.preset.model_dump(), "rules": repr(self.setting),
+            "look-ahead": self.lookahead.model_dump(), "jobs": digest.hexdigest()[:16],
+            "version": sources_digest("traces", *COMPILED),
+        }  # fmt: skip
+
+    def _choose(self, believed: Jobs | None, folder: Path | None) -> tuple[Way, list[dict[str, Any]]]:
         """The agent's way, and what was tried."""
         start = way_of(self.setting)
         if self.preset.chooses == "nothing":
@@ -193,7 +214,9 @@ class Exercise:
             jobs = believed if believed is not None and way.believes else self.jobs
             return self._scored(windows, self._table(windows, jobs, way.of(self.setting)))["score"].to_numpy()
 
-        chosen = choose(start, self.preset.chooses, believed is not None, scored)
+        trials = Trials(scored, self.identity, folder)
+        chosen = choose(start, self.preset.chooses, believed is not None, trials)
+        trials.end()
         self._placer = placer_of("lookahead", self.lookahead)  # what was tried does not count
         return chosen
 

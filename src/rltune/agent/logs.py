@@ -30,7 +30,7 @@ def history_row(
 ) -> dict[str, float]:
     """An epoch's row of the history, not validated yet.
 
-    ``base`` and ``agent``: tables of the same sequences; ``gap``: their rewards; ``times``: when the epoch, the agent's
+    `kept_epoch`, the epoch whose weights are the best so far, is to be set after it. ``base`` and ``agent``: tables of the same sequences; ``gap``: their rewards; ``times``: when the epoch, the agent's
     rollouts and the update began, and when that ended, s; ``told``: what the update tells.
     """
     began, rolling, rolled, updated = times
@@ -41,6 +41,7 @@ def history_row(
         "mean_queue": float(agent["mean_queue"].mean()), "rollout_seconds": rolled - began,
         "update_seconds": updated - rolled, "choices_per_second": choices / (rolled - rolling),
         "validation_rl": math.nan, "validation_base": math.nan, "validation_random": math.nan,
+        "kept_epoch": 0,
     }  # fmt: skip
 
 

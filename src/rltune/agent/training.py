@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rltune.agent.checkpoint import Checkpoint, identity, load_checkpoint, save_checkpoint
+from rltune.agent.checkpoint import Checkpoint, resume, save_checkpoint
 from rltune.agent.credit import CREDITED, credit
 from rltune.agent.decisions import Batch, relative
 from rltune.agent.exercise import Exercise
@@ -45,14 +45,8 @@ def learn(
     if exercise.choice:
         print(f"of {len(exercise.choice)} ways tried, it goes by {exercise.way}", flush=True)
     course = (kind or Course)(exercise)
-    of = identity(exercise)
     if folder is not None:
-        found, why = load_checkpoint(folder, of)
-        if found is not None:
-            course.restore(found)
-            print(f"going on after epoch {course.done} of {course.preset.epochs}: an earlier training was stopped", flush=True)
-        elif why:
-            print(f"{why}; training from the beginning", flush=True)
+        resume(course, exercise.identity, folder)
     log = Log(folder, course.rows)
     if folder is not None and exercise.choice:
         write_text(folder / "choice.csv", pd.DataFrame(exercise.choice).to_csv(index=False))
@@ -62,7 +56,7 @@ def learn(
         if progress:
             progress(row)
         if folder is not None and course.validated:
-            save_checkpoint(folder, of, course.state())
+            save_checkpoint(folder, exercise.identity, course.state())
     log.close()
     return Training(course.best(), pd.DataFrame(course.rows), runs_on)
 
@@ -124,6 +118,7 @@ class Course:
         self.rows.append(row)
         if self.validated:
             self._validate(row)
+        row["kept_epoch"] = self.best_epoch
         total = exercise.counts
         row |= solver_columns(total.since(self._before))
         self._before = total

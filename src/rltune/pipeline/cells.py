@@ -37,15 +37,15 @@ def train_cell(
 
     A training of the same cell that was interrupted goes on from its last validation.
     """
-    preset = workspace.config.preset(cell.preset)
+    preset, folder = workspace.config.preset(cell.preset), workspace.training(cell)
     exercise = Exercise(
         cell, preset, workspace.config.lookahead, workload.jobs, workload.layout, workload.split,
-        workspace.config.simulation, workload.believed,
+        workspace.config.simulation, workload.believed, folder,
     )  # fmt: skip
-    result = train(exercise, threads(), progress, workspace.training(cell))
+    result = train(exercise, threads(), progress, folder)
     write_text(workspace.history(cell), result.history.to_csv(index=False))
     save_policy(workspace.policy(cell), result.policy)
-    discard_checkpoint(workspace.training(cell))
+    discard_checkpoint(folder)
     return result.policy, result.history, result.runs_on
 
 

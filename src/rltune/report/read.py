@@ -46,7 +46,14 @@ def windows(workspace: Workspace) -> pd.DataFrame:
 
 def histories(workspace: Workspace) -> pd.DataFrame:
     """Training curves of every cell, one row an epoch, with the cell's name as `cell`. Raises as `windows`."""
-    return _gather(workspace.config.cells(), workspace.history, pd.read_csv)
+
+    def read(path: Path) -> pd.DataFrame:
+        frame = pd.read_csv(path)
+        if "kept_epoch" not in frame:
+            raise DataError(f"{path}: column kept_epoch: not found, an older version wrote this; delete it and train again")
+        return frame
+
+    return _gather(workspace.config.cells(), workspace.history, read)
 
 
 def jobs(workspace: Workspace, columns: Iterable[str] = ("role", "sequence_jobs", "wait_s")) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from rltune.agent.checkpoint import Checkpoint, resume, save_checkpoint
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Progress, Training
 from rltune.agent.logs import Log, history_row, solver_columns
@@ -36,57 +37,109 @@ def learn(
 ) -> Training:
     """Search the weights; rltune.agent.learners says what the arguments are.
 
-    ``preset.epochs`` generations of ``preset.trajectories`` sequences a candidate; one core; an interrupted search
-    begins anew.
+    ``preset.epochs`` generations of ``preset.trajectories`` sequences a candidate, on one core. With ``folder`` the
+    state is kept there after each validation, and an interrupted search goes on from it, to the same weights.
     """
-    import cma  # seconds that others need not wait for
+    search = Search(exercise)
+    if folder is not None:
+        resume(search, exercise.identity, folder)
+    log = Log(folder, search.rows)
+    while search.done < search.preset.epochs:
+        row = search.generation()
+        log.epoch(search.rows)
+        if progress:
+            progress(row)
+        if folder is not None and search.validated:
+            save_checkpoint(folder, exercise.identity, search.state())
+    log.close()
+    facts = exercise.facts("linear", FEATURES, search.best_score, search.start_score, search.best_epoch)
+    weights = (-search.best[:, None], np.zeros(1))  # logits: the highest first
+    return Training(TrainedPolicy(weights, facts), pd.DataFrame(search.rows), "one core")
 
-    preset, cell = exercise.preset, exercise.cell
-    rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
-    options = {"seed": math.nan, "randn": lambda *shape: rng.standard_normal(shape), "verbose": -9}
-    search = cma.CMAEvolutionStrategy(AREA, SIGMA, options)
-    best, best_score, best_epoch = AREA, _validation(exercise, AREA), 0
-    start_score = best_score
-    rows: list[dict[str, float]] = []
-    log = Log(folder, rows)
-    before = exercise.counts
-    for epoch in range(1, preset.epochs + 1):
+
+class Search:
+    """A search under way: everything that changes from generation to generation."""
+
+    def __init__(self, exercise: Exercise) -> None:
+        import cma  # seconds that others need not wait for
+
+        self.exercise, self.preset, cell = exercise, exercise.preset, exercise.cell
+        rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
+        options = {"seed": math.nan, "randn": lambda *shape: rng.standard_normal(shape), "verbose": -9}
+        self._search = cma.CMAEvolutionStrategy(AREA, SIGMA, options)
+        self.best, self.best_score, self.best_epoch = AREA, self._validation(AREA), 0
+        self.start_score = self.best_score
+        self.rows: list[dict[str, float]] = []
+        self._told: list[np.ndarray] = []
+        self._before = exercise.counts
+
+    @property
+    def done(self) -> int:
+        """Generations so far."""
+        return len(self.rows)
+
+    @property
+    def validated(self) -> bool:
+        """Whether the last generation was followed by a validation."""
+        return self.done % self.preset.validate_every == 0 or self.done >= self.preset.epochs
+
+    def generation(self) -> dict[str, float]:
+        """One generation; its row of the history."""
+        exercise = self.exercise
         began = time.perf_counter()
         first = exercise.draw()
         base = exercise.run(first)
         rolling = time.perf_counter()
-        candidates = np.array(search.ask())
+        candidates = np.array(self._search.ask())
         ranker = LinearRanker(exercise.believed, exercise.layout, candidates)
         agent = exercise.run(np.repeat(first, len(candidates)), ranker, practice=True)
         rolled = time.perf_counter()
-        search.tell(list(candidates), agent["score"].to_numpy().reshape(len(first), -1).mean(axis=0).tolist())
+        scores = agent["score"].to_numpy().reshape(len(first), -1).mean(axis=0)
+        self._search.tell(list(candidates), scores.tolist())
+        self._told.append(scores)
         base = base.iloc[np.repeat(np.arange(len(first)), len(candidates))]
         gap = exercise.reward(base, agent)
         told = {**dict.fromkeys(UNKNOWN, math.nan), "actor_iterations": 1}
-        row = history_row(epoch, base, agent, gap, (began, rolling, rolled, time.perf_counter()), told)
-        if epoch % preset.validate_every == 0 or epoch == preset.epochs:
-            score = _validation(exercise, search.mean)
-            row |= {
-                "validation_rl": score, "validation_base": exercise.held_base,
-                "validation_random": exercise.held_random,
-            }  # fmt: skip
-            if score < best_score:
-                best, best_score, best_epoch = search.mean.copy(), score, epoch
-        row |= solver_columns(exercise.counts.since(before))
-        before = exercise.counts
-        rows.append(row)
-        log.epoch(rows)
-        if progress:
-            progress(row)
-    log.close()
-    facts = exercise.facts("linear", FEATURES, best_score, start_score, best_epoch)
-    weights = (-best[:, None], np.zeros(1))  # logits: the highest first
-    return Training(TrainedPolicy(weights, facts), pd.DataFrame(rows), "one core")
+        row = history_row(self.done + 1, base, agent, gap, (began, rolling, rolled, time.perf_counter()), told)
+        self.rows.append(row)
+        if self.validated:
+            self._validate(row)
+        row["kept_epoch"] = self.best_epoch
+        row |= solver_columns(exercise.counts.since(self._before))
+        self._before = exercise.counts
+        return row
 
+    def state(self) -> Checkpoint:
+        """What the rest of the search depends on; the search itself is what it was told."""
+        facts = {
+            "stream": self.exercise.stream.bit_generator.state, "best_score": self.best_score,
+            "best_epoch": self.best_epoch, "rows": self.rows,
+        }  # fmt: skip
+        return Checkpoint({"best": [self.best], "told": [np.array(self._told)]}, facts)
 
-def _validation(exercise: Exercise, weights: np.ndarray) -> float:
-    ranker = LinearRanker(exercise.believed, exercise.layout, weights[None])
-    return float(exercise.run(exercise.held, ranker)["score"].mean())
+    def restore(self, found: Checkpoint) -> None:
+        """Go back to a state, telling the search all that it was told."""
+        for scores in found.arrays["told"][0]:
+            self._search.tell(self._search.ask(), scores.tolist())
+            self._told.append(scores)
+        facts = found.facts
+        self.exercise.stream.bit_generator.state = facts["stream"]
+        (self.best,) = found.arrays["best"]
+        self.best_score, self.best_epoch, self.rows = facts["best_score"], facts["best_epoch"], facts["rows"]
+        _ = self.exercise.held_base, self.exercise.held_random  # their placements were counted before
+        self._before = self.exercise.counts
+
+    def _validate(self, row: dict[str, float]) -> None:
+        exercise, score = self.exercise, self._validation(self._search.mean)
+        row |= {
+            "validation_rl": score, "validation_base": exercise.held_base, "validation_random": exercise.held_random
+        }  # fmt: skip
+        if score < self.best_score:
+            self.best, self.best_score, self.best_epoch = self._search.mean.copy(), score, self.done
+
+    def _validation(self, weights: np.ndarray) -> float:
+        ranker = LinearRanker(self.exercise.believed, self.exercise.layout, weights[None])
+        return float(self.exercise.run(self.exercise.held, ranker)["score"].mean())
 
 
 def ranker(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> LinearRanker:

@@ -66,6 +66,7 @@ def _row(
         "worst_tenth_share": base.worst_tenth_share,
         "shows": direction(base.low, base.high, base.windows),
     }
+    row["way"] = _way(cell, where(rows_n, role="rltune").iloc[0])
     entry = _printed(cell, paper)
     row["paper"] = NAN if entry is None or entry.value is None else entry.value
     row["paper_says"] = "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " ")
@@ -88,17 +89,26 @@ def _side(name: str, c: Comparison) -> dict[str, Any]:
             f"over_{name}_high": c.high, f"shows_{name}": direction(c.low, c.high, c.windows)}
 
 
+def _way(cell: pd.Series, run: pd.Series) -> str:
+    """What the agent chose to do otherwise than its cell says, as its test runs tell (rltune.agent.ways)."""
+    chosen = scheduler_title(run["policy"], run["blocking"])
+    other = [] if chosen == scheduler_title(cell["policy"], cell["blocking"]) else [f"from {chosen}"]
+    return ", ".join(other + [run[k] for k in ("placement", "locality") if run[k] != cell[k]])
+
+
 def _title(baseline: dict[str, str]) -> str:
     return scheduler_title(baseline["policy"], baseline["blocking"])
 
 
 def _learned(history: pd.DataFrame) -> str:
-    """Whether the agent kept beats both its base policy and a random order on validation windows."""
-    seen = history.dropna(subset=["validation_rl"])
-    if not len(seen):
+    """Whether the agent kept learned anything, and beats both its base policy and a random order on validation windows."""
+    if not len(history):
         return ""
-    best = seen["validation_rl"].min()
-    return "yes" if best < seen[["validation_base", "validation_random"]].min().min() else "no"
+    kept = history[history["epoch"] == history["kept_epoch"].iloc[-1]]
+    if not len(kept):
+        return "no: kept the heuristic it started from"
+    (best,) = kept["validation_rl"]
+    return "yes" if best < kept[["validation_base", "validation_random"]].min().min() else "no"
 
 
 def _printed(cell: pd.Series, paper: PaperResults) -> PaperEntry | None:
@@ -126,7 +136,8 @@ def _artefact(
         "paper_says": Column("Paper", "", "text", base),
         "verdict": Column("Verdict", "", "text", base),
         "learned": Column("Learned", "", "text", chance,
-                          help="On validation windows the agent beats both its base policy and a random order."),
+                          help="On validation windows the agent beats both its base policy and a random order; one that starts "
+                          "from a heuristic, that too."),
         "random_mean": Column("Random", "s", "seconds", chance),
         "over_random": Column("Less wait", "", "percent", chance, "over_random_low", "over_random_high"),
         "strong": Column("Heuristic", "", "text", strong),
@@ -137,6 +148,9 @@ def _artefact(
         "picked_mean": Column("Mean", "s", "seconds", chosen),
         "over_picked": Column("Less wait", "", "percent", chosen, "over_picked_low", "over_picked_high"),
         "best_fit_mean": Column("Base with best-fit", "s", "seconds", help="The base policy with best-fit placement."),
+        **({"way": Column("Its own way", "", "text", help="What the agent chose, on training rows, to do otherwise than "
+                          "its cell says: whose order it starts from, reservations, placement, locality.")}
+           if frame["way"].any() else {}),
         "windows": Column("Windows", "", "int", help="Disjoint windows of the test part."),
         "worst_tenth_share": Column("Worst tenth", "of base wait", "percent",
                                     help="Share of the base policy’s total wait that the worst tenth of windows has."),
@@ -151,7 +165,8 @@ def _artefact(
         "A random order, drawn anew at every decision (mean of several runs), is what not staying blocked is worth "
         "without any learning.",
         "The intervals are over windows of one training run; another training seed would move the figures as well.",
-        "Base policy and RLTune share placement, locality, backfilling and run-time estimates.",
+        "Base policy and RLTune share placement, locality, backfilling and run-time estimates"
+        + (", but for what the agent chose itself, which the last columns say." if frame["way"].any() else "."),
         f"Verdicts: {RULE}",
         "RLTune is “open” where the interval covers zero: no difference is shown.",
         constant_settings(cells),

@@ -1,0 +1,104 @@
+"""What each constant of the preset `tuned` is worth: trainings that differ from it in one, judged on the same windows.
+
+Needs the folder of CSV files that benchmarks/quality.py needs. Trained on rows before --origin, judged on windows of 256
+from the tenth behind it; the default, 0.8, leaves the last tenth of the rows unread. Every training starts from SAF under
+EASY (`chooses: nothing`) and keeps what is best on validation by however little (`margin: 0`), so that the rows differ in
+the learned order alone; `way chosen` and `margin 1` take one of the two back. Difference of the mean wait from SAF + EASY,
+in %, ± one standard error over the paired windows; negative is better. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rltune.agent.ways import difference
+from rltune.simulator.batch import Setting
+
+from parts.judging import TRACES, Task, agent, loaded, pooled, prepare, run
+
+BASIS = {"chooses": "nothing", "margin": 0.0}
+ROWS: dict[str, dict[str, Any]] = {
+    "tuned": {},
+    "tuned, seed 2": {"seed": 2},
+    "tuned, seed 3": {"seed": 3},
+    "features raw": {"learner": "tuned, raw"},
+    "features engineered": {"learner": "tuned, engineered"},
+    "residual 0.2": {"residual": 0.2},
+    "residual 1": {"residual": 1.0},
+    "from nothing (residual 0)": {"residual": 0.0, "margin": 0.0},
+    "credit 1 h": {"credit_horizon_s": 3600.0},
+    "credit 12 h": {"credit_horizon_s": 12 * 3600.0},
+    "reward at the end": {"credit_horizon_s": None},
+    "half contended": {"contended": 0.5},
+    "anywhere (contended 0)": {"contended": 0.0},
+    "32 sequences × 3": {"trajectories": 32, "rollouts": 3},
+    "4 sequences × 24": {"trajectories": 4, "rollouts": 24},
+    "sequences of 1,024": {"sequence_jobs": 1024, "trajectories": 3},
+    "actor 32-16-8": {"actor_layers": [32, 16, 8]},
+    "actor 64-64": {"actor_layers": [64, 64]},
+    "step 1e-3": {"actor_lr": 1e-3},
+    "constant step": {"lr_schedule": "constant"},
+    "10 steps an epoch": {"actor_iterations": 10},
+    "whole epoch a step": {"batch_decisions": None},
+    "KL 0.01": {"target_kl": 0.01},
+    "KL 0.05": {"target_kl": 0.05},
+    "no entropy": {"entropy": 0.0},
+    "entropy 0.01": {"entropy": 0.01},
+    "averaged weights": {"average": 0.99},
+    "critic": {"critic_iterations": 40},
+    "20 epochs": {"epochs": 20},
+    "180 epochs": {"epochs": 180},
+    "margin 1": {"margin": 1.0},
+    "way chosen": {"chooses": "reservations"},
+}
+"""What a row is called → fields of the preset it changes; `seed` and `learner` are the task's."""
+
+
+def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """An agent's waits [windows], s, beside those of SAF + EASY; facts of its training."""
+    frame, log = agent(task)
+    base = run(loaded(task), 256, Setting("saf", "easy"))
+    return pd.DataFrame({"ours": frame["wait_s"].to_numpy(), "base": base["wait_s"].to_numpy()}), log
+
+
+def main() -> None:
+    """Train, judge, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=["philly", "venus"])
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="ROW", default=list(ROWS), help="; ".join(ROWS))
+    parser.add_argument("--origin", type=float, default=0.8, help="share of the rows before the windows")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    args = parser.parse_args()
+    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
+    began, figures = time.perf_counter(), {}
+    with tempfile.TemporaryDirectory() as folder:
+        tasks = [
+            Task(trace, args.origin, row.get("seed", 1), row.get("learner", "tuned"), "wait", (256,), False, ("strict",),
+                 (), folder, tuple({**BASIS, **{k: v for k, v in row.items() if k not in ("seed", "learner")}}.items()),
+                 name)
+            for name, row in ((name, ROWS[name]) for name in args.rows) for trace in args.traces
+        ]  # fmt: skip
+        with pooled(args.processes) as pool:
+            for trace in args.traces:
+                pool.apply(prepare, (next(t for t in tasks if t.trace == trace),))
+            print(f"{'':>26}  {'trace':>6}  {'test':>14}  {'validation':>10}  epoch kept  s")
+            for task, (table, log) in zip(tasks, pool.imap(measured, tasks, chunksize=1), strict=True):
+                gap, error = (100 * f / table["base"].mean() for f in difference(table["ours"], table["base"]))
+                figures[f"{task.trace} {task.name}"] = [round(gap, 2), round(error, 2)]
+                held = 100 * (log["validation_metric"] / (log["validation_start"] or np.nan) - 1)
+                print(f"{task.name:>26}  {task.trace:>6}  {gap:+6.1f} ± {error:4.1f}  {held:+9.1f}   {log['best_epoch']:>9}"
+                      f"  {log['seconds']:.0f}", flush=True)  # fmt: skip
+    print(json.dumps({**figures, "seconds": round(time.perf_counter() - began)}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
