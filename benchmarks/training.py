@@ -2,14 +2,16 @@
 
 Philly's rows on 192 GPUs (the CSV files that RLTUNE_REAL_TRACES names, default ../shared/traces; made-up jobs where
 there are none); the sixth of the windows of 256 jobs whose queues are longest; one core. An epoch is draws, base runs,
-rollouts, update: of the preset `tuned`, with a hundred sequences, with best_fit and with look-ahead, and of `paper`. The first epoch of each
-compiles and is not counted. Decisions count that have two candidates or more. The online decision is observation,
-network and order of one queue, without placement. The last line is one JSON object.
+rollouts, update: of the preset `tuned`, with a hundred sequences, with best_fit and with look-ahead, and of `paper`, each
+in a process of its own, whose memory is told. The first epoch of each compiles and is not counted. Decisions count that
+have two candidates or more. The online decision is observation, network and order of one queue, without placement. The
+last line is one JSON object.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import resource
 import statistics
@@ -32,7 +34,7 @@ from rltune.agent.rollout import AgentRanker  # noqa: E402
 from rltune.agent.training import Course  # noqa: E402
 from rltune.cluster.fit import Jobs  # noqa: E402
 from rltune.cluster.layout import Layout  # noqa: E402
-from rltune.config import Cell, LookaheadConfig, Preset, Workspace  # noqa: E402
+from rltune.config import Cell, LookaheadConfig, Workspace  # noqa: E402
 from rltune.config.preset import BUILT_IN  # noqa: E402
 from rltune.environment.example import example_workload  # noqa: E402
 from rltune.environment.observation import Observer, width_of  # noqa: E402
@@ -52,6 +54,13 @@ TOLD = (
 QUEUES = (256, 1024)
 HUNDRED = {"chooses": "nothing", "trajectories": 25, "rollouts": 4}
 """Of `tuned`: as many sequences an epoch as `paper` has, under the cell's own rules."""
+TUNED = BUILT_IN["tuned"].model_copy(update=HUNDRED)
+TRAININGS = {
+    "tuned": (CELL, TUNED),
+    "tuned, look-ahead": (CELL.but(placement="lookahead"), TUNED),
+    "paper": (CELL.but(features="engineered", preset="paper"), BUILT_IN["paper"]),
+}
+"""What is timed → its cell and preset."""
 
 
 def workload() -> tuple[Jobs, Layout, Split, str]:
@@ -76,14 +85,18 @@ class Contended(Exercise):
         return self.stream.choice(self._long, size=self.preset.trajectories)
 
 
-def epochs(cell: Cell, preset: Preset, jobs: Jobs, layout: Layout, split: Split) -> dict[str, float]:
-    """Means over the timed epochs of a training."""
+def epochs(name: str) -> dict[str, float]:
+    """Means over the timed epochs of a training; ``rss_gb`` is the most memory that it took, data and TensorFlow too."""
+    cell, preset = TRAININGS[name]
+    jobs, layout, split, _ = workload()
+    set_up(1, 1)
     course = Course(Contended(cell, preset, LookaheadConfig(), jobs, layout, split))
     course.epoch()
     began = time.perf_counter()
     rows = [course.epoch() for _ in range(EPOCHS)]
     seconds = (time.perf_counter() - began) / EPOCHS
-    return {"seconds": seconds, **{name: statistics.fmean(row[name] for row in rows) for name in TOLD}}
+    told = {name: statistics.fmean(row[name] for row in rows) for name in TOLD}
+    return {"seconds": seconds, **told, "rss_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
 
 
 def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
@@ -106,26 +119,21 @@ def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
 
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
-    jobs, layout, split, data = workload()
-    runs_on = set_up(1, 1)
-    print(f"{data}; {runs_on}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
-    tuned, paper = BUILT_IN["tuned"].model_copy(update=HUNDRED), BUILT_IN["paper"]
-    heads = ("s", "rollout", "update", "choices", "queue", "choices/s", "steps", "solves")
+    jobs, layout, _, data = workload()
+    print(f"{data}; {set_up(1, 1)}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
+    heads = ("s", "rollout", "update", "choices", "queue", "choices/s", "steps", "solves", "GB")
     print(" " * 20 + "".join(f"{head:>10}" for head in heads))
     found: dict[str, dict[str, float]] = {}
-    for name, cell, preset in (
-        ("tuned", CELL, tuned),
-        ("tuned, look-ahead", CELL.but(placement="lookahead"), tuned),
-        ("paper", CELL.but(features="engineered", preset="paper"), paper),
-    ):
-        one = found[name] = epochs(cell, preset, jobs, layout, split)
-        print(f"{name:>20}" + "".join(f"{one[column]:>10,.2f}" for column in ("seconds", *TOLD[:-1])), flush=True)
-    rss_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for name in TRAININGS:
+            one = found[name] = pool.apply(epochs, (name,))
+            columns = ("seconds", *TOLD[:-1], "rss_gb")
+            print(f"{name:>20}" + "".join(f"{one[column]:>10,.2f}" for column in columns), flush=True)
+    rss_gb = max(one["rss_gb"] for one in found.values())
     online = {queued: online_ms(jobs, layout, queued) for queued in QUEUES}
     for queued, taken in online.items():
         print(f"online decision, {queued} queued: {taken:.3f} ms")
     plain, placed = found["tuned"], found["tuned, look-ahead"]
-    print(f"memory {rss_gb:.2f} GB")
     print(json.dumps({
         "data": data, "rollout_decisions_per_s": round(plain["choices_per_second"]),
         "rollout_mean_queue": round(plain["mean_queue"], 1), "epoch_s": round(plain["seconds"], 3),

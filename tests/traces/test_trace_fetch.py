@@ -293,15 +293,15 @@ def test_the_fingerprint_follows_the_file(tmp_path: Path, trace: Callable, monke
     columns = {"submit_s": "t", "run_s": "r", "gpus": "g"}
     config = trace("csv", columns=columns, path="${MY_TRACES}/jobs.csv")
     monkeypatch.delenv("MY_TRACES", raising=False)
-    assert fingerprint(config, tmp_path) == "${MY_TRACES}/jobs.csv", "obtaining the file explains what is wrong"
+    assert fingerprint(config.path, tmp_path) == "${MY_TRACES}/jobs.csv", "obtaining the file explains what is wrong"
     monkeypatch.setenv("MY_TRACES", str(tmp_path))
-    assert fingerprint(config, tmp_path) == "${MY_TRACES}/jobs.csv"
+    assert fingerprint(config.path, tmp_path) == "${MY_TRACES}/jobs.csv"
     seen = set()
     for text in ("x", "xx"):
         (tmp_path / "jobs.csv").write_text(text)
-        seen.add(fingerprint(config, tmp_path))
+        seen.add(fingerprint(config.path, tmp_path))
     assert len(seen) == 2 and all(str(tmp_path) in mark for mark in seen)
-    assert fingerprint(trace("helios", synthetic={"seed": 1, "jobs": 10}), tmp_path) == ""
+    assert fingerprint(trace("helios", synthetic={"seed": 1, "jobs": 10}).path, tmp_path) == ""
 
 
 def test_expand(monkeypatch) -> None:

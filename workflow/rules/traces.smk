@@ -3,7 +3,13 @@
 
 def raw_of(wildcards):
     """What a trace's own file was when it was read: a corrected file is read again."""
-    return fingerprint(workspace.trace(wildcards.trace), workspace.root)
+    return fingerprint(workspace.trace(wildcards.trace).path, workspace.root)
+
+
+def predictions_of(wildcards):
+    """What the file of published run times was when it was read."""
+    predictions = workspace.trace(wildcards.trace).predictions
+    return fingerprint(predictions.path, workspace.root) if predictions and wildcards.estimate == PUBLISHED else ""
 
 
 rule clean:
@@ -68,6 +74,7 @@ rule estimate:
         mem_mb=2000,
     params:
         seed=run.evaluation.seed,
+        predictions=predictions_of,
         code=TRACES_CODE,
     message:
         "run-time estimates {wildcards.estimate} for {wildcards.trace} on {wildcards.cluster}"

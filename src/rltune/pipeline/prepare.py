@@ -68,7 +68,7 @@ def clean(workspace: Workspace, name: str) -> CleanTrace:
 
 def _made_of(workspace: Workspace, name: str) -> dict[str, str]:
     trace = workspace.trace(name)
-    return {"trace": trace.model_dump_json(), "file": fingerprint(trace, workspace.root)}
+    return {"trace": trace.model_dump_json(), "file": fingerprint(trace.path, workspace.root)}
 
 
 def current_clean(workspace: Workspace, name: str) -> tuple[pd.DataFrame, TraceMeta]:

@@ -6,7 +6,6 @@ import os
 import re
 from pathlib import Path
 
-from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 
 BY_HAND = "RLTUNE_TRACE_FILES"
@@ -45,18 +44,18 @@ def given_file(name: str, path: str, root: Path, key: str = "path") -> Path:
     return found
 
 
-def fingerprint(trace: TraceConfig, root: Path) -> str:
-    """Which file a trace's ``path`` names now: place, size, time of last change; "" for other sources.
+def fingerprint(named: str | None, root: Path) -> str:
+    """Which file a path of a trace's configuration names now: place, size, time of last change; "" where there is none.
 
     A file that is not there, or a variable that is not set, is :func:`given_file`'s to explain.
     """
-    if trace.path is None:
+    if named is None:
         return ""
     try:
-        path = root / Path(expand(trace.path, "path")).expanduser()
+        path = root / Path(expand(named, "path")).expanduser()
         stat = path.stat()
     except (ConfigError, OSError):
-        return trace.path
+        return named
     return f"{path} {stat.st_size} {stat.st_mtime_ns}"
 
 
