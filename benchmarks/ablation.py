@@ -23,7 +23,7 @@ import pandas as pd
 from rltune.agent.ways import difference
 from rltune.simulator.batch import Setting
 
-from parts.judging import TRACES, Task, agent, loaded, pooled, prepare, run
+from parts.judging import TRACES, Task, add_options, loaded, pooled, prepare, run, work
 
 BASIS = {"chooses": "nothing", "margin": 0.0}
 ROWS: dict[str, dict[str, Any]] = {
@@ -65,7 +65,7 @@ ROWS: dict[str, dict[str, Any]] = {
 
 def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """An agent's waits [windows], s, beside those of SAF + EASY; facts of its training."""
-    frame, log = agent(task)
+    frame, log = work(("agent", task))
     base = run(loaded(task), 256, Setting("saf", "easy"))
     return pd.DataFrame({"ours": frame["wait_s"].to_numpy(), "base": base["wait_s"].to_numpy()}), log
 
@@ -76,14 +76,14 @@ def main() -> None:
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=["philly", "venus"])
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="ROW", default=list(ROWS), help="; ".join(ROWS))
     parser.add_argument("--origin", type=float, default=0.8, help="share of the rows before the windows")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    add_options(parser)
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began, figures = time.perf_counter(), {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
             Task(trace, args.origin, row.get("seed", 1), row.get("learner", "tuned"), "wait", (256,), False, ("strict",),
-                 (), folder, tuple({**BASIS, **{k: v for k, v in row.items() if k not in ("seed", "learner")}}.items()),
+                 (), folder, args.keep, tuple({**BASIS, **{k: v for k, v in row.items() if k not in ("seed", "learner")}}.items()),
                  name)
             for name, row in ((name, ROWS[name]) for name in args.rows) for trace in args.traces
         ]  # fmt: skip

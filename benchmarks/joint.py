@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from parts.judging import TRACES, Task, play, show
+from parts.judging import TRACES, Task, add_options, play, show
 
 LOCALITIES = ("strict", "plus_one", "any", "worth_it")
 METRICS = ("wait", "jct")
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--stretch", type=float, default=1.2)
     parser.add_argument("--sharing", type=float, default=1.25)
     parser.add_argument("--epochs", type=int, help="default: the preset's")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    add_options(parser)
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began = time.perf_counter()
@@ -43,7 +43,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
             Task(trace, origin, seed, "tuned", metric, (256,), False, LOCALITIES, contention, folder,
-                 (("chooses", "ways"), *((("epochs", args.epochs),) if args.epochs else ())))
+                 args.keep, (("chooses", "ways"), *((("epochs", args.epochs),) if args.epochs else ())))
             for metric in args.metrics for trace in args.traces for origin in args.origins for seed in args.seeds
         ]  # fmt: skip
         ruled, agents, logs = play(tasks, args.processes)

@@ -17,7 +17,7 @@ import tempfile
 import time
 from itertools import product
 
-from parts.judging import COLUMNS, TRACES, VARIANTS, Task, play, show
+from parts.judging import COLUMNS, TRACES, VARIANTS, Task, add_options, play, show
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--lengths", nargs="+", type=int, default=[256], help="jobs of a window judged on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
     parser.add_argument("--epochs", type=int, help="default: the preset's")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    add_options(parser)
     args = parser.parse_args()
     if args.balanced and args.origins != [0.9]:
         parser.error("--balanced: jobs are thinned by the load of the first 0.9, found another origin")
@@ -41,7 +41,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
             Task(trace, origin, seed, learner, args.metric, tuple(args.lengths), args.balanced, ("strict",), (), folder,
-                 (("epochs", args.epochs),) if args.epochs else ())
+                 args.keep, (("epochs", args.epochs),) if args.epochs else ())
             for trace in args.traces for origin in args.origins for seed in args.seeds for learner in args.learners
         ]  # fmt: skip
         ruled, agents, logs = play(tasks, args.processes)

@@ -8,16 +8,21 @@ moving blocks, paired by window.
 
 from __future__ import annotations
 
+import argparse
+import hashlib
+import json
 import multiprocessing
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rltune import COMPILED, sources_digest
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import ranker_of, train
 from rltune.agent.policy_file import TrainedPolicy
@@ -25,6 +30,7 @@ from rltune.agent.ways import POLICIES, Way
 from rltune.config import Cell, LookaheadConfig, SimulationConfig, Workspace
 from rltune.config.preset import BUILT_IN
 from rltune.evaluation.intervals import bootstrap_improvement
+from rltune.files import aside
 from rltune.pipeline.prepare import Workload, ensure_workload
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Setting, simulate
@@ -80,6 +86,8 @@ class Task:
     localities: tuple[str, ...]
     simulation: tuple[tuple[str, float], ...]
     folder: str
+    keep: str = ""
+    """Where results are kept, for a benchmark that is stopped or another with the same tasks; empty: nowhere."""
     changes: tuple[tuple[str, Any], ...] = ()
     """Fields of the preset that are changed."""
     label: str = ""
@@ -173,10 +181,29 @@ def prepare(task: Task) -> None:
     run(loaded(task), task.lengths[0], Setting("saf", "easy"))
 
 
-def work(job: tuple[str, Task]) -> Any:
-    """One piece of work, in a process of its own."""
+def work(job: tuple[str, Task]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """(Windows, facts) of one piece of work, in a process of its own; found where it was done and kept before."""
     kind, task = job
-    return {"agent": agent, "heuristics": heuristics, "prepare": prepare}[kind](task)
+    of = asdict(task if kind == "agent" else replace(task, seed=0, learner="", metric="", changes=(), label=""))
+    of |= {"folder": "", "keep": ""}
+    text = json.dumps([kind, of, sources_digest("traces", *COMPILED)])
+    path = Path(task.keep) / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet" if task.keep else None
+    if path is not None and path.is_file():
+        frame = pd.read_parquet(path)
+        return frame, json.loads(frame.attrs["facts"])
+    frame, facts = agent(task) if kind == "agent" else (heuristics(task), {})
+    if path is not None:
+        frame.attrs["facts"] = json.dumps(facts)
+        with aside(path) as temporary:
+            frame.to_parquet(temporary)
+    return frame, facts
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options that all of them have."""
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    parser.add_argument("--keep", default="", metavar="FOLDER",
+                        help="where results are kept and found again; another state of the sources makes others")  # fmt: skip
 
 
 def pooled(processes: int) -> Any:
@@ -189,10 +216,10 @@ def play(tasks: list[Task], processes: int) -> tuple[pd.DataFrame, pd.DataFrame,
     once = list({(t.trace, t.origin): t for t in tasks}.values())
     with pooled(processes) as pool:
         for trace in {t.trace: t for t in tasks}.values():
-            pool.apply(work, (("prepare", trace),))
+            pool.apply(prepare, (trace,))
         ruled = pool.imap(work, [("heuristics", t) for t in once], chunksize=1)
         trained = pool.imap(work, [("agent", t) for t in tasks], chunksize=1)
-        rules_frame = pd.concat(ruled)
+        rules_frame = pd.concat([frame for frame, _ in ruled])
         agents, logs = [], []
         for frame, log in trained:
             agents.append(frame)
