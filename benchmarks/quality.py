@@ -31,6 +31,8 @@ def main() -> None:
     parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
     parser.add_argument("--lengths", nargs="+", type=int, default=[256], help="jobs of a window judged on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
+    parser.add_argument("--commit", choices=("decision", "head"), default="decision",
+                        help="until when the first job stays first, for everybody; head: RLScheduler's own rule")  # fmt: skip
     parser.add_argument("--epochs", type=int, help="default: the preset's")
     add_options(parser)
     args = parser.parse_args()
@@ -40,8 +42,9 @@ def main() -> None:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
-            Task(trace, origin, seed, learner, args.metric, tuple(args.lengths), args.balanced, ("strict",), (), folder,
-                 args.keep, (("epochs", args.epochs),) if args.epochs else ())
+            Task(trace, origin, seed, learner, args.metric, tuple(args.lengths), args.balanced, ("strict",),
+                 (("commit", "head"),) if args.commit == "head" else (), folder, args.keep,
+                 (("epochs", args.epochs),) if args.epochs else ())
             for trace in args.traces for origin in args.origins for seed in args.seeds for learner in args.learners
         ]  # fmt: skip
         ruled, agents, logs = play(tasks, args.processes)
