@@ -63,14 +63,15 @@ def network(config: RunConfig) -> dict[str, Any]:
     of every layer behind its input, the last 1; critic empty where it is trained without; others: the same in a few
     words, of the run's other agents.
     """
-    found = [_network(cell.features, config.preset(cell.preset)) for cell in config.cells()
+    found = [describe_network(cell.features, config.preset(cell.preset)) for cell in config.cells()
              if config.preset(cell.preset).agent == "rltune"]
-    first, *rest = found or [_network("engineered", BUILT_IN["paper"])]
+    first, *rest = found or [describe_network("engineered", BUILT_IN["paper"])]
     others = dict.fromkeys(_told(n) for n in rest if _told(n) != _told(first))
     return {**first, "others": list(others)}
 
 
-def _network(features: str, preset: Preset) -> dict[str, Any]:
+def describe_network(features: str, preset: Preset) -> dict[str, Any]:
+    """Actor and critic that this preset trains on this feature set, as `network` has them, without others."""
     queue, width = shapes_of(features)["actor"]
     columns = [str(column) for column in columns_of(features)]
     assert len(columns) == width

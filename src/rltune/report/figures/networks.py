@@ -82,15 +82,15 @@ def _actor(
 ) -> tuple[list[Box], list[Arrow]]:
     seen = Box("actor-in", "Actor: the queue", f"{queue} × {width}\nfeature set {features}\neach row by itself", "data",
                FIRST, ROWS[0], INPUT, HIGH)
-    last = "with base order,\nsoftmax: who\nis next" if residual else "softmax over\nthe queue:\nwho is next"
-    boxes = [seen, *_layers("actor", width, queue, units, ROWS[0], (f"{queue} scores", last))]
+    last = "base order\nadded, then\nsoftmax" if residual else "softmax\nover the\nqueue"
+    boxes = [seen, *_layers("actor", width, queue, units, ROWS[0], ("Scores", last))]
     return boxes, _chain(boxes)
 
 
 def _critic(width: int, queue: int, units: Sequence[int]) -> tuple[list[Box], list[Arrow]]:
     seen = Box("critic-in", "Critic: the queue", f"{queue} × {width}, flattened:\n{show(queue * width, 'int')} numbers,\nall rows at once",
                "data", FIRST, ROWS[1], INPUT, HIGH)
-    out = ("Value", "the reward\nto expect")
+    out = ("Value", "reward to\nexpect")
     boxes = [seen, *_layers("critic", queue * width, 1, units, ROWS[1], out)]
     return boxes, _chain(boxes)
 
