@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VISIBLE, CLUSTER, ENGINEERED = "visible job features", "cluster characteristics", "engineered features"
-"""The categories of the paper's Table 3: of the job itself, of what is free and queued, and made of both or by formula."""
+VISIBLE, CLUSTER, ENGINEERED = "visible job", "cluster", "engineered"
+"""The categories of the paper's Table 3: of the job itself, of what is free and queued, and made of these."""
 
 
 class Meaning(NamedTuple):

@@ -42,8 +42,8 @@ def motivation(facts: pd.DataFrame, paper: PaperResults, source: str = "") -> tu
         source=source,
         columns={
             "in_the_paper": Column("Like"), "nodes": Column("Nodes"), "queue": Column("Queue"),
-            "makespan_min": Column("Makespan", "min", "number", ours), "wait_min": Column("Mean wait", "min", "number", ours),
-            "total_wait_min": Column("Total wait", "min", "number", ours),
+            "makespan_min": Column("Makespan", "min", "number", ours),
+            "wait_min": Column("Mean wait", "min", "number", ours),
             "utilisation": Column("Utilisation", "", "percent", ours),
             "makespan_s_change": Column("Makespan", "", "percent", change),
             "total_wait_s_change": Column("Wait", "", "percent", change),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from rltune.report.artefact import Artefact, Column
+from rltune.report.format import NBSP
 from rltune.report.paper import PaperResults, PaperScheduler
 
 OURS = PaperScheduler(
@@ -24,8 +25,8 @@ def table1(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFram
     rows = [{"row": "paper", **s.model_dump()} for s in paper.schedulers] + [{"row": "ours", **OURS.model_dump()}]
     artefact = Artefact(
         "table1", "table", "Job schedulers compared", paper_ref=paper.ref("table1"),
-        caption="What each scheduler knows and may do, as the paper judges it; the last row is this software. Only what "
-        "it learns is new of a policy that changes: the rules it goes by are the simulator’s.",
+        caption="What each scheduler knows and may do, as the paper judges it; the last row is this software, in the same "
+        "terms.",
         source=source,
         columns={
             "name": Column("Scheduler"), "row": Column("Row"), "decides_by": Column("Decides by"),
@@ -54,7 +55,7 @@ def table3(features: pd.DataFrame, paper: PaperResults, source: str = "") -> tup
     """
     frame = features.copy()
     frame["kind"] = ["raw" if raw else "engineered" for raw in frame["raw"]]
-    frame["range"] = [f"{low:g} … {high:g}".replace("-", "−") for low, high in zip(frame["low"], frame["high"])]
+    frame["range"] = [f"{low:g} … {high:g}".replace("-", "−").replace(" ", NBSP) for low, high in zip(frame["low"], frame["high"])]
     artefact = Artefact(
         "table3", "table", "Features by category", paper_ref=paper.ref("table3"),
         caption="Every number that an agent can see of a queued job, in the paper’s categories, as it is computed here, "
@@ -63,8 +64,8 @@ def table3(features: pd.DataFrame, paper: PaperResults, source: str = "") -> tup
         source=source,
         columns={
             "category": Column("Category"), "feature": Column("Feature"), "definition": Column("Definition"),
-            "range": Column("Range"), "kind": Column("Kind"), "per": Column("Computed once a"),
-            "sets": Column("In the sets"), "source": Column("From", help="T3: the paper’s Table 3."),
+            "range": Column("Range"), "kind": Column("Kind"), "sets": Column("In the sets"),
+            "source": Column("From", help="T3: the paper’s Table 3."),
         },
         notes=(
             "Seconds are estimated ones; free is now; seen are the jobs whose rows the agent gets.",
