@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, bounds_of, columns_of, width_of
+from rltune.environment.meanings import CLUSTER, ENGINEERED, MEANINGS, VISIBLE
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "features.md").read_text(encoding="utf-8")
 
@@ -48,5 +49,14 @@ def test_the_document_defines_every_feature_and_set() -> None:
     for feature in FEATURES.values():
         low, high = (f"{x:g}".replace("-", "−") for x in (feature.low, feature.high))
         assert defined[feature.name][2] == f"{low} … {high}", feature
+        meaning, told = MEANINGS[feature.name], [cell.strip(" |").replace("`", "") for cell in defined[feature.name]]
+        assert (meaning.definition, meaning.source) == (told[1], told[3]), feature
     for name, columns in FEATURE_SETS.items():
         assert defined[name][1] == str(len(columns)) and defined[name][2].rstrip(" |") == ", ".join(map(str, columns))
+
+
+def test_every_feature_has_a_meaning_and_a_category_of_the_papers_table() -> None:
+    assert set(MEANINGS) == set(FEATURES)
+    assert {m.category for m in MEANINGS.values()} == {VISIBLE, CLUSTER, ENGINEERED}
+    assert not any(m.raw for m in MEANINGS.values() if m.category == ENGINEERED)
+    assert {c.together for c in FEATURE_SETS["raw"]} <= {name for name, m in MEANINGS.items() if m.raw}

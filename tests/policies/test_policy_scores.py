@@ -13,6 +13,7 @@ from workload_cases import cluster, group, simple
 
 from rltune.config.cells import Policy
 from rltune.policies import IDS, TITLES, Facts, compiled_score, f1, fifo, multifactor, saf, sjf, smallest, unicep, wfp3
+from rltune.policies.formulas import FORMULAS
 from rltune.simulator import twin
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.twin_policies import Told
@@ -39,7 +40,7 @@ def job(
 
 
 def test_the_registry_is_complete() -> None:
-    assert set(IDS) == set(TITLES) == set(SCORES) == set(get_args(Policy)) == set(twin.POLICIES)
+    assert set(IDS) == set(TITLES) == set(SCORES) == set(get_args(Policy)) == set(twin.POLICIES) == set(FORMULAS)
     assert sorted(IDS.values()) == list(range(len(IDS)))
 
 
@@ -130,3 +131,16 @@ def test_policies_see_the_estimate_and_not_the_run_time() -> None:
     for policy in ("sjf", "saf", "f1", "wfp3", "unicep", "multifactor"):
         start = simulate(jobs, layout, [0], [3], Setting(policy, "none", "best_fit")).start[0]
         assert start.tolist() == [0, 50, 1050], policy
+
+
+PLAIN = str.maketrans({"·": "*", "−": "-", "³": "**3"})
+
+
+@pytest.mark.parametrize("policy", FORMULAS)
+@given(job=JOB)
+def test_the_formula_in_tables_is_what_is_computed(policy: str, job: Facts) -> None:
+    text = FORMULAS[policy].text.replace("7 d", f"{7 * DAY}").translate(PLAIN)
+    letters = {"s": job.submit_s, "r": job.estimate_s, "n": job.gpus, "w": job.wait_s, "f": job.fair_share,
+               "g": job.gpu_share, "p": job.partition, "q": job.qos}
+    expected = eval(text, {"max": max, "min": min, "log2": log2, "log10": log10, "__builtins__": {}}, letters)
+    assert compiled_score(IDS[policy], job) == pytest.approx(expected, rel=1e-9, abs=1e-9)

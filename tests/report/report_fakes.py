@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
 from rltune.files import write_json, write_text
+from rltune.pipeline import system
+from rltune.pipeline.motivation import motivation
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Saved, save_figure, save_table
-from rltune.report.paper import load_paper
+from rltune.report.artefact import Artefact, Saved, save_figure, save_table
+from rltune.report.paper import PaperResults, load_paper
 
 SOURCE = Path(__file__).resolve().parents[2]
 TRACES = {"philly": ("Philly", 8725.0), "venus": ("Helios Venus", 5113.0), "pai": ("Alibaba PAI", 38223.0)}
@@ -113,6 +116,9 @@ def artefacts(workspace: Workspace) -> None:
         tables.heuristics(cells, wins, source="figures"), tables.audits(read.audits(workspace), source="clean"),
         tables.loads(loads(), source="figures"), tables.estimates(estimates(), source="figures"),
         tables.table2(statistics(), paper, source="figures"), tables.table4(summary(), paper, source="figures"),
+        tables.table1(paper, "system"), tables.table3(system.features(), paper, "system"),
+        tables.table5(system.policies(workspace.config), system.SYMBOLS, paper, "system"),
+        tables.motivation(motivation().facts, paper, "system"),
     ):
         save_table(folder, artefact, frame)
     for artefact, frame, figure in (
@@ -120,9 +126,20 @@ def artefacts(workspace: Workspace) -> None:
         figures.waits(cells, waits, paper, 256, "figures"), figures.ablation(variants[1], paper, "figures"),
         figures.improvements(numbers[1], paper, "figures"), figures.fig5(statistics(), paper, "figures"),
         figures.fig6(batches(), paper, "figures"), figures.arrivals(arrivals(), paper, "figures"),
-        figures.distributions(run_times(), sizes(), paper, "figures"),
+        figures.distributions(run_times(), sizes(), paper, "figures"), *chapter(workspace, paper),
     ):
         save_figure(folder, artefact, figure, frame)
+
+
+def chapter(workspace: Workspace, paper: PaperResults) -> list[tuple[Artefact, pd.DataFrame, Figure]]:
+    """The figures of the system's chapter, as its notebook makes them."""
+    found = motivation()
+    return [
+        *(figures.schedule(found.bars[row["figure"]], row, found.node_gpus, paper, "system")
+          for _, row in found.facts.iterrows()),
+        figures.fig7(paper, "system"), figures.fig8(paper, "system"),
+        figures.fig9(**system.network(workspace.config), paper=paper, source="system"),
+    ]
 
 
 def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:

@@ -20,7 +20,8 @@ from rltune.report.page.build import render
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
 IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers",
        "table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits", "costs",
-       "placements", "paper", "provenance")
+       "placements", "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
+       "paper", "provenance")
 
 
 class Page(HTMLParser):
@@ -157,7 +158,7 @@ def test_headings_are_in_order(page: Page) -> None:
 
 def test_pictures_have_words(page: Page, made: Made) -> None:
     pictures = page.all("svg", role="img")
-    assert len(pictures) == sum(s.artefact.kind == "figure" for s in made.there.values()) == 9
+    assert len(pictures) == sum(s.artefact.kind == "figure" for s in made.there.values()) == 16
     assert all(len(a["aria-label"]) > 40 for _, a, _ in pictures)
     assert all(a.get("alt") for _, a, _ in page.all("img"))
 

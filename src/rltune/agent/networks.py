@@ -10,10 +10,9 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from rltune.agent.policy_file import CRITIC_LAYERS  # noqa: E402
 from rltune.environment.observation import CRITIC_WIDTH  # noqa: E402
 from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
-
-CRITIC_LAYERS = (32, 16, 8)
 
 
 def set_up(seed: int, threads: int | None = None) -> str:

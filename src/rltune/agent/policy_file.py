@@ -24,6 +24,8 @@ FORMAT = 2
 AGENTS: tuple[str, ...] = get_args(Preset.model_fields["agent"].annotation)
 MADE = {"rltune": None, "rlscheduler": None, "schedinspector": 8, "linear": 12}
 """Columns that an agent makes of those of its feature set; None: it takes them as they are."""
+CRITIC_LAYERS = (32, 16, 8)
+"""Widths of the critic's hidden layers."""
 
 
 @dataclass(frozen=True)

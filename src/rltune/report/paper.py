@@ -56,6 +56,29 @@ class PaperPicture(Block):
     """What it shows."""
     where: str
     """How the paper calls it."""
+    says: str = ""
+    """What the paper's text says of it, in our words."""
+
+
+class PaperScheduler(Block):
+    """A row of the paper's Table 1: `yes`, `no` or a word between."""
+
+    name: str
+    """The scheduler."""
+    decides_by: str
+    """Its strategy."""
+    gpu_types: str
+    """Whether it knows that GPUs differ."""
+    application_agnostic: str
+    """Whether it does without knowing what a job computes."""
+    no_profiling: str
+    """Whether it does without measurements or models of jobs made beforehand."""
+    adapts: str
+    """Whether its policy changes with what happens."""
+    preempts: str
+    """Whether it stops running jobs for others."""
+    elastic: str
+    """Whether it changes how many GPUs a running job has."""
 
 
 class Contradiction(Block):
@@ -76,6 +99,8 @@ class PaperResults(Block):
     """The paper's name of a trace → parts of names that mean it."""
     artefacts: dict[str, PaperArtefact]
     """Artefact id → its figures."""
+    schedulers: list[PaperScheduler]
+    """Table 1."""
     without_figures: dict[str, PaperPicture]
     """Artefact id → the artefact, where it prints no number."""
     contradictions: list[Contradiction]

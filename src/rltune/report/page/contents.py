@@ -54,6 +54,10 @@ SECTIONS = (
             "The same training with raw features and simple placement, beside RLTune proper; then, where the run "
             "asks for it, the same agents under other placements.",
             ("ablation", "ablation-numbers", "placements")),
+    Section("system", "The system, and why the order of a queue matters",
+            "What another order of the same queue is worth, on two nodes and seven jobs; then the parts of the system "
+            "and how a job goes through them. None of this needs a trained agent, nor a trace.",
+            ("fig1", "fig2", "fig3", "fig4", "motivation", "table1", "fig7", "table3", "fig8", "fig9", "table5")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
             ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
@@ -69,6 +73,17 @@ TITLES = {
     "ablation": "Naive against pro RLTune",
     "ablation-numbers": "Naive and pro RLTune in numbers",
     "placements": "The same agents under other placements",
+    "fig1": "Slurm’s priorities, a node a job",
+    "fig2": "One job raised, a node a job",
+    "fig3": "Slurm’s priorities, packed",
+    "fig4": "One job raised, packed",
+    "motivation": "What the order of seven jobs is worth",
+    "table1": "Job schedulers compared",
+    "fig7": "The system and the life of a job",
+    "table3": "Features by category",
+    "fig8": "One epoch of training",
+    "fig9": "Actor and critic",
+    "table5": "Scheduling policies",
     "table2": "CPU and GPU traces over one month",
     "fig5": "CPU and GPU workloads compared",
     "table4": "Trace summary",
@@ -107,7 +122,7 @@ def expected(config: RunConfig) -> dict[str, str]:
 def pages(config: RunConfig) -> set[str]:
     """Names of the executed notebooks of a run."""
     cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
-    return {"characterise", "ablation", "figures"} | {f"clean-{trace}" for trace in config.traces()} | cells
+    return {"characterise", "system", "ablation", "figures"} | {f"clean-{trace}" for trace in config.traces()} | cells
 
 
 def steps(config: RunConfig) -> set[str]:
@@ -115,7 +130,7 @@ def steps(config: RunConfig) -> set[str]:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
-        {"characterise", "ablation", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
+        {"characterise", "system", "ablation", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
         | {f"{step}/{cell.name}" for cell in config.cells() for step in ("train", "evaluate")}
