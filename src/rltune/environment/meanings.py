@@ -23,7 +23,8 @@ class Meaning(NamedTuple):
 
 MEANINGS: dict[str, Meaning] = {
     "gpus": Meaning(VISIBLE, True, "GPUs / 64, cut at 1", "T3, requested GPUs"),
-    "estimate": Meaning(VISIBLE, True, "estimated run time / 12 h, cut at 1", "T3, requested time; scale of RLScheduler"),
+    "estimate": Meaning(
+        VISIBLE, True, "estimated run time / 12 h, cut at 1", "T3, requested time; scale of RLScheduler"),
     "cpus": Meaning(
         VISIBLE, True, "CPUs / 512, cut at 1; where none were asked for, those that go with the GPUs", "T3, req_CPU"),
     "memory": Meaning(

@@ -60,7 +60,7 @@ class Arrow:
 
 
 def frame_of(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> pd.DataFrame:
-    """A row a box, then a row an arrow: all that is drawn. Raises ValueError for an arrow of a box that is not there."""
+    """A row a box, then a row an arrow: all that is drawn. Raises ValueError for an arrow of a box that is not."""
     rows = [
         {"what": "box", "name": b.name, "title": b.title, "text": b.text.replace("\n", " "), "kind": b.kind, "x": b.x,
          "y": b.y, "width": b.width, "height": b.height} for b in boxes

@@ -30,7 +30,8 @@ def schedule(
         f"below: each job’s wait, from submission to start. Order of the queue: {facts['order']}.{moved}",
         source=source,
         notes=("Jobs of our own making, simulated with backfilling and true run times.",),
-        alt=f"Gantt chart of {bars['job'].nunique()} jobs on {len(node_gpus)} nodes, {nodes}, {queue}: all is done after "
+        alt=f"Gantt chart of {bars['job'].nunique()} jobs on {len(node_gpus)} nodes, {nodes}, {queue}: all is done "
+            f"after "
         f"{makespan} minutes, and the jobs wait {total} minutes together. {_told(bars)}",
     )
     return artefact, bars, gantt(bars, node_gpus, title)

@@ -39,16 +39,16 @@ def fig9(
         notes.append(f"The critic sees of a job: {', '.join(critic_columns)}.")
     if others:
         notes.append(f"Other agents of this run: {'; '.join(others)}.")
-    told = f"{show(count['critic'], 'int')} in the critic, which reads the whole queue at once" if critic else "no critic"
+    reads = f"{show(count['critic'], 'int')} in the critic, which reads the whole queue at once"
     shapes = " then ".join(map(str, actor))
     artefact = Artefact(
         "fig9", "figure", "Actor and critic", paper_ref=paper.ref("fig9"),
-        caption=f"The networks of this run’s first RLTune agent: {show(count['actor'], 'int')} weights in the actor, the "
-        f"same for every job of the queue; {told}. Shapes are for a full queue of {queue} jobs; shorter ones are padded "
-        "with zeros, which changes neither scores nor value.",
+        caption=f"The networks of this run’s first RLTune agent: {show(count['actor'], 'int')} weights in the actor, "
+        f"the same for every job of the queue; {reads if critic else 'no critic'}. Shapes are for a full queue of "
+        f"{queue} jobs; shorter ones are padded with zeros, which changes neither scores nor value.",
         source=source, notes=tuple(notes),
-        alt=f"A diagram of two rows of boxes. Actor: {queue} rows of {len(columns)} features, layers of {shapes} units, "
-        "softmax over the queue. "
+        alt=f"A diagram of two rows of boxes. Actor: {queue} rows of {len(columns)} features, layers of {shapes} "
+        "units, softmax over the queue. "
         + (f"Critic: {queue} rows of {len(critic_columns)} features flattened, layers of "
            f"{' then '.join(map(str, critic))} units, one value." if critic else "There is no critic."),
     )
@@ -88,8 +88,8 @@ def _actor(
 
 
 def _critic(width: int, queue: int, units: Sequence[int]) -> tuple[list[Box], list[Arrow]]:
-    seen = Box("critic-in", "Critic: the queue", f"{queue} × {width}, flattened:\n{show(queue * width, 'int')} numbers,\nall rows at once",
-               "data", FIRST, ROWS[1], INPUT, HIGH)
+    text = f"{queue} × {width}, flattened:\n{show(queue * width, 'int')} numbers,\nall rows at once"
+    seen = Box("critic-in", "Critic: the queue", text, "data", FIRST, ROWS[1], INPUT, HIGH)
     out = ("Value", "reward to\nexpect")
     boxes = [seen, *_layers("critic", queue * width, 1, units, ROWS[1], out)]
     return boxes, _chain(boxes)

@@ -51,8 +51,10 @@ def motivation(facts: pd.DataFrame, paper: PaperResults, source: str = "") -> tu
             "paper_says": Column("The paper says of its own"),
         },
         notes=(
-            "The paper prints no number for its four figures, nor its jobs’ sizes and run times; the jobs here are of our "
-            "own making, and only the direction of the effects can be compared. Its nodes were real; these are simulated, "
+            "The paper prints no number for its four figures, nor its jobs’ sizes and run times; the jobs here are of "
+            "our "
+            "own making, and only the direction of the effects can be compared. Its nodes were real; these are "
+            "simulated, "
             "and packed jobs run as fast as alone.",
             "Backfilling does not find these orders by itself: a job that is raised would have delayed the reservation "
             "of the one in front.",

@@ -15,7 +15,8 @@ OURS = PaperScheduler(
 """Of this project: it asks for GPU types, run-time estimates and resources alone, and simulates rigid jobs."""
 BLOCKING = (
     "Behind a first job that does not fit may start, by the run’s blocking rule: nothing (none); whatever fits (fits); "
-    "under EASY backfilling, what does not delay that job’s reservation; under conservative backfilling, what delays no "
+    "under EASY backfilling, what does not delay that job’s reservation; under conservative backfilling, what delays "
+    "no "
     "reservation, and every job before it has one. Any policy goes with any of these."
 )
 
@@ -25,7 +26,8 @@ def table1(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFram
     rows = [{"row": "paper", **s.model_dump()} for s in paper.schedulers] + [{"row": "ours", **OURS.model_dump()}]
     artefact = Artefact(
         "table1", "table", "Job schedulers compared", paper_ref=paper.ref("table1"),
-        caption="What each scheduler knows and may do, as the paper judges it; the last row is this software, in the same "
+        caption="What each scheduler knows and may do, as the paper judges it; the last row is this software, in the "
+                "same "
         "terms.",
         source=source,
         columns={
@@ -39,7 +41,8 @@ def table1(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFram
         },
         notes=(
             "This software needs nothing of a job but what was asked for and an estimate of its run time, which may be "
-            "the user’s own limit or a prediction from earlier jobs; the paper would call the latter history, as QSSF’s.",
+            "the user’s own limit or a prediction from earlier jobs; the paper would call the latter history, as "
+            "QSSF’s.",
             "Its policy adapts by reading the state of queue and cluster at every decision. Its weights are fixed once "
             "trained; it does not learn on while it schedules.",
         ),
@@ -55,10 +58,12 @@ def table3(features: pd.DataFrame, paper: PaperResults, source: str = "") -> tup
     """
     frame = features.copy()
     frame["kind"] = ["raw" if raw else "engineered" for raw in frame["raw"]]
-    frame["range"] = [f"{low:g} … {high:g}".replace("-", "−").replace(" ", NBSP) for low, high in zip(frame["low"], frame["high"])]
+    ranges = [f"{low:g} … {high:g}" for low, high in zip(frame["low"], frame["high"])]
+    frame["range"] = [r.replace("-", "−").replace(" ", NBSP) for r in ranges]
     artefact = Artefact(
         "table3", "table", "Features by category", paper_ref=paper.ref("table3"),
-        caption="Every number that an agent can see of a queued job, in the paper’s categories, as it is computed here, "
+        caption="Every number that an agent can see of a queued job, in the paper’s categories, as it is computed "
+                "here, "
         "with the feature sets that have it. All are without unit, scaled to about 0 to 1. Raw: one fact, only scaled; "
         "engineered: computed of several.",
         source=source,
@@ -69,7 +74,8 @@ def table3(features: pd.DataFrame, paper: PaperResults, source: str = "") -> tup
         },
         notes=(
             "Seconds are estimated ones; free is now; seen are the jobs whose rows the agent gets.",
-            "The paper’s list also has the job’s id and its user. No network sees them: they are names, kept beside the "
+            "The paper’s list also has the job’s id and its user. No network sees them: they are names, kept beside "
+            "the "
             "rows to tell jobs and fair shares apart.",
         ),
     )
@@ -106,7 +112,8 @@ def table5(
         notes=(
             BLOCKING,
             "QSSF is smallest area first (SAF) with run times predicted from earlier jobs in place of the users’.",
-            "Fair share is 2 to the power of −U/S, U the account’s part of all GPU-seconds used, older use halved every "
+            "Fair share is 2 to the power of −U/S, U the account’s part of all GPU-seconds used, older use halved "
+            "every "
             "7 days, S its part of the shares.",
         ),
     )
