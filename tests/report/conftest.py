@@ -26,7 +26,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """A run of agents trained for everything but wait, some with several seeds."""
     workspace = project(tmp_path_factory.mktemp("metrics"), METRICS)
     results(workspace)
-    artefacts(workspace)
+    artefacts(workspace, of_traces=False)
     return Made(workspace, load_artefacts(workspace.artefacts), build(workspace))
 
 

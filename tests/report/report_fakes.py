@@ -58,7 +58,7 @@ experiments:
       - {trace: philly, cluster: philly-192}
       - {trace: venus, cluster: venus-160}
       - {trace: pai, cluster: pai-140}
-    policy: [fifo, sjf, f1]
+    policy: [fifo, f1]
     metric: [bsld, jct, utilisation]
   - name: figure 16
     workloads:
@@ -130,8 +130,8 @@ def results(workspace: Workspace) -> None:
         write_text(workspace.page(page), "<!doctype html><title>notebook</title>")
 
 
-def artefacts(workspace: Workspace) -> None:
-    """Every table and figure, saved as the notebooks would."""
+def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
+    """Every table and figure, saved as the notebooks would; ``of_traces``: those of the traces alone as well."""
     paper = load_paper(workspace.root)
     cells, wins = read.cells(workspace, paper), read.windows(workspace)
     curves, waits = read.histories(workspace), read.jobs(workspace)
@@ -144,24 +144,32 @@ def artefacts(workspace: Workspace) -> None:
     made = [
         *numbers, tables.verdicts(by_id, variants[1], paper, source="figures"),
         tables.costs(cells, wins, curves, paper, source="figures"),
-        tables.heuristics(cells, wins, source="figures"), tables.audits(read.audits(workspace), source="clean"),
-        tables.loads(loads(), source="figures"), tables.estimates(estimates(), source="figures"),
-        tables.table2(statistics(), paper, source="figures"), tables.table4(summary(), paper, source="figures"),
+        tables.heuristics(cells, wins, source="figures"),
     ]
+    drawn = [
+        *(figures.training(cells, curves, paper, name, "figures") for name in curves_of(cells)),
+        *(figures.boxes(cells, waits, paper, study, n, "figures") for study in studies if study.boxes for n in WINDOWS),
+        figures.improvements(list(by_id.values()), paper, "figures"),
+    ]
+    if of_traces:
+        made += [
+            tables.audits(read.audits(workspace), source="clean"), tables.loads(loads(), source="figures"),
+            tables.estimates(estimates(), source="figures"), tables.table2(statistics(), paper, source="figures"),
+            tables.table4(summary(), paper, source="figures"),
+        ]
+        drawn += [
+            figures.fig5(statistics(), paper, "figures"), figures.fig6(batches(), paper, "figures"),
+            figures.arrivals(arrivals(), paper, "figures"),
+            figures.distributions(run_times(), sizes(), paper, "figures"),
+        ]
     if len(variants[1]):
         made.append(variants)
+        drawn.append(figures.ablation(variants[1], paper, "figures"))
     if has_placements(workspace.config):
         made.append(tables.placements(cells, wins, stretch=1.2, sharing=1.0, **judge))
     for artefact, frame in made:
         save_table(folder, artefact, frame)
-    for artefact, frame, figure in (
-        *(figures.training(cells, curves, paper, name, "figures") for name in curves_of(cells)),
-        *(figures.boxes(cells, waits, paper, study, n, "figures") for study in studies if study.boxes for n in WINDOWS),
-        *([figures.ablation(variants[1], paper, "figures")] if len(variants[1]) else []),
-        figures.improvements(list(by_id.values()), paper, "figures"), figures.fig5(statistics(), paper, "figures"),
-        figures.fig6(batches(), paper, "figures"), figures.arrivals(arrivals(), paper, "figures"),
-        figures.distributions(run_times(), sizes(), paper, "figures"),
-    ):
+    for artefact, frame, figure in drawn:
         save_figure(folder, artefact, figure, frame)
 
 

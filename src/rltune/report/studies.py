@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from rltune.config.metric import METRICS, parse_metric
-from rltune.environment.reward import METRIC_COLUMN
+from rltune.evaluation.compare import COLUMN
 
 MULTIFACTOR = ("multifactor", "multifactor_size")
 PAPER_POLICY = {"multifactor": "slurm-multifactor"}
@@ -44,7 +44,7 @@ class Study:
     @property
     def column(self) -> str:
         """The metric's column in tables of windows and of jobs."""
-        return METRIC_COLUMN[self.metric]
+        return COLUMN[self.metric]
 
     @property
     def title(self) -> str:

@@ -9,11 +9,11 @@ from matplotlib.ticker import FuncFormatter
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import BLUE, INK, MUTED, ORANGE, PURPLE, SKY, WIDTH_IN, rows_only, styled
+from rltune.report.style import BLUE, INK, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
 from rltune.report.tables.ablation import paper_ref
 from rltune.report.tables.common import data_labels, where
 
-COLOUR = {"naive": ORANGE, "pro": BLUE}
+COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
 
 

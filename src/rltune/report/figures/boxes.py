@@ -154,7 +154,7 @@ def _extent(study: Study, frame: pd.DataFrame) -> tuple[float, float, Sequence[f
     if study.metric == "wait":
         return 0.0, max(8 * top, 50.0), [0, 10, *(10.0**k for k in range(2, 9) if 10.0**k <= 3 * top)]
     bottom = float(frame["p05"].min()) or 1.0
-    high = top * max(8.0, (top / bottom) ** 0.35)
+    high = top * max(2.0, (top / bottom) ** 0.3)
     first = int(np.floor(np.log10(bottom)))
     return 0.8 * bottom, high, [10.0**k for k in range(first, 10) if 0.8 * bottom <= 10.0**k <= high]
 

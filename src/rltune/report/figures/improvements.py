@@ -58,7 +58,8 @@ def improvements(
 def _label(row: pd.Series, frame: pd.DataFrame) -> str:
     """A row's name: trace, base policy, and the metric where there are several."""
     several = frame["measure"].nunique() > 1
-    return f"{row['trace_title']} · {row['base']}" + (f" · {SHORT[row['measure']]}" if several else "")
+    mix = " (mix)" if row["metric"] != row["measure"] else ""
+    return f"{row['trace_title']} · {row['base']}" + (f" · {SHORT[row['measure']]}" if several else "") + mix
 
 
 def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:

@@ -77,6 +77,17 @@ def _panels(cells: pd.DataFrame) -> list[tuple[str, str]]:
     return sorted(pairs, key=lambda pair: metrics.index(pair[0]))
 
 
+def _places(metrics: list[str], across: int) -> tuple[list[tuple[int, int]], int]:
+    """(row, column) of each panel, every metric beginning a row of its own; and how many rows."""
+    places, row, column = [], 0, 0
+    for before, metric in zip([metrics[0], *metrics], metrics):
+        if column == across or before != metric:
+            row, column = row + 1, 0
+        places.append((row, column))
+        column += 1
+    return places, row + 1
+
+
 def _panel(metric: str, policy: str, cells: pd.DataFrame) -> str:
     """A panel's title."""
     name = POLICY_TITLE.get(policy, policy)
@@ -102,14 +113,18 @@ def _curve(cell: pd.Series, history: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(cells: pd.DataFrame, frame: pd.DataFrame) -> Figure:
     panels = _panels(cells)
-    across = min(2, len(panels))
-    down = -(-len(panels) // across)
+    metrics = [metric for metric, _ in panels]
+    most = max(map(metrics.count, metrics))
+    # a row a metric where there are several and they fit, as the paper has it
+    across = most if len(set(metrics)) > 1 and most <= 3 else min(2, len(panels))
+    places, down = _places(metrics, across)
     figure = Figure(figsize=(WIDTH_IN, 0.5 + 2.05 * down))
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     traces = dict(zip(cells["trace_title"], cells["paper_trace"]))
     colours = trace_colours(traces)
     markers = dict(zip(traces, MARKERS))
-    for axis, (metric, policy) in zip(axes.flat, panels):
+    for place, (metric, policy) in zip(places, panels):
+        axis = axes[place]
         axis.axhline(0, color=INK, linewidth=0.9)
         axis.set_title(_panel(metric, policy, cells))
         for _, cell in where(cells, policy=policy, metric=metric).iterrows():
@@ -120,8 +135,8 @@ def _draw(cells: pd.DataFrame, frame: pd.DataFrame) -> Figure:
             axis.plot(seen["epoch"], seen["random"], color=colours[trace], linewidth=1.0, linestyle=(0, (2, 2)))
             axis.plot(seen["epoch"], seen["validation"], linestyle="none", marker=markers[trace], markersize=4.5,
                       markeredgecolor=colours[trace], markerfacecolor="none", markeredgewidth=1.2)
-    for axis in axes.flat[len(panels):]:
-        axis.set_visible(False)
+    for place in set(np.ndindex(*axes.shape)) - set(places):
+        axes[place].set_visible(False)
     axes[0, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel("Epoch", fontsize=9)
     figure.supylabel("gap to base (relative)", fontsize=9)

@@ -50,9 +50,9 @@ def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     named = [f"{features} features with {placement} placement" for features, placement in
              cells.loc[variants, list(PRO)].itertuples(index=False, name=None)]
     named += list(cells.loc[peers, "agent"])
-    left = ", ".join(f"{named.count(name)} of {name}" for name in dict.fromkeys(named))
-    note = (f"Left out here are {len(named)} of {len(cells)} agents, beside which RLTune proper stands in the same "
-            f"setting: {left}." if named else "")
+    left = ", ".join(f"{name} ({named.count(name)})" for name in dict.fromkeys(named))
+    note = (f"Not shown here, because RLTune proper stands beside them in the same setting: {len(named)} of "
+            f"{len(cells)} agents, {left}." if named else "")
     return cells[~(variants | peers)], note
 
 

@@ -133,8 +133,11 @@ def seeds_note(frame: pd.DataFrame) -> str:
 def holm_note(frame: pd.DataFrame, what: str, confidence: float) -> str:
     """How many differences Holm's correction leaves."""
     corrected = frame[[c for c in ("holm", "holm_strong") if c in frame]]
+    least = frame[[c for c in ("p", "over_strong_p", "pro_over_p") if c in frame]].min().min()
     tested, level = int(corrected.notna().sum().sum()), round(1 - confidence, 9)
     if not tested:
         return ""
     return (f"Holm p: two-sided bootstrap p-values of the {tested} improvements {what} in this table, corrected for "
-            f"their number; {int((corrected < level).sum().sum())} are below {level:g}.")
+            f"their number; {int((corrected < level).sum().sum())} are below {level:g}."
+            + (" None could be: for so many, evaluation.bootstrap has too few resamples." if tested * least >= level
+               else ""))

@@ -53,6 +53,8 @@ def _found(
     """Our counterparts of one entry of the paper."""
     if name == "abstract" and key in HEADLINES:
         return _headline(printed, HEADLINES[key], numbers)
+    if name == "table7" and WAIT.numbers in numbers:
+        return _at_home(printed, key, numbers[WAIT.numbers])
     if name == "fig10" and len(variants):
         own = pd.Series([".".join(figure_key(row)) == key for _, row in variants.iterrows()], index=variants.index)
         rows = variants[own & variants["paper"].notna()]
@@ -82,6 +84,20 @@ def _headline(printed: float, study: Study, numbers: Mapping[str, pd.DataFrame])
     best = fitting.loc[fitting["improvement"].idxmax()]
     ours = _ours(best, study.numbers, ("improvement", "low", "high"))
     return [ours | {"verdict": verdict(printed, ours["low"], ours["high"], int(best["windows"]))}]
+
+
+def _at_home(printed: float, key: str, frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Agents judged against the very policy they were trained against: the diagonal of the table of transfer."""
+    trace, trained, tested, metric = key.split(".")
+    if trained != tested:
+        return []
+    rows = frame[(frame["paper_trace"] == trace) & (frame["policy"] == tested) & (frame["metric"] == metric)
+                 & (frame["blocking"] == "none")]
+    return [
+        _ours(row, WAIT.numbers, ("improvement", "low", "high"))
+        | {"verdict": verdict(printed, row["low"], row["high"], int(row["windows"]))}
+        for _, row in rows.iterrows()
+    ]
 
 
 def _ours(row: pd.Series, artefact: str, columns: tuple[str, str, str]) -> dict[str, Any]:
