@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from report_fakes import METRICS, Made, artefacts, project, results
+from report_fakes import Made, artefacts, project, results
+from report_runs import METRICS
 
 from rltune.config import Workspace
 from rltune.report.artefact import load_artefacts

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from report_runs import CLUSTER, RUN, TRACE
+
 from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
 from rltune.files import write_json, write_text
@@ -24,61 +26,6 @@ GAIN = {"fifo": 0.85, "sjf": 0.4, "f1": -0.02, "wfp3": 0.6, "saf": 0.0, "multifa
 LEVEL = {"fifo": 1.0, "sjf": 0.35, "f1": 0.12, "wfp3": 0.4, "saf": 0.2, "multifactor": 0.9}
 HEURISTICS = ("fifo", "sjf", "f1", "wfp3", "saf")
 WINDOWS = {256: 24, 1024: 8}
-
-CLUSTER = """title: Cluster {name}
-pools: [{{name: all, groups: [{{gpu_type: P100, nodes: 4, gpus: 8, cpus: 64, mem_gb: 512}}]}}]
-"""
-TRACE = """title: {title}
-data: synthetic
-format: {format}
-{part}synthetic: {{seed: 7, jobs: 100}}
-"""
-RUN = """title: RLTune, a test run
-description: Generated numbers, to look at the page with.
-experiments:
-  - name: wait
-    workloads:
-      - {trace: philly, cluster: philly-192}
-      - {trace: venus, cluster: venus-160}
-      - {trace: pai, cluster: pai-140}
-    policy: [fifo, sjf, f1, wfp3]
-  - name: ablation
-    workloads: [{trace: philly, cluster: philly-192}]
-    policy: [fifo, sjf]
-    features: [raw]
-    placement: [best_fit]
-simulation: {stretch: 1.2}
-evaluation: {bootstrap: 200, also: [{placement: best_fit}, {placement: lookahead, locality: soonest_end}]}
-"""
-METRICS = """title: RLTune, a test run of every metric
-description: Generated numbers, to look at the page with.
-experiments:
-  - name: metrics
-    workloads: &all
-      - {trace: philly, cluster: philly-192}
-      - {trace: venus, cluster: venus-160}
-      - {trace: pai, cluster: pai-140}
-    policy: [fifo, f1]
-    metric: [bsld, jct, utilisation]
-  - name: figure 16
-    workloads:
-      - {trace: philly, cluster: philly-192}
-      - {trace: venus, cluster: venus-160}
-    policy: [multifactor]
-    metric: [bsld]
-    seed: [1, 2, 3]
-  - name: figure 10
-    workloads: [{trace: philly, cluster: philly-192}]
-    policy: [multifactor]
-    metric: [bsld]
-    features: [raw]
-    placement: [exclusive]
-  - name: a mix
-    workloads: [{trace: philly, cluster: philly-192}]
-    policy: [fifo]
-    metric: [0.7*wait+0.3*utilisation]
-evaluation: {bootstrap: 200}
-"""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from report_fakes import Made
 
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
-from rltune.report import figures, read, tables
+from rltune.report import figures, read
 from rltune.report.page import contents
 from rltune.report.paper import load_paper
 from rltune.report.studies import BSLD, CURVES, SLURM, STUDIES, UTILISATION, WAIT, cells_of, in_curves
@@ -20,7 +20,6 @@ from rltune.report.tables.common import proper
 from rltune.report.verdict import ABSENT, verdict
 
 PAPER = load_paper(fakes.SOURCE)
-JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
 MIX = "0.7*wait+0.3*utilisation"
 PRINTED = {
     "fig12-numbers": set(),

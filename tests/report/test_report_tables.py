@@ -10,7 +10,7 @@ from report_fakes import Made
 
 from rltune.errors import DataError
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Artefact, Saved
+from rltune.report.artefact import Saved
 from rltune.report.page.build import render
 from rltune.report.paper import load_paper
 

@@ -17,7 +17,8 @@ from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
-             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers")
+             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers",
+             "verdicts")
 
 
 @pytest.fixture

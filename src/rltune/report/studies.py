@@ -59,7 +59,8 @@ class Study:
 
 WAIT = Study("wait", "fig12", "fig12-numbers", "fig12", "mean wait", "Less wait", ("less", "more"), "s", "seconds")
 BSLD = Study(
-    "bsld", "fig14", "fig14-numbers", "fig14", "mean bounded slowdown", "Lower slowdown", ("lower", "higher"), "", "number"
+    "bsld", "fig14", "fig14-numbers", "fig14", "mean bounded slowdown", "Lower slowdown", ("lower", "higher"), "",
+    "number",
 )  # fmt: skip
 JCT = Study(
     "jct", "fig15", "fig15-numbers", "fig15", "mean completion time", "Shorter completion", ("shorter", "longer"), "s",
@@ -90,11 +91,6 @@ def cells_of(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
 def studies_of(cells: pd.DataFrame) -> list[Study]:
     """The studies that have cells, in the paper's order."""
     return [study for study in STUDIES if len(cells_of(study, cells))]
-
-
-def study_at(numbers: str) -> Study:
-    """The study whose table has this id. Raises KeyError where there is none."""
-    return {study.numbers: study for study in STUDIES}[numbers]
 
 
 def in_curves(name: str, metric: str, policy: str) -> bool:

@@ -26,7 +26,7 @@ LEFT_MOST = -1.0
 def improvements(
     comparisons: Sequence[pd.DataFrame], paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """Dots with intervals, a row a comparison at the window length with the most windows; the paper's figure as a cross.
+    """Dots with intervals, a row a comparison at the length with the most windows; the paper's figure as a cross.
 
     ``comparisons``: the frames of `tables.comparison`, one a study, whose best measured rows are this figure's frame.
     """

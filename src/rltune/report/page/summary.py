@@ -140,7 +140,7 @@ def _outcome(study: Study, index: int, row: pd.Series, value: str, low: str, hig
 
     good, bad = study.words
     if is_missing(row[value]):
-        return Markup("nobody waits, so there is nothing to compare" if study.metric == "wait" else "nothing to compare")
+        return Markup("nothing to compare" if study.metric != "wait" else "nobody waits, so there is nothing to compare")
     word = good if row[value] >= 0 else bad
     if is_missing(row[low]) or is_missing(row[high]):
         return Markup("{} {}, too few windows for an interval").format(size(value), word)

@@ -43,9 +43,9 @@ def ablation(
 
     Compared is the metric that the agents were trained for (`measure`; of a mix, its heaviest part). Each row has the
     variant's improvement over its own base, and pro's improvement over the variant on the same windows (empty for pro
-    itself), both as fractions with intervals; seeds are pooled as in `tables.comparison`, for pro over the variant those
-    that both have. The paper's figure and a verdict stand where the setting is its own: Philly, Slurm's multifactor
-    priority, BSLD, and a naive variant on whole nodes. Empty when no setting has two variants.
+    itself), both as fractions with intervals; seeds are pooled as in `tables.comparison`, for pro over the variant
+    those that both have. The paper's figure and a verdict stand where the setting is its own: Philly, Slurm's
+    multifactor priority, BSLD, and a naive variant on whole nodes. Empty when no setting has two variants.
     """
     rows: list[dict[str, Any]] = []
     used = []

@@ -142,7 +142,7 @@ def _learned(histories: Sequence[pd.DataFrame]) -> str:
 
 
 def _one_learned(history: pd.DataFrame) -> str:
-    """Whether the agent kept learned anything, and beats both its base policy and a random order on validation windows."""
+    """Whether the agent kept learned anything, and on validation windows beats its base policy and a random order."""
     if not len(history):
         return ""
     kept = history[history["epoch"] == history["kept_epoch"].iloc[-1]]

@@ -127,7 +127,8 @@ def seeds_note(frame: pd.DataFrame) -> str:
                 "figures as well.")
     single = int((frame["seeds"] == 1).sum())
     return ("Where a setting was trained with several seeds, means are over all of them and the interval resamples "
-            "seeds as well as windows." + (f" {single} of {len(frame)} rows have one seed: windows alone." if single else ""))
+            "seeds as well as windows."
+            + (f" {single} of {len(frame)} rows have one seed: windows alone." if single else ""))
 
 
 def holm_note(frame: pd.DataFrame, what: str, confidence: float) -> str:
