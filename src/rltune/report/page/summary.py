@@ -140,7 +140,8 @@ def _outcome(study: Study, index: int, row: pd.Series, value: str, low: str, hig
 
     good, bad = study.words
     if is_missing(row[value]):
-        return Markup("nothing to compare" if study.metric != "wait" else "nobody waits, so there is nothing to compare")
+        why = "nobody waits, so there is " if study.metric == "wait" else ""
+        return Markup("{}nothing to compare").format(why)
     word = good if row[value] >= 0 else bad
     if is_missing(row[low]) or is_missing(row[high]):
         return Markup("{} {}, too few windows for an interval").format(size(value), word)

@@ -164,7 +164,7 @@ def _artefact(frame: pd.DataFrame, source: str) -> Artefact:
             "scheduling got better than simple heuristics is in the tables named on the right.",
             "“Up to” is the most of all settings here that are of the paper’s kind, at the best measured length: "
             "chosen in hindsight, so it flatters, here as there.",
-            "Numbers of the paper that compare nothing with anything (its Tables 2, 4, 8 and 9, its costs) stand beside "
-            "ours in tables of their own, where this run has them.",
+            "Numbers of the paper that compare nothing with anything (its Tables 2, 4, 8 and 9, its costs) stand "
+            "beside ours in tables of their own, where this run has them.",
         ),
     )
