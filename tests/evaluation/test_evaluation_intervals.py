@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rltune.evaluation.compare import compare, picked_baseline, strong_baseline
-from rltune.evaluation.intervals import block_length, bootstrap_improvement
+from rltune.evaluation.intervals import block_length, bootstrap, bootstrap_improvement, holm
 
 
 def _windows(**schedulers: list[float]) -> pd.DataFrame:
@@ -59,6 +59,80 @@ def test_too_few_windows_have_no_interval(n):
     assert np.isnan(bootstrap_improvement(np.ones(n), np.ones(n), 200, 0.95, 1)).all()
 
 
+def _neighbours_alike(rng: np.random.Generator, n: int, rho: float = 0.3) -> np.ndarray:
+    """An AR(1) series [n] of unit variance."""
+    series = np.empty(n)
+    series[0] = rng.normal()
+    for i in range(1, n):
+        series[i] = rho * series[i - 1] + np.sqrt(1 - rho**2) * rng.normal()
+    return series
+
+
+def test_windows_that_hang_together_in_time_are_covered():
+    rng, covered, called = np.random.default_rng(4), 0, 0
+    for i in range(300):
+        theirs = np.exp(0.5 * _neighbours_alike(rng, 60))
+        ours = theirs * np.exp(0.3 * _neighbours_alike(rng, 60) - 0.3**2 / 2)  # alike on average
+        found = bootstrap(ours, theirs, 300, 0.9, i)
+        covered += found.low <= 0 <= found.high
+        called += found.p < 0.1
+    assert 0.80 <= covered / 300 <= 0.95
+    assert called == 300 - covered, "a p-value below α is an interval that leaves zero out"
+
+
+def test_p_value_is_the_level_at_which_the_interval_meets_zero():
+    rng = np.random.default_rng(5)
+    ours, theirs = rng.gamma(8.0, 0.11, size=30), rng.gamma(8.0, 0.125, size=30)
+    p = bootstrap(ours, theirs, 2000, 0.95, 1).p
+    assert 0.001 < p < 0.9
+    for level, out in ((1.05 * p, True), (0.95 * p, False)):
+        found = bootstrap(ours, theirs, 2000, 1 - level, 1)
+        assert (found.low > 0 or found.high < 0) == out
+    assert bootstrap(0.2 * theirs, theirs, 2000, 0.95, 1).p == pytest.approx(1 / 2001), "as small as resamples can show"
+    assert bootstrap(theirs, theirs, 2000, 0.95, 1).p == 1
+
+
+def test_seeds_that_differ_are_covered_only_when_they_are_a_level():
+    rng = np.random.default_rng(6)
+    covered = {"seeds": 0, "windows alone": 0}
+    for i in range(300):
+        theirs = np.tile(rng.gamma(4.0, 1.0, size=40), (4, 1))
+        luck = rng.normal(0.5, 0.1, size=(4, 1))
+        ours = theirs * luck * rng.gamma(16.0, 1 / 16, size=(4, 40))
+        for name, pair in {"seeds": (ours, theirs), "windows alone": (ours.mean(axis=0), theirs[0])}.items():
+            found = bootstrap(*pair, 300, 0.9, i)
+            covered[name] += found.low <= 0.5 <= found.high
+    assert 0.82 <= covered["seeds"] / 300 <= 0.97
+    assert covered["windows alone"] / 300 < 0.6
+
+
+def test_seeds_that_learned_the_same_change_nothing():
+    rng = np.random.default_rng(7)
+    ours, theirs = rng.exponential(size=(2, 40))
+    one = bootstrap(ours, theirs, 4000, 0.95, 1)
+    four = bootstrap(np.tile(ours, (4, 1)), np.tile(theirs, (4, 1)), 4000, 0.95, 1)
+    assert (four.low, four.high, four.p) == pytest.approx((one.low, one.high, one.p))
+    assert (one.low, one.high) == bootstrap_improvement(ours, theirs, 4000, 0.95, 1)
+    with pytest.raises(ValueError, match="pairs"):
+        bootstrap(ours, theirs[:-1], 200, 0.95, 1)
+
+
+def test_holm_worked_example():
+    # sorted: 0.005 × 4, 0.01 × 3, 0.03 × 2, and 0.04 × 1, which may not fall below the one before
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.5]) == pytest.approx([1.0, 1.0])
+    with_gaps = holm([np.nan, 0.02, np.nan, 0.04])
+    assert np.isnan(with_gaps[[0, 2]]).all() and with_gaps[[1, 3]] == pytest.approx([0.04, 0.04])
+    assert len(holm([])) == 0
+
+
+def test_holm_keeps_the_share_of_families_with_a_false_alarm():
+    rng = np.random.default_rng(8)
+    families = rng.uniform(size=(2000, 10))
+    assert np.mean([(holm(p) < 0.05).any() for p in families]) == pytest.approx(0.05, abs=0.015)
+    assert np.mean([(p < 0.05).any() for p in families]) > 0.3
+
+
 def test_compare_known_answer():
     windows = _windows(rltune_fifo_none=[1.0, 2.0, 3.0], base_fifo_none=[2.0, 4.0, 14.0])
     result = compare(windows, "wait", 64, {"role": "rltune"}, {"role": "base"}, 500, 0.95, 1)
@@ -67,6 +141,28 @@ def test_compare_known_answer():
     assert (result.ours_median, result.theirs_median) == (2.0, 4.0)
     assert result.worst_tenth_share == pytest.approx(14 / 20)
     assert result.low <= result.improvement <= result.high and result.windows == 3
+
+
+def test_several_seeds_are_one_comparison():
+    seeds = [_windows(rltune_fifo_none=ours, base_fifo_none=[2.0, 4.0, 14.0])
+             for ours in ([1.0, 2.0, 3.0], [2.0, 2.0, 10.0])]  # fmt: skip
+    result = compare(seeds, "wait", 64, {"role": "rltune"}, {"role": "base"}, 500, 0.95, 1)
+    assert (result.seeds, result.windows) == (2, 3)
+    assert result.improvement == pytest.approx(1 - 20 / 40)
+    assert (result.seed_low, result.seed_high) == pytest.approx((1 - 14 / 20, 1 - 6 / 20))
+    seeds[1]["first_job"] += 1
+    with pytest.raises(ValueError, match="different windows"):
+        compare(seeds, "wait", 64, {"role": "rltune"}, {"role": "base"})
+
+
+def test_of_utilisation_more_is_better():
+    windows = _windows(rltune_fifo_none=[0.6] * 5, base_fifo_none=[0.5] * 5).rename(columns={"wait_s": "utilisation"})
+    windows["utilisation_span"] = [0.9, 0.9, np.nan, 0.9, 0.9] + [0.6, np.nan, 0.6, 0.6, 0.6]
+    which = {"role": "rltune"}, {"role": "base"}
+    result = compare(windows, "utilisation", 64, *which, 500, 0.95, 1)
+    assert (result.improvement, result.low, result.high) == pytest.approx((0.2, 0.2, 0.2))
+    span = compare(windows, "utilisation_span", 64, *which, 500, 0.95, 1)
+    assert (span.improvement, span.windows) == (pytest.approx(0.5), 3), "windows without a span are left out"
 
 
 def test_strong_baseline_is_the_best_mean():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from report_fakes import Made, artefacts, project, results
+from report_runs import METRICS
 
 from rltune.config import Workspace
 from rltune.report.artefact import load_artefacts
@@ -18,6 +19,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     workspace = project(tmp_path_factory.mktemp("project"))
     results(workspace)
     artefacts(workspace)
+    return Made(workspace, load_artefacts(workspace.artefacts), build(workspace))
+
+
+@pytest.fixture(scope="session")
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A run of agents trained for everything but wait, some with several seeds."""
+    workspace = project(tmp_path_factory.mktemp("metrics"), METRICS)
+    results(workspace)
+    artefacts(workspace, of_traces=False)
     return Made(workspace, load_artefacts(workspace.artefacts), build(workspace))
 
 

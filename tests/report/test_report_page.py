@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 from report_fakes import Made
 
-from rltune.config import Workspace
-from rltune.report.artefact import load_artefacts
+from rltune.config import RunConfig, Workspace
+from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.page import build, contents, provenance
 from rltune.report.page.build import render
+from rltune.report.verdict import ABSENT
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
 IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers",
@@ -206,11 +207,16 @@ def test_what_another_configuration_left_is_not_shown(made: Made) -> None:
     assert "fig12-512" not in contents.expected(config)
 
 
+def _not_written(config: RunConfig, there: dict[str, Saved]) -> list[contents.Missing]:
+    """What is missing though the configuration has it."""
+    return [m for m in contents.missing(config, there) if not m.why.startswith(ABSENT)]
+
+
 def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
     experiments = made.workspace.config.experiments[:1]
     config = made.workspace.config.model_copy(update={"experiments": experiments})
     there = {k: v for k, v in made.there.items() if not k.startswith("ablation")}
-    found = contents.missing(config, there)
+    found = _not_written(config, there)
     assert [m.id for m in found] == ["ablation", "ablation-numbers"]
     assert "no setting with both" in found[0].why
 
@@ -218,12 +224,12 @@ def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
 def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(made: Made) -> None:
     config = made.workspace.config
     there = {k: v for k, v in made.there.items() if k != "placements"}
-    assert [(m.id, m.why) for m in contents.missing(config, there)] == [
+    assert [(m.id, m.why) for m in _not_written(config, there)] == [
         ("placements", "its stage has not written it")]
     none = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": []})})
     own = [other for other in config.evaluation.also if other.placement == "best_fit"]
     same = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": own})})
-    assert contents.missing(none, there) == [] and "placements" not in contents.expected(none)
+    assert _not_written(none, there) == [] and "placements" not in contents.expected(none)
     assert contents.has_placements(same)
     naive = same.model_copy(update={"experiments": config.experiments[1:]})
     assert not contents.has_placements(naive), "all of its agents have best_fit anyway"
@@ -232,7 +238,7 @@ def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(m
 def test_windows_that_do_not_fit_are_named(made: Made) -> None:
     there = {k: v for k, v in made.there.items() if k not in ("fig12", "fig12-256")}
     there["fig12"] = made.there["fig12-256"]
-    assert [(m.id, m.why) for m in contents.missing(made.workspace.config, there)] == [
+    assert [(m.id, m.why) for m in _not_written(made.workspace.config, there)] == [
         ("fig12-1024", "no test part is long enough for such a window")]
 
 

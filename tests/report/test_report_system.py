@@ -21,7 +21,7 @@ from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
 from rltune.pipeline import system
 from rltune.pipeline.motivation import motivation
 from rltune.policies import OWN, policy
-from rltune.report.figures.boxes import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
+from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8
 from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9, weights

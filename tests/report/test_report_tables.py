@@ -10,7 +10,7 @@ from report_fakes import Made
 
 from rltune.errors import DataError
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Artefact, Saved
+from rltune.report.artefact import Saved
 from rltune.report.page.build import render
 from rltune.report.paper import load_paper
 
@@ -191,15 +191,15 @@ def test_loads_are_read_as_they_are() -> None:
 
 def test_figures_hold_what_they_draw(made: Made) -> None:
     cells, jobs = read.cells(made.workspace, PAPER), read.jobs(made.workspace)
-    artefact, frame, _ = figures.waits(cells, jobs, PAPER)
+    artefact, frame, _ = figures.boxes(cells, jobs, PAPER)
     assert artefact.id == "fig12" and set(frame["sequence_jobs"]) == {1024}
     first = frame.iloc[0]
     own = jobs[(jobs["cell"] == cells["cell"][0]) & (jobs["role"] == first["role"]) & (jobs["sequence_jobs"] == 1024)]
-    assert first["mean_s"] == pytest.approx(own["wait_s"].mean())
+    assert first["mean"] == pytest.approx(own["wait_s"].mean())
     assert first["p50"] == pytest.approx(own["wait_s"].median())
-    assert figures.waits(cells, jobs, PAPER, 256)[0].id == "fig12-256"
+    assert figures.boxes(cells, jobs, PAPER, sequence_jobs=256)[0].id == "fig12-256"
     with pytest.raises(ValueError, match="no test jobs of windows of 99"):
-        figures.waits(cells, jobs, PAPER, 99)
+        figures.boxes(cells, jobs, PAPER, sequence_jobs=99)
 
 
 def test_inputs_are_left_as_they_were(made: Made) -> None:
@@ -232,7 +232,7 @@ def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Mad
     few = windows[windows["role"].isin(["rltune", "base"]) & (windows["window"] == 0)]
     artefact, frame = tables.comparison(cells, few, read.histories(made.workspace), PAPER, **JUDGE)
     assert "strong" not in artefact.columns and "strong" not in frame
-    figures.improvements(frame, PAPER)
+    figures.improvements([frame], PAPER)
     there = dict(made.there)
     there["fig12-numbers"] = Saved(artefact, frame)
     text = render(made.workspace, there)
@@ -249,19 +249,3 @@ def test_heuristics_stand_beside_a_bound_that_all_are_above(made: Made) -> None:
         starred = rows["title"].str.endswith("★")
         assert starred.sum() == 1 and rows["best"][starred].item() == rows["best"].min()
     assert "Conservative backfilling" not in made.html, "this run has none"
-
-
-def test_tables_of_waits_keep_to_the_agents_trained_for_wait_or_say_what_the_others_were(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
-    histories = read.histories(made.workspace)
-    some = cells["policy"] == cells["policy"].iloc[0]
-
-    def table(metric: pd.Series) -> tuple[Artefact, pd.DataFrame]:
-        return tables.comparison(cells.assign(metric=metric), windows, histories, PAPER, **JUDGE)
-
-    _, frame = table(cells["metric"].mask(some, "bsld"))
-    assert set(frame["metric"]) == {"wait"} and cells["policy"].iloc[0] not in set(frame["policy"])
-    artefact, frame = table(pd.Series("bsld", cells.index))
-    assert set(frame["metric"]) == {"bsld"} and any("trained for bsld" in note for note in artefact.notes)
-    _, as_wait = table(cells["metric"])
-    assert frame["base_mean"].tolist() == as_wait["base_mean"].tolist(), "waits all the same"

@@ -9,10 +9,7 @@ rule figures:
         paper=PAPER,
         notebook=source("notebooks", "figures.ipynb"),
     output:
-        artefacts=artefact_files(
-            tables=["fig12-numbers", "heuristics", *(["placements"] if has_placements(run) else []), "costs"],
-            figures=["fig11", "fig12", "improvements"],
-        ),
+        artefacts=artefact_files(*results_artefacts(run)),
         page=here(workspace.page("figures")),
     log:
         here(workspace.notebook("figures")),

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN
-from rltune.evaluation.intervals import bootstrap_improvement
+from rltune.evaluation.intervals import bootstrap as resample
+
+SPAN = "utilisation_span"
+"""Utilisation over the submission span alone: compared beside that over the makespan, which one long job sets."""
+COLUMN = {**METRIC_COLUMN, SPAN: SPAN}
+SIGN = {**METRIC_SIGN, SPAN: METRIC_SIGN["utilisation"]}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ours against theirs; means over windows of equal length."""
+    """Ours against theirs; means over windows of equal length, and over training seeds."""
 
     metric: str
     sequence_jobs: int
     windows: int
+    seeds: int
     ours_mean: float
     theirs_mean: float
     ours_median: float
@@ -26,6 +33,11 @@ class Comparison:
     """1 − Σ ours / Σ theirs; of utilisation, where more is better, Σ ours / Σ theirs − 1."""
     low: float
     high: float
+    p: float
+    """Two-sided; of this comparison alone."""
+    seed_low: float
+    """The least improvement of one seed."""
+    seed_high: float
     worst_tenth_share: float
     """Share of theirs' total that the worst tenth of windows carries (at least one window)."""
 
@@ -46,7 +58,7 @@ def select(windows: pd.DataFrame, sequence_jobs: int, which: dict[str, str]) -> 
 
 
 def compare(
-    windows: pd.DataFrame,
+    windows: pd.DataFrame | Sequence[pd.DataFrame],
     metric: str,
     sequence_jobs: int,
     ours: dict[str, str],
@@ -55,22 +67,38 @@ def compare(
     confidence: float = 0.95,
     seed: int = 1,
 ) -> Comparison:
-    """Compare two schedulers, given as column filters of windows.csv, window by window."""
-    a, b = (select(windows, sequence_jobs, which) for which in (ours, theirs))
-    if list(a["first_job"]) != list(b["first_job"]):
+    """Compare two schedulers, given as column filters of windows.csv, window by window.
+
+    ``windows``: the table, or one table a training seed of the same setting. ``metric``: one of COLUMN; windows in
+    which either side has no value of it are left out. Raises ValueError where the windows differ.
+    """
+    tables = [windows] if isinstance(windows, pd.DataFrame) else list(windows)
+    sides = [[select(table, sequence_jobs, which) for table in tables] for which in (ours, theirs)]
+    if len({tuple(frame["first_job"]) for side in sides for frame in side}) > 1:
         raise ValueError(f"{ours} and {theirs} were run on different windows")
-    x, y = (frame[METRIC_COLUMN[metric]].to_numpy(float) for frame in (a, b))
-    low, high = bootstrap_improvement(x, y, bootstrap, confidence, seed)
-    sign = METRIC_SIGN[metric]
-    if sign < 0:
-        low, high = -high, -low
-    total = y.sum()
-    worst = np.sort(y)[-max(1, round(len(y) / 10)) :].sum()
+    x, y = (np.stack([frame[COLUMN[metric]].to_numpy(float) for frame in side]) for side in sides)
+    known = ~np.isnan(x + y).any(axis=0)
+    x, y = x[:, known], y[:, known]
+    sign, total = SIGN[metric], y.sum()
+    found = resample(x, y, bootstrap, confidence, seed)
+    low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+    each = [_improvement(sign, *pair) for pair in zip(x, y, strict=True)]
+    rival = y.mean(axis=0)
+    worst = np.sort(sign * rival)[-max(1, round(len(rival) / 10)) :].sum() * sign if len(rival) else np.nan
     return Comparison(
-        metric, sequence_jobs, len(x), float(x.mean()), float(y.mean()), float(np.median(x)), float(np.median(y)),
-        float(sign * (1 - x.sum() / total)) if total > 0 else float("nan"), low, high,
-        float(worst / total) if total > 0 else float("nan"),
+        metric, sequence_jobs, x.shape[1], len(tables), _mean(x), _mean(y),
+        float(np.median(x)) if x.size else float("nan"), float(np.median(y)) if y.size else float("nan"),
+        _improvement(sign, x, y), low, high, found.p, min(each), max(each),
+        float(worst / rival.sum()) if total > 0 else float("nan"),
     )  # fmt: skip
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _improvement(sign: float, ours: np.ndarray, theirs: np.ndarray) -> float:
+    return float(sign * (1 - ours.sum() / theirs.sum())) if theirs.sum() > 0 else float("nan")
 
 
 def strong_baseline(windows: pd.DataFrame, metric: str, sequence_jobs: int) -> dict[str, str]:

@@ -1,6 +1,12 @@
-"""Moving-block bootstrap of a ratio of sums over windows in time."""
+"""How sure a comparison is: moving-block bootstrap over windows in time and over training seeds, p-values, Holm.
+
+Every interval and every p-value of the project comes from here.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm, t
@@ -8,6 +14,17 @@ from scipy.stats import norm, t
 
 FEWEST = 8
 """Fewer windows than this have an interval but no verdict: in simulation it misses the truth too often."""
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What resampling says of one improvement."""
+
+    low: float
+    high: float
+    p: float
+    """Two-sided: the least level α at which the interval of confidence 1 − α leaves zero out; NaN without interval."""
 
 
 def block_length(windows: int) -> int:
@@ -15,30 +32,101 @@ def block_length(windows: int) -> int:
     return max(1, int(windows ** (1 / 3) + 1e-9))
 
 
+def bootstrap(ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int) -> Interval:
+    """Interval and p-value of 1 − Σ ours / Σ theirs over paired, consecutive windows.
+
+    ``ours`` and ``theirs``: [n] of one training seed, or [s, n] of several on the same windows. Blocks of consecutive
+    windows are drawn with replacement (wrapping round at the end), both sides together, so what one window tells about
+    its neighbours is kept; seeds are drawn with replacement too, independently of the blocks, since every seed met the
+    same windows (Owen 2007).
+
+    The percentile interval of few blocks or seeds is too narrow (it knows neither that the spread is estimated nor
+    that a resample never leaves the sample). So its distances from the estimate are scaled to the variance over
+    windows × b / (b − 1), b the number of blocks, plus that between s seeds, unbiased, over s; and widened by Student's
+    t over the normal quantile, with Satterthwaite's degrees of freedom of the two. With one seed nothing is known of
+    what another would change, and the interval does not cover it. With fewer than two windows all is NaN.
+
+    In simulation, intervals of 90 % over 60 windows cover 88, 86 and 79 % of the time when neighbours' logarithms
+    correlate by 0, 0.3 and 0.5: blocks are short, so windows that hang together strongly have too narrow an interval.
+
+    Raises ValueError when the shapes differ.
+    """
+    ours, theirs = np.atleast_2d(ours), np.atleast_2d(theirs)
+    if ours.shape != theirs.shape:
+        raise ValueError(f"found {ours.shape} values of ours and {theirs.shape} of theirs, expected pairs")
+    seeds, n = ours.shape
+    total = float(theirs.sum())
+    if n < 2 or not total > 0:
+        return Interval(NAN, NAN, NAN)
+    length = block_length(n)
+    blocks = -(-n // length)
+    rng = np.random.default_rng(seed)
+    begins = rng.integers(0, n, size=(resamples, blocks))
+    picked = ((begins[:, :, None] + np.arange(length)) % n).reshape(resamples, -1)[:, :n]
+    mine, other = (np.stack([side[picked].sum(axis=1) for side in sides], axis=1) for sides in (ours, theirs))
+    drawn = _improvement(mine.sum(axis=1), other.sum(axis=1))  # windows alone
+    over_windows, between = float(np.nanvar(drawn)) * blocks / (blocks - 1), 0.0
+    degrees, scale = blocks - 1.0, np.sqrt(blocks / (blocks - 1))
+    if seeds > 1:
+        between = float(np.var(_improvement(ours.sum(axis=1), theirs.sum(axis=1)), ddof=1)) / seeds
+        who = rng.integers(0, seeds, size=(resamples, seeds))
+        drawn = _improvement(*(np.take_along_axis(side, who, axis=1).sum(axis=1) for side in (mine, other)))
+        both = over_windows + between
+        if both > 0:
+            degrees = both**2 / (over_windows**2 / (blocks - 1) + between**2 / (seeds - 1))
+            scale = np.sqrt(both / np.nanvar(drawn))
+    estimate = 1 - float(ours.sum()) / total
+    away = np.sort(drawn[~np.isnan(drawn)]) - estimate
+    low, high = _ends(estimate, away, scale, degrees, 1 - confidence)
+    return Interval(low, min(high, 1.0), _p(estimate, away, scale, degrees))
+
+
 def bootstrap_improvement(
     ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int
 ) -> tuple[float, float]:
-    """Interval of 1 − Σ ours / Σ theirs over paired, consecutive windows.
+    """Both ends of :func:`bootstrap`'s interval."""
+    found = bootstrap(ours, theirs, resamples, confidence, seed)
+    return found.low, found.high
 
-    Blocks of consecutive windows are drawn with replacement (wrapping round at the end), both sides together,
-    so what one window tells about its neighbours is kept. The percentile interval of few blocks is too narrow
-    (it knows neither that the spread is estimated nor that a resample never leaves the sample); its distances
-    from the estimate are widened by Student's t over the normal quantile and √(b / (b − 1)), b the number of
-    blocks. It does not cover what another training seed would change. With fewer than two windows there is no
-    interval: (nan, nan).
+
+def holm(p: Sequence[float]) -> np.ndarray:
+    """Holm's (1979) adjusted p-values of a family: at most α of them are false below α, whatever hangs together.
+
+    NaN stays NaN and belongs to no family.
     """
-    n = len(ours)
-    total = float(theirs.sum())
-    if n < 2 or total <= 0:
-        return float("nan"), float("nan")
-    length = block_length(n)
-    blocks = -(-n // length)
-    begins = np.random.default_rng(seed).integers(0, n, size=(resamples, blocks))
-    picked = ((begins[:, :, None] + np.arange(length)) % n).reshape(resamples, -1)[:, :n]
-    drawn = theirs[picked].sum(axis=1)
-    ratio = np.divide(ours[picked].sum(axis=1), drawn, out=np.full(resamples, np.nan), where=drawn > 0)
-    tail = (1 - confidence) / 2
-    estimate = 1 - float(ours.sum()) / total
-    widen = t.ppf(1 - tail, blocks - 1) / norm.ppf(1 - tail) * np.sqrt(blocks / (blocks - 1))
-    low, high = estimate + widen * (np.nanquantile(1 - ratio, [tail, 1 - tail]) - estimate)
-    return float(low), float(min(high, 1.0))
+    values = np.asarray(p, float)
+    adjusted = np.full(len(values), np.nan)
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known], kind="stable")]
+    steps = values[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def _improvement(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    return 1 - np.divide(ours, theirs, out=np.full(len(ours), np.nan), where=theirs > 0)
+
+
+def _ends(estimate: float, away: np.ndarray, scale: float, degrees: float, level: float) -> tuple[float, float]:
+    """The interval of confidence 1 − ``level``, from sorted distances of resamples from the estimate."""
+    widen = scale * t.ppf(1 - level / 2, degrees) / norm.ppf(1 - level / 2)
+    low, high = estimate + widen * np.quantile(away, [level / 2, 1 - level / 2])
+    return float(low), float(high)
+
+
+def _p(estimate: float, away: np.ndarray, scale: float, degrees: float) -> float:
+    """The level at which an end of the interval meets zero, by bisection; never below 1 / (resamples + 1)."""
+    least, most = 1 / (len(away) + 1), 1.0 - 1e-9
+
+    def leaves_zero_out(level: float) -> bool:
+        low, high = _ends(estimate, away, scale, degrees, level)
+        return low > 0 or high < 0
+
+    if leaves_zero_out(least):
+        return least
+    if not leaves_zero_out(most):
+        return 1.0
+    for _ in range(40):
+        middle = (least + most) / 2
+        least, most = (least, middle) if leaves_zero_out(middle) else (middle, most)
+    return most

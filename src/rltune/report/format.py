@@ -38,11 +38,12 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "seconds": lambda v: f"{float(v):,.0f}" if abs(float(v)) >= 100 else three_digits(float(v)),
     "percent": lambda v: _percent(float(v)),
     "printed": lambda v: f"{float(v):g}",
+    "p": lambda v: "< 0.001" if float(v) < 0.001 else f"{float(v):.3f}",
     "plain-int": lambda v: str(round(float(v))),
 }
 """Format's name → how a value that is there becomes text, without its unit.
 
-`percent` takes a fraction; `printed` keeps the digits given.
+`percent` takes a fraction; `printed` keeps the digits given; `p` is a p-value.
 """
 
 

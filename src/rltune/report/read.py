@@ -56,7 +56,9 @@ def histories(workspace: Workspace) -> pd.DataFrame:
     return _gather(workspace.config.cells(), workspace.history, read)
 
 
-def jobs(workspace: Workspace, columns: Iterable[str] = ("role", "sequence_jobs", "wait_s")) -> pd.DataFrame:
+def jobs(
+    workspace: Workspace, columns: Iterable[str] = ("role", "sequence_jobs", "wait_s", "jct_s", "bsld")
+) -> pd.DataFrame:
     """Test jobs of every cell, one row a job × {agent, base}, with the cell's name as `cell`. Raises as `windows`."""
     names = list(columns)
     return _gather(workspace.config.cells(), workspace.test_jobs, lambda p: pd.read_parquet(p, columns=names))

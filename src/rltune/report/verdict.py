@@ -7,6 +7,8 @@ import math
 from rltune.evaluation.intervals import FEWEST
 
 TOO_FEW = "too few windows"
+ABSENT = "not in this configuration"
+"""In the place of a verdict, where a run has nothing that a claim could be compared with."""
 MATCHES, HOLDS, UNDECIDED, FAILS = "matches", "holds", "undecided", "does not hold"
 
 RULE = (
@@ -21,7 +23,8 @@ RULE = (
 def verdict(paper: float | None, low: float, high: float, windows: int) -> str:
     """Ours against the paper's figure (both relative improvements); "" where either is unknown.
 
-    Fewer windows than FEWEST give no verdict. A wide interval that covers zero as well as the figure is evidence for neither, hence `undecided`.
+    Fewer windows than FEWEST give no verdict. A wide interval that covers zero as well as the figure is evidence for
+    neither, hence `undecided`.
     """
     if paper is None or any(math.isnan(v) for v in (paper, low, high)):
         return ""

@@ -5,6 +5,7 @@ The frame is what is drawn, to the last point: a figure can be made again from i
 
 from rltune.report.figures.ablation import ablation
 from rltune.report.figures.arrivals import arrivals
+from rltune.report.figures.boxes import boxes
 from rltune.report.figures.diagrams import fig7, fig8
 from rltune.report.figures.distributions import distributions
 from rltune.report.figures.fig5 import fig5
@@ -13,9 +14,8 @@ from rltune.report.figures.improvements import improvements
 from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9
 from rltune.report.figures.training import training
-from rltune.report.figures.waits import waits
 
 __all__ = [
-    "ablation", "arrivals", "distributions", "fig5", "fig6", "fig7", "fig8", "fig9", "improvements", "schedule",
-    "training", "waits",
+    "ablation", "arrivals", "boxes", "distributions", "fig5", "fig6", "fig7", "fig8", "fig9", "improvements",
+    "schedule", "training",
 ]

@@ -9,10 +9,11 @@ from matplotlib.ticker import FuncFormatter
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import BLUE, INK, MUTED, ORANGE, PURPLE, SKY, WIDTH_IN, rows_only, styled
+from rltune.report.style import BLUE, INK, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
+from rltune.report.tables.ablation import paper_ref
 from rltune.report.tables.common import data_labels, where
 
-COLOUR = {"naive": ORANGE, "pro": BLUE}
+COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
 
 
@@ -28,12 +29,14 @@ def ablation(
     frame = variants.copy()
     with styled():
         figure = _draw(frame)
-    told = [f"{r['trace_title']} {r['base']}, windows of {r['sequence_jobs']}, {r['variant']} "
+    told = [f"{r['trace_title']} {r['base']}, {r['measure_title']}, windows of {r['sequence_jobs']}, {r['variant']} "
             f"{show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
+    own = paper_ref(frame, paper)
     artefact = Artefact(
-        "ablation", "figure", "Naive against pro RLTune", paper_ref=paper.ref("fig10"),
-        caption="How much less than its base policy each variant waits, with interval. On wait, where the paper’s "
-        "figure is on BSLD over Slurm’s multifactor priority.",
+        "ablation", "figure", "Naive against pro RLTune", paper_ref=own,
+        caption="How much better than its base policy each variant is in what it was trained for "
+        f"({', '.join(dict.fromkeys(frame['measure_title']))}), with interval."
+        + ("" if own else " The paper’s figure is on BSLD over Slurm’s multifactor priority on Philly."),
         data=data_labels(frame), source=source,
         alt=f"Bars of improvement over the base policy: {'; '.join(told)}.",
     )
@@ -45,15 +48,16 @@ def _draw(frame: pd.DataFrame) -> Figure:
     variants = list(dict.fromkeys(frame["variant"]))
     between = iter(BETWEEN * len(variants))
     colours = {v: COLOUR.get(v) or next(between) for v in variants}
-    groups = frame[["trace_title", "base"]].drop_duplicates().itertuples(index=False, name=None)
+    key = ["trace_title", "base", "measure_title"] if frame["measure"].nunique() > 1 else ["trace_title", "base"]
+    groups = frame[key].drop_duplicates().itertuples(index=False, name=None)
     places = {g: i for i, g in enumerate(groups)}
     width = 0.7 / len(variants)
     figure = Figure(figsize=(WIDTH_IN, 3.1))
     axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
     for axis, n in zip(axes, sizes):
         for k, variant in enumerate(variants):
-            # several cells of one bar's setting (seeds): their mean, with the widest interval
-            rows = where(frame, sequence_jobs=n, variant=variant).groupby(["trace_title", "base"], sort=False).agg(
+            # several settings of one bar: their mean, with the widest interval
+            rows = where(frame, sequence_jobs=n, variant=variant).groupby(key, sort=False).agg(
                 {"improvement": "mean", "low": "min", "high": "max"})
             x = [places[g] + (k - (len(variants) - 1) / 2) * width for g in rows.index]
             errors = [(rows["improvement"] - rows["low"]).clip(lower=0),
@@ -62,10 +66,11 @@ def _draw(frame: pd.DataFrame) -> Figure:
                      error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5})
         axis.axhline(0, color=INK, linewidth=0.9)
         axis.set_title(f"Windows of {show(n, 'int')} jobs")
-        axis.set_xticks(range(len(places)), [f"{t}\n{b}" for t, b in places])
+        axis.set_xticks(range(len(places)), ["\n".join(g) for g in places], fontsize=7 if len(places) > 3 else None)
         rows_only(axis)
         axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
-    axes[0].set_ylabel("Less mean wait than base")
+    wait = set(frame["measure"]) == {"wait"}
+    axes[0].set_ylabel("Less mean wait than base" if wait else "Better than base")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(variants))
     return figure

@@ -1,136 +1,172 @@
-"""Boxes and arrows: a small language for diagrams, and how they are drawn."""
+"""Figures 12, 14, 15 and 16: what jobs got under each base policy and under RLTune."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
-from matplotlib.path import Path
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from rltune.report.style import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE, WIDTH_IN, styled
+from rltune.report.artefact import Artefact
+from rltune.report.format import show, three_digits
+from rltune.report.paper import PaperResults
+from rltune.report.studies import WAIT, Study, cells_of
+from rltune.report.style import INK, PAPER, POLICY_TITLE, SCHEDULER, WIDTH_IN, rows_only, styled
+from rltune.report.tables.common import constant_settings, data_labels, lengths, proper, where
 
-KINDS = {
-    "data": ("#eceff1", "#7b8794"), "simulator": ("#d9e9f5", BLUE), "learning": ("#fdeccd", ORANGE),
-    "optimisation": ("#d2efe5", GREEN), "result": ("#f3e1ec", PURPLE),
-}  # fmt: skip
-"""Kind of a box → its tint and its edge. Tints stay light in dark mode, so text on them stays dark."""
-ON_TINT = "#101418"
-ACROSS = 100.0
-"""Width of every diagram in its own units, 1/100 of the figure's width; heights are in the same units."""
-UNIT_IN = WIDTH_IN / ACROSS
-TITLE_PT, TEXT_PT, LABEL_PT = 8.5, 7.8, 7.6
-LEGEND = 5.0
-"""Height of the strip for the legend."""
+LINEAR_BELOW_S = 10.0
+"""The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
+QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
+NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "jct": ("Completion time", "times")}
+"""Metric → what a job has of it, and the plural."""
 
 
-@dataclass(frozen=True)
-class Box:
-    """A box with its upper left corner at (x, y), y downwards."""
+def boxes(
+    cells: pd.DataFrame, jobs: pd.DataFrame, paper: PaperResults, study: Study = WAIT,
+    sequence_jobs: int | None = None, source: str = "",
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Distribution of a metric over test jobs, base policy beside RLTune: a panel a trace, a pair of boxes a policy.
 
-    name: str
-    title: str
-    text: str
-    kind: str
-    x: float
-    y: float
-    width: float
-    height: float
-
-    def side(self, which: str) -> tuple[float, float]:
-        """Middle of its top, bottom, left or right side."""
-        dx, dy = {"top": (0.5, 0), "bottom": (0.5, 1), "left": (0, 0.5), "right": (1, 0.5)}[which]
-        return self.x + dx * self.width, self.y + dy * self.height
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """From the side of one box to the side of another, with one right angle where they are not opposite."""
-
-    tail: str
-    head: str
-    out: str = "bottom"
-    into: str = "top"
-    label: str = ""
-    dashed: bool = False
-    """Only now and then, or in training only: the diagram's caption says which."""
-
-
-def frame_of(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> pd.DataFrame:
-    """A row a box, then a row an arrow: all that is drawn. Raises ValueError for an arrow of a box that is not."""
-    rows = [
-        {"what": "box", "name": b.name, "title": b.title, "text": b.text.replace("\n", " "), "kind": b.kind, "x": b.x,
-         "y": b.y, "width": b.width, "height": b.height} for b in boxes
-    ]  # fmt: skip
-    rows += [
-        {"what": "arrow", "name": f"{a.tail} → {a.head}", "text": a.label.replace("\n", " "),
-         "kind": "dashed" if a.dashed else "plain", "path": " ".join(f"{x:g},{y:g}" for x, y in path(a, boxes))}
-        for a in arrows
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def path(arrow: Arrow, boxes: Sequence[Box]) -> list[tuple[float, float]]:
-    """The corners of an arrow. Raises ValueError as `frame_of`."""
-    named = {box.name: box for box in boxes}
-    for end in (arrow.tail, arrow.head):
-        if end not in named:
-            raise ValueError(f"arrow {arrow.tail} → {arrow.head}: no box {end!r}; there are {', '.join(named)}")
-    begin, end = named[arrow.tail].side(arrow.out), named[arrow.head].side(arrow.into)
-    level = {"left", "right"}
-    if (arrow.out in level) != (arrow.into in level):
-        return [begin, (end[0], begin[1]) if arrow.out in level else (begin[0], end[1]), end]
-    if arrow.out not in level and abs(begin[0] - end[0]) > 1e-9:  # down onto a wider or narrower box
-        narrow = min((named[arrow.tail], named[arrow.head]), key=lambda b: b.width)
-        x = narrow.side("top")[0]
-        return [(x, begin[1]), (x, end[1])]
-    return [begin, end]
-
-
-def draw(boxes: Sequence[Box], arrows: Sequence[Arrow], kinds: dict[str, str]) -> Figure:
-    """The diagram, as high as its boxes; ``kinds``: kind → what its colour stands for, in the legend's order."""
-    high = max(box.y + box.height for box in boxes) + 1
+    ``jobs``: cell, role (rltune | base), sequence_jobs, and the study's column. Without ``sequence_jobs`` the longest
+    windows there are, under the study's id; with it, those, as `<id>-<n>`. The frame has one row a box: p05 … p95 and
+    mean, in the metric's unit. Agents trained for a mix of metrics are drawn only where none is trained for this alone;
+    where a setting was run in several variants or seeds, their jobs are pooled. Raises ValueError when there is no job
+    to draw.
+    """
+    chosen, left = _chosen(study, cells)
+    there = lengths_of(study, cells, jobs)
+    longest = max(there, default=0)
+    n = sequence_jobs or longest
+    rows = []
+    for (trace, policy), group in chosen.groupby(["trace_title", "policy"], sort=False):
+        pooled = jobs[jobs["cell"].isin(group["cell"]) & (jobs["sequence_jobs"] == n)]
+        for role in ("base", "rltune"):
+            rows.append(_box(study, trace, policy, role, where(pooled, role=role)[study.column], n))
+    frame = pd.DataFrame([r for r in rows if r is not None])
+    if frame.empty:
+        raise ValueError(f"no test jobs of windows of {n} jobs; there are {there}")
     with styled():
-        figure = Figure(figsize=(WIDTH_IN, (high + LEGEND) * UNIT_IN))
-        axes = figure.subplots()
-        axes.set_axis_off()
-        axes.set_xlim(0, ACROSS)
-        axes.set_ylim(high, 0)
-        for arrow in arrows:
-            _arrow(axes, arrow, path(arrow, boxes))
-        for box in boxes:
-            _box(axes, box)
-        handles = [Patch(facecolor=KINDS[k][0], edgecolor=KINDS[k][1], label=what) for k, what in kinds.items()]
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1.4)
+        figure = _draw(study, frame)
+    name = NAME[study.metric][0]
+    unit = f", in {study.unit}" if study.unit else ""
+    several = chosen.groupby(["trace_title", "policy"])["cell"].nunique()
+    artefact = Artefact(
+        study.boxes if n == longest else f"{study.boxes}-{n}", "figure",
+        f"{name} in windows of {show(n, 'int')} jobs" + (" (Slurm multifactor)" if study.slurm else ""),
+        paper_ref=paper.ref(study.paper),
+        caption=f"{name} of every job in the test windows of {show(n, 'int')} jobs under the base policy and under "
+        f"RLTune; lower is better. Box: middle half, line: median, whiskers: 5th to 95th percentile, diamond and "
+        f"number: mean{unit}. " + (f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below." if study.metric == "wait"
+                                   else "Logarithmic."),
+        data=data_labels(chosen), source=source,
+        notes=tuple(x for x in (
+            left, "Pooled are the jobs of several settings or seeds: "
+            + ", ".join(f"{t} {POLICY_TITLE.get(p, p)} ({k})" for (t, p), k in several[several > 1].items()) + "."
+            if (several > 1).any() else "", constant_settings(chosen),
+        ) if x),
+        alt=_alt(study, frame, n),
+    )
+    return artefact, frame, figure
+
+
+def lengths_of(study: Study, cells: pd.DataFrame, jobs: pd.DataFrame) -> list[int]:
+    """Window lengths that the agents of a study have test jobs of, longest first."""
+    return lengths(jobs[jobs["cell"].isin(_chosen(study, cells)[0]["cell"])])
+
+
+def _chosen(study: Study, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The agents drawn, and a sentence on those that are not."""
+    chosen, left = proper(cells_of(study, cells))
+    alone = chosen["metric"] == study.metric
+    mixed = ~alone & alone.groupby([chosen["trace_title"], chosen["policy"]]).transform("any")
+    if mixed.any():
+        mixes = ", ".join(dict.fromkeys(chosen.loc[mixed, "metric"]))
+        left = f"{left} Agents trained for a mix ({mixes}) are in the table only.".strip()
+    return chosen[~mixed], left
+
+
+def _box(study: Study, trace: str, policy: str, role: str, values: pd.Series, n: int) -> dict[str, Any] | None:
+    if values.empty:
+        return None
+    quantiles = values.quantile(list(QUANTILES.values())).to_numpy()
+    return {
+        "trace_title": trace, "base": POLICY_TITLE.get(policy, policy), "role": role, "metric": study.metric,
+        "sequence_jobs": n, "jobs": len(values), "mean": float(values.mean()),
+        **dict(zip(QUANTILES, map(float, quantiles))),
+    }
+
+
+def _alt(study: Study, frame: pd.DataFrame, n: int) -> str:
+    means = frame.pivot_table(index=["trace_title", "base"], columns="role", values="mean", sort=False)
+    unit = f" {study.unit}" if study.unit else ""
+    told = [f"{trace} {base} {show(r['base'], study.format)}{unit} against {show(r['rltune'], study.format)}{unit}"
+            for (trace, base), r in means.dropna().iterrows()]
+    return (f"Box plots of {NAME[study.metric][1]} in windows of {n} jobs; means, base policy against RLTune: "
+            f"{'; '.join(told)}.")
+
+
+def _short(value: float) -> str:
+    """A mean in the space over a box: 2.31, 951, 8.7k, 38k."""
+    if value < 1000:
+        return f"{value:.0f}" if value >= 100 else three_digits(value)
+    return f"{value / 1000:.1f}k" if value < 9950 else f"{value / 1000:,.0f}k"
+
+
+def _draw(study: Study, frame: pd.DataFrame) -> Figure:
+    traces, policies = list(dict.fromkeys(frame["trace_title"])), list(dict.fromkeys(frame["base"]))
+    figure = Figure(figsize=(WIDTH_IN, 3.4))
+    axes = figure.subplots(1, len(traces), sharey=True, squeeze=False)[0]
+    for axis, trace in zip(axes, traces):
+        if study.metric == "wait":
+            axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.6)
+        else:
+            axis.set_yscale("log")
+        for i, base in enumerate(policies):
+            for role, shift in (("base", -0.2), ("rltune", 0.2)):
+                found = where(frame, trace_title=trace, base=base, role=role)
+                if len(found):
+                    _draw_box(axis, found.iloc[0], i + shift, SCHEDULER[role])
+        axis.set_title(trace)
+        axis.set_xticks(range(len(policies)), policies)
+        axis.set_xlim(-0.55, len(policies) - 0.45)
+        rows_only(axis)
+    low, high, ticks = _extent(study, frame)
+    axes[0].set_ylim(low, high)
+    axes[0].yaxis.set_major_locator(FixedLocator(ticks))
+    axes[0].yaxis.set_minor_locator(FixedLocator([]))
+    axes[0].yaxis.set_major_formatter(FuncFormatter(lambda v, _: three_digits(v).split(".")[0] if v >= 1 or v == 0
+                                                    else three_digits(v).rstrip("0")))
+    axes[0].set_ylabel(NAME[study.metric][0] + (f" ({study.unit})" if study.unit else ""))
+    figure.legend(
+        handles=[Patch(color=SCHEDULER["base"], label="base policy"), Patch(color=SCHEDULER["rltune"], label="RLTune")],
+        loc="outside upper center", ncols=2,
+    )
     return figure
 
 
-def _box(axes: Axes, box: Box) -> None:
-    tint, edge = KINDS[box.kind]
-    axes.add_patch(FancyBboxPatch((box.x, box.y), box.width, box.height, boxstyle="round,pad=0,rounding_size=1",
-                                  facecolor=tint, edgecolor=edge, linewidth=1.1, zorder=3))
-    line = 1.28 / (72 * UNIT_IN)  # units a point of text takes
-    lines = len(box.text.splitlines())
-    top = box.y + (box.height - line * (TITLE_PT + lines * TEXT_PT)) / 2
-    middle = box.x + box.width / 2
-    axes.text(middle, top + line * TITLE_PT / 2, box.title, fontsize=TITLE_PT, fontweight="bold", color=ON_TINT,
-              ha="center", va="center", zorder=4)
-    for i, text in enumerate(box.text.splitlines()):
-        axes.text(middle, top + line * (TITLE_PT + (i + 0.5) * TEXT_PT), text, fontsize=TEXT_PT, color=ON_TINT,
-                  ha="center", va="center", zorder=4)
+def _extent(study: Study, frame: pd.DataFrame) -> tuple[float, float, Sequence[float]]:
+    """Both ends of the axis, room for the means' numbers above, and ticks at powers of ten."""
+    top = float(frame[["p95", "mean"]].max().max())
+    if study.metric == "wait":
+        return 0.0, max(8 * top, 50.0), [0, 10, *(10.0**k for k in range(2, 9) if 10.0**k <= 3 * top)]
+    bottom = float(frame["p05"].min()) or 1.0
+    high = top * max(2.0, (top / bottom) ** 0.3)
+    first = int(np.floor(np.log10(bottom)))
+    return 0.8 * bottom, high, [10.0**k for k in range(first, 10) if 0.8 * bottom <= 10.0**k <= high]
 
 
-def _arrow(axes: Axes, arrow: Arrow, corners: list[tuple[float, float]]) -> None:
-    axes.add_patch(FancyArrowPatch(path=Path(corners), arrowstyle="-|>", mutation_scale=9, linewidth=1.2,
-                                   color=INK, linestyle=(0, (4, 2)) if arrow.dashed else "-", shrinkA=0, shrinkB=0,
-                                   joinstyle="miter", zorder=2))
-    if not arrow.label:
-        return
-    (x0, y0), (x1, y1) = max(zip(corners, corners[1:]), key=lambda s: abs(s[0][0] - s[1][0]) + abs(s[0][1] - s[1][1]))
-    along = y0 == y1
-    axes.text((x0 + x1) / 2 + (0 if along else 0.9), (y0 + y1) / 2 - (0.5 if along else 0), arrow.label,
-              fontsize=LABEL_PT, color=MUTED, ha="center" if along else "left", va="bottom" if along else "center",
-              linespacing=1.1, zorder=4)
+def _draw_box(axis: Any, row: pd.Series, x: float, colour: str) -> None:
+    axis.bxp(
+        [{"med": row["p50"], "q1": row["p25"], "q3": row["p75"], "whislo": row["p05"], "whishi": row["p95"]}],
+        positions=[x], widths=0.32, showfliers=False, manage_ticks=False, patch_artist=True,
+        boxprops={"facecolor": colour, "edgecolor": colour}, medianprops={"color": PAPER, "linewidth": 1.6},
+        whiskerprops={"color": colour}, capprops={"color": colour},
+    )
+    axis.plot([x], [row["mean"]], marker="D", markersize=3.8, color=INK, markeredgecolor=PAPER, markeredgewidth=0.7,
+              zorder=5)
+    axis.annotate(_short(row["mean"]), (x, max(row["p95"], row["mean"])), xytext=(0, 4), fontsize=7, rotation=90,
+                  textcoords="offset points", ha="center", va="bottom", color=INK)

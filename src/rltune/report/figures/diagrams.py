@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
-from rltune.report.figures.boxes import Arrow, Box, draw, frame_of
+from rltune.report.figures.flowchart import Arrow, Box, draw, frame_of
 from rltune.report.paper import PaperResults
 
 LEFT, MIDDLE, RIGHT = 1.0, 35.0, 69.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -17,27 +18,32 @@ from rltune.report.tables.common import best_measured, data_labels
 
 SIDES = (("Over its base policy", "improvement", "low", "high"),
          ("Over the strongest heuristic", "over_strong", "over_strong_low", "over_strong_high"))
+SHORT = {"wait": "wait", "bsld": "slowdown", "jct": "completion time", "utilisation": "utilisation"}
 LEFT_MOST = -1.0
 """Improvements below −100 % are drawn at this edge as an arrow; the table has their size."""
 
 
 def improvements(
-    comparison: pd.DataFrame, paper: PaperResults, source: str = ""
+    comparisons: Sequence[pd.DataFrame], paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """Dots with intervals, a row a comparison at the window length with the most windows; the paper's figure as a cross.
+    """Dots with intervals, a row a comparison at the length with the most windows; the paper's figure as a cross.
 
-    ``comparison`` is the frame of `tables.comparison`, which this figure's frame is a part of.
+    ``comparisons``: the frames of `tables.comparison`, one a study, whose best measured rows are this figure's frame.
     """
-    frame = best_measured(comparison).reset_index(drop=True)
+    frame = pd.concat([best_measured(frame) for frame in comparisons], ignore_index=True)
     for column in (c for _, *columns in SIDES for c in columns):
         if column not in frame:
             frame[column] = float("nan")
     with styled():
         figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
-    shown = [f"{r['trace_title']} {r['base']} {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
+    shown = [f"{_label(r, frame)} {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
+    sizes = " or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"])))
+    only = set(frame["measure"]) == {"wait"}
     artefact = Artefact(
-        "improvements", "figure", "How much less RLTune waits", paper_ref=paper.ref("fig12"),
-        caption=f"Relative improvement of mean wait in windows of {show(frame['sequence_jobs'].max(), 'int')} jobs, "
+        "improvements", "figure", "How much less RLTune waits" if only else "How much better RLTune is",
+        paper_ref=paper.ref("fig12") if only else "",
+        caption=f"Relative improvement of {'mean wait' if only else 'the metric each agent was trained for'} in "
+        f"windows of {sizes} jobs, "
         "with interval. Left: over the base policy, as in the paper (cross: the paper’s figure, where it prints one). "
         "Right: over the strongest heuristic, chosen in hindsight. An interval that touches the zero line shows no "
         "difference.",
@@ -47,6 +53,13 @@ def improvements(
         alt=f"Dot plot of improvements over the base policy: {'; '.join(shown)}.",
     )
     return artefact, frame, figure
+
+
+def _label(row: pd.Series, frame: pd.DataFrame) -> str:
+    """A row's name: trace, base policy, and the metric where there are several."""
+    several = frame["measure"].nunique() > 1
+    mix = " (mix)" if row["metric"] != row["measure"] else ""
+    return f"{row['trace_title']} · {row['base']}" + (f" · {SHORT[row['measure']]}" if several else "") + mix
 
 
 def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
@@ -66,9 +79,10 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
         axis.tick_params(axis="y", length=0)
         axis.xaxis.set_major_locator(MaxNLocator(4))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
-    axes[0].set_yticks(range(len(frame)), [f"{r['trace_title']} · {r['base']}" for _, r in frame.iterrows()])
+    axes[0].set_yticks(range(len(frame)), [_label(r, frame) for _, r in frame.iterrows()])
     axes[0].set_ylim(len(frame) - 0.4, -0.6)
-    figure.supxlabel("Less mean wait (negative: more)", fontsize=9)
+    only = set(frame["measure"]) == {"wait"}
+    figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)", fontsize=9)
     if frame["paper"].notna().any():
         figure.legend(
             handles=[Line2D([], [], color=MUTED, marker="o", markersize=4.5, label="ours, with interval"),

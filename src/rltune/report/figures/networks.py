@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
-from rltune.report.figures.boxes import Arrow, Box, draw, frame_of
+from rltune.report.figures.flowchart import Arrow, Box, draw, frame_of
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 

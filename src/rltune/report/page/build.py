@@ -14,7 +14,6 @@ from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.format import show
 from rltune.report.page import contents, inline, provenance, summary, tables
 from rltune.report.paper import load_paper
-from rltune.report.tables.common import best_measured
 from rltune.report.verdict import RULE
 
 
@@ -36,7 +35,7 @@ def build(workspace: Workspace) -> Path:
 def render(workspace: Workspace, there: dict[str, Saved]) -> str:
     """The page's HTML."""
     paper = load_paper(workspace.root)
-    comparison = there[summary.SOURCE].frame if summary.SOURCE in there else None
+    comparisons = summary.comparisons(there)
     mine = contents.pages(workspace.config)
     notebooks = sorted(p.stem for p in (workspace.report / "notebooks").glob("*.html") if p.stem in mine)
     labels = sorted({workspace.trace(name).data for name in workspace.config.traces()})
@@ -52,11 +51,8 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
         config=workspace.config,
         css=Markup(_part("page.css")), js=Markup(_part("page.js")),
         labels=labels, data_sentences=summary.data_sentences(labels),
-        tiles=summary.tiles(comparison) if comparison is not None and len(comparison) else [],
-        measured=int(best_measured(comparison)["sequence_jobs"].iloc[0])
-        if comparison is not None and len(comparison) else 0,
-        others=summary.others(there),
-        groups=summary.groups(comparison) if comparison is not None and len(comparison) else [],
+        tiles=summary.tiles(comparisons), measured=summary.measured(comparisons),
+        others=summary.others(there), groups=summary.groups(comparisons),
         confidence=f"{100 * workspace.config.evaluation.confidence:.0f} %",
         sections=sections, summary_artefacts=[there[n] for n in contents.SUMMARY if n in there],
         missing=contents.missing(workspace.config, there), coverage=contents.coverage(paper, there),

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from rltune.config import RunConfig
 from rltune.report.artefact import Saved
+from rltune.report.figures.training import CURVES_TITLE
 from rltune.report.paper import PaperResults
+from rltune.report.studies import CURVES, STUDIES, curves_of, studies_of
 from rltune.report.tables.common import NAIVE, PRO
+from rltune.report.verdict import ABSENT
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,16 @@ SECTIONS = (
     Section("results", "RLTune against others",
             "Base policy and RLTune schedule the same test jobs under the same conditions; only the order of the queue "
             "differs. Then the strongest of the heuristics takes the base policy’s place.",
-            ("fig12-numbers", "fig12", "fig12-*")),
+            tuple(name for s in STUDIES for name in (s.numbers, *([s.boxes, f"{s.boxes}-*"] if s.boxes else [])))),
+    Section("verdicts-section", "What holds of the paper’s claims",
+            "Each relative improvement that the paper prints, and what this run measured in its place.",
+            ("verdicts",)),
     Section("heuristics-section", "Simple heuristics, and how much is left",
             "Simple orders under each blocking rule of this run, beside a bound that no schedule goes below.",
             ("heuristics",)),
     Section("training", "Training",
             "What the agent learned against each base policy, on training sequences and on validation windows.",
-            ("fig11",)),
+            tuple(CURVES)),
     Section("ablation-section", "What features and placement are worth",
             "The same training with raw features and simple placement, beside RLTune proper; then, where the run "
             "asks for it, the same agents under other placements.",
@@ -66,10 +74,8 @@ SECTIONS = (
 SUMMARY = ("improvements",)
 
 TITLES = {
-    "improvements": "How much less RLTune waits",
-    "fig12-numbers": "Mean wait in numbers",
-    "fig12": "Waits in the longest windows",
-    "fig11": "Training curves",
+    "improvements": "How much better RLTune is",
+    "verdicts": "The paper’s claims and what this run found",
     "ablation": "Naive against pro RLTune",
     "ablation-numbers": "Naive and pro RLTune in numbers",
     "placements": "The same agents under other placements",
@@ -112,11 +118,39 @@ def has_placements(config: RunConfig) -> bool:
     return any(others - {(c.placement, c.locality)} for c in config.cells())
 
 
+def judged(config: RunConfig) -> pd.DataFrame:
+    """metric and policy of every cell: what decides which of the studies a run has."""
+    return pd.DataFrame([(c.metric, c.policy) for c in config.cells()], columns=["metric", "policy"])
+
+
+def of_studies(config: RunConfig) -> dict[str, str]:
+    """Id → title of the tables and figures of the metrics that this run's agents are trained for."""
+    studies = studies_of(judged(config))
+    return {
+        **{s.numbers: f"{s.title} in numbers" for s in studies},
+        **{s.boxes: f"{s.title}, distributions in the longest windows" for s in studies if s.boxes},
+        **{name: CURVES_TITLE[name] for name in curves_of(judged(config))},
+    }  # fmt: skip
+
+
+def results_artefacts(config: RunConfig) -> tuple[list[str], list[str]]:
+    """Ids of the tables and of the figures that the notebook `figures` always makes for this configuration."""
+    tables = {s.numbers for s in STUDIES}
+    mine = of_studies(config)
+    return (
+        [*(name for name in mine if name in tables), "verdicts", "heuristics",
+         *(["placements"] if has_placements(config) else []), "costs"],
+        [*(name for name in mine if name not in tables), "improvements"],
+    )  # fmt: skip
+
+
 def expected(config: RunConfig) -> dict[str, str]:
     """Id → title of every artefact a full run of this configuration makes."""
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
     made = {name: title for name, title in TITLES.items() if name != "placements" or has_placements(config)}
-    return {**made, **{f"fig12-{n}": f"Waits in windows of {n:,} jobs" for n in shorter}}
+    boxes = [s for s in studies_of(judged(config)) if s.boxes]
+    return {**made, **of_studies(config),
+            **{f"{s.boxes}-{n}": f"{s.title} in windows of {n:,} jobs" for s in boxes for n in shorter}}
 
 
 def pages(config: RunConfig) -> set[str]:
@@ -138,14 +172,18 @@ def steps(config: RunConfig) -> set[str]:
 
 
 def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
-    """Expected artefacts that are not there, each with the reason as far as the configuration tells it."""
+    """Artefacts that are not there, each with the reason as far as the configuration tells it.
+
+    Those of a metric or base policy of the paper that no agent of the run was trained for are among them.
+    """
     found = []
-    drawn = int(there["fig12"].frame["sequence_jobs"].max()) if "fig12" in there else 0
-    wanted = expected(config)
-    if 0 < drawn < (longest := max(config.evaluation.sequence_jobs)):
-        wanted.pop(f"fig12-{drawn}", None)
-        found.append(Missing(f"fig12-{longest}", f"Waits in windows of {longest:,} jobs",
-                             "no test part is long enough for such a window"))
+    wanted, longest = expected(config), max(config.evaluation.sequence_jobs)
+    for study in (s for s in studies_of(judged(config)) if s.boxes in there):
+        drawn = int(there[study.boxes].frame["sequence_jobs"].max())
+        if drawn < longest:
+            wanted.pop(f"{study.boxes}-{drawn}", None)
+            found.append(Missing(f"{study.boxes}-{longest}", f"{study.title} in windows of {longest:,} jobs",
+                                 "no test part is long enough for such a window"))
     for name, title in wanted.items():
         if name in there:
             continue
@@ -153,6 +191,11 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
         why = ("its stage has not written it" if planned else
                f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features")
         found.append(Missing(name, title, why))
+    present = studies_of(judged(config))
+    for study in (s for s in STUDIES if s not in present):
+        ids = ", ".join(name for name in (study.numbers, study.boxes) if name)
+        against = " against Slurm’s multifactor priority" if study.slurm else ""
+        found.append(Missing(ids, study.title, f"{ABSENT}: no agent is trained for {study.noun}{against}"))
     return found
 
 

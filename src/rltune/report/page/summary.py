@@ -10,6 +10,7 @@ from markupsafe import Markup
 from rltune.report.artefact import Saved
 from rltune.report.format import is_missing, show
 from rltune.report.page.tables import slug
+from rltune.report.studies import STUDIES, Study
 from rltune.report.style import scheduler_title
 from rltune.report.tables.common import best_measured
 from rltune.report.verdict import TOO_FEW
@@ -20,7 +21,6 @@ DATA_MEANING = {
     "full": "the whole published traces",
     "own": "your own job log",
 }
-SOURCE = "fig12-numbers"
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,14 @@ class Tile:
     count: Markup
     of: int
     text: str
+
+
+@dataclass(frozen=True)
+class TileSet:
+    """The headlines of one study."""
+
+    title: str
+    tiles: list[Tile]
 
 
 @dataclass(frozen=True)
@@ -47,84 +55,102 @@ def cell(artefact: str, row: int, column: str, value: object, format: str, unsig
         v=value, a=artefact, r=row, c=column, t=show(abs(value) if unsigned else value, format))
 
 
-def tiles(comparison: pd.DataFrame) -> list[Tile]:
+def comparisons(there: dict[str, Saved]) -> dict[Study, pd.DataFrame]:
+    """Study → the best measured rows of its table; the index is that of its CSV."""
+    frames = {study: there[study.numbers].frame for study in STUDIES if study.numbers in there}
+    return {study: best_measured(frame) for study, frame in frames.items() if len(frame)}
+
+
+def measured(rows: dict[Study, pd.DataFrame]) -> str:
+    """The lengths of the best measured windows, in words."""
+    return " or ".join(show(n, "int") for n in sorted({n for r in rows.values() for n in r["sequence_jobs"]}))
+
+
+def tiles(rows: dict[Study, pd.DataFrame]) -> list[TileSet]:
     """How many comparisons came out for RLTune: over base policies, over the strongest heuristic, as in the paper."""
-    rows = best_measured(comparison)
-    found = [("shows", "better", "RLTune waits less than its base policy"),
-             ("shows_random", "better", "RLTune waits less than a random order"),
-             ("shows_strong", "better", "RLTune waits less than the strongest heuristic"),
-             ("shows_strong", "worse", "RLTune waits more than the strongest heuristic")]
-    made = [_tile(rows, column, [word], text) for column, word, text in found if column in rows]
+    return [TileSet(study.title, _tiles(study, frame)) for study, frame in rows.items()]
+
+
+def _tiles(study: Study, rows: pd.DataFrame) -> list[Tile]:
+    good, bad = (f"{study.noun} is {word} with RLTune than with" for word in study.words)
+    found = [("shows", "better", f"{good} its base policy"),
+             ("shows_random", "better", f"{good} a random order"),
+             ("shows_strong", "better", f"{good} the strongest heuristic"),
+             ("shows_strong", "worse", f"{bad} the strongest heuristic")]
+    made = [_tile(study, rows, column, [word], text) for column, word, text in found if column in rows]
     if "verdict" in rows and rows["verdict"].fillna("").ne("").any():
-        made.append(_tile(rows[rows["verdict"].fillna("") != ""], "verdict", ["matches", "holds"],
+        made.append(_tile(study, rows[rows["verdict"].fillna("") != ""], "verdict", ["matches", "holds"],
                           "the paper’s printed figure holds or is matched"))
     return made
 
 
-def _tile(rows: pd.DataFrame, column: str, words: list[str], text: str) -> Tile:
+def _tile(study: Study, rows: pd.DataFrame, column: str, words: list[str], text: str) -> Tile:
     known = rows[rows[column].notna()]
     count = int(known[column].isin(words).sum())
-    return Tile(_count(SOURCE, f"{column}={'|'.join(words)}", count), len(known), text)
+    return Tile(_count(study.numbers, f"{column}={'|'.join(words)}", count), len(known), text)
 
 
-def groups(comparison: pd.DataFrame) -> list[Group]:
-    """A list of sentences a trace, a sentence a base policy, about the best measured windows."""
-    made = []
-    for title, rows in best_measured(comparison).groupby("trace_title", sort=False):
-        same = rows.duplicated("policy", keep=False)
-        made.append(Group(
-            str(title), str(rows["data"].iloc[0]),
-            [sentence(i, row, bool(same[i])) for i, row in rows.iterrows()],
-        ))
-    return made
+def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
+    """A list of sentences a trace, a sentence a base policy and metric, about the best measured windows."""
+    made: dict[str, Group] = {}
+    for study, frame in rows.items():
+        for title, mine in frame.groupby("trace_title", sort=False):
+            same = mine.duplicated("policy", keep=False)
+            group = made.setdefault(str(title), Group(str(title), str(mine["data"].iloc[0]), []))
+            group.sentences.extend(sentence(study, i, row, bool(same[i])) for i, row in mine.iterrows())
+    return list(made.values())
 
 
-def sentence(index: int, row: pd.Series, with_setting: bool = False) -> Markup:
+def sentence(study: Study, index: int, row: pd.Series, with_setting: bool = False) -> Markup:
     """One comparison in plain words: the base policy, the paper, the strongest heuristic."""
-    def number(column: str, format: str) -> Markup:
-        return cell(SOURCE, index, column, row[column], format)
+    def number(column: str, format: str = study.format) -> Markup:
+        unit = f"\u00a0{study.unit}" if study.unit and format == study.format else ""
+        return cell(study.numbers, index, column, row[column], format) + unit
 
-    setting = f" ({row['preset']}, {row['blocking']}, {row['estimate']}, seed {row['seed']})" if with_setting else ""
-    text = Markup("<strong>{}</strong>{}: mean wait {}\u00a0s with RLTune, {}\u00a0s without, "
-                  "over {} windows; ").format(
-        scheduler_title(str(row["policy"])), setting, number("rltune_mean", "seconds"),
-        number("base_mean", "seconds"), number("windows", "int"))
-    text += _outcome(index, row, "improvement", "low", "high", str(row["shows"])) + ". "
+    def outcome(over: str, low: str, high: str, shows: str) -> Markup:
+        return _outcome(study, index, row, over, low, high, str(row[shows]))
+
+    setting = (f" ({row['preset']}, {row['blocking']}, {row['estimate']}, seed {row['seed']}, trained for "
+               f"{row['metric']})" if with_setting else "")
+    text = Markup("<strong>{}</strong>{}: {} {} with RLTune, {} without, over {} windows; ").format(
+        scheduler_title(str(row["policy"])), setting, study.noun, number("rltune_mean"), number("base_mean"),
+        number("windows", "int"))
+    text += outcome("improvement", "low", "high", "shows") + ". "
     if not is_missing(row.get("paper_says")):
         text += Markup("The paper says {}").format(row["paper_says"])
         if not is_missing(row.get("verdict")):
             text += Markup(': <span class="badge {}">{}</span>').format(slug(row["verdict"]), row["verdict"])
         text += ". "
-    if row.get("learned") == "no":
+    if str(row.get("learned")).startswith("no"):
         text += Markup("<strong>It did not learn</strong>: on validation windows the agent does not beat both its base "
-                       "policy and a random order. ")
+                       "policy and a random order. ") if row["learned"] == "no" else Markup(
+                           "<strong>It did not learn</strong>: the heuristic that it started from was kept. ")
     if not is_missing(row.get("random_mean")):
-        text += Markup("Against a random order ({}\u00a0s): ").format(number("random_mean", "seconds"))
-        ends = ("over_random_low", "over_random_high")
-        text += _outcome(index, row, "over_random", *ends, str(row["shows_random"])) + ". "
+        text += Markup("Against a random order ({}): ").format(number("random_mean"))
+        text += outcome("over_random", "over_random_low", "over_random_high", "shows_random") + ". "
     if not is_missing(row.get("strong")):
-        text += Markup("Against {} ({}\u00a0s), the strongest heuristic: ").format(
-            row["strong"], number("strong_mean", "seconds"))
-        ends = ("over_strong_low", "over_strong_high")
-        text += _outcome(index, row, "over_strong", *ends, str(row["shows_strong"])) + "."
+        text += Markup("Against {} ({}), the strongest heuristic: ").format(row["strong"], number("strong_mean"))
+        text += outcome("over_strong", "over_strong_low", "over_strong_high", "shows_strong") + "."
     return text
 
 
-def _outcome(index: int, row: pd.Series, value: str, low: str, high: str, shows: str) -> Markup:
+def _outcome(study: Study, index: int, row: pd.Series, value: str, low: str, high: str, shows: str) -> Markup:
     def size(column: str) -> Markup:
-        return cell(SOURCE, index, column, row[column], "percent", unsigned=True)
+        return cell(study.numbers, index, column, row[column], "percent", unsigned=True)
 
+    good, bad = study.words
     if is_missing(row[value]):
-        return Markup("nobody waits, so there is nothing to compare")
-    word = "less" if row[value] >= 0 else "more"
+        why = "nobody waits, so there is " if study.metric == "wait" else ""
+        return Markup("{}nothing to compare").format(why)
+    word = good if row[value] >= 0 else bad
     if is_missing(row[low]) or is_missing(row[high]):
         return Markup("{} {}, too few windows for an interval").format(size(value), word)
     if shows == TOO_FEW:
         return Markup("{} {} over too few windows for a verdict").format(size(value), word)
     if shows == "open":
-        return Markup("no difference is shown: {} {}, but the interval, {} more to {} less, covers zero").format(
-            size(value), word, size(low), size(high))
-    ends = (low, high) if word == "less" else (high, low)
+        return Markup("no difference is shown: {} {}, but the interval, {} {} to {} {}, covers zero").format(
+            size(value), word, size(low), bad, size(high), good)
+    ends = (low, high) if row[value] >= 0 else (high, low)
     return Markup("{} {} (interval {} to {})").format(size(value), word, *map(size, ends))
 
 
@@ -139,10 +165,10 @@ def others(there: dict[str, Saved]) -> list[Markup]:
     told = []
     if "ablation-numbers" in there and len(frame := there["ablation-numbers"].frame):
         rows = best_measured(frame)
-        naive = rows[(rows["variant"] == "naive") & rows["pro_over_low"].notna()]
+        naive = rows[rows["variant"].str.startswith("naive") & rows["pro_over_low"].notna()]
         if len(naive):
-            told.append(Markup("Engineered features and look-ahead placement together: less wait than naive in {} of "
-                               "{} settings, more in {}, no difference shown in the others.").format(
+            told.append(Markup("Engineered features and look-ahead placement together: better than naive in {} of {} "
+                               "settings, worse in {}, no difference shown in the others.").format(
                 _count("ablation-numbers", "pro_over_low>0", (naive["pro_over_low"] > 0).sum()), len(naive),
                 _count("ablation-numbers", "pro_over_high<0", (naive["pro_over_high"] < 0).sum())))
     if "loads" in there:

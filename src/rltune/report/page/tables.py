@@ -70,6 +70,8 @@ def _row(row: pd.Series, columns: dict[str, Column]) -> Markup:
         text: object = show(value, column.format)
         if name in BADGES and not is_missing(value):
             text = Markup('<span class="badge {}">{}</span>').format(slug(value), text)
+        if name == "artefact" and not is_missing(value):
+            text = Markup('<a href="#{}">{}</a>').format(value, value)
         interval = show_interval(row[column.low], row[column.high], column.format) if column.low else ""
         if interval:
             text = Markup('{} <span class="interval">[{}]</span>').format(text, interval)

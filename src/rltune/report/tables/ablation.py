@@ -9,21 +9,27 @@ import pandas as pd
 from rltune.config.cells import AXES
 from rltune.evaluation.compare import compare
 from rltune.report.artefact import Artefact, Column
-from rltune.report.format import show
+from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
+from rltune.report.studies import PAPER_POLICY, STUDIES, main_part
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.common import (
-    NAIVE, PRO, SETTING_TITLE, constant_settings, data_labels, lengths, varying, where,
+    NAIVE, NAIVE_PAPER, PRO, SETTING_TITLE, constant_settings, data_labels, lengths, varying, where,
 )
+from rltune.report.tables.comparison import with_holm
+from rltune.report.tables.comparison_words import holm_note, seeds_note
+from rltune.report.verdict import RULE, verdict
 
 NAN = float("nan")
 PARTS = ("features", "placement")
-SAME = [a for a in AXES if a not in PARTS]
+SAME = [a for a in AXES if a not in (*PARTS, "seed")]
+TITLES = {"naive": NAIVE, "naive, whole nodes": NAIVE_PAPER, "pro": PRO}
+METRIC_TITLE = {study.metric: study.noun for study in STUDIES}
 
 
 def variant_title(features: str, placement: str) -> str:
     """`naive`, `pro`, or what the variant in between is made of."""
-    for name, made_of in (("naive", NAIVE), ("pro", PRO)):
+    for name, made_of in TITLES.items():
         if {"features": features, "placement": placement} == made_of:
             return name
     return f"{features} + {placement.replace('_', '-')}"
@@ -35,33 +41,43 @@ def ablation(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a variant × window length, for every setting that has pro and at least one other variant.
 
-    Each row has the variant's improvement over its own base, and pro's improvement over the variant on the same
-    windows (empty for pro itself), both as fractions with intervals. Empty when no setting has two variants.
+    Compared is the metric that the agents were trained for (`measure`; of a mix, its heaviest part). Each row has the
+    variant's improvement over its own base, and pro's improvement over the variant on the same windows (empty for pro
+    itself), both as fractions with intervals; seeds are pooled as in `tables.comparison`, for pro over the variant
+    those that both have. The paper's figure and a verdict stand where the setting is its own: Philly, Slurm's
+    multifactor priority, BSLD, and a naive variant on whole nodes. Empty when no setting has two variants.
     """
     rows: list[dict[str, Any]] = []
     used = []
-    for _, group in cells.groupby(SAME, sort=False):
+    for _, group in cells[cells["agent"] == "rltune"].groupby(SAME, sort=False):
         pro = where(group, **PRO)
-        if len(group) < 2 or pro.empty:
+        if pro.empty or len(group[list(PARTS)].drop_duplicates()) < 2:
             continue
         used += list(group["cell"])
-        for _, cell in group.sort_values(list(PARTS), ascending=[False, True]).iterrows():
-            for n in lengths(where(windows, cell=cell["cell"])):
-                rows.append(_row(cell, pro.iloc[0], windows, n, bootstrap, confidence, seed))
+        for _, variant in group.sort_values(list(PARTS), ascending=[False, True]).groupby(list(PARTS), sort=False):
+            for n in lengths(where(windows, cell=variant["cell"].iloc[0])):
+                rows.append(_row(variant, pro, windows, n, paper, bootstrap, confidence, seed))
     frame = pd.DataFrame(rows)
     if len(frame):
         frame = frame.sort_values("sequence_jobs", ascending=False, kind="stable", ignore_index=True)
+        frame = with_holm(frame, {"pro_over_p": "holm"})
     return _artefact(cells[cells["cell"].isin(used)], frame, paper, confidence, source), frame
 
 
 def _row(
-    cell: pd.Series, pro: pd.Series, windows: pd.DataFrame, n: int, bootstrap: int, confidence: float, seed: int
+    variant: pd.DataFrame, pro: pd.DataFrame, windows: pd.DataFrame, n: int, paper: PaperResults,
+    bootstrap: int, confidence: float, seed: int,
 ) -> dict[str, Any]:
-    metric = "wait"
-    own = where(windows, cell=cell["cell"])
-    base = compare(own, metric, n, {"role": "rltune"}, {"role": "base"}, bootstrap, confidence, seed)
+    cell = variant.iloc[0]
+    metric = main_part(cell["metric"])
+    each = [where(windows, cell=name) for name in variant["cell"]]
+    base = compare(each, metric, n, {"role": "rltune"}, {"role": "base"}, bootstrap, confidence, seed)
     row: dict[str, Any] = {
-        **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE, "cell")},
+        **{k: cell[k] for k in ("trace_title", "trace", "paper_trace", "data", "policy", *SETTING_TITLE, "cell")},
+        "seed": ", ".join(str(s) for s in variant["seed"]),
+        "seeds": base.seeds,
+        "measure": metric,
+        "measure_title": METRIC_TITLE[metric],
         "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
         "variant": variant_title(cell["features"], cell["placement"]),
         "sequence_jobs": n,
@@ -71,19 +87,37 @@ def _row(
         "improvement": base.improvement,
         "low": base.low,
         "high": base.high,
-        "pro_over": NAN,
-        "pro_over_low": NAN,
-        "pro_over_high": NAN,
+        **dict.fromkeys(("pro_over", "pro_over_low", "pro_over_high", "pro_over_p", "paper"), NAN),
+        "paper_says": "",
+        "verdict": "",
     }
-    if cell["cell"] != pro["cell"]:
-        # the two agents ran on the same windows, so the comparison can be paired as that with a base is
-        both = pd.concat([
-            where(windows, cell=name, role="rltune").assign(variant=variant)
-            for name, variant in ((pro["cell"], "pro"), (cell["cell"], "other"))
-        ], ignore_index=True)
-        over = compare(both, metric, n, {"variant": "pro"}, {"variant": "other"}, bootstrap, confidence, seed)
-        row |= {"pro_over": over.improvement, "pro_over_low": over.low, "pro_over_high": over.high}
+    pairs = pro.merge(variant, on="seed", suffixes=("", "_other"))
+    if cell["cell"] in set(pro["cell"]) or pairs.empty:
+        return row
+    # the agents ran on the same windows, so the comparison can be paired as that with a base is
+    both = [
+        pd.concat([where(windows, cell=mine, role="rltune").assign(variant="pro"),
+                   where(windows, cell=other, role="rltune").assign(variant="other")], ignore_index=True)
+        for mine, other in zip(pairs["cell"], pairs["cell_other"], strict=True)
+    ]  # fmt: skip
+    over = compare(both, metric, n, {"variant": "pro"}, {"variant": "other"}, bootstrap, confidence, seed)
+    row |= {"pro_over": over.improvement, "pro_over_low": over.low, "pro_over_high": over.high, "pro_over_p": over.p}
+    entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == NAIVE_PAPER else None
+    if entry is not None and cell["blocking"] == "none":
+        row |= {"paper": entry.value, "paper_says": show(entry.value, "percent").replace(NBSP, " "),
+                "verdict": verdict(entry.value, over.low, over.high, over.windows)}
     return row
+
+
+def figure_key(cell: pd.Series) -> tuple[str, ...]:
+    """Where the paper's Figure 10 would print a figure for a setting like this."""
+    return cell["paper_trace"], PAPER_POLICY.get(cell["policy"], cell["policy"]), cell["metric"], "pro_over_naive"
+
+
+def paper_ref(frame: pd.DataFrame, paper: PaperResults) -> str:
+    """Figure 10, where some setting is that of the paper; "" else."""
+    own = any(paper.find("fig10", *figure_key(row)) for _, row in frame.iterrows())
+    return paper.ref("fig10") if own else ""
 
 
 def _artefact(
@@ -91,30 +125,41 @@ def _artefact(
 ) -> Artefact:
     key = ("Philly", "slurm-multifactor", "bsld", "pro_over_naive")
     printed = show(paper.value("fig10", *key), "percent")
-    others = [c for c in varying(cells) if c not in PARTS] if len(cells) else []
+    others = [c for c in varying(cells) if c not in (*PARTS, "seed", "metric")] if len(cells) else []
+    measures = set(frame["measure"]) if len(frame) else set()
+    study = next((s for s in STUDIES if measures == {s.metric}), None)
+    unit, form, less = (study.unit, study.format, study.less) if study else ("", "number", "Better")
+    over = f"Pro’s {less[0].lower() + less[1:]}"
     columns = {
         "trace_title": Column("Trace"),
         "base": Column("Base policy"),
-        **{c: Column(SETTING_TITLE[c].capitalize(), "", "plain-int" if c == "seed" else "text") for c in others},
+        **({} if study else {"measure_title": Column("Metric", help="Times are in seconds.")}),
+        **{c: Column(SETTING_TITLE[c].capitalize()) for c in others},
         "sequence_jobs": Column("Window", "jobs", "int"),
         "windows": Column("Windows", "", "int"),
         "variant": Column("Variant"),
         "features": Column("Features"),
         "placement": Column("Placement"),
-        "base_mean": Column("Base", "s", "seconds", "Mean wait"),
-        "rltune_mean": Column("RLTune", "s", "seconds", "Mean wait"),
-        "improvement": Column("Less wait than base", "", "percent", "", "low", "high"),
-        "pro_over": Column("Pro’s less wait than this", "", "percent", "", "pro_over_low", "pro_over_high"),
+        "base_mean": Column("Base", unit, form, "Mean"),
+        "rltune_mean": Column("RLTune", unit, form, "Mean"),
+        "improvement": Column(f"{less} than base", "", "percent", "", "low", "high"),
+        "pro_over": Column(f"{over} than this", "", "percent", "", "pro_over_low", "pro_over_high"),
+        "holm": Column("Holm p", "", "p", help="Of pro over this variant, after Holm’s correction over this table."),
+        **({"paper_says": Column("Paper", "", "text"), "verdict": Column("Verdict", "", "text")}
+           if len(frame) and (frame["paper_says"] != "").any() else {}),
     }
     return Artefact(
-        "ablation-numbers", "table", "Naive and pro RLTune in numbers", paper_ref=paper.ref("fig10"),
-        caption="Naive sees raw features and places by best-fit; pro sees eight engineered features and places with "
-        f"the look-ahead model. Brackets: {100 * confidence:.0f} % interval, paired by window; negative is worse.",
+        "ablation-numbers", "table", "Naive and pro RLTune in numbers", paper_ref=paper_ref(frame, paper),
+        caption="Naive sees raw features and places by best-fit (“whole nodes”: no two jobs share a node, as in the "
+        "paper); pro sees eight engineered features and places with the look-ahead model. Compared is what the agents "
+        f"were trained for. Brackets: {100 * confidence:.0f} % interval, paired by window; negative is worse.",
         data=data_labels(cells), source=source, columns=columns if len(frame) else {},
         notes=tuple(n for n in (
             f"The paper gives {printed} ({paper.where('fig10', *key)}) for BSLD over Slurm’s multifactor priority on "
-            "Philly, where naive takes whole nodes. Ours is wait, with other base policies and best-fit for naive: the "
-            "sizes are not comparable, the direction is.",
-            constant_settings(cells) if len(cells) else "",
+            "Philly, where naive takes whole nodes. In any other setting only the direction can be compared with it.",
+            f"Verdicts: {RULE}" if len(frame) and (frame["verdict"] != "").any() else "",
+            seeds_note(frame),
+            holm_note(frame, "of pro over another variant", confidence) if len(frame) else "",
+            constant_settings(cells, without=("seed",)) if len(cells) else "",
         ) if n),
     )

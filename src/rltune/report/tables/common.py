@@ -6,9 +6,13 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from rltune.config.cells import AXES
+
 PRO = {"features": "engineered", "placement": "lookahead"}
 NAIVE = {"features": "raw", "placement": "best_fit"}
 """The paper's two variants (Section 5.1), with best-fit in place of whole nodes."""
+NAIVE_PAPER = {"features": "raw", "placement": "exclusive"}
+"""The paper's naive variant as printed: every job has its nodes to itself."""
 
 SETTING_TITLE = {
     "cluster_title": "cluster", "blocking": "backfilling", "placement": "placement",
@@ -25,14 +29,31 @@ def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
     return frame
 
 
-def pro_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of RLTune proper, trained for wait; where a run has none of a kind, all of its cells."""
-    for kind in (PRO, {"metric": "wait"}, {"agent": "rltune"}):
-        if not set(kind) <= set(cells):
-            continue
-        chosen = where(cells, **kind)
-        cells = chosen if len(chosen) else cells
-    return cells
+def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The cells of RLTune proper, and a sentence on those left out ("" where none is).
+
+    Left out are other features or placements only where RLTune proper stands beside them in the same setting, and
+    other learners only where RLTune does; what stands alone stays.
+    """
+    if not len(cells):
+        return cells, ""
+    ours = cells["agent"] == "rltune"
+    pro = ours & (cells[list(PRO)] == list(PRO.values())).all(axis=1)
+    beside = [a for a in AXES if a not in (*PRO, "seed")]
+
+    def there(which: pd.Series, axes: list[str]) -> pd.Series:
+        """Whether any of the cells alike in these axes is one of these."""
+        return which.groupby([cells[a] for a in axes]).transform("any")
+
+    variants = ours & ~pro & there(pro, beside)
+    peers = ~ours & there(ours, [a for a in beside if a != "preset"])
+    named = [f"{features} features with {placement} placement" for features, placement in
+             cells.loc[variants, list(PRO)].itertuples(index=False, name=None)]
+    named += list(cells.loc[peers, "agent"])
+    left = ", ".join(f"{name} ({named.count(name)})" for name in dict.fromkeys(named))
+    note = (f"Not shown here, because RLTune proper stands beside them in the same setting: {len(named)} of "
+            f"{len(cells)} agents, {left}." if named else "")
+    return cells[~(variants | peers)], note
 
 
 def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:

@@ -1,0 +1,112 @@
+"""What agents are judged on, as the paper groups it: metric → its figures in the paper, our artefacts, words and units.
+
+An agent belongs to the study of the metric it was trained for; one trained for a mix, to that of each of its parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from rltune.config.metric import METRICS, parse_metric
+from rltune.evaluation.compare import COLUMN
+
+MULTIFACTOR = ("multifactor", "multifactor_size")
+PAPER_POLICY = {"multifactor": "slurm-multifactor"}
+"""Our name of a base policy → the paper's, in its file of numbers; the others are called the same."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One group of comparisons."""
+
+    metric: str
+    """What agents were trained for and are compared on."""
+    paper: str
+    """The paper's artefact with the figures, and the beginning of the names of ours."""
+    numbers: str
+    """Id of our table."""
+    boxes: str
+    """Id of our distributions; "" where neither the paper nor this report draws any."""
+    noun: str
+    """The metric as a noun: `mean wait`."""
+    less: str
+    """An improvement as a heading: `Less wait`."""
+    words: tuple[str, str]
+    """What a mean is when it got better, and when worse: less, more."""
+    unit: str
+    format: str
+    """One of rltune.report.format.FORMATS, of a mean."""
+    slurm: bool = False
+    """Whether the base policy is Slurm's multifactor priority."""
+
+    @property
+    def column(self) -> str:
+        """The metric's column in tables of windows and of jobs."""
+        return COLUMN[self.metric]
+
+    @property
+    def title(self) -> str:
+        """The metric as a heading: `Mean wait`."""
+        return self.noun[0].upper() + self.noun[1:] + (" (Slurm multifactor)" if self.slurm else "")
+
+    def covers(self, metric: str, policy: str) -> bool:
+        """Whether an agent trained for ``metric`` against ``policy`` is judged here."""
+        special = policy in MULTIFACTOR and self.metric == "bsld"
+        return self.metric in parse_metric(metric) and special == self.slurm
+
+
+WAIT = Study("wait", "fig12", "fig12-numbers", "fig12", "mean wait", "Less wait", ("less", "more"), "s", "seconds")
+BSLD = Study(
+    "bsld", "fig14", "fig14-numbers", "fig14", "mean bounded slowdown", "Lower slowdown", ("lower", "higher"), "",
+    "number",
+)  # fmt: skip
+JCT = Study(
+    "jct", "fig15", "fig15-numbers", "fig15", "mean completion time", "Shorter completion", ("shorter", "longer"), "s",
+    "seconds",
+)  # fmt: skip
+UTILISATION = Study(
+    "utilisation", "table6", "table6", "", "GPU utilisation", "Higher utilisation", ("higher", "lower"), "", "percent"
+)  # fmt: skip
+SLURM = Study(
+    "bsld", "fig16", "fig16-numbers", "fig16", "mean bounded slowdown", "Lower slowdown", ("lower", "higher"), "",
+    "number", slurm=True,
+)  # fmt: skip
+STUDIES = (WAIT, BSLD, JCT, UTILISATION, SLURM)
+
+CURVES: dict[str, tuple[Study, ...]] = {
+    "fig11": (WAIT,), "fig13": (BSLD, JCT), "fig16-training": (SLURM,), "training-utilisation": (UTILISATION,),
+    "training-mixes": (),
+}  # fmt: skip
+"""Id of a figure of training curves → the studies whose agents it shows; mixes of metrics have one of their own."""
+
+
+def cells_of(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `report.read.cells` that are judged in a study."""
+    mine = [study.covers(m, p) for m, p in zip(cells["metric"], cells["policy"], strict=True)]
+    return cells[pd.Series(mine, index=cells.index, dtype=bool)]
+
+
+def studies_of(cells: pd.DataFrame) -> list[Study]:
+    """The studies that have cells, in the paper's order."""
+    return [study for study in STUDIES if len(cells_of(study, cells))]
+
+
+def in_curves(name: str, metric: str, policy: str) -> bool:
+    """Whether the training of an agent is drawn in this figure of CURVES: by its whole reward, a mix apart."""
+    if metric not in METRICS:
+        return name == "training-mixes"
+    return any(study.covers(metric, policy) for study in CURVES[name])
+
+
+def curves_of(cells: pd.DataFrame) -> list[str]:
+    """Ids of the figures of training curves that have cells."""
+    pairs = list(zip(cells["metric"], cells["policy"], strict=True))
+    return [name for name in CURVES if any(in_curves(name, *pair) for pair in pairs)]
+
+
+def main_part(metric: str) -> str:
+    """The metric itself, or the part of a mix with the most weight."""
+    weights = parse_metric(metric)
+    return max(weights, key=lambda part: weights[part])

@@ -1,0 +1,58 @@
+"""Configurations of the generated runs that the report is tested with."""
+
+from __future__ import annotations
+
+CLUSTER = """title: Cluster {name}
+pools: [{{name: all, groups: [{{gpu_type: P100, nodes: 4, gpus: 8, cpus: 64, mem_gb: 512}}]}}]
+"""
+TRACE = """title: {title}
+data: synthetic
+format: {format}
+{part}synthetic: {{seed: 7, jobs: 100}}
+"""
+RUN = """title: RLTune, a test run
+description: Generated numbers, to look at the page with.
+experiments:
+  - name: wait
+    workloads:
+      - {trace: philly, cluster: philly-192}
+      - {trace: venus, cluster: venus-160}
+      - {trace: pai, cluster: pai-140}
+    policy: [fifo, sjf, f1, wfp3]
+  - name: ablation
+    workloads: [{trace: philly, cluster: philly-192}]
+    policy: [fifo, sjf]
+    features: [raw]
+    placement: [best_fit]
+simulation: {stretch: 1.2}
+evaluation: {bootstrap: 200, also: [{placement: best_fit}, {placement: lookahead, locality: soonest_end}]}
+"""
+METRICS = """title: RLTune, a test run of every metric
+description: Generated numbers, to look at the page with.
+experiments:
+  - name: metrics
+    workloads: &all
+      - {trace: philly, cluster: philly-192}
+      - {trace: venus, cluster: venus-160}
+      - {trace: pai, cluster: pai-140}
+    policy: [fifo, f1]
+    metric: [bsld, jct, utilisation]
+  - name: figure 16
+    workloads:
+      - {trace: philly, cluster: philly-192}
+      - {trace: venus, cluster: venus-160}
+    policy: [multifactor]
+    metric: [bsld]
+    seed: [1, 2, 3]
+  - name: figure 10
+    workloads: [{trace: philly, cluster: philly-192}]
+    policy: [multifactor]
+    metric: [bsld]
+    features: [raw]
+    placement: [exclusive]
+  - name: a mix
+    workloads: [{trace: philly, cluster: philly-192}]
+    policy: [fifo]
+    metric: [0.7*wait+0.3*utilisation]
+evaluation: {bootstrap: 200}
+"""

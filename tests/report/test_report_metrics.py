@@ -1,0 +1,202 @@
+"""Results of agents trained for any metric: right numbers, the paper's figures where they belong, nothing dropped."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import report_fakes as fakes
+from report_fakes import Made
+
+from rltune.config import Cell
+from rltune.evaluation.intervals import holm
+from rltune.report import figures, read
+from rltune.report.page import contents
+from rltune.report.paper import load_paper
+from rltune.report.studies import BSLD, CURVES, SLURM, STUDIES, UTILISATION, WAIT, cells_of, in_curves
+from rltune.report.tables.common import proper
+from rltune.report.verdict import ABSENT, verdict
+
+PAPER = load_paper(fakes.SOURCE)
+MIX = "0.7*wait+0.3*utilisation"
+PRINTED = {
+    "fig12-numbers": set(),
+    "fig14-numbers": {("Helios", "f1", 0.0528)},
+    "fig15-numbers": {("Philly", "fifo", 0.7068), ("Alibaba", "f1", -0.013)},
+    "table6": {(trace, policy, PAPER.value("table6", trace, policy, "utilisation"))
+               for trace in ("Philly", "Helios", "Alibaba") for policy in ("fifo", "f1")},
+    "fig16-numbers": {("Philly", "multifactor", 0.7154), ("Helios", "multifactor", 0.8118)},
+}
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.numbers)
+def test_means_and_improvements_are_those_of_the_metric(metrics: Made, study) -> None:
+    frame, windows = metrics.there[study.numbers].frame, read.windows(metrics.workspace)
+    cells = read.cells(metrics.workspace, PAPER)
+    assert len(frame) and set(frame["measure"]) == {study.metric}
+    for _, row in frame.iterrows():
+        same = cells[(cells["trace"] == row["trace"]) & (cells["policy"] == row["policy"])]
+        names = same.loc[(same["metric"] == row["metric"]) & (same["features"] == "engineered"), "cell"]
+        mine = windows[windows["cell"].isin(names) & (windows["sequence_jobs"] == row["sequence_jobs"])]
+        mean = mine.groupby("role")[study.column].mean()
+        assert row["seeds"] == len(names) == (3 if study == SLURM else 1)
+        assert (row["rltune_mean"], row["base_mean"]) == pytest.approx((mean["rltune"], mean["base"]))
+        less = mean["rltune"] / mean["base"]
+        assert row["improvement"] == pytest.approx(less - 1 if study == UTILISATION else 1 - less)
+        assert row["low"] <= row["improvement"] <= row["high"]
+        assert row["seed_low"] <= row["improvement"] <= row["seed_high"]
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_papers_figures_stand_where_it_prints_them(metrics: Made, name: str) -> None:
+    saved = metrics.there[name]
+    there = saved.frame[saved.frame["paper"].notna()]
+    found = set(there[["paper_trace", "policy", "paper"]].itertuples(index=False, name=None))
+    assert found == PRINTED[name]
+    for _, row in there.iterrows():
+        assert row["verdict"] == verdict(row["paper"], row["low"], row["high"], row["windows"])
+
+
+def test_slurm_stands_apart_and_a_mix_counts_with_each_of_its_parts(metrics: Made) -> None:
+    cells = read.cells(metrics.workspace, PAPER)
+    assert set(cells_of(BSLD, cells)["policy"]) == {"fifo", "f1"}
+    assert set(cells_of(SLURM, cells)["policy"]) == {"multifactor"}
+    assert set(cells_of(WAIT, cells)["metric"]) == {MIX} < set(cells_of(UTILISATION, cells)["metric"])
+    assert not set(metrics.there["fig12-numbers"].frame["metric"]) - {MIX}
+    drawn = {name: [in_curves(name, m, p) for m, p in zip(cells["metric"], cells["policy"])] for name in CURVES}
+    assert (np.sum(list(drawn.values()), axis=0) == 1).all(), "each agent's curve is in one figure"
+
+
+def test_several_seeds_are_one_row_that_says_so(metrics: Made) -> None:
+    saved = metrics.there["fig16-numbers"]
+    assert set(saved.frame["seed"]) == {"1, 2, 3"} and {"seeds", "seed_low"} < set(saved.artefact.columns)
+    assert any("resamples seeds" in note for note in saved.artefact.notes)
+    alone = metrics.there["fig14-numbers"].artefact
+    assert "seeds" not in alone.columns and any("One training seed a row" in note for note in alone.notes)
+
+
+def test_holm_corrects_over_the_whole_table(metrics: Made) -> None:
+    frame = metrics.there["fig14-numbers"].frame
+    both = holm([*frame["p"], *frame["over_strong_p"]])
+    assert [*frame["holm"], *frame["holm_strong"]] == pytest.approx(both)
+    assert (frame["holm"] >= frame["p"]).all()
+
+
+def test_utilisation_is_shown_over_makespan_and_over_the_span(metrics: Made) -> None:
+    saved = metrics.there["table6"]
+    frame = saved.frame
+    assert (frame["span_rltune"] > 5 * frame["rltune_mean"]).all() and "over_span" in saved.artefact.columns
+    assert frame["over_span"].to_numpy() == pytest.approx((frame["span_rltune"] / frame["span_mean"] - 1).to_numpy())
+    assert any("0.08 %" in note and "4.63 %" in note for note in saved.artefact.notes)
+
+
+def test_boxes_and_curves_hold_what_they_draw(metrics: Made) -> None:
+    jobs, cells = read.jobs(metrics.workspace), read.cells(metrics.workspace, PAPER)
+    for name, column in (("fig14", "bsld"), ("fig15", "jct_s"), ("fig16", "bsld")):
+        first = metrics.there[name].frame.iloc[0]
+        row = metrics.there[f"{name}-numbers"].frame.iloc[0]
+        same = cells[(cells[["trace", "policy", "metric", "features"]] == row[
+            ["trace", "policy", "metric", "features"]].to_list()).all(axis=1)]
+        mine = jobs[jobs["cell"].isin(same["cell"]) & (jobs["role"] == "base") & (jobs["sequence_jobs"] == 1024)]
+        assert (first["mean"], first["p95"]) == pytest.approx((mine[column].mean(), mine[column].quantile(0.95)))
+    curves = metrics.there["fig13"].frame
+    assert set(curves["metric"]) == {"bsld", "jct"}
+    assert set(metrics.there["fig16-training"].frame["seed"]) == {1, 2, 3}
+    last = metrics.there["training-utilisation"].frame.groupby("policy")["training"].last()
+    assert last["fifo"] > 0.5 and abs(last["f1"]) < 0.2, "above zero is better, of utilisation too"
+    with pytest.raises(ValueError, match="no training curves for fig11"):
+        figures.training(cells, read.histories(metrics.workspace), PAPER, "fig11")
+
+
+def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Made) -> None:
+    own, other = metrics.there["ablation-numbers"], made.there["ablation-numbers"]
+    assert own.artefact.paper_ref == metrics.there["ablation"].artefact.paper_ref == "Figure 10"
+    assert other.artefact.paper_ref == made.there["ablation"].artefact.paper_ref == ""
+    assert other.frame["paper"].isna().all()
+    assert set(own.frame["measure"]) == {"bsld"}
+    naive = own.frame[own.frame["variant"] == "naive, whole nodes"]
+    assert set(naive["paper"]) == {0.5259} and own.frame.loc[own.frame["variant"] == "pro", "paper"].isna().all()
+    windows = read.windows(metrics.workspace)
+    row = naive.iloc[0]
+    ours, theirs = (windows[(windows["cell"] == name) & (windows["role"] == "rltune")
+                            & (windows["sequence_jobs"] == row["sequence_jobs"])]["bsld"]
+                    for name in (_pro_of(metrics, row["cell"]), row["cell"]))
+    assert row["pro_over"] == pytest.approx(1 - ours.sum() / theirs.sum()), "of the seed that both have"
+
+
+def _pro_of(made: Made, name: str) -> str:
+    cell = made.workspace.config.cell(name)
+    return cell.but(features="engineered", placement="lookahead").name
+
+
+def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) -> None:
+    frame = metrics.there["verdicts"].frame
+    printed = {f"{name}: {key}" for name, a in PAPER.artefacts.items() for key, e in a.entries.items()
+               if e.value is not None and e.unit == "fraction"}
+    assert set(frame["key"]) == printed
+    there = frame[frame["verdict"] != ABSENT]
+    assert {f"{name}: {key}" for name, key in (
+        ("abstract", "jct"), ("abstract", "utilisation"), ("fig10", "Philly.slurm-multifactor.bsld.pro_over_naive"),
+        ("fig14", "Helios.f1.bsld"), ("fig15", "Alibaba.f1.jct"), ("fig16", "Helios.slurm-multifactor.bsld"),
+        ("table6", "Philly.f1.utilisation"))} <= set(there["key"])
+    for _, row in there.iterrows():
+        source = metrics.there[row["artefact"]].frame
+        column = "pro_over" if row["artefact"] == "ablation-numbers" else "improvement"
+        assert row["ours"] in source[column].tolist()
+        assert row["verdict"] == verdict(row["paper"], row["low"], row["high"], row["windows"])
+    absent = frame[frame["verdict"] == ABSENT]
+    assert absent[["ours", "low", "windows", "data"]].isna().all().all()
+    assert "fig12: Philly.fifo.wait" in set(absent["key"]), "a mix is not what the paper trains for"
+
+
+def test_the_diagonal_of_transfer_has_its_counterpart_where_agents_are_trained_for_wait(made: Made) -> None:
+    frame = made.there["verdicts"].frame
+    mine = frame[(frame["verdict"] != ABSENT) & frame["key"].str.startswith("table7")]
+    assert set(mine["key"]) == {f"table7: Helios.{p}.{p}.wait" for p in ("fifo", "sjf", "f1", "wfp3")}
+    assert set(mine["trace_title"]) == {"Helios Venus"} and set(mine["artefact"]) == {"fig12-numbers"}
+
+
+def test_nothing_is_left_out_but_what_stands_beside_rltune_proper_and_that_is_said() -> None:
+    cell = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
+    lone = cell.but(policy="sjf", features="raw", placement="best_fit")
+    cells = [cell, cell.but(features="raw", placement="best_fit"), cell.but(seed=2, features="raw"), lone,
+             cell.but(preset="linear"), lone.but(preset="linear", policy="f1")]
+    table = pd.DataFrame([vars(c) | {"cell": c.name, "agent": "linear" if c.preset == "linear" else "rltune"}
+                          for c in cells])
+    chosen, note = proper(table)
+    assert list(chosen["cell"]) == [cells[0].name, cells[3].name, cells[5].name]
+    assert "3 of 6 agents" in note
+    for left in ("raw features with best_fit placement (1)", "raw features with lookahead placement (1)", "linear (1)"):
+        assert left in note
+    assert proper(table.iloc[[0, 3]])[1] == ""
+
+
+def test_what_was_left_out_is_noted_in_the_table(metrics: Made) -> None:
+    notes = metrics.there["fig16-numbers"].artefact.notes
+    assert any("1 of 7 agents, raw features with exclusive placement (1)" in note for note in notes)
+
+
+def test_the_workflow_asks_for_what_the_configuration_makes(metrics: Made, made: Made) -> None:
+    for run in (metrics, made):
+        wanted, drawn = contents.results_artefacts(run.workspace.config)
+        assert {*wanted, *drawn} <= set(run.there)
+        assert all(run.there[name].artefact.kind == "table" for name in wanted)
+        assert all(run.there[name].artefact.kind == "figure" for name in drawn)
+        assert {*wanted, *drawn} <= set(contents.expected(run.workspace.config))
+    assert "fig14" not in contents.expected(made.workspace.config)
+    absent = {m.id: m.why for m in contents.missing(made.workspace.config, made.there)}
+    assert set(absent) == {"fig14-numbers, fig14", "fig15-numbers, fig15", "table6", "fig16-numbers, fig16"}
+    assert all(why.startswith(ABSENT) for why in absent.values())
+    assert "fig14-numbers, fig14" in made.html
+
+
+def test_every_number_of_every_metric_in_the_summary_is_in_a_csv(metrics: Made) -> None:
+    summary = metrics.html[: metrics.html.index('<section id="results"')]
+    found = re.findall(r'<data value="([^"]+)" data-from="([^"]+).csv:(\d+):(\w+)">([^<]+)</data>', summary)
+    assert {name for _, name, *_ in found} == {study.numbers for study in STUDIES}
+    for value, name, row, column, _ in found:
+        assert float(value) == pytest.approx(float(metrics.there[name].frame[column][int(row)]))
+    for study in STUDIES:
+        assert f"{study.noun} is {study.words[0]} with RLTune than with its base policy" in summary
