@@ -6,10 +6,17 @@ The frame is what is drawn, to the last point: a figure can be made again from i
 from rltune.report.figures.ablation import ablation
 from rltune.report.figures.arrivals import arrivals
 from rltune.report.figures.distributions import distributions
+from rltune.report.figures.fairness import fairness
 from rltune.report.figures.fig5 import fig5
 from rltune.report.figures.fig6 import fig6
 from rltune.report.figures.improvements import improvements
+from rltune.report.figures.loads_compared import loads_compared
+from rltune.report.figures.room import room
+from rltune.report.figures.semantics import semantics
 from rltune.report.figures.training import training
 from rltune.report.figures.waits import waits
 
-__all__ = ["ablation", "arrivals", "distributions", "fig5", "fig6", "improvements", "training", "waits"]
+__all__ = [
+    "ablation", "arrivals", "distributions", "fairness", "fig5", "fig6", "improvements", "loads_compared", "room",
+    "semantics", "training", "waits",
+]

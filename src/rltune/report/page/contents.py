@@ -54,6 +54,11 @@ SECTIONS = (
             "The same training with raw features and simple placement, beside RLTune proper; then, where the run "
             "asks for it, the same agents under other placements.",
             ("ablation", "ablation-numbers", "placements")),
+    Section("semantics-section", "How much of the gain is the baseline’s doing, and who pays",
+            "What better rules do without any learning; what is left to gain; which jobs, users and virtual clusters "
+            "wait longer for it; and what remains of the gain on a cluster that keeps up with its load.",
+            ("semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
+             "loads-compared", "loads-compared-numbers")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
             ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
@@ -80,6 +85,14 @@ TITLES = {
     "audits": "Rows kept and left out",
     "heuristics": "Simple heuristics and what no schedule can go below",
     "costs": "Cost of training and deciding",
+    "semantics": "How much of the gain is the baseline’s doing",
+    "semantics-numbers": "The baseline’s doing, in numbers",
+    "room": "What is left to gain",
+    "fairness": "Which job sizes wait",
+    "fairness-numbers": "How unequally groups of jobs are treated",
+    "fairness-losers": "Who waits longer with RLTune",
+    "loads-compared": "Overloaded slices beside balanced clusters",
+    "loads-compared-numbers": "Overloaded and balanced, in numbers",
 }
 
 
@@ -97,6 +110,12 @@ def has_placements(config: RunConfig) -> bool:
     return any(others - {(c.placement, c.locality)} for c in config.cells())
 
 
+def has_balanced(config: RunConfig) -> bool:
+    """Whether some slice with agents has a cluster of its name and `-balanced` beside it, for the same trace."""
+    workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
+    return any((c.trace, f"{c.cluster}-balanced") in workloads for c in config.cells())
+
+
 def expected(config: RunConfig) -> dict[str, str]:
     """Id → title of every artefact a full run of this configuration makes."""
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
@@ -107,7 +126,8 @@ def expected(config: RunConfig) -> dict[str, str]:
 def pages(config: RunConfig) -> set[str]:
     """Names of the executed notebooks of a run."""
     cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
-    return {"characterise", "ablation", "figures"} | {f"clean-{trace}" for trace in config.traces()} | cells
+    traces = {f"clean-{trace}" for trace in config.traces()}
+    return {"characterise", "ablation", "semantics", "figures"} | traces | cells
 
 
 def steps(config: RunConfig) -> set[str]:
@@ -115,7 +135,7 @@ def steps(config: RunConfig) -> set[str]:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
-        {"characterise", "ablation", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
+        {"characterise", "ablation", "semantics", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
         | {f"{step}/{cell.name}" for cell in config.cells() for step in ("train", "evaluate")}
@@ -134,9 +154,11 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
     for name, title in wanted.items():
         if name in there:
             continue
-        planned = not name.startswith("ablation") or has_ablation(config)
-        why = ("its stage has not written it" if planned else
-               f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features")
+        why = "its stage has not written it"
+        if name.startswith("ablation") and not has_ablation(config):
+            why = f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features"
+        if name.startswith("loads-compared") and not has_balanced(config):
+            why = "the run’s workloads have no balanced cluster beside a slice with agents"
         found.append(Missing(name, title, why))
     return found
 

@@ -5,10 +5,14 @@ from rltune.report.tables.audits import audits
 from rltune.report.tables.comparison import comparison
 from rltune.report.tables.costs import costs
 from rltune.report.tables.estimates import estimates
+from rltune.report.tables.fairness import fairness, losers
 from rltune.report.tables.heuristics import heuristics
+from rltune.report.tables.loads_compared import loads_compared
 from rltune.report.tables.placements import placements
+from rltune.report.tables.semantics import semantics
 from rltune.report.tables.workloads import loads, table2, table4
 
 __all__ = [
-    "ablation", "audits", "comparison", "costs", "estimates", "heuristics", "loads", "placements", "table2", "table4",
+    "ablation", "audits", "comparison", "costs", "estimates", "fairness", "heuristics", "loads", "loads_compared",
+    "losers", "placements", "semantics", "table2", "table4",
 ]
