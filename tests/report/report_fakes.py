@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import semantics_fakes
 
 from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
@@ -32,6 +33,7 @@ format: {format}
 """
 RUN = """title: RLTune, a test run
 description: Generated numbers, to look at the page with.
+workloads: [{trace: philly, cluster: philly-192-balanced}]
 experiments:
   - name: wait
     workloads:
@@ -72,7 +74,7 @@ def project(root: Path) -> Workspace:
         part = "part: Venus\n" if format == "helios" else ""
         write_text(root / "config" / "traces" / f"{name}.yaml",
                    TRACE.format(title=TRACES[name][0], format=format, part=part))
-    for name in ("philly-192", "venus-160", "pai-140"):
+    for name in ("philly-192", "philly-192-balanced", "venus-160", "pai-140"):
         write_text(root / "config" / "clusters" / f"{name}.yaml", CLUSTER.format(name=name))
     return Workspace(root, root, "config/default.yaml", load_run("config/default.yaml", root))
 
@@ -105,6 +107,7 @@ def artefacts(workspace: Workspace) -> None:
     curves, waits = read.histories(workspace), read.jobs(workspace)
     judge = {"bootstrap": 200, "confidence": 0.95, "seed": 1, "source": "figures"}
     folder = workspace.artefacts
+    semantics_fakes.artefacts(folder)
     numbers = tables.comparison(cells, wins, curves, paper, **judge)
     variants = tables.ablation(cells, wins, paper, **judge)
     elsewhere = tables.placements(cells, wins, stretch=1.2, sharing=1.0, **judge)

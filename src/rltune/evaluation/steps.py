@@ -137,7 +137,8 @@ def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
 
     role (baseline | rltune), policy, blocking, base (the policy compared with) and, for the slice and the balanced
     cluster, as ``slice_…`` and ``balanced_…``: cluster, offered, windows, wait_s, less: than the agent's base policy
-    there, a fraction with interval (low, high), best (whether it waits least of the heuristics there).
+    there, a fraction with interval (low, high; NaN where nobody waits), best (whether it waits least of the heuristics
+    there; none where nobody waits).
     """
     rows = []
     for _, part in results.groupby("workload", sort=False):
@@ -150,15 +151,18 @@ def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
             for load, here in part.groupby("load", sort=False):
                 waits, theirs = _waits(here, role=role, policy=policy, blocking=blocking), _waits(here, role="base")
                 less = judge.less(waits, theirs)
+                simple = here[here["role"] == "baseline"]
+                best = role == "baseline" and simple["wait_s"].any() and (policy, blocking) == _least(simple)
                 found = {"cluster": here["cluster"].iloc[0], "offered": here["offered"].iloc[0], "windows": len(theirs),
-                         "wait_s": float(waits.mean()), **dict(zip(("less", "low", "high"), less)),
-                         "best": (policy, blocking) == _least(here[here["role"] == "baseline"]) and role == "baseline"}
+                         "wait_s": float(waits.mean()), **dict(zip(("less", "low", "high"), less)), "best": bool(best)}
                 row |= {f"{load}_{name}": value for name, value in found.items()}
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _workloads(results: pd.DataFrame, more: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, dict[str, object]]]:
+def _workloads(
+    results: pd.DataFrame, more: list[str] | None = None
+) -> Iterator[tuple[pd.DataFrame, dict[str, object]]]:
     """The rows of each workload and what describes it."""
     for _, part in results.groupby("workload", sort=False):
         about = part[["workload", "data", "sequence_jobs", *(more or [])]].iloc[0].to_dict()

@@ -4,7 +4,7 @@ and on clusters that keep up with the load."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from rltune.config import Cell, Workspace
 from rltune.evaluation.compare import strong_baseline
 from rltune.evaluation.evaluate import evaluate, test_windows
 from rltune.evaluation.groups import size_class
+from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.ladder import ladder, may_climb
 from rltune.evaluation.room import heuristics_on, room
 from rltune.pipeline.cells import ensure_policy
@@ -42,6 +43,8 @@ class Study:
     data: str
     cells: tuple[Cell, ...]
     """Cells of RLTune proper on the trace, cluster, estimate and locality; the first is the one looked at closely."""
+    length: int = 0
+    """Jobs in a window; 0: those of the shortest windows, of which there are most."""
 
     @property
     def main(self) -> Cell:
@@ -55,10 +58,16 @@ class Study:
 
     @cached_property
     def windows(self) -> tuple[int, np.ndarray]:
-        """(length in jobs, first jobs) of the shortest test windows, of which there are most."""
+        """(length in jobs, first jobs) of the test windows."""
         found = test_windows(self.workload.split, self.workspace.config.evaluation)
-        length = min(found)
+        length = self.length or min(found)
         return length, spread(found[length], MOST_WINDOWS)
+
+    @property
+    def longest(self) -> int:
+        """Jobs in the longest windows of which there are enough for a verdict, else in the shortest."""
+        found = test_windows(self.workload.split, self.workspace.config.evaluation)
+        return max((n for n, first in found.items() if len(first) >= FEWEST), default=min(found))
 
     def results(self, cell: Cell) -> pd.DataFrame:
         """What the evaluation has of a cell on these windows."""
@@ -161,7 +170,8 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
                                job_id=study.workload.job_ids[strong["job"]])  # fmt: skip
         columns = ["scheduler", "policy", "blocking", "window", "job_id", "gpus", "wait_s", "bsld"]
         table, _ = ensure_fitted(study.workspace, study.main.trace, study.main.cluster)
-        both = pd.concat([saved[columns], strong[columns]], ignore_index=True)
+        base, mine = (saved[saved["scheduler"] == who][columns] for who in ("base", "rltune"))
+        both = pd.concat([base, strong[columns], mine], ignore_index=True)
         both = both.merge(table[["job_id", "user", "vc"]], on="job_id", how="left", validate="many_to_one")
         frames.append(study.labelled(both.assign(size=size_class(both["gpus"].to_numpy()))))
     return pd.concat(frames, ignore_index=True)
@@ -169,7 +179,8 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
 
 def balanced(these: Sequence[Study]) -> pd.DataFrame:
     """Heuristics and the first agent on the slice it was trained for, and on the cluster of the same name with BALANCED
-    behind it, where the run's workloads have it; the agent goes there as it is.
+    behind it, where the run's workloads have it; the agent goes there as it is. Windows are as long as may be, for each
+    begins idle, and a cluster that keeps up takes long to fill.
 
     Columns: workload, data, sequence_jobs, load (slice | balanced), cluster (title), offered (load of the test part),
     role (baseline | rltune | base), policy, blocking, window, first_job, wait_s. Empty where no workload has one.
@@ -179,11 +190,13 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
         thin = study.main.but(cluster=study.main.cluster + BALANCED)
         if thin.cluster not in {w.cluster for w in study.workspace.config.all_workloads() if w.trace == thin.trace}:
             continue
-        config, length = study.workspace.config, study.windows[0]
+        config = study.workspace.config
+        there = Study(study.workspace, study.title, study.data, (thin,))
+        length = min(there.longest, study.longest)
+        here, there = replace(study, length=length), replace(there, length=length)
         evaluation = config.evaluation.model_copy(
             update={"sequence_jobs": [length], "max_windows": MOST_WINDOWS, "also": []}
         )
-        there = Study(study.workspace, study.title, study.data, (thin,))
         work = there.workload
         policy = ensure_policy(study.workspace, study.main, study.workload)
         judged, _ = evaluate(thin, policy, work.jobs, work.job_ids, work.layout, work.split, evaluation,
@@ -195,7 +208,7 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
                 evaluation.baseline_policies, evaluation.baseline_blockings, thin.locality, config.simulation,
             )  # fmt: skip
         both = pd.concat([judged, simple.assign(role="baseline")], ignore_index=True)
-        frames += [_loaded(study, study.results(study.main), "slice"), _loaded(there, both, "balanced")]
+        frames += [_loaded(here, here.results(here.main), "slice"), _loaded(there, both, "balanced")]
     return pd.concat(frames, ignore_index=True)
 
 

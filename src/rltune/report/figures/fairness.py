@@ -21,8 +21,8 @@ LOOKS = {
     "rltune": ("RLTune", "D", SCHEDULER["rltune"]),
 }  # fmt: skip
 MEASURES = {"wait_s": "Mean wait (s)", "bsld": "Mean slowdown"}
-LINEAR_BELOW = {"wait_s": 10.0, "bsld": 1.0}
-"""Axes are logarithmic above this and linear below: a class may not wait at all."""
+LINEAR_BELOW_S = 10.0
+"""Where some class hardly waits, the axis of waits is logarithmic above this and linear below."""
 ACROSS = 3
 
 
@@ -76,17 +76,21 @@ def _draw(frame: pd.DataFrame) -> Figure:
 
 
 def _panel(axis: Axes, part: pd.DataFrame, measure: str, sizes: list[str]) -> None:
-    below, top = LINEAR_BELOW[measure], float(part[measure].max())
-    axis.set_yscale("symlog", linthresh=below, linscale=0.5)
+    least, top = float(part[measure].min()), float(part[measure].max())
+    zero = measure == "wait_s" and least < 2 * LINEAR_BELOW_S
+    if zero:
+        axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)
+    else:
+        axis.set_yscale("log")
     for k, (scheduler, (_, marker, colour)) in enumerate(LOOKS.items()):
         rows = where(part, scheduler=scheduler)
         axis.plot([sizes.index(g) + 0.18 * (k - 1) for g in rows["group"]], rows[measure], linestyle="", marker=marker,
                   color=colour, markersize=5.5)
     axis.set_xticks(range(len(sizes)), sizes)
     axis.set_xlim(-0.5, len(sizes) - 0.5)
-    axis.set_ylim(0 if measure == "wait_s" else 0.9, max(3 * top, 2 * below))
-    powers = [10.0 ** k for k in range(0, 8) if below <= 10.0 ** k <= 3 * top]
-    axis.yaxis.set_major_locator(FixedLocator([0, *powers] if measure == "wait_s" else powers))
+    axis.set_ylim(0 if zero else least / 2, max(3 * top, 2 * LINEAR_BELOW_S))
+    powers = [10.0 ** k for k in range(1 if zero else 0, 9) if 10.0 ** k <= max(3 * top, 2 * LINEAR_BELOW_S)]
+    axis.yaxis.set_major_locator(FixedLocator([0, *powers] if zero else powers))
     axis.yaxis.set_minor_locator(FixedLocator([]))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v == 0 else three_digits(v).split(".")[0]))
     rows_only(axis)

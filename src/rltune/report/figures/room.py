@@ -55,9 +55,9 @@ def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Ar
 def _told(part: pd.DataFrame, confidence: float) -> str:
     rows = {r["what"]: r for _, r in part.iterrows()}
     strong, exact, agent, bound = (rows[k] for k in ("strong", "same_exact", "agent", "bound"))
-    said = f"{strong['workload']}: best heuristic {strong['title']}, {show(strong['wait_s'], 'seconds')} s"
-    for name, row in (("RLTune", agent), ("with exact run times", exact)):
-        said += f"; {name} {show(row['less'], 'percent')} less"
+    said = f"{strong['workload']}: best heuristic {strong['title']}, {show(strong['wait_s'], 'seconds')} s; less wait"
+    for name, row in (("RLTune", agent), ("the same with exact run times", exact)):
+        said += f"{' than that:' if row is agent else ','} {name} {show(row['less'], 'percent')}"
         if not pd.isna(row["low"]):
             said += f" ({show_interval(row['low'], row['high'], 'percent')}, {100 * confidence:.0f} % interval)"
     over = f" ({show(strong['over_bound'], 'number')} times lower)" if not pd.isna(strong["over_bound"]) else ""
@@ -101,7 +101,8 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int]) -> None:
         axis.annotate(heuristics["title"].iloc[0], (heuristics["wait_s"].iloc[0], places["strong"]), xytext=(0, 5),
                       textcoords="offset points", ha="left", va="bottom", fontsize=6.5, color=MUTED)
     axis.set_title(part["workload"].iloc[0])
-    axis.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 3.0), numticks=8))
+    wide = not len(drawn) or drawn["wait_s"].max() > 12 * drawn["wait_s"].min()
+    axis.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0,) if wide else (1.0, 3.0), numticks=8))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: three_digits(v).split(".")[0] if v >= 1 else f"{v:g}"))
     axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_xlabel("Mean wait (s)")

@@ -23,12 +23,15 @@ OTHERS = (PURPLE, SKY, GREEN, INK)
 
 
 def semantics(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
-    """A panel a workload: the reference order's mean wait by step as a waterfall, the agent, and other orders as marks.
+    """A panel a workload: the reference order's mean wait by step as a waterfall, the first agent, and other orders as
+    marks.
 
     ``numbers``: the frame of `tables.semantics`, of which the frame has what is drawn.
     """
-    frame = numbers[["workload", "data", "sequence_jobs", "windows", "who", "policy", "reference", "rung", "wait_s",
-                     "before_s", "step", "step_low", "step_high"]].copy()  # fmt: skip
+    first = ~numbers[numbers["who"] == AGENT].duplicated("workload")
+    frame = numbers[(numbers["who"] != AGENT) | first.reindex(numbers.index, fill_value=False)]
+    frame = frame[["workload", "data", "sequence_jobs", "windows", "who", "policy", "reference", "rung", "wait_s",
+                   "before_s", "step", "step_low", "step_high"]].reset_index(drop=True)  # fmt: skip
     with styled():
         figure = _draw(frame)
     told = []
@@ -65,15 +68,16 @@ def _draw(frame: pd.DataFrame) -> Figure:
     first.set_yticks([*places.values(), len(places)], [*map(rung_title, RUNGS), "RLTune"])
     first.set_ylim(len(places) + 0.55, -0.55)
     handles = [Patch(color=MUTED, label="base policy, (a)"), Patch(color=GREEN, label="less by this rule"),
-               Patch(color=VERMILION, label="more by it"), Patch(color=BLUE, label="RLTune")]
+               Patch(color=VERMILION, label="more by this rule"), Patch(color=BLUE, label="RLTune")]
     handles += [Line2D([], [], linestyle="", marker=m, color=c, label=POLICY_TITLE.get(p, p))
                 for p, (m, c) in looks.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 5))
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4))
     return figure
 
 
 def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[str, tuple[str, str]]) -> None:
     reference = part["reference"].iloc[0]
+    part = part.assign(wait_s=part["wait_s"] / 3600, before_s=part["before_s"] / 3600)  # drawn in hours
     orders = where(part, who="order")
     top = float(part["wait_s"].max())
     for _, r in where(orders, policy=reference).iterrows():
@@ -93,14 +97,14 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
             axis.plot(rows["wait_s"], rows["rung"].map(places), linestyle="", marker=marker, color=colour,
                       markersize=4.5, markeredgewidth=0)
     axis.set_title(f"{part['workload'].iloc[0]}, {POLICY_TITLE.get(reference, reference)}")
-    axis.set_xlim(0, 1.28 * top)
+    axis.set_xlim(0, 1.3 * top if top > 0 else 1)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
-    axis.xaxis.set_major_formatter(lambda v, _: show(v / 3600, "printed"))
+    axis.xaxis.set_major_formatter(lambda v, _: show(round(v, 9), "printed"))
     axis.set_xlabel("Mean wait (h)")
     axis.grid(axis="y", visible=False)
     axis.tick_params(axis="y", length=0)
 
 
-def _name(axis: Axes, x: float, y: float, seconds: float) -> None:
-    axis.annotate(show(seconds / 3600, "number") + " h", (x, y), xytext=(4, 0), textcoords="offset points", va="center",
+def _name(axis: Axes, x: float, y: float, hours: float) -> None:
+    axis.annotate(show(hours, "number") + " h", (x, y), xytext=(4, 0), textcoords="offset points", va="center",
                   fontsize=7, color=INK)

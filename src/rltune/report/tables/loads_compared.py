@@ -53,5 +53,7 @@ def _told(part: pd.DataFrame) -> str:
     first = part.iloc[0]
     each = [f"the test part offers {show(first[f'{load}_offered'], 'number')} times what {first[f'{load}_cluster']} has"
             for load in LOADS]
-    return (f"{first['workload']}: {', and '.join(each)}. "
-            f"Base: {scheduler_title(first['base'], first['base_blocking'])}.")
+    idle = [LOADS[load] for load in LOADS if not part[f"{load}_wait_s"].any()]
+    nothing = "".join(f" {name} cluster: nobody waits, whoever schedules; there is nothing to win." for name in idle)
+    base = scheduler_title(first["base"], first["base_blocking"])
+    return f"{first['workload']}: {', and '.join(each)}. Base: {base}.{nothing}"
