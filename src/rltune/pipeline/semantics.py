@@ -21,7 +21,6 @@ from rltune.evaluation.room import heuristics_on, room
 from rltune.pipeline.cells import ensure_policy
 from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload
-from rltune.report.tables.common import pro_cells
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import spread
@@ -81,9 +80,9 @@ class Study:
         return _in_front(frame, workload=self.title, data=self.data, sequence_jobs=self.windows[0])
 
 
-def studies(workspace: Workspace, matrix: pd.DataFrame) -> list[Study]:
-    """The workloads of the matrix (report.read.cells) that have agents of RLTune proper, each once."""
-    chosen = pro_cells(matrix)
+def studies(workspace: Workspace, chosen: pd.DataFrame) -> list[Study]:
+    """The workloads of some cells, each once; ``chosen``: a row a cell of RLTune proper with its name as cell,
+    trace_title, data, trace, cluster, estimate and locality."""
     keys = ["trace_title", "data", "trace", "cluster", "estimate", "locality"]
     differ = [k for k in ("estimate", "locality") if chosen[k].nunique() > 1]
     found = []
