@@ -86,7 +86,8 @@ def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
     """Twelve equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by rung, saf half of it; the agent as told."""
     rows = []
     for w in range(12):
-        shared = {"workload": "W", "data": "synthetic", "sequence_jobs": 64, "pools": pools, "window": w, "first_job": w * 64}
+        shared = {"workload": "W", "data": "synthetic", "sequence_jobs": 64, "pools": pools, "window": w,
+                  "first_job": w * 64}
         for policy, factor in (("fifo", 1.0), ("saf", 0.5)):
             for (rung, rules), wait in zip(RUNGS.items(), (100, 80, 60, 40, 30, 25), strict=True):
                 rows.append({**shared, "who": "order", "policy": policy, "rung": rung, "blocking": rules.blocking,
@@ -100,7 +101,8 @@ def test_steps_and_shares_of_a_gain() -> None:
     fifo = frame[(frame["policy"] == "fifo") & (frame["who"] == "order")].set_index("rung")
     assert fifo.loc["own_pool", ["before_s", "wait_s", "step"]].tolist() == pytest.approx([100, 80, 0.2])
     assert np.isnan(fifo.loc["released", "step"]) and fifo.loc["released", "share"] == pytest.approx(0)
-    assert fifo.loc["reranked", ["share", "share_low", "share_high"]].tolist() == pytest.approx([0.5] * 3), "(100−60)/80"
+    shares = fifo.loc["reranked", ["share", "share_low", "share_high"]].tolist()
+    assert shares == pytest.approx([0.5] * 3), "(100−60)/80"
     assert fifo.loc["easy", ["step", "step_low", "step_high"]].tolist() == pytest.approx([0.25] * 3)
     agent = frame[frame["who"] == "agent"].iloc[0]
     assert [agent["step"], agent["share"], agent["before_s"]] == pytest.approx([0.8, 1.0, 100])
@@ -169,7 +171,8 @@ def test_groups_beside_the_base_policy() -> None:
 def test_indices_are_the_simulators_and_their_intervals_hold_them() -> None:
     rng = np.random.default_rng(2)
     jobs = pd.DataFrame({
-        "window": np.repeat(np.arange(20), 30), "group": rng.choice(["a", "b", "c", "d"], 600), "gpus": 1, "run_s": 60.0,
+        "window": np.repeat(np.arange(20), 30), "group": rng.choice(["a", "b", "c", "d"], 600), "gpus": 1,
+        "run_s": 60.0,
         "wait_s": rng.lognormal(4, 1, 600), "bsld": 1 + rng.lognormal(0, 1, 600),
     })
     both = pd.concat([jobs.assign(scheduler="base"), jobs.assign(scheduler="other", wait_s=jobs["wait_s"] * 3)])
@@ -208,9 +211,9 @@ def test_slices_beside_balanced_clusters() -> None:
         for role, policy, blocking, wait in (("base", "fifo", "none", 10.0), ("baseline", "fifo", "none", 10.0),
                                              ("baseline", "sjf", "easy", 4.0 if load == "slice" else 9.0),
                                              ("rltune", "fifo", "none", 5.0)):
-            rows += [{"workload": "W", "data": "own", "sequence_jobs": 8, "load": load, "cluster": load, "offered": factor,
-                      "role": role, "policy": policy, "blocking": blocking, "window": w, "wait_s": wait * factor}
-                     for w in range(9)]
+            rows += [{"workload": "W", "data": "own", "sequence_jobs": 8, "load": load, "cluster": load,
+                      "offered": factor, "role": role, "policy": policy, "blocking": blocking, "window": w,
+                      "wait_s": wait * factor} for w in range(9)]
     frame = loaded(pd.DataFrame(rows), QUICK)
     assert frame[["role", "policy"]].values.tolist() == [["baseline", "fifo"], ["baseline", "sjf"], ["rltune", "fifo"]]
     assert frame["slice_less"].tolist() == pytest.approx([0, 0.6, 0.5])
