@@ -1,6 +1,7 @@
-"""Makes agent_fakes importable."""
+"""Makes agent_fakes and workload_cases importable."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
+for folder in ("agent", "cluster"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))

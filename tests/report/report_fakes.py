@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import semantics_fakes
 from matplotlib.figure import Figure
-
 from report_runs import CLUSTER, RUN, TRACE
 
 from rltune.config import Workspace, load_run
@@ -54,7 +54,7 @@ def project(root: Path, run: str = RUN) -> Workspace:
         part = "part: Venus\n" if format == "helios" else ""
         write_text(root / "config" / "traces" / f"{name}.yaml",
                    TRACE.format(title=TRACES[name][0], format=format, part=part))
-    for name in ("philly-192", "venus-160", "pai-140"):
+    for name in ("philly-192", "philly-192-balanced", "venus-160", "pai-140"):
         write_text(root / "config" / "clusters" / f"{name}.yaml", CLUSTER.format(name=name))
     return Workspace(root, root, "config/default.yaml", load_run("config/default.yaml", root))
 
@@ -88,6 +88,8 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     judge = {"bootstrap": 200, "confidence": 0.95, "seed": 1, "source": "figures"}
     folder = workspace.artefacts
     studies = studies_of(cells)
+    if of_traces:
+        semantics_fakes.artefacts(folder)
     numbers = [tables.comparison(cells, wins, curves, paper, study, **judge) for study in studies]
     variants = tables.ablation(cells, wins, paper, **judge)
     by_id = {artefact.id: frame for artefact, frame in numbers}

@@ -12,6 +12,7 @@ format: {format}
 """
 RUN = """title: RLTune, a test run
 description: Generated numbers, to look at the page with.
+workloads: [{trace: philly, cluster: philly-192-balanced}]
 experiments:
   - name: wait
     workloads:

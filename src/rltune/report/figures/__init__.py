@@ -8,14 +8,18 @@ from rltune.report.figures.arrivals import arrivals
 from rltune.report.figures.boxes import boxes
 from rltune.report.figures.diagrams import fig7, fig8
 from rltune.report.figures.distributions import distributions
+from rltune.report.figures.fairness import fairness
 from rltune.report.figures.fig5 import fig5
 from rltune.report.figures.fig6 import fig6
 from rltune.report.figures.improvements import improvements
+from rltune.report.figures.loads_compared import loads_compared
 from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9
+from rltune.report.figures.room import room
+from rltune.report.figures.semantics import semantics
 from rltune.report.figures.training import training
 
 __all__ = [
-    "ablation", "arrivals", "boxes", "distributions", "fig5", "fig6", "fig7", "fig8", "fig9", "improvements",
-    "schedule", "training",
+    "ablation", "arrivals", "boxes", "distributions", "fairness", "fig5", "fig6", "fig7", "fig8", "fig9",
+    "improvements", "loads_compared", "room", "schedule", "semantics", "training",
 ]

@@ -44,6 +44,9 @@ class Covered:
     """(id, title) of our artefacts."""
 
 
+CHAPTERS = ("system", "characterise", "ablation", "semantics", "figures")
+"""Notebooks over the whole run, each of whose page the report links to."""
+
 SECTIONS = (
     Section("results", "RLTune against others",
             "Base policy and RLTune schedule the same test jobs under the same conditions; only the order of the queue "
@@ -66,6 +69,11 @@ SECTIONS = (
             "What another order of the same queue is worth, on two nodes and seven jobs; then the parts of the system "
             "and how a job goes through them. None of this needs a trained agent, nor a trace.",
             ("fig1", "fig2", "fig3", "fig4", "motivation", "table1", "fig7", "table3", "fig8", "fig9", "table5")),
+    Section("semantics-section", "How much of the gain is the baseline’s doing, and who pays",
+            "What better rules do without any learning; what is left to gain; which jobs, users and virtual clusters "
+            "wait longer for it; and what remains of the gain on a cluster that keeps up with its load.",
+            ("semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
+             "loads-compared", "loads-compared-numbers")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
             ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
@@ -101,6 +109,14 @@ TITLES = {
     "audits": "Rows kept and left out",
     "heuristics": "Simple heuristics and what no schedule can go below",
     "costs": "Cost of training and deciding",
+    "semantics": "How much of the gain is the baseline’s doing",
+    "semantics-numbers": "The baseline’s doing, in numbers",
+    "room": "What is left to gain",
+    "fairness": "Which job sizes wait",
+    "fairness-numbers": "How unequally groups of jobs are treated",
+    "fairness-losers": "Who waits longer with RLTune",
+    "loads-compared": "Overloaded slices beside balanced clusters",
+    "loads-compared-numbers": "Overloaded and balanced, in numbers",
 }
 
 
@@ -144,6 +160,12 @@ def results_artefacts(config: RunConfig) -> tuple[list[str], list[str]]:
     )  # fmt: skip
 
 
+def has_balanced(config: RunConfig) -> bool:
+    """Whether some slice with agents has a cluster of its name and `-balanced` beside it, for the same trace."""
+    workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
+    return any((c.trace, f"{c.cluster}-balanced") in workloads for c in config.cells())
+
+
 def expected(config: RunConfig) -> dict[str, str]:
     """Id → title of every artefact a full run of this configuration makes."""
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
@@ -156,7 +178,8 @@ def expected(config: RunConfig) -> dict[str, str]:
 def pages(config: RunConfig) -> set[str]:
     """Names of the executed notebooks of a run."""
     cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
-    return {"characterise", "system", "ablation", "figures"} | {f"clean-{trace}" for trace in config.traces()} | cells
+    traces = {f"clean-{trace}" for trace in config.traces()}
+    return set(CHAPTERS) | traces | cells
 
 
 def steps(config: RunConfig) -> set[str]:
@@ -164,7 +187,7 @@ def steps(config: RunConfig) -> set[str]:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
-        {"characterise", "system", "ablation", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
+        {*CHAPTERS, "report"} | {f"clean/{trace}" for trace in config.traces()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
         | {f"{step}/{cell.name}" for cell in config.cells() for step in ("train", "evaluate")}
@@ -187,9 +210,11 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
     for name, title in wanted.items():
         if name in there:
             continue
-        planned = not name.startswith("ablation") or has_ablation(config)
-        why = ("its stage has not written it" if planned else
-               f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features")
+        why = "its stage has not written it"
+        if name.startswith("ablation") and not has_ablation(config):
+            why = f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features"
+        if name.startswith("loads-compared") and not has_balanced(config):
+            why = "the run’s workloads have no balanced cluster beside a slice with agents"
         found.append(Missing(name, title, why))
     present = studies_of(judged(config))
     for study in (s for s in STUDIES if s not in present):

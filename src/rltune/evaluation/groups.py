@@ -1,0 +1,129 @@
+"""Who pays: groups of jobs under several schedulers on the same windows, with intervals over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm, t
+
+from rltune.evaluation.intervals import block_length
+from rltune.evaluation.paired import NAN, Judge
+from rltune.simulator.fairness import UNKNOWN, gini, jain_index
+
+SIZES = {"1": 1, "2–4": 4, "5–8": 8}
+"""Classes of job size by name: most GPUs of each; whatever is larger is in LARGE."""
+LARGE = "over 8"
+MOST_RESAMPLES = 1000
+"""Of an index; each takes a pass over all groups."""
+INDICES: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
+    "jain_bsld": ("bsld", jain_index), "gini_wait": ("wait_s", gini),
+}  # fmt: skip
+"""Index → what it is of: the groups' means of this column, each group once."""
+
+
+def size_class(gpus: np.ndarray) -> np.ndarray:
+    """Class of job size by name [J] of numbers of GPUs [J]."""
+    return np.array([*SIZES, LARGE], object)[np.searchsorted(list(SIZES.values()), gpus)]
+
+
+def by_group(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
+    """One row a group × scheduler: group, scheduler, jobs, wait_s, bsld (means over its jobs), and of each how much
+    less than under ``base``: ``less_wait``, ``less_bsld``, fractions with intervals (…_low, …_high; NaN for the base).
+
+    ``jobs``: a row a job × scheduler with scheduler, window, group, wait_s, bsld; every scheduler has the same jobs.
+    """
+    rows = []
+    groups, schedulers = list(dict.fromkeys(jobs["group"])), list(dict.fromkeys(jobs["scheduler"]))
+    sums = {c: jobs.pivot_table(index="window", columns=["scheduler", "group"], values=c, aggfunc="sum", fill_value=0.0)
+            for c in ("wait_s", "bsld")}  # fmt: skip
+    counts = jobs.groupby(["scheduler", "group"]).size()
+    for group in groups:
+        for scheduler in schedulers:
+            row = {"group": group, "scheduler": scheduler, "jobs": int(counts[scheduler, group])}
+            for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
+                ours, theirs = (sums[column][who, group].to_numpy() for who in (scheduler, base))
+                row[column] = float(ours.sum() / counts[scheduler, group])
+                less, low, high = judge.less(ours, theirs) if scheduler != base else (NAN, NAN, NAN)
+                row |= {name: less, f"{name}_low": low, f"{name}_high": high}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def unequal(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
+    """One row a scheduler: scheduler, groups, windows, and of each index of INDICES its value, the difference from that
+    under ``base``, and intervals of both: ``jain_bsld``, ``…_low``, ``…_high``, ``more_jain_bsld``, ``…_low``, ….
+
+    ``jobs`` as for :func:`by_group`. Values are those of rltune.simulator.fairness on all jobs together. For the
+    intervals, blocks of consecutive windows are drawn with replacement, the same for all schedulers. A drawn set has
+    fewer different windows than there are and so looks more unequal than the whole; therefore the spread of the drawn
+    values is laid around the value itself, widened as in rltune.evaluation.intervals. NaN with fewer than two windows.
+    """
+    windows = sorted(jobs["window"].unique())
+    weights = _drawn(len(windows), min(judge.bootstrap, MOST_RESAMPLES), judge.seed)
+    found = {}
+    for scheduler, mine in jobs.groupby("scheduler", sort=False):
+        tables = {c: mine.pivot_table(index="window", columns="group", values=c, aggfunc="sum", fill_value=0.0)
+                  .reindex(windows, fill_value=0.0).to_numpy(float) for c in ("wait_s", "bsld")}  # fmt: skip
+        number = pd.crosstab(mine["window"], mine["group"]).reindex(windows, fill_value=0).to_numpy(float)
+        found[scheduler] = {name: (_index(f, tables[c], number, np.ones((1, len(windows))))[0],
+                                   _index(f, tables[c], number, weights)) for name, (c, f) in INDICES.items()}
+    rows = []
+    for scheduler, values in found.items():
+        row = {"scheduler": scheduler, "groups": jobs["group"].nunique(), "windows": len(windows)}
+        for name, (value, drawn) in values.items():
+            zero, others = found[base][name]
+            more, mores = (value - zero, drawn - others) if scheduler != base else (NAN, drawn * NAN)
+            for column, middle, spread in ((name, value, drawn), (f"more_{name}", more, mores)):
+                low, high = _around(middle, spread, len(windows), judge.confidence)
+                row |= {column: middle, f"{column}_low": low, f"{column}_high": high}
+            row |= {f"{name}_low": max(row[f"{name}_low"], 0.0), f"{name}_high": min(row[f"{name}_high"], 1.0)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def losers(jobs: pd.DataFrame, base: str, ours: str, most: int = 5) -> pd.DataFrame:
+    """The ``most`` groups that wait most longer in all under ``ours`` than under ``base``, the largest first; only
+    those that do wait longer.
+
+    group, jobs, base_wait_s, wait_s, base_bsld, bsld (means), more_h: hours of waiting added, over all of its jobs.
+    ``jobs`` as for :func:`by_group`. Jobs of no known group are no group here.
+    """
+    jobs = jobs[jobs["group"] != UNKNOWN]
+    means = jobs.groupby(["scheduler", "group"])[["wait_s", "bsld"]].mean()
+    if not len(means):
+        return pd.DataFrame(columns=["group", "jobs", "base_wait_s", "wait_s", "base_bsld", "bsld", "more_h"])
+    mine, theirs = means.loc[ours], means.loc[base]
+    number = jobs[jobs["scheduler"] == ours].groupby("group").size()
+    frame = pd.DataFrame({
+        "jobs": number, "base_wait_s": theirs["wait_s"], "wait_s": mine["wait_s"], "base_bsld": theirs["bsld"],
+        "bsld": mine["bsld"], "more_h": (mine["wait_s"] - theirs["wait_s"]) * number / 3600,
+    }).reset_index(names="group")  # fmt: skip
+    frame = frame.sort_values(["more_h", "group"], ascending=[False, True], ignore_index=True)
+    return frame[frame["more_h"] > 0].head(most)
+
+
+def _drawn(n: int, resamples: int, seed: int) -> np.ndarray:
+    """How often each of ``n`` windows is in each resample [resamples, n]."""
+    length = block_length(n)
+    begins = np.random.default_rng(seed).integers(0, n, size=(resamples, -(-n // length)))
+    picked = ((begins[:, :, None] + np.arange(length)) % n).reshape(resamples, -1)[:, :n]
+    return np.stack([np.bincount(p, minlength=n) for p in picked]).astype(float)
+
+
+def _index(f: Callable[[np.ndarray], float], sums: np.ndarray, number: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """An index of the groups' means in each resample [R]; ``sums`` and ``number`` [windows, groups]."""
+    total, jobs = weights @ sums, weights @ number
+    return np.array([f(total[r][jobs[r] > 0] / jobs[r][jobs[r] > 0]) for r in range(len(weights))])
+
+
+def _around(value: float, drawn: np.ndarray, windows: int, confidence: float) -> tuple[float, float]:
+    """Interval of ``value`` by the spread of its resamples."""
+    blocks = -(-windows // block_length(windows))
+    if blocks < 2 or np.isnan(value):
+        return NAN, NAN
+    tail = (1 - confidence) / 2
+    widen = t.ppf(1 - tail, blocks - 1) / norm.ppf(1 - tail) * np.sqrt(blocks / (blocks - 1))
+    low, high = value + widen * (np.quantile(drawn, [tail, 1 - tail]) - drawn.mean())
+    return float(low), float(high)

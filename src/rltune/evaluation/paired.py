@@ -1,0 +1,37 @@
+"""Paired comparisons of waits on the same windows, and how a gain is shared out, each with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rltune.evaluation.intervals import bootstrap_improvement
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How intervals are made: resamples, level, seed."""
+
+    bootstrap: int = 5000
+    confidence: float = 0.95
+    seed: int = 1
+
+    def less(self, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float, float]:
+        """1 − Σ ours / Σ theirs and its interval; NaN where theirs is nothing. Both [windows], in order of time."""
+        total = float(theirs.sum())
+        if not total > 0:
+            return NAN, NAN, NAN
+        low, high = bootstrap_improvement(ours, theirs, self.bootstrap, self.confidence, self.seed)
+        return 1 - float(ours.sum()) / total, low, high
+
+    def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
+        """Which share of what ``whole`` gains over ``start`` is gained by ``part``, and its interval.
+
+        (Σ start − Σ part) / (Σ start − Σ whole) of waits [windows]; over 1 where the part waits less than the whole;
+        NaN where the whole gains nothing. The interval does not go below 0.
+        """
+        rest, low, high = self.less(start - part, start - whole)
+        return 1 - rest, 1 - high, 1 - low

@@ -1,0 +1,223 @@
+"""Steps of rules, room, groups of jobs: answers worked out by hand, and against what the simulator says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_fakes import workload
+from workload_cases import cluster, compiled, group
+
+from rltune.config import SimulationConfig
+from rltune.evaluation.groups import by_group, losers, size_class, unequal
+from rltune.evaluation.ladder import RUNGS, ladder, may_climb
+from rltune.evaluation.paired import Judge
+from rltune.evaluation.room import foretold, heuristics_on, room
+from rltune.evaluation.steps import climbed, loaded, paid, roomy
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.fairness import fairness_summary
+from rltune.simulator.metrics import sequence_table
+
+RULES = SimulationConfig()
+QUICK = Judge(200)
+TWO_POOLS = cluster([group(1, 4)], [group(1, 4)])
+ONE_POOL = cluster([group(1, 4)])
+
+
+def waits(frame: pd.DataFrame, policy: str) -> dict[str, float]:
+    rows = frame[frame["policy"] == policy]
+    return rows.groupby("rung", sort=False)["wait_s"].mean().to_dict()
+
+
+def in_pools(*rows: tuple[float, float, int, str]):
+    return compiled(TWO_POOLS, [{"submit_s": s, "run_s": r, "gpus": g, "vc": vc} for s, r, g, vc in rows])
+
+
+def test_the_released_rules_block_the_other_pool_and_ours_do_not() -> None:
+    # the second job waits for the first in pool a; the third could start in b at 2
+    jobs, layout = in_pools((0, 100, 4, "a"), (1, 10, 4, "a"), (2, 10, 4, "b"))
+    found = waits(ladder(jobs, layout, np.array([0]), 3, ["fifo"], "strict", RULES), "fifo")
+    assert found["released"] * 3 == pytest.approx(99 + 98)
+    for rung in ("own_pool", "reranked", "fits", "easy", "conservative"):
+        assert found[rung] * 3 == pytest.approx(99), rung
+
+
+def test_a_job_that_stays_first_is_passed_once_it_is_ranked_anew() -> None:
+    # at 1 the job of 50 s is chosen; the one of 10 s that comes at 2 is shorter, and goes first only if ranked anew
+    jobs, layout = compiled(ONE_POOL, [{"submit_s": s, "run_s": r, "gpus": 4} for s, r in ((0, 100), (1, 50), (2, 10))])
+    found = waits(ladder(jobs, layout, np.array([0]), 3, ["sjf", "fifo"], "strict", RULES), "sjf")
+    kept, anew = 99 + 148, 109 + 98
+    assert [round(found[r] * 3) for r in RUNGS] == [kept, kept, anew, anew, anew, anew]
+
+
+def test_backfilling_rungs_are_the_simulators_rules() -> None:
+    # as in the simulator's own case: 3 GPUs run, the second job needs all 4
+    rows = [(0, 100, 3), (1, 100, 4), (2, 50, 1), (3, 200, 1), (60, 40, 1)]
+    jobs, layout = compiled(ONE_POOL, [{"submit_s": s, "run_s": r, "gpus": g} for s, r, g in rows])
+    found = waits(ladder(jobs, layout, np.array([0]), 5, ["fifo"], "strict", RULES), "fifo")
+    submitted = sum(s for s, _, _ in rows)
+    assert found["reranked"] * 5 == pytest.approx(0 + 100 + 200 + 200 + 200 - submitted)
+    assert found["fits"] * 5 == pytest.approx(0 + 252 + 2 + 52 + 100 - submitted)
+    assert found["easy"] * 5 == pytest.approx(0 + 100 + 2 + 200 + 60 - submitted)
+
+
+def test_pools_run_apart_add_up_to_the_whole_where_none_blocks_another() -> None:
+    rng = np.random.default_rng(5)
+    rows = [(float(t), float(r), int(g), str(vc)) for t, r, g, vc in
+            zip(np.sort(rng.integers(0, 2000, 60)), rng.integers(10, 300, 60), rng.choice([1, 2, 4], 60),
+                rng.choice(["a", "b"], 60), strict=True)]
+    jobs, layout = in_pools(*rows)
+    first = np.array([0, 20, 40])
+    frame = ladder(jobs, layout, first, 20, ["fifo"], "strict", RULES)
+    apart, whole = (frame[frame["rung"] == r]["wait_s"].to_numpy() for r in ("own_pool", "reranked"))
+    assert np.allclose(apart, whole) and apart.sum() > 0, "first come, first served has the same first either way"
+    released = simulate(jobs, layout, first, np.full(3, 20), Setting("fifo", commit="head"))
+    assert np.allclose(frame[frame["rung"] == "released"]["wait_s"], sequence_table(jobs, released, 8)["wait_s"])
+
+
+def test_orders_by_fair_shares_are_refused() -> None:
+    jobs, layout = workload(60)
+    assert may_climb("wfp3") and not may_climb("multifactor")
+    with pytest.raises(ValueError, match="multifactor, which go by fair shares"):
+        ladder(jobs, layout, np.array([0]), 20, ["fifo", "multifactor"], "strict", RULES)
+
+
+def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
+    """Twelve equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by rung, saf half of it; the agent as told."""
+    rows = []
+    for w in range(12):
+        shared = {"workload": "W", "data": "synthetic", "sequence_jobs": 64, "pools": pools, "window": w,
+                  "first_job": w * 64}
+        for policy, factor in (("fifo", 1.0), ("saf", 0.5)):
+            for (rung, rules), wait in zip(RUNGS.items(), (100, 80, 60, 40, 30, 25), strict=True):
+                rows.append({**shared, "who": "order", "policy": policy, "rung": rung, "blocking": rules.blocking,
+                             "wait_s": wait * factor})
+        rows.append({**shared, "who": "agent", "policy": "fifo", "rung": "", "blocking": "none", "wait_s": agent})
+    return pd.DataFrame(rows)
+
+
+def test_steps_and_shares_of_a_gain() -> None:
+    frame = climbed(ladders(), QUICK)
+    fifo = frame[(frame["policy"] == "fifo") & (frame["who"] == "order")].set_index("rung")
+    assert fifo.loc["own_pool", ["before_s", "wait_s", "step"]].tolist() == pytest.approx([100, 80, 0.2])
+    assert np.isnan(fifo.loc["released", "step"]) and fifo.loc["released", "share"] == pytest.approx(0)
+    shares = fifo.loc["reranked", ["share", "share_low", "share_high"]].tolist()
+    assert shares == pytest.approx([0.5] * 3), "(100−60)/80"
+    assert fifo.loc["easy", ["step", "step_low", "step_high"]].tolist() == pytest.approx([0.25] * 3)
+    agent = frame[frame["who"] == "agent"].iloc[0]
+    assert [agent["step"], agent["share"], agent["before_s"]] == pytest.approx([0.8, 1.0, 100])
+    best = frame[frame["best"]]
+    assert best[["policy", "rung"]].values.tolist() == [["saf", "conservative"]]
+    assert best["share"].item() == pytest.approx(87.5 / 80), "over 1: more than the agent gains"
+
+
+def test_where_the_agent_gains_nothing_there_is_no_share() -> None:
+    assert climbed(ladders(agent=100.0), QUICK)["share"].isna().all()
+
+
+def test_room_with_exact_estimates_and_bound() -> None:
+    jobs, layout = workload(200, seed=4)
+    first = np.array([0, 60, 120])
+    frame = room(jobs, layout, first, 60, ["fifo", "sjf"], ["none", "easy"], "strict", RULES)
+    of = {key: rows["wait_s"].to_numpy() for key, rows in frame.groupby(["kind", "policy", "blocking"])}
+    assert np.allclose(of["given", "fifo", "none"], of["exact", "fifo", "none"]), "asks for no run time"
+    assert not np.allclose(of["given", "sjf", "none"], of["exact", "sjf", "none"])
+    assert all((waits >= of["bound", "", ""] - 1e-9).all() for waits in of.values())
+    assert np.array_equal(foretold(jobs).estimate_s, jobs.run_s) and not np.array_equal(jobs.estimate_s, jobs.run_s)
+    again = heuristics_on(foretold(jobs), layout, first, 60, ["sjf"], ["none"], "strict", RULES)["wait_s"]
+    assert np.allclose(again, of["exact", "sjf", "none"])
+
+
+def test_what_is_picked_from_the_room() -> None:
+    told = {("given", "fifo", "none"): 100.0, ("given", "sjf", "easy"): 40.0, ("given", "saf", "easy"): 50.0,
+            ("exact", "fifo", "none"): 100.0, ("exact", "sjf", "easy"): 36.0, ("exact", "saf", "easy"): 30.0,
+            ("agent", "fifo", "none"): 44.0, ("bound", "", ""): 10.0}
+    rows = [{"workload": "W", "data": "own", "sequence_jobs": 8, "window": w, "kind": k, "policy": p, "blocking": b,
+             "wait_s": v} for w in range(10) for (k, p, b), v in told.items()]
+    frame = roomy(pd.DataFrame(rows), QUICK).set_index("what")
+    assert frame["wait_s"].to_dict() == pytest.approx(
+        {"basic": 100, "strong": 40, "agent": 44, "same_exact": 36, "strong_exact": 30, "bound": 10}
+    )
+    assert frame.loc["same_exact", ["policy", "less"]].tolist() == ["sjf", pytest.approx(0.1)]
+    assert frame.loc["agent", ["less", "over_bound", "windows"]].tolist() == pytest.approx([-0.1, 4.4, 10])
+    without = roomy(pd.DataFrame(rows).query("not (policy == 'fifo' and kind in ('given', 'exact'))"), QUICK)
+    assert "basic" not in set(without["what"]), "a run without it"
+
+
+def paying() -> pd.DataFrame:
+    """Ten windows with a large job of user b and three small of user a; ours lets the large one pay."""
+    rows = []
+    for w in range(10):
+        for scheduler, small, large in (("base", 100.0, 100.0), ("strong", 50.0, 100.0), ("rltune", 20.0, 180.0)):
+            shared = {"workload": "W", "data": "own", "sequence_jobs": 4, "scheduler": scheduler, "policy": "fifo",
+                      "blocking": "none", "window": w, "vc": None}
+            rows += [{**shared, "user": "a", "size": "1", "wait_s": small, "bsld": 1 + small / 10}] * 3
+            rows.append({**shared, "user": "b", "size": "over 8", "wait_s": large, "bsld": 1 + large / 100})
+    return pd.DataFrame(rows)
+
+
+def test_size_classes() -> None:
+    assert list(size_class(np.array([1, 2, 4, 5, 8, 9, 64]))) == ["1", "2–4", "2–4", "5–8", "5–8", "over 8", "over 8"]
+
+
+def test_groups_beside_the_base_policy() -> None:
+    frame = by_group(paying().assign(group=paying()["size"]), "base", QUICK).set_index(["group", "scheduler"])
+    small, large = frame.loc[("1", "rltune")], frame.loc[("over 8", "rltune")]
+    assert small[["jobs", "wait_s", "less_wait", "less_wait_low"]].tolist() == pytest.approx([30, 20, 0.8, 0.8])
+    assert large[["wait_s", "less_wait", "less_wait_high", "bsld"]].tolist() == pytest.approx([180, -0.8, -0.8, 2.8])
+    assert np.isnan(frame.loc[("1", "base"), "less_wait"])
+
+
+def test_indices_are_the_simulators_and_their_intervals_hold_them() -> None:
+    rng = np.random.default_rng(2)
+    jobs = pd.DataFrame({
+        "window": np.repeat(np.arange(20), 30), "group": rng.choice(["a", "b", "c", "d"], 600), "gpus": 1,
+        "run_s": 60.0,
+        "wait_s": rng.lognormal(4, 1, 600), "bsld": 1 + rng.lognormal(0, 1, 600),
+    })
+    both = pd.concat([jobs.assign(scheduler="base"), jobs.assign(scheduler="other", wait_s=jobs["wait_s"] * 3)])
+    frame = unequal(both, "base", QUICK).set_index("scheduler")
+    told = fairness_summary(jobs, jobs["group"].to_numpy())
+    for index in ("jain_bsld", "gini_wait"):
+        assert frame.loc["base", index] == pytest.approx(told[index])
+        assert frame.loc["base", f"{index}_low"] < told[index] < frame.loc["base", f"{index}_high"]
+        more = frame.loc["other", [f"more_{index}", f"more_{index}_low", f"more_{index}_high"]].astype(float)
+        assert more.to_numpy() == pytest.approx(0), "the same slowdowns, and waits three times as long for all"
+    one = unequal(jobs[jobs["window"] == 0].assign(scheduler="base"), "base", QUICK)
+    assert one["jain_bsld_low"].isna().all() and one["jain_bsld"].notna().all()
+
+
+def test_losers_are_those_that_wait_longer_and_have_a_name() -> None:
+    jobs = paying().assign(group=paying()["user"])
+    lost = losers(jobs, "base", "rltune")
+    assert lost["group"].tolist() == ["b"] and lost["more_h"].item() == pytest.approx(10 * 80 / 3600)
+    assert losers(jobs, "base", "strong").empty
+    assert losers(jobs.assign(group="unknown"), "base", "rltune").empty
+
+
+def test_who_pays_by_every_grouping_there_is() -> None:
+    found = paid(paying(), QUICK)
+    assert found.without == {"user": [], "virtual cluster": ["W"], "job size": []}
+    assert found.unequal[["grouping", "scheduler"]].values.tolist() == [
+        [g, s] for g in ("user", "job size") for s in ("base", "strong", "rltune")
+    ]
+    assert found.sizes["group"].drop_duplicates().tolist() == ["1", "over 8"]
+    assert set(found.losers["grouping"]) == {"user", "job size"}
+
+
+def test_slices_beside_balanced_clusters() -> None:
+    rows = []
+    for load, factor in (("slice", 10.0), ("balanced", 1.0)):
+        for role, policy, blocking, wait in (("base", "fifo", "none", 10.0), ("baseline", "fifo", "none", 10.0),
+                                             ("baseline", "sjf", "easy", 4.0 if load == "slice" else 9.0),
+                                             ("rltune", "fifo", "none", 5.0)):
+            rows += [{"workload": "W", "data": "own", "sequence_jobs": 8, "load": load, "cluster": load,
+                      "offered": factor, "role": role, "policy": policy, "blocking": blocking, "window": w,
+                      "wait_s": wait * factor} for w in range(9)]
+    frame = loaded(pd.DataFrame(rows), QUICK)
+    assert frame[["role", "policy"]].values.tolist() == [["baseline", "fifo"], ["baseline", "sjf"], ["rltune", "fifo"]]
+    assert frame["slice_less"].tolist() == pytest.approx([0, 0.6, 0.5])
+    assert frame["balanced_less"].tolist() == pytest.approx([0, 0.1, 0.5])
+    assert frame["balanced_wait_s"].tolist() == pytest.approx([10, 9, 5]) and frame["slice_best"].tolist() == [
+        False, True, False]
+    assert (frame["slice_windows"] == 9).all() and frame["base"].tolist() == ["fifo"] * 3

@@ -1,0 +1,103 @@
+"""The chapter on rules, room, fairness and balanced clusters: what its tables and figures say."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from report_fakes import Made
+from semantics_fakes import JUDGE, loads, payers, rooms
+
+from rltune.evaluation.steps import loaded, paid, roomy
+from rltune.report import figures, tables
+from rltune.report.page import contents
+
+
+def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -> None:
+    saved = made.there["semantics-numbers"]
+    frame = saved.frame[saved.frame["workload"] == "Philly"]
+    fifo = frame[(frame["who"] == "order") & (frame["policy"] == "fifo")]
+    assert fifo["step"].tolist()[1:] == pytest.approx([0.2] * 5) and fifo["rules"].iloc[0].startswith("a: ")
+    anew = fifo[fifo["rung"] == "reranked"].iloc[0]
+    assert [anew["wait_s"], anew["share"], anew["share_low"]] == pytest.approx([6400, 0.45, 0.45])
+    assert frame[frame["best"]]["title"].tolist() == ["SAF ★"]
+    assert frame[frame["who"] == "agent"]["title"].tolist() == ["RLTune on FIFO", "RLTune on SAF"]
+    assert "FIFO waits 10,000 s under (a), RLTune 2,000 s. Of that gain 45.0 %" in saved.artefact.notes[0]
+    assert "SAF in step f waits 1,638 s" in saved.artefact.notes[0]
+
+
+def test_the_waterfall_draws_one_agent_and_every_order(made: Made) -> None:
+    frame = made.there["semantics"].frame
+    assert len(frame) == 2 * (2 * 6 + 1)
+    assert frame[frame["who"] == "agent"]["wait_s"].tolist() == pytest.approx([2000, 2000])
+
+
+def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
+    saved = made.there["room"]
+    frame = saved.frame[saved.frame["workload"] == "Philly"].set_index("what")
+    assert frame["wait_s"].to_dict() == pytest.approx(
+        {"basic": 1e4, "strong": 1e3, "agent": 1200, "same_exact": 900, "strong_exact": 900, "bound": 400})
+    assert frame.loc["same_exact", "less"] == pytest.approx(0.1) and frame.loc["strong", "title"] == "SAF + EASY"
+    assert "RLTune −20.0 %" in saved.artefact.notes[0] and "(2.50 times lower)" in saved.artefact.notes[0]
+
+
+def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
+    results = rooms()
+    results.loc[results["kind"] == "bound", "wait_s"] = 0.0
+    artefact, frame, figure = figures.room(roomy(results, JUDGE), 0.95)
+    assert frame.loc[frame["what"] == "bound", "wait_s"].eq(0).all() and frame["over_bound"].isna().all()
+    assert "bound 0 s; 12 windows" in artefact.notes[0]
+    marks = [line for line in figure.axes[0].lines if line.get_marker() == "|"]
+    assert marks == []
+
+
+def test_traces_without_users_are_named(made: Made) -> None:
+    for name in ("fairness-numbers", "fairness-losers"):
+        assert any("No user is known of the jobs of Helios Venus" in note for note in made.there[name].artefact.notes)
+    frame = made.there["fairness-numbers"].frame
+    assert set(frame[frame["workload"] == "Helios Venus"]["grouping"]) == {"virtual cluster", "job size"}
+    assert frame["title"].drop_duplicates().tolist() == ["Base: FIFO", "Best heuristic: SAF", "RLTune"]
+
+
+def test_the_largest_jobs_are_shown_to_lose(made: Made) -> None:
+    frame = made.there["fairness-losers"].frame
+    lost = frame[(frame["workload"] == "Philly") & (frame["grouping"] == "job size")]
+    assert lost["group"].tolist() == ["over 8"] and lost["more_h"].item() == pytest.approx(12 * 300 / 3600)
+    sizes = made.there["fairness"].frame
+    assert sizes["group"].drop_duplicates().tolist() == ["1", "2–4", "5–8", "over 8"]
+
+
+def test_a_run_without_losers_has_an_empty_table() -> None:
+    jobs = payers()
+    jobs = jobs[jobs["scheduler"] != "rltune"]
+    same = jobs[jobs["scheduler"] == "base"].assign(scheduler="rltune")
+    found = paid(pd.concat([jobs, same]), JUDGE)
+    artefact, frame = tables.losers(found.losers, found.without)
+    assert frame.empty and set(artefact.columns) <= set(frame.columns)
+
+
+def test_slice_and_balanced_cluster_side_by_side(made: Made) -> None:
+    frame = made.there["loads-compared-numbers"].frame.set_index("title")
+    assert list(frame.index) == ["FIFO", "SAF + EASY ★ ☆", "RLTune, trained on the slice"]
+    assert frame["slice_less"].tolist() == pytest.approx([0, 0.9, 8 / 9])
+    assert frame["balanced_less"].tolist() == pytest.approx([0, 1, 0.5])
+    assert frame["balanced_wait_s"].tolist() == pytest.approx([40, 0, 20])
+
+
+def test_where_nobody_waits_there_is_nothing_to_win() -> None:
+    results = loads()
+    results.loc[results["load"] == "balanced", "wait_s"] = 0.0
+    artefact, frame = tables.loads_compared(loaded(results, JUDGE), 0.95)
+    assert frame["balanced_less"].isna().all() and not frame["balanced_best"].any()
+    assert "Balanced cluster: nobody waits" in artefact.notes[0]
+    assert "balanced 0 s" in figures.loads_compared(frame)[0].alt
+
+
+def test_a_run_without_balanced_clusters_gives_the_reason(made: Made) -> None:
+    config = made.workspace.config
+    assert contents.has_balanced(config)
+    without = config.model_copy(update={"workloads": []})
+    there = {k: v for k, v in made.there.items() if not k.startswith("loads-compared")}
+    found = contents.missing(without, there)
+    assert [m.id for m in found] == ["loads-compared", "loads-compared-numbers"]
+    assert all("no balanced cluster" in m.why for m in found)
+    assert not any("no balanced cluster" in m.why for m in contents.missing(config, there))
