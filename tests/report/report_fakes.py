@@ -15,6 +15,7 @@ from rltune.files import write_json, write_text
 from rltune.report import figures, read, tables
 from rltune.report.artefact import Saved, save_figure, save_table
 from rltune.report.paper import load_paper
+from rltune.report.tables.common import pro_cells
 
 SOURCE = Path(__file__).resolve().parents[2]
 TRACES = {"philly": ("Philly", 8725.0), "venus": ("Helios Venus", 5113.0), "pai": ("Alibaba PAI", 38223.0)}
@@ -112,6 +113,8 @@ def artefacts(workspace: Workspace) -> None:
         numbers, variants, elsewhere, tables.costs(cells, wins, curves, paper, source="figures"),
         tables.heuristics(cells, wins, source="figures"), tables.audits(read.audits(workspace), source="clean"),
         tables.loads(loads(), source="figures"), tables.estimates(estimates(), source="figures"),
+        tables.table7(pro_cells(cells), wins, bases(cells, wins), paper, **judge),
+        tables.transfer(pro_cells(cells), away(cells), paper, **judge),
         tables.table2(statistics(), paper, source="figures"), tables.table4(summary(), paper, source="figures"),
     ):
         save_table(folder, artefact, frame)
@@ -121,6 +124,7 @@ def artefacts(workspace: Workspace) -> None:
         figures.improvements(numbers[1], paper, "figures"), figures.fig5(statistics(), paper, "figures"),
         figures.fig6(batches(), paper, "figures"), figures.arrivals(arrivals(), paper, "figures"),
         figures.distributions(run_times(), sizes(), paper, "figures"),
+        figures.robustness(pro_cells(cells), noise(cells), **judge),
     ):
         save_figure(folder, artefact, figure, frame)
 
@@ -170,6 +174,50 @@ def elsewhere(cell: Cell, frame: pd.DataFrame) -> list[pd.DataFrame]:
                 found.append(own.assign(role=f"{role}_also", placement=placement, locality=locality,
                                         wait_s=own["wait_s"] * factor))
     return found
+
+
+def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
+    """Every agent's base policy on the shortest windows, as the transfer stage gathers them."""
+    chosen = pro_cells(cells)
+    own = wins[(wins["role"] == "base") & (wins["sequence_jobs"] == min(WINDOWS)) & wins["cell"].isin(chosen["cell"])]
+    axes = chosen[["cell", "trace", "cluster", "blocking", "placement", "locality", "estimate", "policy"]]
+    return own[["cell", "sequence_jobs", "window", "first_job", "wait_s"]].merge(axes, on="cell").assign(simulated=False)
+
+
+def away(cells: pd.DataFrame) -> pd.DataFrame:
+    """Every agent on every workload: at home a fifth less wait than the base policy, elsewhere a tenth; random a third more."""
+    rng, chosen, n = np.random.default_rng(5), pro_cells(cells), min(WINDOWS)
+    rules = {k: chosen[k].iloc[0] for k in ("blocking", "placement", "locality", "estimate")}
+    rows = []
+    for (trace, cluster), _ in chosen.groupby(["trace", "cluster"], sort=False):
+        base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])
+        who = [("base", policy, "", LEVEL[policy]) for policy in chosen["policy"].unique()] + [("random", "", "", 4 / 3)]
+        who += [("rltune", c["policy"], c["cell"], LEVEL[c["policy"]] * (0.8 if c["trace"] == trace else 0.9))
+                for _, c in chosen.iterrows()]
+        for role, policy, cell, factor in who:
+            rows.append(_windows(base * factor, n).assign(trace=trace, cluster=cluster, **rules, role=role, policy=policy,
+                                                          cell=cell))
+    return pd.concat(rows, ignore_index=True)
+
+
+def noise(cells: pd.DataFrame) -> pd.DataFrame:
+    """FIFO the same at every sigma; SAF with a fifth of its wait and a tenth more a unit of sigma; agents twice as steep."""
+    rng, chosen, n = np.random.default_rng(6), pro_cells(cells), min(WINDOWS)
+    rows = []
+    for (trace, cluster), group in chosen.groupby(["trace", "cluster"], sort=False):
+        base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])
+        who = [("fifo", "none", "", 1.0, 0.0), ("saf", "none", "", 0.2, 0.1)]
+        who += [(c["policy"], "none", c["cell"], 0.3, 0.2) for _, c in group.iterrows()]
+        for sigma in (0.0, 1.0, 2.0):
+            rows += [_windows(base * level * (1 + slope * sigma), n).assign(
+                trace=trace, cluster=cluster, locality="strict", sigma=sigma, policy=policy, blocking=blocking, cell=cell)
+                for policy, blocking, cell, level, slope in who]
+    return pd.concat(rows, ignore_index=True)
+
+
+def _windows(wait_s: np.ndarray, n: int) -> pd.DataFrame:
+    first = np.arange(len(wait_s))
+    return pd.DataFrame({"sequence_jobs": n, "window": first, "first_job": first * n, "wait_s": wait_s})
 
 
 def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFrame:

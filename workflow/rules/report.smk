@@ -6,6 +6,7 @@ rule report:
         rules.characterise.output,
         rules.figures.output,
         rules.ablation.output if has_ablation(run) else [],
+        rules.transfer.output,
         pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],
         cleaning=[here(workspace.page("clean", trace)) for trace in run.traces()],
         config=source(workspace.config_path),

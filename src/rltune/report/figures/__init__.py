@@ -9,7 +9,10 @@ from rltune.report.figures.distributions import distributions
 from rltune.report.figures.fig5 import fig5
 from rltune.report.figures.fig6 import fig6
 from rltune.report.figures.improvements import improvements
+from rltune.report.figures.robustness import robustness
 from rltune.report.figures.training import training
 from rltune.report.figures.waits import waits
 
-__all__ = ["ablation", "arrivals", "distributions", "fig5", "fig6", "improvements", "training", "waits"]
+__all__ = [
+    "ablation", "arrivals", "distributions", "fig5", "fig6", "improvements", "robustness", "training", "waits",
+]

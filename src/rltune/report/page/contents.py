@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from rltune.config import RunConfig
 from rltune.report.artefact import Saved
 from rltune.report.paper import PaperResults
+from rltune.report.tables.carried import has_robustness, has_transfer
 from rltune.report.tables.common import NAIVE, PRO
 
 
@@ -54,6 +55,10 @@ SECTIONS = (
             "The same training with raw features and simple placement, beside RLTune proper; then, where the run "
             "asks for it, the same agents under other placements.",
             ("ablation", "ablation-numbers", "placements")),
+    Section("transfer-section", "Does it carry over?",
+            "Agents judged away from where they were trained: against other base policies, on other traces and "
+            "clusters, and with better or worse estimates of run times.",
+            ("table7", "transfer", "robustness")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
             ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
@@ -69,6 +74,9 @@ TITLES = {
     "ablation": "Naive against pro RLTune",
     "ablation-numbers": "Naive and pro RLTune in numbers",
     "placements": "The same agents under other placements",
+    "table7": "Trained against one base policy, judged against another",
+    "transfer": "On traces it was not trained on",
+    "robustness": "With worse run-time estimates",
     "table2": "CPU and GPU traces over one month",
     "fig5": "CPU and GPU workloads compared",
     "table4": "Trace summary",
@@ -107,7 +115,7 @@ def expected(config: RunConfig) -> dict[str, str]:
 def pages(config: RunConfig) -> set[str]:
     """Names of the executed notebooks of a run."""
     cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
-    return {"characterise", "ablation", "figures"} | {f"clean-{trace}" for trace in config.traces()} | cells
+    return {"characterise", "ablation", "transfer", "figures"} | {f"clean-{trace}" for trace in config.traces()} | cells
 
 
 def steps(config: RunConfig) -> set[str]:
@@ -115,7 +123,7 @@ def steps(config: RunConfig) -> set[str]:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
-        {"characterise", "ablation", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
+        {"characterise", "ablation", "transfer", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
         | {f"{step}/{cell.name}" for cell in config.cells() for step in ("train", "evaluate")}
@@ -137,8 +145,17 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
         planned = not name.startswith("ablation") or has_ablation(config)
         why = ("its stage has not written it" if planned else
                f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features")
-        found.append(Missing(name, title, why))
+        found.append(Missing(name, title, _not_carried(config, name) or why))
     return found
+
+
+def _not_carried(config: RunConfig, name: str) -> str:
+    """Why a run of this configuration does not judge agents away from home in this way; "" where it does."""
+    if name == "transfer" and not has_transfer(config):
+        return "the run’s matrix has no two workloads with agents of the same rules"
+    if name == "robustness" and not has_robustness(config):
+        return "no agent of the run’s matrix was trained on exact or lognormal estimates"
+    return ""
 
 
 def section_artefacts(section: Section, there: dict[str, Saved]) -> list[Saved]:
