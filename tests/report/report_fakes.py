@@ -185,23 +185,24 @@ def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
 
 
 def away(cells: pd.DataFrame) -> pd.DataFrame:
-    """Every agent on every workload: at home a fifth less wait than the base policy, elsewhere a tenth; random a third more."""
+    """Every agent on every workload: at home a fifth less wait than its base, elsewhere a tenth; random a third more."""
     rng, chosen, n = np.random.default_rng(5), pro_cells(cells), min(WINDOWS)
     rules = {k: chosen[k].iloc[0] for k in ("blocking", "placement", "locality", "estimate")}
     rows = []
     for (trace, cluster), _ in chosen.groupby(["trace", "cluster"], sort=False):
         base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])
-        who = [("base", policy, "", LEVEL[policy]) for policy in chosen["policy"].unique()] + [("random", "", "", 4 / 3)]
+        who = [("base", policy, "", LEVEL[policy]) for policy in chosen["policy"].unique()]
+        who += [("random", "", "", 4 / 3)]
         who += [("rltune", c["policy"], c["cell"], LEVEL[c["policy"]] * (0.8 if c["trace"] == trace else 0.9))
                 for _, c in chosen.iterrows()]
         for role, policy, cell, factor in who:
-            rows.append(_windows(base * factor, n).assign(trace=trace, cluster=cluster, **rules, role=role, policy=policy,
-                                                          cell=cell))
+            where = {"trace": trace, "cluster": cluster, **rules}
+            rows.append(_windows(base * factor, n).assign(**where, role=role, policy=policy, cell=cell))
     return pd.concat(rows, ignore_index=True)
 
 
 def noise(cells: pd.DataFrame) -> pd.DataFrame:
-    """FIFO the same at every sigma; SAF with a fifth of its wait and a tenth more a unit of sigma; agents twice as steep."""
+    """FIFO the same at every sigma; SAF with a fifth of its wait, a tenth more a unit of sigma; agents twice as steep."""
     rng, chosen, n = np.random.default_rng(6), pro_cells(cells), min(WINDOWS)
     rows = []
     for (trace, cluster), group in chosen.groupby(["trace", "cluster"], sort=False):
@@ -209,9 +210,11 @@ def noise(cells: pd.DataFrame) -> pd.DataFrame:
         who = [("fifo", "none", "", 1.0, 0.0), ("saf", "none", "", 0.2, 0.1)]
         who += [(c["policy"], "none", c["cell"], 0.3, 0.2) for _, c in group.iterrows()]
         for sigma in (0.0, 1.0, 2.0):
-            rows += [_windows(base * level * (1 + slope * sigma), n).assign(
-                trace=trace, cluster=cluster, locality="strict", sigma=sigma, policy=policy, blocking=blocking, cell=cell)
-                for policy, blocking, cell, level, slope in who]
+            where = {"trace": trace, "cluster": cluster, "locality": "strict", "sigma": sigma}
+            rows += [
+                _windows(base * level * (1 + slope * sigma), n).assign(**where, policy=policy, blocking=blocking, cell=cell)
+                for policy, blocking, cell, level, slope in who
+            ]
     return pd.concat(rows, ignore_index=True)
 
 

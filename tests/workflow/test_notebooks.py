@@ -47,7 +47,9 @@ def parameters(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_there_is_one_for_every_stage() -> None:
-    assert {p.stem for p in NOTEBOOKS} >= {"clean", "characterise", "train", "evaluate", "figures", "ablation", "transfer"}
+    assert {p.stem for p in NOTEBOOKS} >= {
+        "clean", "characterise", "train", "evaluate", "figures", "ablation", "transfer",
+    }  # fmt: skip
 
 
 def test_no_outputs(notebook: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Which agents of a run are judged where else: against other base policies, on other traces, under other estimates.
 
-Every function returns a row a scheduler × test window with its mean wait. ``cells``: the agents to carry; their policies
-and workloads are read, none is trained.
+Every function returns a row a scheduler × test window with its mean wait. ``cells``: the agents to carry; their
+policies and workloads are read, none is trained.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def under_noise(workspace: Workspace, cells: Sequence[Cell], say: Say = lambda t
     """Agents and heuristics on the same test windows, with estimates of every spread of SIGMAS.
 
     The estimates of a job err the same way at every spread, only further (rltune.traces.estimates). Heuristics have
-    best_fit and their own blocking rule. Agents trained on estimates of another kind than exact or lognormal are left out.
+    best_fit and their own blocking rule. Agents trained on estimates of another kind than exact or lognormal are left
+    out.
     Columns: HOME, locality, sigma, cell ("" for a heuristic), policy, blocking, and KEPT.
     """
     config, frames = workspace.config, []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -31,10 +32,10 @@ def robustness(
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
-    ``cells`` as `report.read` gives them, ``runs`` as `pipeline.transfer.under_noise` does. The frame has a row a trace ×
-    scheduler × sigma: ``mean_s``; ``share`` of the wait of ``reference`` (policy, blocking), which goes by no
-    estimate, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact estimates,
-    a fraction of that, with its interval. Agents that differ by seed are one scheduler.
+    ``cells`` as `report.read` gives them, ``runs`` as `pipeline.transfer.under_noise` does. The frame has a row a
+    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of ``reference`` (policy, blocking), which goes by no
+    estimate, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact
+    estimates, a fraction of that, with its interval. Agents that differ by seed are one scheduler.
     """
     judge = (bootstrap, confidence, seed)
     titles = cells.drop_duplicates(HOME).set_index(HOME)["trace_title"]
@@ -84,12 +85,13 @@ def _artefact(frame: pd.DataFrame, cells: pd.DataFrame, reference: str, confiden
     trained = ", ".join(dict.fromkeys(cells["estimate"]))
     off = bool((frame[["share", "more"]] > HIGHEST).any().any())
     notes = (
-        f"An estimate is the run time × exp(σz), z normal: at σ {show(worst['sigma'].iloc[0], 'printed')} one in three is "
-        "off by more than a factor of seven. A job’s estimate errs the same way at every σ, only further. The agents "
+        "An estimate is the run time × exp(σz), z normal: one in three is off by more than a factor of exp(σ), "
+        f"{show(math.exp(worst['sigma'].iloc[0]), 'number')} at the widest. A job’s estimate errs the same way at every "
+        "σ, only further. The agents "
         f"were trained with {trained} and are the same along a line.",
         f"{reference} goes by no estimate, so its wait is the same everywhere. Heuristics are placed by best_fit.",
-        f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs a trace, evenly spread "
-        "over the test part.",
+        f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs a trace, evenly "
+        "spread over the test part.",
         f"Lines that leave a panel go beyond {HIGHEST:g}; the CSV has the values." if off else "",
     )
     return Artefact(

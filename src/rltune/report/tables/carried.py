@@ -38,7 +38,9 @@ def waits(rows: pd.DataFrame) -> pd.Series:
     return rows.groupby("first_job")["wait_s"].mean().sort_index()
 
 
-def less(ours: pd.Series, theirs: pd.Series, bootstrap: int, confidence: float, seed: int) -> tuple[float, float, float]:
+def less(
+    ours: pd.Series, theirs: pd.Series, bootstrap: int, confidence: float, seed: int
+) -> tuple[float, float, float]:
     """(1 − Σ ours / Σ theirs, its interval) of waits by first job, paired by window.
 
     NaN where theirs is nothing. Raises ValueError for other windows.

@@ -78,7 +78,8 @@ def _artefact(
         "shows": Column("Is", "", "text", over),
         "there": Column("The one trained there", "", "percent", over, "there_low", "there_high"),
         "random": Column("A random order", "", "percent", over, "random_low", "random_high"),
-        "over_there": Column("Than the one trained there", "", "percent", "Less wait", "over_there_low", "over_there_high"),
+        "over_there": Column("Than the one trained there", "", "percent", "Less wait", "over_there_low",
+                             "over_there_high"),
         "windows": Column("Windows", "", "int", help="Disjoint windows of the test part."),
     }
     from_cpu = frame[(frame["trained_machine"] == "CPU") & (frame["tested_machine"] == "GPU")]
@@ -86,14 +87,14 @@ def _artefact(
     notes = (
         "Comparable: the schedules of a row, which have the same jobs, nodes, estimates and rules. Not comparable: "
         "rows of different traces, whose waits and room for improvement differ many times over.",
-        "An agent sees shares of the cluster, ranks in the queue, and logarithms of seconds and GPUs on one scale for all "
-        "traces. So it can be run anywhere, but what is a long job or a large one where it learned may be an ordinary one "
-        "elsewhere. Where it chose placement, locality or reservations in training, those go with it.",
-        "Where a random order gains as much, nothing of what was learned has carried over: it is worth leaving the base "
-        "policy’s order, whatever for.",
+        "An agent sees shares of the cluster, ranks in the queue, and logarithms of seconds and GPUs on one scale for "
+        "all traces. So it can be run anywhere, but what is a long job or a large one where it learned may be an "
+        "ordinary one elsewhere. Where it chose placement, locality or reservations in training, those go with it.",
+        "Where a random order gains as much, nothing of what was learned has carried over: it is worth leaving the "
+        "base policy’s order, whatever for.",
         f"The paper, {says.where}: “{says.title}.” {_of_cpu(from_cpu)}",
-        f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs, evenly spread over the "
-        "test part.",
+        f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs, evenly spread over "
+        "the test part.",
         constant_settings(cells, without=("cluster_title", "seed")),
     )
     return Artefact(
