@@ -185,7 +185,7 @@ def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
 
 
 def away(cells: pd.DataFrame) -> pd.DataFrame:
-    """Every agent on every workload: at home a fifth less wait than its base, elsewhere a tenth; random a third more."""
+    """Every agent on every workload: a fifth less wait than its base at home, else a tenth; random a third more."""
     rng, chosen, n = np.random.default_rng(5), pro_cells(cells), min(WINDOWS)
     rules = {k: chosen[k].iloc[0] for k in ("blocking", "placement", "locality", "estimate")}
     rows = []
@@ -202,7 +202,7 @@ def away(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def noise(cells: pd.DataFrame) -> pd.DataFrame:
-    """FIFO the same at every sigma; SAF with a fifth of its wait, a tenth more a unit of sigma; agents twice as steep."""
+    """FIFO the same at every sigma; SAF a fifth of it, a tenth more a unit of sigma; agents twice as steep."""
     rng, chosen, n = np.random.default_rng(6), pro_cells(cells), min(WINDOWS)
     rows = []
     for (trace, cluster), group in chosen.groupby(["trace", "cluster"], sort=False):
@@ -211,10 +211,9 @@ def noise(cells: pd.DataFrame) -> pd.DataFrame:
         who += [(c["policy"], "none", c["cell"], 0.3, 0.2) for _, c in group.iterrows()]
         for sigma in (0.0, 1.0, 2.0):
             where = {"trace": trace, "cluster": cluster, "locality": "strict", "sigma": sigma}
-            rows += [
-                _windows(base * level * (1 + slope * sigma), n).assign(**where, policy=policy, blocking=blocking, cell=cell)
-                for policy, blocking, cell, level, slope in who
-            ]
+            for policy, blocking, cell, level, slope in who:
+                one = _windows(base * level * (1 + slope * sigma), n)
+                rows.append(one.assign(**where, policy=policy, blocking=blocking, cell=cell))
     return pd.concat(rows, ignore_index=True)
 
 

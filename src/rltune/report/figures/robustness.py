@@ -86,8 +86,8 @@ def _artefact(frame: pd.DataFrame, cells: pd.DataFrame, reference: str, confiden
     off = bool((frame[["share", "more"]] > HIGHEST).any().any())
     notes = (
         "An estimate is the run time × exp(σz), z normal: one in three is off by more than a factor of exp(σ), "
-        f"{show(math.exp(worst['sigma'].iloc[0]), 'number')} at the widest. A job’s estimate errs the same way at every "
-        "σ, only further. The agents "
+        f"{show(math.exp(worst['sigma'].iloc[0]), 'number')} at the widest. A job’s estimate errs the same way at "
+        "every σ, only further. The agents "
         f"were trained with {trained} and are the same along a line.",
         f"{reference} goes by no estimate, so its wait is the same everywhere. Heuristics are placed by best_fit.",
         f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs a trace, evenly "
