@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from workload_cases import cluster, compiled, group, random_cluster, random_rows, table
 
-from rltune.cluster.fit import compile_jobs, fit
+from rltune.cluster.fit import compile_jobs, fit, in_slots
 from rltune.cluster.layout import build_layout
 from rltune.errors import DataError
 from rltune.traces.table import validate
@@ -43,6 +43,24 @@ def test_every_reason_to_leave_a_job_out_and_the_sum() -> None:
     assert fitted["pool"].dtype == np.int64
     assert (audit.rows_read, audit.rows_kept) == (10, 2)
     assert audit.noted == {"CPUs follow the GPU share": 2, "memory follows the GPU share": 2}
+
+
+def test_on_a_cluster_of_processors_cpus_are_what_a_job_asks_for() -> None:
+    rows = [
+        {"resource": "cpu", "gpus": 0, "cpus": 3.0, "mem_gb": 900.0},
+        {"resource": "cpu", "gpus": 0, "cpus": 1.5},
+        {"resource": "cpu", "gpus": 0},
+        {"resource": "gpu", "gpus": 1, "cpus": 4.0},
+        {"resource": "cpu", "gpus": 0, "cpus": 9.0},
+    ]
+    processors = cluster([group(4, 2, cpus=2, mem_gb=1)], slots="cpu", gpu_types="ignore")
+    fitted, audit = fit(table(rows), processors)
+    assert fitted["job_id"].tolist() == ["0000", "0001"] and fitted["gpus"].tolist() == [3, 2]
+    assert audit.left_out == {"asks for no CPU, or for GPUs": 2, "larger than every pool": 1}
+    jobs = compile_jobs(fitted, fitted["run_s"].to_numpy(), processors)
+    assert jobs.gpus.tolist() == [3, 2] and set(jobs.row["cpu_milli"]) == set(jobs.row["mem_mb"]) == {-1}
+    pd.testing.assert_frame_equal(in_slots(fitted, processors), fitted)
+    assert in_slots(fitted, ONE) is fitted
 
 
 def test_nothing_left_is_an_error_that_names_the_reasons() -> None:

@@ -22,6 +22,7 @@ from rltune.report.artefact import Artefact, Saved, save_figure, save_table
 from rltune.report.page.contents import has_placements
 from rltune.report.paper import PaperResults, load_paper
 from rltune.report.studies import curves_of, studies_of
+from rltune.report.tables.carried import carried
 
 SOURCE = Path(__file__).resolve().parents[2]
 TRACES = {"philly": ("Philly", 8725.0), "venus": ("Helios Venus", 5113.0), "pai": ("Alibaba PAI", 38223.0)}
@@ -125,6 +126,12 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
         tables.motivation(motivation().facts, paper, "system"),
     ]
     drawn += chapter(workspace, paper)
+    if of_traces:
+        made += [
+            tables.table7(carried(cells), wins, bases(cells, wins), paper, **judge),
+            tables.transfer(carried(cells), away(cells), paper, **judge),
+        ]
+        drawn.append(figures.robustness(carried(cells), noise(cells), **judge))
     for artefact, frame in made:
         save_table(folder, artefact, frame)
     for artefact, frame, figure in drawn:
@@ -189,6 +196,52 @@ def elsewhere(cell: Cell, frame: pd.DataFrame) -> list[pd.DataFrame]:
                 found.append(own.assign(role=f"{role}_also", placement=placement, locality=locality,
                                         wait_s=own["wait_s"] * factor))
     return found
+
+
+def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
+    """Every agent's base policy on the shortest windows, as the transfer stage gathers them."""
+    chosen = carried(cells)
+    own = wins[(wins["role"] == "base") & (wins["sequence_jobs"] == min(WINDOWS)) & wins["cell"].isin(chosen["cell"])]
+    axes = chosen[["cell", "trace", "cluster", "blocking", "placement", "locality", "estimate", "policy"]]
+    return own[["cell", "sequence_jobs", "window", "first_job", "wait_s"]].merge(axes, on="cell").assign(simulated=False)
+
+
+def away(cells: pd.DataFrame) -> pd.DataFrame:
+    """Every agent on every workload: a fifth less wait than its base at home, else a tenth; random a third more."""
+    rng, chosen, n = np.random.default_rng(5), carried(cells), min(WINDOWS)
+    rules = {k: chosen[k].iloc[0] for k in ("blocking", "placement", "locality", "estimate")}
+    rows = []
+    for (trace, cluster), _ in chosen.groupby(["trace", "cluster"], sort=False):
+        base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])
+        who = [("base", policy, "", LEVEL[policy]) for policy in chosen["policy"].unique()]
+        who += [("random", "", "", 4 / 3)]
+        who += [("rltune", c["policy"], c["cell"], LEVEL[c["policy"]] * (0.8 if c["trace"] == trace else 0.9))
+                for _, c in chosen.iterrows()]
+        for role, policy, cell, factor in who:
+            where = {"trace": trace, "cluster": cluster, **rules}
+            rows.append(_windows(base * factor, n).assign(**where, role=role, policy=policy, cell=cell))
+    return pd.concat(rows, ignore_index=True)
+
+
+def noise(cells: pd.DataFrame) -> pd.DataFrame:
+    """FIFO the same at every sigma; SAF a fifth of it, a tenth more a unit of sigma; agents twice as steep."""
+    rng, chosen, n = np.random.default_rng(6), carried(cells), min(WINDOWS)
+    rows = []
+    for (trace, cluster), group in chosen.groupby(["trace", "cluster"], sort=False):
+        base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])
+        who = [("fifo", "none", "", 1.0, 0.0), ("saf", "none", "", 0.2, 0.1)]
+        who += [(c["policy"], "none", c["cell"], 0.3, 0.2) for _, c in group.iterrows()]
+        for sigma in (0.0, 1.0, 2.0):
+            where = {"trace": trace, "cluster": cluster, "locality": "strict", "sigma": sigma}
+            for policy, blocking, cell, level, slope in who:
+                one = _windows(base * level * (1 + slope * sigma), n)
+                rows.append(one.assign(**where, policy=policy, blocking=blocking, cell=cell))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _windows(wait_s: np.ndarray, n: int) -> pd.DataFrame:
+    first = np.arange(len(wait_s))
+    return pd.DataFrame({"sequence_jobs": n, "window": first, "first_job": first * n, "wait_s": wait_s})
 
 
 def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFrame:

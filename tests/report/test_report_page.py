@@ -16,13 +16,14 @@ from rltune.config import RunConfig, Workspace
 from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.page import build, contents, provenance
 from rltune.report.page.build import render
+from rltune.report.tables.carried import has_transfer
 from rltune.report.verdict import ABSENT
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
 IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers",
        "table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits", "costs",
        "placements", "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
-       "paper", "provenance")
+       "table7", "transfer", "robustness", "paper", "provenance")
 
 
 class Page(HTMLParser):
@@ -233,6 +234,20 @@ def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(m
     assert contents.has_placements(same)
     naive = same.model_copy(update={"experiments": config.experiments[1:]})
     assert not contents.has_placements(naive), "all of its agents have best_fit anyway"
+
+
+def test_agents_are_judged_elsewhere_only_where_there_is_an_elsewhere(made: Made) -> None:
+    config = made.workspace.config
+    there = {k: v for k, v in made.there.items() if k not in ("transfer", "robustness")}
+    assert [m.why for m in contents.missing(config, there)] == ["its stage has not written it"] * 2
+    block = config.experiments[0]
+    one = block.model_copy(update={"workloads": block.workloads[:1], "estimate": ["requested"]})
+    small = config.model_copy(update={"experiments": [one]})
+    found = {m.id: m.why for m in contents.missing(small, there)}
+    assert "no two workloads" in found["transfer"] and "exact or lognormal" in found["robustness"]
+    apart = [block.model_copy(update={"workloads": [w], "estimate": [e]})
+             for w, e in zip(block.workloads, ("exact", "lognormal-1", "lognormal-2"))]
+    assert not has_transfer(config.model_copy(update={"experiments": apart})), "no two of the same rules"
 
 
 def test_windows_that_do_not_fit_are_named(made: Made) -> None:

@@ -21,7 +21,8 @@ ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6",
              "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers",
              "verdicts",
              "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
-             "semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers")
+             "semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
+             "table7", "transfer", "robustness")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ rule report:
         rules.system.output,
         rules.semantics.output,
         rules.ablation.output if has_ablation(run) else [],
+        rules.transfer.output,
         pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],
         cleaning=[here(workspace.page("clean", trace)) for trace in run.traces()],
         config=source(workspace.config_path),

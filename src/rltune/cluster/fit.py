@@ -47,6 +47,17 @@ class Jobs(NamedTuple):
         return Jobs(self.row[rows], self.cut[rows])
 
 
+def in_slots(jobs: pd.DataFrame, cluster: ClusterConfig) -> pd.DataFrame:
+    """The job table as a cluster counts it: on one of processors a job's CPUs, rounded up, stand in ``gpus``, and its
+    CPUs and memory are unknown; on one of GPUs it stays as it is. A second time changes nothing.
+    """
+    if cluster.slots == "gpu":
+        return jobs
+    cpus = jobs["cpus"].to_numpy(dtype=np.float64, na_value=np.nan)
+    slots = np.where(np.isnan(cpus), jobs["gpus"].to_numpy(np.float64), np.ceil(np.nan_to_num(cpus)))
+    return jobs.assign(gpus=slots.astype(np.int64), cpus=np.nan, mem_gb=np.nan)
+
+
 def fit(
     jobs: pd.DataFrame, cluster: ClusterConfig, name: str = "", known_share: float = 1.0
 ) -> tuple[pd.DataFrame, Audit]:
@@ -58,6 +69,7 @@ def fit(
     ``balance``, of the jobs that are left those are kept that the load allows; how many that are is decided on
     the first ``known_share`` of them, so that held-out jobs have no say. Raises DataError when nothing is left.
     """
+    jobs = in_slots(jobs, cluster)
     layout = build_layout(cluster)
     audit = Audit(rows_read=len(jobs))
     keep = np.ones(len(jobs), dtype=bool)
@@ -67,7 +79,8 @@ def fit(
         keep[wrong] = False
 
     gpus = jobs["gpus"].to_numpy(np.int64)
-    leave_out("asks for no GPU", (jobs["resource"] != "gpu").to_numpy() | (gpus < 1))
+    asks_for_none = {"gpu": "asks for no GPU", "cpu": "asks for no CPU, or for GPUs"}[cluster.slots]
+    leave_out(asks_for_none, (jobs["resource"] != cluster.slots).to_numpy() | (gpus < 1))
     if cluster.max_job_gpus is not None:
         leave_out(f"more GPUs than max_job_gpus ({cluster.max_job_gpus})", gpus > cluster.max_job_gpus)
     kinds = _type_masks(jobs, cluster, layout)

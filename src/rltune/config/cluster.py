@@ -61,6 +61,9 @@ class ClusterConfig(Block):
     types its pool could hold it on (counted)."""
     unknown_vc: Literal["leave_out", "impute"] = "leave_out"
     """A job whose VC no pool serves: left out (counted), or its pool drawn as for a job without a VC (counted)."""
+    slots: Literal["gpu", "cpu"] = "gpu"
+    """What a node's `gpus` are: `gpu`, GPUs; `cpu`, the processors of a cluster without GPUs. There a job's CPUs are
+    what it asks for in the place of GPUs, and neither CPUs nor memory limit it besides."""
     max_job_gpus: int | None = Field(None, ge=1)
     """Leave out jobs of more GPUs than this (counted)."""
     balance: Balance | None = None

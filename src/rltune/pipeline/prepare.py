@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 
-from rltune.cluster.fit import Jobs, compile_jobs, fit
+from rltune.cluster.fit import Jobs, compile_jobs, fit, in_slots
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig, Workspace, parse_estimate
 from rltune.errors import DataError
@@ -99,11 +99,12 @@ def fit_workload(workspace: Workspace, trace: str, cluster: str) -> Audit:
 
 
 def ensure_fitted(workspace: Workspace, trace: str, cluster: str) -> tuple[pd.DataFrame, TraceMeta]:
-    """The jobs of a trace that a cluster can hold, with their column ``pool``."""
+    """The jobs of a trace that a cluster can hold, as it counts them (rltune.cluster.fit.in_slots), with their column
+    ``pool``."""
     if not (workspace.fitted(trace, cluster).is_file() and workspace.fit_audit(trace, cluster).is_file()):
         fit_workload(workspace, trace, cluster)
     jobs, meta = ensure_clean(workspace, trace)
-    return _in_step(jobs, workspace.fitted(trace, cluster)), meta
+    return in_slots(_in_step(jobs, workspace.fitted(trace, cluster)), workspace.cluster(cluster)), meta
 
 
 def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: str) -> None:

@@ -17,7 +17,7 @@ from rltune.report.paper import PaperResults
 def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
     """One row a cell of the run's matrix: its name as `cell`, every axis, titles, data label.
 
-    `trace_title` tells every trace × cluster apart; `paper_trace` is the paper's name of the trace, "" where it has
+    `trace_title` tells every trace × cluster apart; `machine` is CPU or GPU; `paper_trace` is the paper's name of the trace, "" where it has
     none.
     """
     rows = []
@@ -30,6 +30,7 @@ def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
             "agent": workspace.config.preset(cell.preset).agent,
             "trace_title": titles[cell.trace, cell.cluster],
             "cluster_title": cluster.title,
+            "machine": cluster.slots.upper(),
             "paper_trace": paper.trace(cell.trace) or paper.trace(trace.title),
             "data": trace.data,
         })

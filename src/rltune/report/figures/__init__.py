@@ -15,11 +15,12 @@ from rltune.report.figures.improvements import improvements
 from rltune.report.figures.loads_compared import loads_compared
 from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9
+from rltune.report.figures.robustness import robustness
 from rltune.report.figures.room import room
 from rltune.report.figures.semantics import semantics
 from rltune.report.figures.training import training
 
 __all__ = [
     "ablation", "arrivals", "boxes", "distributions", "fairness", "fig5", "fig6", "fig7", "fig8", "fig9",
-    "improvements", "loads_compared", "room", "schedule", "semantics", "training",
+    "improvements", "loads_compared", "robustness", "room", "schedule", "semantics", "training",
 ]

@@ -11,6 +11,7 @@ from rltune.report.artefact import Saved
 from rltune.report.figures.training import CURVES_TITLE
 from rltune.report.paper import PaperResults
 from rltune.report.studies import CURVES, STUDIES, curves_of, studies_of
+from rltune.report.tables.carried import has_robustness, has_transfer
 from rltune.report.tables.common import NAIVE, PRO
 from rltune.report.verdict import ABSENT
 
@@ -44,7 +45,7 @@ class Covered:
     """(id, title) of our artefacts."""
 
 
-CHAPTERS = ("system", "characterise", "ablation", "semantics", "figures")
+CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "figures")
 """Notebooks over the whole run, each of whose page the report links to."""
 
 SECTIONS = (
@@ -74,6 +75,10 @@ SECTIONS = (
             "wait longer for it; and what remains of the gain on a cluster that keeps up with its load.",
             ("semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
              "loads-compared", "loads-compared-numbers")),
+    Section("transfer-section", "Does it carry over?",
+            "Agents judged away from where they were trained: against other base policies, on other traces and "
+            "clusters, and with better or worse estimates of run times.",
+            ("table7", "transfer", "robustness")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
             ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
@@ -98,6 +103,9 @@ TITLES = {
     "fig8": "One epoch of training",
     "fig9": "Actor and critic",
     "table5": "Scheduling policies",
+    "table7": "Trained against one base policy, judged against another",
+    "transfer": "On traces it was not trained on",
+    "robustness": "With worse run-time estimates",
     "table2": "CPU and GPU traces over one month",
     "fig5": "CPU and GPU workloads compared",
     "table4": "Trace summary",
@@ -215,13 +223,22 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
             why = f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features"
         if name.startswith("loads-compared") and not has_balanced(config):
             why = "the run’s workloads have no balanced cluster beside a slice with agents"
-        found.append(Missing(name, title, why))
+        found.append(Missing(name, title, _not_carried(config, name) or why))
     present = studies_of(judged(config))
     for study in (s for s in STUDIES if s not in present):
         ids = ", ".join(name for name in (study.numbers, study.boxes) if name)
         against = " against Slurm’s multifactor priority" if study.slurm else ""
         found.append(Missing(ids, study.title, f"{ABSENT}: no agent is trained for {study.noun}{against}"))
     return found
+
+
+def _not_carried(config: RunConfig, name: str) -> str:
+    """Why a run of this configuration does not judge agents away from home in this way; "" where it does."""
+    if name == "transfer" and not has_transfer(config):
+        return "the run’s matrix has no two workloads with agents of the same rules"
+    if name == "robustness" and not has_robustness(config):
+        return "no agent of the run’s matrix was trained on exact or lognormal estimates"
+    return ""
 
 
 def section_artefacts(section: Section, there: dict[str, Saved]) -> list[Saved]:

@@ -11,11 +11,14 @@ from rltune.report.tables.loads_compared import loads_compared
 from rltune.report.tables.motivation import motivation
 from rltune.report.tables.placements import placements
 from rltune.report.tables.semantics import semantics
+from rltune.report.tables.table7 import table7
+from rltune.report.tables.transfer import transfer
 from rltune.report.tables.verdicts import verdicts
 from rltune.report.tables.words import table1, table3, table5
 from rltune.report.tables.workloads import loads, table2, table4
 
 __all__ = [
     "ablation", "audits", "comparison", "costs", "estimates", "fairness", "heuristics", "loads", "loads_compared",
-    "losers", "motivation", "placements", "semantics", "table1", "table2", "table3", "table4", "table5", "verdicts",
+    "losers", "motivation", "placements", "semantics", "table1", "table2", "table3", "table4", "table5", "table7",
+    "transfer", "verdicts",
 ]

@@ -1,0 +1,60 @@
+"""What the tables and the figure on agents away from home share: which agents, and paired comparisons of waits."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from rltune.config import RunConfig
+from rltune.config.cells import AXES, parse_estimate
+from rltune.evaluation.intervals import bootstrap_improvement
+from rltune.report.tables.common import proper
+
+NAN = float("nan")
+HOME = ["trace", "cluster"]
+SAME_AGENT = [a for a in AXES if a != "seed"]
+"""Agents that agree in these differ in their seed alone."""
+
+
+def carried_cells(config: RunConfig) -> pd.DataFrame:
+    """Axes of the agents that are judged away from home: RLTune proper, trained for wait, as far as the run has it."""
+    cells = config.cells()
+    frame = pd.DataFrame([{a: getattr(c, a) for a in AXES} for c in cells])
+    return carried(frame.assign(agent=[config.preset(c.preset).agent for c in cells]))
+
+
+def carried(cells: pd.DataFrame) -> pd.DataFrame:
+    """Of these cells those of RLTune proper, trained for wait; where a run has none of a kind, the others."""
+    for axis, value in (("agent", "rltune"), ("metric", "wait")):
+        cells = cells[cells[axis] == value] if (cells[axis] == value).any() else cells
+    return proper(cells)[0]
+
+
+def has_transfer(config: RunConfig) -> bool:
+    """Whether agents of the same rules were trained on more than one workload."""
+    rules = ["blocking", "placement", "locality", "estimate"]
+    return any(len(group[HOME].drop_duplicates()) > 1 for _, group in carried_cells(config).groupby(rules))
+
+
+def has_robustness(config: RunConfig) -> bool:
+    """Whether some agent was trained on estimates that are the true run time, blurred or not."""
+    return any(parse_estimate(e)[0] in ("lognormal", "exact") for e in carried_cells(config)["estimate"])
+
+
+def waits(rows: pd.DataFrame) -> pd.Series:
+    """Mean wait of each window, s, by its first job, in order of time; the mean over agents that differ by seed."""
+    return rows.groupby("first_job")["wait_s"].mean().sort_index()
+
+
+def less(
+    ours: pd.Series, theirs: pd.Series, bootstrap: int, confidence: float, seed: int
+) -> tuple[float, float, float]:
+    """(1 − Σ ours / Σ theirs, its interval) of waits by first job, paired by window.
+
+    NaN where theirs is nothing. Raises ValueError for other windows.
+    """
+    if list(ours.index) != list(theirs.index):
+        raise ValueError(f"different windows: from job {list(ours.index)[:3]} and {list(theirs.index)[:3]} on, …")
+    if not theirs.sum() > 0:
+        return NAN, NAN, NAN
+    low, high = bootstrap_improvement(ours.to_numpy(float), theirs.to_numpy(float), bootstrap, confidence, seed)
+    return float(1 - ours.sum() / theirs.sum()), low, high

@@ -1,0 +1,138 @@
+"""Tables and figure of agents away from home: known numbers out of generated results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import report_fakes as fakes
+from report_fakes import Made
+
+from rltune.report import figures, read, tables
+from rltune.report.paper import load_paper
+from rltune.report.tables.carried import less, waits
+from rltune.report.tables.common import carried
+from rltune.report.tables.table7 import tested
+
+PAPER = load_paper(fakes.SOURCE)
+JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
+
+
+@pytest.fixture(scope="module")
+def matrix(made: Made) -> pd.DataFrame:
+    return carried(read.cells(made.workspace, PAPER))
+
+
+def test_waits_are_the_means_over_seeds_in_order_of_time() -> None:
+    rows = pd.DataFrame({"first_job": [64, 0, 64, 0], "wait_s": [1.0, 2.0, 3.0, 6.0]})
+    assert waits(rows).to_dict() == {0: 4.0, 64: 2.0} and list(waits(rows).index) == [0, 64]
+
+
+def test_less_wait_is_paired_and_needs_the_same_windows() -> None:
+    theirs = pd.Series([4.0, 8.0, 2.0], index=[0, 64, 128])
+    assert less(theirs / 4, theirs, 200, 0.95, 1) == pytest.approx((0.75, 0.75, 0.75))
+    assert np.isnan(less(theirs, theirs * 0, 200, 0.95, 1)).all()
+    with pytest.raises(ValueError, match="different windows"):
+        less(theirs, theirs.rename(index={0: 1}), 200, 0.95, 1)
+
+
+def test_the_papers_table_names_what_is_tested() -> None:
+    assert tested(PAPER) == ["fifo", "sjf", "f1", "wfp3"]
+
+
+def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: pd.DataFrame) -> None:
+    frame = made.there["table7"].frame
+    windows = read.windows(made.workspace)
+    windows = windows[windows["sequence_jobs"] == min(fakes.WINDOWS)]
+    mean = windows.groupby(["cell", "role"])["wait_s"].mean()
+    assert len(frame) == 12 and set(frame["windows"]) == {24}
+    for _, row in frame.iterrows():
+        group = matrix[matrix["trace"] == row["trace"]].set_index("policy")["cell"]
+        for policy in tested(PAPER):
+            expected = 1 - mean[group[row["policy"]], "rltune"] / mean[group[policy], "base"]
+            assert row[policy] == pytest.approx(expected)
+            assert row[f"{policy}_low"] <= row[policy] <= row[f"{policy}_high"]
+            assert row[f"{policy}_mean"] == pytest.approx(mean[group[policy], "base"])
+    printed = frame[frame["fifo_paper"].notna()]
+    assert set(printed["trace"]) == {"venus"} and len(printed) == 4
+    assert printed.set_index("policy")["sjf_paper"].to_dict() == {
+        p: PAPER.value("table7", "Helios", p, "sjf", "wait") for p in tested(PAPER)
+    }
+    assert frame.loc[frame["trace"] != "venus", "fifo_verdict"].isna().all()
+    assert printed["fifo_verdict"].notna().all()
+
+
+def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Made, matrix: pd.DataFrame) -> None:
+    windows = read.windows(made.workspace)
+    bases = fakes.bases(matrix, windows)
+    one = matrix[(matrix["trace"] == "venus") & (matrix["policy"] == "fifo")]
+    twin = windows[windows["cell"] == one["cell"].iloc[0]].assign(cell="twin")
+    twin["wait_s"] *= 3
+    both = pd.concat([one, one.assign(cell="twin", seed=2)])
+    alone = tables.table7(one, windows, bases, PAPER, **JUDGE)[1]
+    artefact, frame = tables.table7(both, pd.concat([windows, twin]), bases[bases["policy"] != "f1"], PAPER, **JUDGE)
+    assert len(frame) == 1 and frame["seeds"].item() == 2
+    assert frame["mean"].item() == pytest.approx(2 * alone["mean"].item())
+    assert np.isnan(frame["f1"].item()) and frame["f1_verdict"].item() == ""
+    assert any("2 seeds" in note for note in artefact.notes)
+
+
+def test_the_papers_figures_are_not_set_beside_another_setting(made: Made, matrix: pd.DataFrame) -> None:
+    windows = read.windows(made.workspace)
+    easy, bases = matrix.assign(blocking="easy"), fakes.bases(matrix, windows).assign(blocking="easy")
+    artefact, frame = tables.table7(easy, windows, bases, PAPER, **JUDGE)
+    assert frame["fifo_paper"].isna().all() and "fifo_verdict" not in artefact.columns
+
+
+def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
+    frame = made.there["transfer"].frame
+    assert len(frame) == 12 * 2 and (frame["trained"] != frame["tested"]).all()
+    expected = {"less": 0.1, "there": 0.2, "over_there": 1 - 0.9 / 0.8}
+    for column, value in expected.items():
+        assert frame[column].to_numpy() == pytest.approx(value)
+    assert set(frame["shows"]) == {"better"} and set(frame["windows"]) == {24}
+    fifo = frame[frame["policy"] == "fifo"]
+    assert fifo["random"].to_numpy() == pytest.approx(1 - 4 / 3)
+    assert "This run’s matrix has no such agent." in " ".join(made.there["transfer"].artefact.notes)
+
+
+def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix: pd.DataFrame) -> None:
+    cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
+    artefact, frame = tables.transfer(cpu, fakes.away(matrix), PAPER, **JUDGE)
+    told = " ".join(artefact.notes)
+    assert "of 8 such pairs against the base policy there: better in 8." in told
+    assert PAPER.without_figures["cpu-transfer"].title in told
+    assert artefact.paper_ref == "Section 2"
+
+
+def test_an_agent_without_a_counterpart_has_none_beside_it(made: Made, matrix: pd.DataFrame) -> None:
+    fewer = matrix[(matrix["trace"] != "venus") | (matrix["policy"] == "fifo")]
+    runs = fakes.away(matrix)
+    _, frame = tables.transfer(fewer, runs[(runs["cell"] == "") | runs["cell"].isin(fewer["cell"])], PAPER, **JUDGE)
+    rows = frame[frame["tested"] == "Helios Venus"]
+    assert rows.loc[rows["policy"] == "fifo", "there"].notna().all()
+    assert rows.loc[rows["policy"] != "fifo", ["there", "over_there"]].isna().all(axis=None)
+
+
+def test_robustness_knows_level_and_slope(made: Made) -> None:
+    frame = made.there["robustness"].frame
+    assert len(frame) == 3 * (2 + 4) * 3
+    for _, row in frame.iterrows():
+        slope = {"FIFO": 0.0, "SAF": 0.1}.get(row["scheduler"], 0.2)
+        level = {"FIFO": 1.0, "SAF": 0.2}.get(row["scheduler"], 0.3)
+        for value, expected in (("share", level * (1 + slope * row["sigma"])), ("more", slope * row["sigma"])):
+            assert row[[value, f"{value}_low", f"{value}_high"]].to_numpy(float) == pytest.approx(expected)
+    agents = frame.loc[frame["kind"] == "agent", "scheduler"].unique()
+    assert list(agents) == [f"RLTune, trained on {p}" for p in ("FIFO", "SJF", "F1", "WFP3")]
+
+
+def test_agents_of_other_estimates_are_told_apart(made: Made, matrix: pd.DataFrame) -> None:
+    one = matrix[(matrix["trace"] == "philly") & (matrix["policy"] == "fifo")]
+    runs = fakes.noise(one)
+    exact = runs[runs["cell"] != ""].assign(cell="exact")
+    both = pd.concat([one, one.assign(cell="exact", estimate="exact")])
+    artefact, frame, _ = figures.robustness(both, pd.concat([runs, exact]), **JUDGE)
+    assert set(frame.loc[frame["kind"] == "agent", "scheduler"]) == {
+        "RLTune, trained on FIFO, lognormal-1", "RLTune, trained on FIFO, exact"
+    }
+    assert any("lognormal-1, exact" in note for note in artefact.notes)
