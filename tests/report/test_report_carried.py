@@ -11,7 +11,7 @@ from report_fakes import Made
 from rltune.report import figures, read, tables
 from rltune.report.paper import load_paper
 from rltune.report.tables.carried import less, waits
-from rltune.report.tables.common import carried
+from rltune.report.tables.carried import carried
 from rltune.report.tables.table7 import tested
 
 PAPER = load_paper(fakes.SOURCE)
