@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from report_fakes_peers import save_peers
+
 from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
 from rltune.files import write_json, write_text
@@ -123,6 +125,7 @@ def artefacts(workspace: Workspace) -> None:
         figures.distributions(run_times(), sizes(), paper, "figures"),
     ):
         save_figure(folder, artefact, figure, frame)
+    save_peers(workspace, paper)
 
 
 def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:

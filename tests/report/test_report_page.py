@@ -14,13 +14,13 @@ from report_fakes import Made
 
 from rltune.config import Workspace
 from rltune.report.artefact import load_artefacts
-from rltune.report.page import build, contents, provenance
+from rltune.report.page import build, contents, peers, provenance
 from rltune.report.page.build import render
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
 IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers",
        "table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits", "costs",
-       "placements", "paper", "provenance")
+       "placements", "table9", "table9-numbers", "latency", "payback", "paper", "provenance")
 
 
 class Page(HTMLParser):
@@ -209,7 +209,7 @@ def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
     experiments = made.workspace.config.experiments[:1]
     config = made.workspace.config.model_copy(update={"experiments": experiments})
     there = {k: v for k, v in made.there.items() if not k.startswith("ablation")}
-    found = contents.missing(config, there)
+    found = [m for m in contents.missing(config, there) if m.id not in peers.PEERS]
     assert [m.id for m in found] == ["ablation", "ablation-numbers"]
     assert "no setting with both" in found[0].why
 
@@ -217,12 +217,12 @@ def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
 def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(made: Made) -> None:
     config = made.workspace.config
     there = {k: v for k, v in made.there.items() if k != "placements"}
-    assert [(m.id, m.why) for m in contents.missing(config, there)] == [
+    assert [(m.id, m.why) for m in contents.missing(config, there) if m.id not in peers.PEERS] == [
         ("placements", "its stage has not written it")]
     none = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": []})})
     own = [other for other in config.evaluation.also if other.placement == "best_fit"]
     same = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": own})})
-    assert contents.missing(none, there) == [] and "placements" not in contents.expected(none)
+    assert {m.id for m in contents.missing(none, there)} <= set(peers.PEERS) and "placements" not in contents.expected(none)
     assert contents.has_placements(same)
     naive = same.model_copy(update={"experiments": config.experiments[1:]})
     assert not contents.has_placements(naive), "all of its agents have best_fit anyway"
@@ -231,7 +231,8 @@ def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(m
 def test_windows_that_do_not_fit_are_named(made: Made) -> None:
     there = {k: v for k, v in made.there.items() if k not in ("fig12", "fig12-256")}
     there["fig12"] = made.there["fig12-256"]
-    assert [(m.id, m.why) for m in contents.missing(made.workspace.config, there)] == [
+    missing = contents.missing(made.workspace.config, there)
+    assert [(m.id, m.why) for m in missing if m.id not in peers.PEERS] == [
         ("fig12-1024", "no test part is long enough for such a window")]
 
 

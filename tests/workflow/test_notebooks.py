@@ -47,7 +47,7 @@ def parameters(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_there_is_one_for_every_stage() -> None:
-    assert {p.stem for p in NOTEBOOKS} >= {"clean", "characterise", "train", "evaluate", "figures", "ablation"}
+    assert {p.stem for p in NOTEBOOKS} >= {"clean", "characterise", "train", "evaluate", "figures", "ablation", "peers"}
 
 
 def test_no_outputs(notebook: dict[str, Any]) -> None:

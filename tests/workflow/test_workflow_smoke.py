@@ -17,7 +17,8 @@ from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
-             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers")
+             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers",
+             "table9", "table9-numbers", "latency", "payback")
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_it_says_where_the_report_is(smoke_run: Any) -> None:
 
 def test_its_lines_say_which_stage_they_are_of(smoke_run: Any) -> None:
     lines = smoke_run.outcome.out.splitlines()[:-1]
-    stage = re.compile(r"\[(clean|fit|baselines|characterise|train|evaluate|ablation|figures|report)[^]]*\] ")
+    stage = re.compile(r"\[(clean|fit|baselines|characterise|train|evaluate|ablation|figures|peers|report)[^]]*\] ")
     assert lines and all(stage.match(line) for line in lines)
 
 
@@ -82,7 +83,7 @@ def test_the_report_shows_the_papers_tables_and_figures(smoke_run: Any) -> None:
 
 def test_the_notebooks_were_executed(smoke_run: Any) -> None:
     workspace = smoke_run.workspace
-    names = [workspace.notebook(s) for s in ("characterise", "figures", "ablation")]
+    names = [workspace.notebook(s) for s in ("characterise", "figures", "ablation", "peers")]
     names += [workspace.notebook("clean", t) for t in workspace.config.traces()]
     names += [workspace.notebook(s, c.name) for s in ("train", "evaluate") for c in workspace.config.cells()]
     for path in names:
@@ -117,16 +118,16 @@ def test_a_second_run_does_nothing(smoke_run: Any, shell: Any, results: Path) ->
 @pytest.mark.parametrize(
     ("old", "new", "planned"),
     [
-        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
-        ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "ablation": 1, "figures": 1, "report": 1}),
-        ("{placement: best_fit}, ", "", {"evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
+        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
+        ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
+        ("{placement: best_fit}, ", "", {"evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
         ("sharing: 1.25", "sharing: 1.5",
-         {"baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
-        ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
+         {"baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
+        ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
         ("features: [raw]\n    preset: [smoke]", "features: [raw]\n    preset: [paper]",
-         {"train": 1, "evaluate": 1, "figures": 1, "report": 1}),
+         {"train": 1, "evaluate": 1, "figures": 1, "peers": 1, "report": 1}),
         ("train: 0.9", "train: 0.8",
-         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "report": 1}),
+         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
         ("title: RLTune, smoke run", "title: Another", {"report": 1}),
     ],
     ids=["budget", "one-cell", "also", "sharing", "evaluation", "another-preset", "split", "title"],

@@ -5,6 +5,7 @@ rule report:
     input:
         rules.characterise.output,
         rules.figures.output,
+        rules.peers.output,
         rules.ablation.output if has_ablation(run) else [],
         pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],
         cleaning=[here(workspace.page("clean", trace)) for trace in run.traces()],

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from rltune.config import Cell, Workspace
-from rltune.config.lineups import Lineup, against_qssf, agent_of, for_metric
+from rltune.config.lineups import YARDSTICK, Lineup, against_qssf, agent_of, for_metric
 from rltune.evaluation.contenders import Contender, Course, judge
 from rltune.evaluation.evaluate import test_windows
 from rltune.evaluation.latency import QUEUES, decision_times
-from rltune.evaluation.long_run import long_run, stretch_of
+from rltune.evaluation.long_run import compare_long, long_run, stretch_of
 from rltune.pipeline.cells import ensure_evaluated, ensure_policy, workload_of
 from rltune.pipeline.plugins import load_plugins
 from rltune.pipeline.prepare import Workload, ensure_workload
 from rltune.simulator.batch import Setting
 from rltune.traces.split import disjoint_windows, spread
 
-YARDSTICK = "lognormal-1"
-"""Estimates that know the true run time, blurred: what better predictions than those from history could be worth."""
 BATCHES, BATCH_JOBS = 10, 256
 """Of the paper's Table 9."""
 
@@ -66,15 +66,16 @@ def qssf_windows(workspace: Workspace) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def qssf_long_runs(workspace: Workspace) -> pd.DataFrame:
-    """A row a cell × {rltune, qssf} × job of one long sequence of the test part, with ``cell``.
+def qssf_long_runs(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(A row a cell × {rltune, qssf} × job of one long sequence of the test part; a row a cell: how their JCT compares,
+    the fields of rltune.evaluation.long_run.LongComparison), both with ``cell``; empty where nothing stands against QSSF.
 
     One cell a workload and estimate: one trained for JCT, else for wait.
     """
     workloads: dict[tuple[str, ...], list[Cell]] = {}
     for cell in against_qssf(workspace.config):
         workloads.setdefault((cell.trace, cell.cluster, cell.estimate), []).append(cell)
-    frames = []
+    frames, compared, evaluation = [], [], workspace.config.evaluation
     for cells in workloads.values():
         cell = for_metric(cells, "jct")[0]
         workload = workload_of(workspace, cell)
@@ -82,8 +83,14 @@ def qssf_long_runs(workspace: Workspace) -> pd.DataFrame:
             "rltune": agent_in(workspace, cell, workload), "qssf": Contender(setting_of(workspace, cell, policy="saf")),
         }  # fmt: skip
         course = course_of(workspace, workload)
-        frames.append(long_run(course, contenders, *stretch_of(workload.split)).assign(cell=cell.name))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        jobs = long_run(course, contenders, *stretch_of(workload.split))
+        jct_s = {who: one["jct_s"].to_numpy() for who, one in jobs.groupby("who")}
+        found = compare_long(
+            jct_s["rltune"], jct_s["qssf"], evaluation.bootstrap, evaluation.confidence, evaluation.seed
+        )  # fmt: skip
+        frames.append(jobs.assign(cell=cell.name))
+        compared.append({"cell": cell.name, **asdict(found)})
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), pd.DataFrame(compared)
 
 
 def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
@@ -125,6 +132,11 @@ def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
     return pd.concat([about, frame], axis=1).assign(**same)
 
 
+def all_batches(workspace: Workspace, lineups: Sequence[Lineup]) -> pd.DataFrame:
+    """:func:`batches` of every lineup, one behind the other."""
+    return pd.concat([batches(workspace, lineup) for lineup in lineups], ignore_index=True)
+
+
 def time_decisions(workspace: Workspace, queues_of_each: int = 4) -> tuple[str, pd.DataFrame]:
     """(Name of the cell, its agent's decisions in queues of several lengths as rltune.evaluation.latency times them).
 
@@ -143,10 +155,11 @@ def time_decisions(workspace: Workspace, queues_of_each: int = 4) -> tuple[str, 
 
 def arrivals_per_day(workspace: Workspace) -> dict[str, float]:
     """Jobs submitted a day in the test part of each cell, by the cell's name."""
-    found: dict[str, float] = {}
+    known: dict[tuple[str, str], float] = {}  # whatever the estimate
     for cell in workspace.config.cells():
-        workload = workload_of(workspace, cell)
-        submit = workload.jobs.submit_s[slice(*workload.split.test)]
-        span = float(np.ptp(submit))
-        found[cell.name] = len(submit) / (span / 86400) if span > 0 else float("nan")
-    return found
+        if (cell.trace, cell.cluster) not in known:
+            workload = workload_of(workspace, cell)
+            submit = workload.jobs.submit_s[slice(*workload.split.test)]
+            span = float(np.ptp(submit))
+            known[cell.trace, cell.cluster] = len(submit) / (span / 86400) if span > 0 else float("nan")
+    return {cell.name: known[cell.trace, cell.cluster] for cell in workspace.config.cells()}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from rltune.config import RunConfig
 from rltune.report.artefact import Saved
+from rltune.report.page.peers import PEERS, absent
 from rltune.report.paper import PaperResults
 from rltune.report.tables.common import NAIVE, PRO
 
@@ -54,10 +55,15 @@ SECTIONS = (
             "The same training with raw features and simple placement, beside RLTune proper; then, where the run "
             "asks for it, the same agents under other placements.",
             ("ablation", "ablation-numbers", "placements")),
+    Section("peers-section", "Against other learners and predictors",
+            "The same jobs under schedulers that other authors built: one that predicts run times from history, two that "
+            "learn otherwise, and a tuned score of twelve weights; then what the number of features is worth.",
+            ("table8", "fig17", "fig17-numbers", "table9", "table9-numbers", "sensitivity")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
             ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
-    Section("cost", "Costs", "Time to train, time to decide, and how the placement model’s solver fared.", ("costs",)),
+    Section("cost", "Costs", "Time to train, time to decide, and how the placement model’s solver fared.",
+            ("costs", "latency", "payback")),
 )
 SUMMARY = ("improvements",)
 
@@ -80,6 +86,7 @@ TITLES = {
     "audits": "Rows kept and left out",
     "heuristics": "Simple heuristics and what no schedule can go below",
     "costs": "Cost of training and deciding",
+    **PEERS,
 }
 
 
@@ -100,14 +107,16 @@ def has_placements(config: RunConfig) -> bool:
 def expected(config: RunConfig) -> dict[str, str]:
     """Id → title of every artefact a full run of this configuration makes."""
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
-    made = {name: title for name, title in TITLES.items() if name != "placements" or has_placements(config)}
+    unmade = absent(config)
+    made = {name: title for name, title in TITLES.items()
+            if name not in unmade and (name != "placements" or has_placements(config))}
     return {**made, **{f"fig12-{n}": f"Waits in windows of {n:,} jobs" for n in shorter}}
 
 
 def pages(config: RunConfig) -> set[str]:
     """Names of the executed notebooks of a run."""
     cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
-    return {"characterise", "ablation", "figures"} | {f"clean-{trace}" for trace in config.traces()} | cells
+    return {"characterise", "ablation", "figures", "peers"} | {f"clean-{trace}" for trace in config.traces()} | cells
 
 
 def steps(config: RunConfig) -> set[str]:
@@ -115,7 +124,7 @@ def steps(config: RunConfig) -> set[str]:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
-        {"characterise", "ablation", "figures", "report"} | {f"clean/{trace}" for trace in config.traces()}
+        {"characterise", "ablation", "figures", "peers", "report"} | {f"clean/{trace}" for trace in config.traces()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
         | {f"{step}/{cell.name}" for cell in config.cells() for step in ("train", "evaluate")}
@@ -138,7 +147,7 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
         why = ("its stage has not written it" if planned else
                f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features")
         found.append(Missing(name, title, why))
-    return found
+    return found + [Missing(name, TITLES[name], why) for name, why in absent(config).items()]
 
 
 def section_artefacts(section: Section, there: dict[str, Saved]) -> list[Saved]:
