@@ -222,7 +222,8 @@ def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(m
     none = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": []})})
     own = [other for other in config.evaluation.also if other.placement == "best_fit"]
     same = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": own})})
-    assert {m.id for m in contents.missing(none, there)} <= set(peers.PEERS) and "placements" not in contents.expected(none)
+    assert {m.id for m in contents.missing(none, there)} <= set(peers.PEERS)
+    assert "placements" not in contents.expected(none)
     assert contents.has_placements(same)
     naive = same.model_copy(update={"experiments": config.experiments[1:]})
     assert not contents.has_placements(naive), "all of its agents have best_fit anyway"

@@ -17,8 +17,8 @@ from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
-             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers",
-             "table9", "table9-numbers", "latency", "payback")
+             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation",
+             "ablation-numbers", "table9", "table9-numbers", "latency", "payback")
 
 
 @pytest.fixture
@@ -119,7 +119,8 @@ def test_a_second_run_does_nothing(smoke_run: Any, shell: Any, results: Path) ->
     ("old", "new", "planned"),
     [
         ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
-        ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
+        ("[best_fit]", "[first_fit]",
+         {"train": 1, "evaluate": 1, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
         ("{placement: best_fit}, ", "", {"evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
         ("sharing: 1.25", "sharing: 1.5",
          {"baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
@@ -127,7 +128,8 @@ def test_a_second_run_does_nothing(smoke_run: Any, shell: Any, results: Path) ->
         ("features: [raw]\n    preset: [smoke]", "features: [raw]\n    preset: [paper]",
          {"train": 1, "evaluate": 1, "figures": 1, "peers": 1, "report": 1}),
         ("train: 0.9", "train: 0.8",
-         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "peers": 1, "report": 1}),
+         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, "figures": 1, "peers": 1,
+          "report": 1}),
         ("title: RLTune, smoke run", "title: Another", {"report": 1}),
     ],
     ids=["budget", "one-cell", "also", "sharing", "evaluation", "another-preset", "split", "title"],

@@ -53,9 +53,9 @@ def compare_long(
 ) -> LongComparison:
     """Two schedulers on the same jobs [J], in the order of submission, of a metric to be minimised.
 
-    The interval is that of rltune.evaluation.intervals, over blocks of at least BLOCK_JOBS consecutive jobs in the place
-    of windows. One sequence is one course of events: what a job waits for was decided many jobs before, and where a
-    backlog outlasts the blocks drawn together the interval is too narrow.
+    The interval is that of rltune.evaluation.intervals, over blocks of at least BLOCK_JOBS consecutive jobs in the
+    place of windows. One sequence is one course of events: what a job waits for was decided many jobs before, and
+    where a backlog outlasts the blocks drawn together the interval is too narrow.
     """
     blocks = max(1, len(ours) // BLOCK_JOBS)
     begins = np.linspace(0, len(ours), blocks + 1).astype(np.int64)[:-1]

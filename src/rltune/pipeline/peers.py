@@ -44,9 +44,9 @@ def agent_in(workspace: Workspace, cell: Cell, workload: Workload) -> Contender:
 def qssf_windows(workspace: Workspace) -> pd.DataFrame:
     """A row a cell × scheduler × test window, of the cells that stand against QSSF, with ``cell`` and ``who``.
 
-    ``rltune``, as it was judged; ``qssf``: smallest predicted area first with EASY, in the cell's placement and locality;
-    ``qssf_best_fit``: the same with best_fit, where that differs; ``fifo_easy``: EASY alone; ``saf_lognormal``: smallest
-    area first with EASY, by estimates of YARDSTICK. All run the windows of the evaluation.
+    ``rltune``, as it was judged; ``qssf``: smallest predicted area first with EASY, in the cell's placement and
+    locality; ``qssf_best_fit``: the same with best_fit, where that differs; ``fifo_easy``: EASY alone;
+    ``saf_lognormal``: smallest area first with EASY, by estimates of YARDSTICK. All run the evaluation's windows.
     """
     frames = []
     for cell in against_qssf(workspace.config):
@@ -68,7 +68,8 @@ def qssf_windows(workspace: Workspace) -> pd.DataFrame:
 
 def qssf_long_runs(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(A row a cell × {rltune, qssf} × job of one long sequence of the test part; a row a cell: how their JCT compares,
-    the fields of rltune.evaluation.long_run.LongComparison), both with ``cell``; empty where nothing stands against QSSF.
+    the fields of rltune.evaluation.long_run.LongComparison), both with ``cell``; empty where nothing stands against
+    QSSF.
 
     One cell a workload and estimate: one trained for JCT, else for wait.
     """
@@ -94,8 +95,8 @@ def qssf_long_runs(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
-    """A row a scheduler × window: BATCHES windows of BATCH_JOBS jobs of the test part, disjoint and evenly spread; fewer,
-    or shorter, where it has not so many.
+    """A row a scheduler × window: BATCHES windows of BATCH_JOBS jobs of the test part, disjoint and evenly spread;
+    fewer, or shorter, where it has not so many.
 
     ``who``: fifo, strong (of the run's heuristics under its blocking rules with best_fit the one that waits least on
     these windows, in hindsight), or the kind of agent; ``cell`` and ``preset`` of agents; ``policy``, ``blocking`` and

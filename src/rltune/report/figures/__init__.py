@@ -15,5 +15,6 @@ from rltune.report.figures.training import training
 from rltune.report.figures.waits import waits
 
 __all__ = [
-    "ablation", "arrivals", "distributions", "fig17", "fig5", "fig6", "improvements", "sensitivity", "training", "waits",
+    "ablation", "arrivals", "distributions", "fig17", "fig5", "fig6", "improvements", "sensitivity", "training",
+    "waits",
 ]

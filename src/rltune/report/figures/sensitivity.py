@@ -27,10 +27,10 @@ def sensitivity(
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Improvement over the base policy by feature set, with interval; a panel a group, a row a set.
 
-    ``groups``: names of cells that differ in their features only (rltune.config.lineups.by_features); ``widths``: numbers
-    of features of each set. The frame has at the window length with the most windows `improvement` over the base policy
-    of the metric the cells are trained for, and `eight_over`, how much better the paper's eight are than this set,
-    where they are there. Raises ValueError when there is no group.
+    ``groups``: names of cells that differ in their features only (rltune.config.lineups.by_features); ``widths``:
+    number of features of each set. The frame has at the window length with the most windows `improvement` over the
+    base policy of the metric the cells are trained for, and `eight_over`, how much better the paper's eight are than
+    this set, where they are there. Raises ValueError when there is no group.
     """
     if not groups:
         raise ValueError("no sensitivity: the run has no cells that differ in their feature set only")

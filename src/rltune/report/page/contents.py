@@ -56,8 +56,8 @@ SECTIONS = (
             "asks for it, the same agents under other placements.",
             ("ablation", "ablation-numbers", "placements")),
     Section("peers-section", "Against other learners and predictors",
-            "The same jobs under schedulers that other authors built: one that predicts run times from history, two that "
-            "learn otherwise, and a tuned score of twelve weights; then what the number of features is worth.",
+            "The same jobs under schedulers that other authors built: one that predicts run times from history, two "
+            "that learn otherwise, and a tuned score of twelve weights; then what the number of features is worth.",
             ("table8", "fig17", "fig17-numbers", "table9", "table9-numbers", "sensitivity")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",

@@ -83,8 +83,8 @@ def costs(
     notes = [
         f"The paper ({paper.artefacts['costs'].where}) reports {printed['training_hours/least']} to "
         f"{printed['training_hours/most']} h of training, {printed['inference_ms']} ms a decision and "
-        f"{printed['solver_ms']} ms more for the solver, on other hardware and with other budgets. Its figures for whole "
-        "decisions, by length of the queue, stand beside ours in the next table.",
+        f"{printed['solver_ms']} ms more for the solver, on other hardware and with other budgets. Its figures for "
+        "whole decisions, by length of the queue, stand beside ours in the next table.",
         constant_settings(cells),
     ]
     if limited:

@@ -54,10 +54,10 @@ def latency(
             "paper_s": Column("The paper, whole decision", "s", "number"),
         },
         notes=(
-            f"The paper reports {told['inference_ms']} ms for observation and network and {told['solver_ms']} ms for the "
-            "solver, and seconds for a whole decision of the same queues; it does not say what the rest is.",
-            "The network ranks the first 256 jobs of a queue, those behind keep the base policy’s order; that is why the "
-            "time stops growing there.",
+            f"The paper reports {told['inference_ms']} ms for observation and network and {told['solver_ms']} ms for "
+            "the solver, and seconds for a whole decision of the same queues; it does not say what the rest is.",
+            "The network ranks the first 256 jobs of a queue, those behind keep the base policy’s order; that is why "
+            "the time stops growing there.",
             "The placement model is not asked where the job has one place only, and mostly answers without its solver; "
             "such decisions count as they are.",
         ),

@@ -61,9 +61,9 @@ def table9(
     mean = "Mean"
     return Artefact(
         "table9", "table", "Schedulers side by side", paper_ref=paper.ref("table9"),
-        caption=f"Means over disjoint, evenly spread batches of the test part, each from an idle cluster: {counted}. All "
-        "schedulers of a trace have the same estimates and locality; the best heuristic is that which waits least on "
-        "these batches, in hindsight, of all orders and blocking rules of the run.",
+        caption=f"Means over disjoint, evenly spread batches of the test part, each from an idle cluster: {counted}. "
+        "All schedulers of a trace have the same estimates and locality; the best heuristic is that which waits least "
+        "on these batches, in hindsight, of all orders and blocking rules of the run.",
         data=data_labels(frame), source=source,
         columns={
             "trace_title": Column("Trace"), "title": Column("Scheduler"),
@@ -78,8 +78,8 @@ def table9(
         notes=(
             "Time is the clock’s for all batches, run side by side on one core: simulator, observations, network and "
             "placement model, the engine compiled beforehand. It is no measurement on the paper’s hardware.",
-            "The paper’s utilisation has a denominator that it does not state; it cannot be made again, and its figures "
-            "stand here as printed. It prints one time a scheduler, not one a trace.",
+            "The paper’s utilisation has a denominator that it does not state; it cannot be made again, and its "
+            "figures stand here as printed. It prints one time a scheduler, not one a trace.",
             "The paper’s rows are not all from the same jobs: see its contradictions below.",
         ),
     ), table
@@ -114,7 +114,10 @@ def table9_numbers(
     cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults, *,
     bootstrap: int, confidence: float, seed: int, source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
-    """One row a trace × opponent × metric: how much better RLTune is; of several presets the first. Empty without RLTune."""
+    """One row a trace × opponent × metric: how much better RLTune is, of several presets the first.
+
+    Empty where no trace has an agent of RLTune's.
+    """
     frame = named(cells, batches)
     rows: list[dict[str, Any]] = []
     for trace, group in frame.groupby("trace_title", sort=False):
@@ -137,7 +140,8 @@ def table9_numbers(
     table = pd.DataFrame(rows)
     return Artefact(
         "table9-numbers", "table", "RLTune against each of them", paper_ref=paper.ref("table9"),
-        caption="How much better RLTune is than each scheduler on the same batches. Brackets: interval, paired by batch.",
+        caption="How much better RLTune is than each scheduler on the same batches. Brackets: interval, paired by "
+        "batch.",
         data=data_labels(frame), source=source,
         columns={
             "trace_title": Column("Trace"), "against": Column("Against"), **rival_columns(confidence, table, "Batches"),

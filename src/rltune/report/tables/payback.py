@@ -69,14 +69,15 @@ def payback(
     }
     return Artefact(
         "payback", "table", "Cost of training against benefit",
-        caption="Seconds of computing beside hours of waiting that jobs of the test part are saved a day; negative: more "
-        f"is waited. Brackets: {100 * confidence:.0f} % interval.",
+        caption="Seconds of computing beside hours of waiting that jobs of the test part are saved a day; negative: "
+        f"more is waited. Brackets: {100 * confidence:.0f} % interval.",
         data=data_labels(chosen), source=source, columns={c: v for c, v in columns.items() if c in frame},
         notes=tuple(n for n in (
             "Waiting saved a day: jobs submitted a day in the test part × the difference of the mean waits in its "
             "windows; the interval is that of the relative difference, times the other’s mean.",
             "Windows start from an idle cluster, so a cluster that is full all day saves, or loses, more than this.",
-            "A heuristic costs nothing to train: where nothing is saved against the strongest, training is not paid back.",
+            "A heuristic costs nothing to train: where nothing is saved against the strongest, training is not paid "
+            "back.",
             constant_settings(chosen),
         ) if n),
     ), frame
@@ -85,4 +86,5 @@ def payback(
 def _saved(name: str, found: Comparison, daily: float) -> dict[str, float]:
     """Hours a day from a comparison of mean waits, with the ends of the interval."""
     hours = found.theirs_mean * daily / 3600 if found.theirs_mean > 0 else NAN
-    return {f"{name}_h": hours * found.improvement, f"{name}_low": hours * found.low, f"{name}_high": hours * found.high}
+    sizes = {"h": found.improvement, "low": found.low, "high": found.high}
+    return {f"{name}_{end}": hours * size for end, size in sizes.items()}

@@ -69,15 +69,15 @@ def table8(
     }
     return Artefact(
         "table8", "table", "RLTune against QSSF, with backfilling", paper_ref=paper.ref("table8"),
-        caption=f"Means over disjoint test windows, each from an idle cluster. {ORDER} FIFO + EASY is told them too, for "
-        "its reservations. SAF + EASY by lognormal-1 estimates, which know the true run time but for a blur, shows what "
-        "better predictions could be worth to QSSF. Brackets: interval, paired by window.",
+        caption=f"Means over disjoint test windows, each from an idle cluster. {ORDER} FIFO + EASY is told them too, "
+        "for its reservations. SAF + EASY by lognormal-1 estimates, which know the true run time but for a blur, shows "
+        "what better predictions could be worth to QSSF. Brackets: interval, paired by window.",
         data=data_labels(used), source=source, columns=columns,
         notes=tuple(n for n in (
             "All but “QSSF, best-fit” place jobs as RLTune’s cell does.",
             "Where a metric has no agent trained for it, the one trained for wait is shown.",
-            "Utilisation is GPU time over GPUs × makespan; the paper divides by something larger that it does not state, "
-            "so of its figures only the ratio can be compared.",
+            "Utilisation is GPU time over GPUs × makespan; the paper divides by something larger that it does not "
+            "state, so of its figures only the ratio can be compared.",
             f"Verdicts: {RULE}",
             constant_settings(used, without=["metric"]),
         ) if n),
@@ -128,8 +128,9 @@ def fig17_numbers(
         data=data_labels(used), source=source, columns=columns,
         notes=tuple(n for n in (
             f"The paper runs {asked} jobs of Philly; a test part that has fewer is run whole.",
-            "One sequence is one course of events: where a backlog outlasts the blocks that are resampled together, the "
-            "interval is too narrow, and on a cluster that is offered more work than it can do the backlog never ends.",
+            "One sequence is one course of events: where a backlog outlasts the blocks that are resampled together, "
+            "the interval is too narrow, and on a cluster that is offered more work than it can do the backlog never "
+            "ends.",
             f"Verdicts: {RULE}",
             constant_settings(used),
         ) if n),

@@ -14,7 +14,9 @@ from rltune.report.verdict import verdict
 NAN = float("nan")
 METRICS = {"wait": "Wait, s", "bsld": "Bounded slowdown", "jct": "JCT, s", "utilisation": "Utilisation, share"}
 """Metrics in the paper's order, with their units."""
-PRINTED = {"wait": ("wait_s", 1.0), "bsld": ("bsld", 1.0), "jct": ("jct_s", 1.0), "utilisation": ("utilisation_pct", 0.01)}
+PRINTED = {
+    "wait": ("wait_s", 1.0), "bsld": ("bsld", 1.0), "jct": ("jct_s", 1.0), "utilisation": ("utilisation_pct", 0.01),
+}
 """Metric → key of the paper's figure, and what it is multiplied by."""
 
 
