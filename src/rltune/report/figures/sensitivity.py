@@ -110,8 +110,9 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
         axis.tick_params(axis="y", length=0)
         axis.xaxis.set_major_locator(MaxNLocator(4))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
-    for axis in axes.flat[len(numbers):]:
-        axis.set_visible(False)
+    for hidden in range(len(numbers), axes.size):
+        axes.flat[hidden].set_visible(False)
+        axes.flat[hidden - across].tick_params(labelbottom=True)  # the lowest of its column now
     figure.supxlabel("Better than its base policy (negative: worse)", fontsize=9)
     figure.supylabel("Features", fontsize=9)
     return figure
