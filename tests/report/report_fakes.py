@@ -12,6 +12,8 @@ import semantics_fakes
 from matplotlib.figure import Figure
 from report_runs import CLUSTER, RUN, TRACE
 
+from report_fakes_peers import save_peers
+
 from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
 from rltune.files import write_json, write_text
@@ -136,6 +138,7 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
         save_table(folder, artefact, frame)
     for artefact, frame, figure in drawn:
         save_figure(folder, artefact, figure, frame)
+    save_peers(workspace, paper)
 
 
 def chapter(workspace: Workspace, paper: PaperResults) -> list[tuple[Artefact, pd.DataFrame, Figure]]:

@@ -23,7 +23,7 @@ VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circ
 IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers",
        "table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits", "costs",
        "placements", "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
-       "table7", "transfer", "robustness", "paper", "provenance")
+       "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback", "paper", "provenance")
 
 
 class Page(HTMLParser):

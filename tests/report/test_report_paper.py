@@ -10,7 +10,7 @@ from rltune.report.paper import load_paper
 
 PAPER = load_paper(SOURCE)
 PRINTED = ("abstract", "table2", "table4", "table6", "table7", "table8", "table9", "fig10", "fig12", "fig14", "fig15",
-           "fig16", "fig17", "fig18", "costs")
+           "fig16", "fig17", "fig18", "costs", "sensitivity")
 
 
 def test_every_artefact_that_prints_figures_is_there_with_numbers() -> None:

@@ -22,7 +22,7 @@ ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6",
              "verdicts",
              "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
              "semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
-             "table7", "transfer", "robustness")
+             "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback")
 
 
 @pytest.fixture

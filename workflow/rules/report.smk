@@ -7,6 +7,7 @@ rule report:
         rules.figures.output,
         rules.system.output,
         rules.semantics.output,
+        rules.peers.output,
         rules.ablation.output if has_ablation(run) else [],
         rules.transfer.output,
         pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],

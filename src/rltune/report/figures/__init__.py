@@ -9,6 +9,7 @@ from rltune.report.figures.boxes import boxes
 from rltune.report.figures.diagrams import fig7, fig8
 from rltune.report.figures.distributions import distributions
 from rltune.report.figures.fairness import fairness
+from rltune.report.figures.fig17 import fig17
 from rltune.report.figures.fig5 import fig5
 from rltune.report.figures.fig6 import fig6
 from rltune.report.figures.improvements import improvements
@@ -18,9 +19,10 @@ from rltune.report.figures.networks import fig9
 from rltune.report.figures.robustness import robustness
 from rltune.report.figures.room import room
 from rltune.report.figures.semantics import semantics
+from rltune.report.figures.sensitivity import sensitivity
 from rltune.report.figures.training import training
 
 __all__ = [
-    "ablation", "arrivals", "boxes", "distributions", "fairness", "fig5", "fig6", "fig7", "fig8", "fig9",
-    "improvements", "loads_compared", "robustness", "room", "schedule", "semantics", "training",
+    "ablation", "arrivals", "boxes", "distributions", "fairness", "fig17", "fig5", "fig6", "fig7", "fig8", "fig9",
+    "improvements", "loads_compared", "robustness", "room", "schedule", "semantics", "sensitivity", "training",
 ]

@@ -9,6 +9,7 @@ import pandas as pd
 from rltune.config import RunConfig
 from rltune.report.artefact import Saved
 from rltune.report.figures.training import CURVES_TITLE
+from rltune.report.page.peers import PEERS, absent
 from rltune.report.paper import PaperResults
 from rltune.report.studies import CURVES, STUDIES, curves_of, studies_of
 from rltune.report.tables.carried import has_robustness, has_transfer
@@ -45,7 +46,7 @@ class Covered:
     """(id, title) of our artefacts."""
 
 
-CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "figures")
+CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peers", "figures")
 """Notebooks over the whole run, each of whose page the report links to."""
 
 SECTIONS = (
@@ -79,10 +80,15 @@ SECTIONS = (
             "Agents judged away from where they were trained: against other base policies, on other traces and "
             "clusters, and with better or worse estimates of run times.",
             ("table7", "transfer", "robustness")),
+    Section("peers-section", "Against other learners and predictors",
+            "The same jobs under schedulers that other authors built: one that predicts run times from history, two "
+            "that learn otherwise, and a tuned score of twelve weights; then what the number of features is worth.",
+            ("table8", "fig17", "fig17-numbers", "table9", "table9-numbers", "sensitivity")),
     Section("workloads", "Workloads",
             "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
             ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
-    Section("cost", "Costs", "Time to train, time to decide, and how the placement model’s solver fared.", ("costs",)),
+    Section("cost", "Costs", "Time to train, time to decide, and how the placement model’s solver fared.",
+            ("costs", "latency", "payback")),
 )
 SUMMARY = ("improvements",)
 
@@ -125,6 +131,7 @@ TITLES = {
     "fairness-losers": "Who waits longer with RLTune",
     "loads-compared": "Overloaded slices beside balanced clusters",
     "loads-compared-numbers": "Overloaded and balanced, in numbers",
+    **PEERS,
 }
 
 
@@ -177,7 +184,9 @@ def has_balanced(config: RunConfig) -> bool:
 def expected(config: RunConfig) -> dict[str, str]:
     """Id → title of every artefact a full run of this configuration makes."""
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
-    made = {name: title for name, title in TITLES.items() if name != "placements" or has_placements(config)}
+    unmade = absent(config)
+    made = {name: title for name, title in TITLES.items()
+            if name not in unmade and (name != "placements" or has_placements(config))}
     boxes = [s for s in studies_of(judged(config)) if s.boxes]
     return {**made, **of_studies(config),
             **{f"{s.boxes}-{n}": f"{s.title} in windows of {n:,} jobs" for s in boxes for n in shorter}}
@@ -224,6 +233,7 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
         if name.startswith("loads-compared") and not has_balanced(config):
             why = "the run’s workloads have no balanced cluster beside a slice with agents"
         found.append(Missing(name, title, _not_carried(config, name) or why))
+    found += [Missing(name, TITLES[name], f"{ABSENT}: {why}") for name, why in absent(config).items()]
     present = studies_of(judged(config))
     for study in (s for s in STUDIES if s not in present):
         ids = ", ".join(name for name in (study.numbers, study.boxes) if name)

@@ -7,9 +7,13 @@ from rltune.report.tables.costs import costs
 from rltune.report.tables.estimates import estimates
 from rltune.report.tables.fairness import fairness, losers
 from rltune.report.tables.heuristics import heuristics
+from rltune.report.tables.latency import latency
+from rltune.report.tables.learners import table9, table9_numbers
 from rltune.report.tables.loads_compared import loads_compared
 from rltune.report.tables.motivation import motivation
+from rltune.report.tables.payback import payback
 from rltune.report.tables.placements import placements
+from rltune.report.tables.qssf import fig17_numbers, table8
 from rltune.report.tables.semantics import semantics
 from rltune.report.tables.table7 import table7
 from rltune.report.tables.transfer import transfer
@@ -18,7 +22,7 @@ from rltune.report.tables.words import table1, table3, table5
 from rltune.report.tables.workloads import loads, table2, table4
 
 __all__ = [
-    "ablation", "audits", "comparison", "costs", "estimates", "fairness", "heuristics", "loads", "loads_compared",
-    "losers", "motivation", "placements", "semantics", "table1", "table2", "table3", "table4", "table5", "table7",
-    "transfer", "verdicts",
+    "ablation", "audits", "comparison", "costs", "estimates", "fairness", "fig17_numbers", "heuristics", "latency",
+    "loads", "loads_compared", "losers", "motivation", "payback", "placements", "semantics", "table1", "table2",
+    "table3", "table4", "table5", "table7", "table8", "table9", "table9_numbers", "transfer", "verdicts",
 ]

@@ -1,0 +1,82 @@
+"""Which cells of a run stand beside one another in which comparison: with QSSF, among learners, by feature set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rltune.config.cells import Cell
+from rltune.config.run import RunConfig
+
+HISTORY = ("history-lightgbm", "history-rolling", "published")
+"""Estimates made of earlier jobs alone: what QSSF orders by (Hu et al., SC '21)."""
+YARDSTICK = "lognormal-1"
+"""Estimates that know the true run time, blurred: what better predictions than those from history could be worth."""
+LEARNERS = ("schedinspector", "rlscheduler", "linear", "rltune")
+"""Every kind of agent, in the order in which the paper's Table 9 has them; the linear score is not in the paper."""
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """Agents that learned and are judged under one set of rules on one workload, at most one a kind and preset."""
+
+    cells: tuple[Cell, ...]
+    """In the order of LEARNERS."""
+
+
+def agent_of(config: RunConfig, cell: Cell) -> str:
+    """Which learner trains a cell."""
+    return config.preset(cell.preset).agent
+
+
+def against_qssf(config: RunConfig) -> list[Cell]:
+    """RLTune's cells that are told what QSSF is told, and may backfill with EASY (paper, Table 8)."""
+    return [
+        cell for cell in config.cells()
+        if agent_of(config, cell) == "rltune" and cell.blocking == "easy" and cell.estimate in HISTORY
+    ]  # fmt: skip
+
+
+def for_metric(cells: Sequence[Cell], metric: str) -> list[Cell]:
+    """Those trained for a metric; if there are none those trained for wait; if there are none of them, all."""
+    for wanted in (metric, "wait"):
+        if found := [cell for cell in cells if cell.metric == wanted]:
+            return found
+    return list(cells)
+
+
+def lineups(config: RunConfig) -> list[Lineup]:
+    """One lineup a trace × cluster: of its rules (backfilling, estimates, locality) those that most kinds of agents
+    know; of a kind and preset the cell trained for wait, from the base policy that most kinds know, not on raw
+    features, with the paper's placement where there are several."""
+    workloads: dict[tuple[str, str], list[Cell]] = {}
+    for cell in config.cells():
+        workloads.setdefault((cell.trace, cell.cluster), []).append(cell)
+    return [_lineup(config, cells) for cells in workloads.values()]
+
+
+def _lineup(config: RunConfig, cells: list[Cell]) -> Lineup:
+    rules: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in cells:
+        rules.setdefault((cell.estimate, cell.blocking, cell.locality), []).append(cell)
+    group = max(rules.values(), key=lambda some: len({agent_of(config, c) for c in some}))  # the first of equals
+    known = {(agent_of(config, cell), cell.policy) for cell in group}
+    kinds = Counter(policy for _, policy in known)
+
+    def order(cell: Cell) -> tuple[object, ...]:
+        return cell.metric != "wait", -kinds[cell.policy], cell.features == "raw", cell.placement != "lookahead"
+
+    chosen: dict[tuple[str, str], Cell] = {}
+    for cell in sorted(group, key=order):  # stable: the matrix's own order decides the rest
+        chosen.setdefault((agent_of(config, cell), cell.preset), cell)
+    return Lineup(tuple(cell for kind in LEARNERS for (agent, _), cell in chosen.items() if agent == kind))
+
+
+def by_features(config: RunConfig) -> list[list[Cell]]:
+    """Groups of RLTune's cells that differ in their feature set only, two or more each."""
+    groups: dict[Cell, list[Cell]] = {}
+    for cell in config.cells():
+        if agent_of(config, cell) == "rltune":
+            groups.setdefault(cell.but(features=""), []).append(cell)
+    return [group for group in groups.values() if len(group) > 1]

@@ -1,0 +1,76 @@
+"""One scheduler on sequences of one's choice: a heuristic, or a trained agent in the way it chose."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rltune.agent.learners import ranker_of
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.ways import Way
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.config import LookaheadConfig
+from rltune.errors import DataError
+from rltune.placement.placers import placer_of
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.metrics import sequence_table
+from rltune.simulator.state import State
+
+
+@dataclass(frozen=True)
+class Course:
+    """What schedulers run on: jobs, what is known of their run times, and the cluster."""
+
+    jobs: Jobs
+    layout: Layout
+    lookahead: LookaheadConfig
+    believed: Jobs | None = None
+    """The same jobs with beliefs in the place of their estimates, for agents that go by them."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A scheduler; without ``policy`` the setting's own order."""
+
+    setting: Setting
+    policy: TrainedPolicy | None = None
+
+
+def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) -> tuple[State, float]:
+    """(Sequences of ``n[s]`` jobs from job ``first[s]``, each from an idle cluster; seconds on the clock).
+
+    An agent is greedy, and blocks, places and believes as it chose to in training (rltune.agent.ways). Raises
+    DataError when it goes by beliefs and the course has none.
+    """
+    setting, told, policy = contender.setting, course.jobs, contender.policy
+    if policy is not None and "way" in policy.facts:
+        way = Way(**policy.facts["way"])
+        setting = way.of(setting)
+        if way.believes:
+            if course.believed is None:
+                raise DataError("the agent goes by beliefs about run times, found a workload without any")
+            told = course.believed
+    ranker = ranker_of(policy, told, course.layout) if policy is not None else None
+    placer = placer_of(setting.placement, course.lookahead)
+    began = time.perf_counter()
+    state = simulate(told, course.layout, first, n, setting, ranker, placer)
+    return state, time.perf_counter() - began
+
+
+def judge(course: Course, contenders: dict[str, Contender], first: np.ndarray, length: int) -> pd.DataFrame:
+    """A row a contender × window: ``who`` (its name), window, sequence_jobs, ``seconds`` (of one window, on the clock,
+    the engine compiled beforehand) and the columns of rltune.simulator.metrics.sequence_table.
+
+    All windows of ``length`` jobs that begin at ``first`` run side by side on one core.
+    """
+    frames, n = [], np.full(len(first), length)
+    for name, contender in contenders.items():
+        run(course, contender, first[:1], n[:1])  # compiles what has not been
+        state, seconds = run(course, contender, first, n)
+        table = sequence_table(course.jobs, state, course.layout.gpus).rename(columns={"sequence": "window"})
+        frames.append(table.assign(who=name, sequence_jobs=length, seconds=seconds / len(first)))
+    return pd.concat(frames, ignore_index=True)

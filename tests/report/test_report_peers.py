@@ -1,0 +1,207 @@
+"""RLTune beside QSSF and other learners: known numbers out of generated results."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+import report_fakes_peers as fakes
+from report_fakes import SOURCE, Made
+
+from rltune.config import RunConfig
+from rltune.config.lineups import by_features
+from rltune.evaluation.intervals import FEWEST
+from rltune.evaluation.long_run import compare_long
+from rltune.report import figures, read, tables
+from rltune.report.page import contents, peers
+from rltune.report.paper import load_paper
+from rltune.report.tables.learners import IN_PAPER, TITLE
+from rltune.report.tables.rivals import improvement
+
+PAPER = load_paper(SOURCE)
+
+
+@pytest.fixture(scope="module")
+def cells(made: Made) -> pd.DataFrame:
+    return read.cells(made.workspace, PAPER)
+
+
+def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
+    """One cell of Philly's and one of Venus', said to stand against QSSF."""
+    return cells[cells["policy"] == "fifo"].drop_duplicates("trace").head(2).assign(
+        **{"blocking": "easy", "estimate": "history-rolling", **axes})
+
+
+def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_philly_alone(cells: pd.DataFrame) -> None:
+    some = philly(cells)
+    artefact, frame = tables.table8(some, fakes.qssf_windows(list(some["cell"])), PAPER, **fakes.JUDGE)
+    assert len(frame) == 2 * 4 * 4 and artefact.paper_ref == "Table 8"
+    first = frame[(frame["trace"] == "philly") & (frame["against"] == "QSSF")].set_index("measure")
+    assert list(first.index) == ["Wait, s", "Bounded slowdown", "JCT, s", "Utilisation, share"]
+    means = first.loc["Wait, s", ["theirs_mean", "ours_mean", "improvement"]]
+    assert means.to_list() == pytest.approx([1000, 700, 0.3])
+    assert first.loc["Utilisation, share", "improvement"] == pytest.approx(2 / 1.7 - 1), "more is better"
+    assert first.loc["Wait, s", ["paper_theirs", "paper_ours"]].to_list() == [3748.14, 2830.01]
+    assert first.loc["Bounded slowdown", "paper_improvement"] == pytest.approx(1 - 20.11 / 28.17)
+    assert first.loc["Utilisation, share", "paper_ours"] == pytest.approx(0.0497)
+    assert first.loc["Wait, s", "verdict"] == "holds"
+    rest = frame[(frame["trace"] != "philly") | (frame["against"] != "QSSF")]
+    assert rest["paper_improvement"].isna().all() and (rest["verdict"] == "").all()
+    assert set(frame["reserves"]) == {"conservative"}, "what the agent chose"
+    assert frame.groupby("against")["improvement"].first()["SAF + EASY, lognormal-1"] < 0
+
+
+def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.DataFrame) -> None:
+    pair = cells[(cells["trace"] == "philly") & (cells["features"] == "engineered")].head(2)
+    pair = pair.assign(policy="saf", blocking="easy", estimate="published", metric=["wait", "bsld"])
+    _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, **fakes.JUDGE)
+    assert frame.groupby("measure")["metric"].unique().map(list).to_dict() == {
+        "Wait, s": ["wait"], "Bounded slowdown": ["bsld"], "JCT, s": ["wait"], "Utilisation, share": ["wait"]}
+    assert "QSSF, best-fit" not in set(frame["against"])
+
+
+def long_runs(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(2)
+    frames, compared = [], []
+    for name in cells["cell"]:
+        qssf = rng.lognormal(8, 2, 3000)
+        ours = 0.5 * qssf
+        frames += [pd.DataFrame({"cell": name, "who": w, "jct_s": x}) for w, x in (("rltune", ours), ("qssf", qssf))]
+        compared.append({"cell": name, **asdict(compare_long(ours, qssf, 200))})
+    return pd.concat(frames, ignore_index=True), pd.DataFrame(compared)
+
+
+def test_fig17_draws_what_its_frame_has_and_its_numbers_stand_beside_the_papers(cells: pd.DataFrame) -> None:
+    some = philly(cells)
+    jobs, compared = long_runs(some)
+    artefact, frame, drawn = figures.fig17(some, jobs, compared, PAPER)
+    for (title, who), curve in frame.groupby(["trace_title", "who"]):
+        own = jobs[(jobs["cell"] == some.set_index("trace_title")["cell"][title]) & (jobs["who"] == who)]["jct_s"]
+        assert curve["jct_s"].is_monotonic_increasing
+        assert (curve["jct_s"].iloc[0], curve["jct_s"].iloc[-1]) == (own.min(), own.max())
+        assert curve["mean_s"].unique() == pytest.approx([own.mean()]) and set(curve["jobs"]) == {3000}
+    assert len(drawn.axes) == 2 and "50.0\u00a0% less with RLTune" in artefact.alt
+    artefact, numbers = tables.fig17_numbers(some, compared, PAPER, confidence=0.95)
+    assert numbers["improvement"].to_list() == pytest.approx([0.5, 0.5])
+    assert numbers["paper_improvement"][0] == pytest.approx(0.4843) and np.isnan(numbers["paper_improvement"][1])
+    assert numbers["verdict"].to_list() == ["holds", ""]
+
+
+def test_table9_marks_who_is_missing_and_has_the_papers_rows(made: Made) -> None:
+    frame = made.there["table9"].frame
+    assert list(frame["trace_title"].unique()) == ["Philly", "Helios Venus", "Alibaba PAI"]
+    for trace, rows in frame.groupby("trace_title"):
+        assert list(rows[rows["row"] == "missing"]["title"]) == ["SchedInspector", "Linear score"]
+        assert (rows[rows["row"] == "missing"]["remark"] == "not in this configuration").all()
+        ours = rows[rows["row"] == "ours"].set_index("title")
+        assert list(ours.index) == ["FIFO", "RLScheduler", "RLTune", "Best heuristic: SAF + EASY"]
+        assert ours["time_s"].to_list() == pytest.approx([0.5] * 4), "of ten batches"
+        assert ours.loc["FIFO", "wait_s"] / ours.loc["RLTune", "wait_s"] == pytest.approx(3 / 0.7)
+        printed = rows[rows["row"] == "paper"]
+        assert len(printed) == len(IN_PAPER)
+        name = PAPER.trace(str(trace))
+        assert printed["jct_s"].to_list() == [PAPER.value("table9", name, kind, "jct_s") for kind in IN_PAPER]
+        percent = PAPER.value("table9", name, "fifo", "utilisation_pct")
+        assert printed["utilisation"].iloc[0] == pytest.approx(percent / 100)
+        assert printed["time_s"].iloc[-1] == 102.38
+
+
+def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made: Made) -> None:
+    frame = made.there["table9-numbers"].frame
+    assert len(frame) == 3 * 3 * 4
+    first = frame[frame["trace_title"] == "Philly"].set_index(["against", "measure"])
+    assert first.loc[("RLScheduler", "Wait, s"), "improvement"] == pytest.approx(1 - 0.7 / 1.2)
+    assert first.loc[("RLScheduler", "Wait, s"), "paper_improvement"] == pytest.approx(1 - 34199.93 / 86512.85)
+    assert set(first["windows"]) == {10} and 10 >= FEWEST
+    assert np.isnan(first.loc[("Best heuristic: SAF + EASY", "Wait, s"), "paper_improvement"])
+
+
+def test_presets_of_one_learner_are_told_apart_and_stand_against_the_first(cells: pd.DataFrame) -> None:
+    one = cells.head(1)
+    both = fakes.batches(one, ("rltune",))
+    other = both[both["who"] == "rltune"].assign(preset="tuned", cell="another", wait_s=lambda f: f["wait_s"] * 2)
+    both = pd.concat([both, other], ignore_index=True)
+    _, frame = tables.table9(one, both, PAPER)
+    assert {"RLTune, quick", "RLTune, tuned"} < set(frame["title"])
+    _, frame = tables.table9_numbers(one, both, PAPER, **fakes.JUDGE)
+    assert set(frame["agent"]) == {"RLTune, quick"}
+    row = frame[(frame["against"] == "RLTune, tuned") & (frame["measure"] == "Wait, s")]
+    assert row["improvement"].item() == pytest.approx(0.5) and np.isnan(row["paper_improvement"].item())
+    artefact, nothing = tables.table9_numbers(one, fakes.batches(one, ("linear",)), PAPER, **fakes.JUDGE)
+    assert nothing.empty and artefact.columns == {}
+
+
+def test_every_learner_has_a_title_and_a_trace_the_paper_lacks_has_no_row_of_its(cells: pd.DataFrame) -> None:
+    mine = cells.head(1).assign(paper_trace="", trace_title="Mine")
+    _, frame = tables.table9(mine, fakes.batches(mine, tuple(TITLE)[1:]), PAPER)
+    assert set(frame["row"]) == {"ours"} and list(frame["title"])[: len(TITLE)] == list(TITLE.values())
+
+
+def test_growth_is_over_half_the_queue_beside_the_papers(made: Made) -> None:
+    frame = made.there["latency"].frame.set_index("queue")
+    assert frame.loc[256, "growth"] == pytest.approx(1.5) and np.isnan(frame.loc[[128, 10_000], "growth"]).all()
+    assert frame.loc[256, "paper_growth"] == pytest.approx(9.8 / 7.8)
+    assert frame.loc[128, "paper_s"] == 7.8 and np.isnan(frame.loc[10_000, "paper_s"])
+    assert frame.loc[128, "decision_median_ms"] == pytest.approx(0.4)
+    assert frame.loc[128, "inference_p95_ms"] == pytest.approx(0.2 * 1.09)
+
+
+def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: pd.DataFrame) -> None:
+    frame = made.there["payback"].frame
+    windows = read.windows(made.workspace)
+    assert set(frame["sequence_jobs"]) == {256}
+    for _, row in frame.iterrows():
+        own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
+        waits = own.groupby("role")["wait_s"].mean()
+        saved = (waits["base"] - waits["rltune"]) * 1440 / 3600
+        assert row["saved_h"] == pytest.approx(saved) and row["saved_low"] < saved < row["saved_high"]
+        assert row["deciding_s"] == pytest.approx(0.05 / 256 * 1440) and row["training_s"] == 60
+        if saved > 0:
+            assert row["payback_min"] * saved / (24 * 60) == pytest.approx(60 / 3600), "hours saved by then"
+        else:
+            assert np.isnan(row["payback_min"])
+    assert (frame["saved_h"] < 0).any() and (frame["over_strong_h"] < 0).any()
+
+
+def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: Made, cells: pd.DataFrame) -> None:
+    pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
+    names = [[*pair["cell"]]]
+    windows, widths = read.windows(made.workspace), {"raw": 7, "engineered": 8}
+    artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, **fakes.JUDGE)
+    assert list(frame["count"]) == [7, 8] and list(frame["features"]) == ["raw", "engineered"]
+    for _, row in frame.iterrows():
+        own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
+        sums = own.groupby("role")["wait_s"].sum()
+        assert row["improvement"] == pytest.approx(1 - sums["rltune"] / sums["base"])
+    agents = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == 256)].groupby("cell")["wait_s"].sum()
+    assert frame["eight_over"][0] == pytest.approx(1 - agents[frame["cell"][1]] / agents[frame["cell"][0]])
+    assert np.isnan(frame["eight_over"][1]) and len(drawn.axes) == 1
+    assert any("8 features consistently" in note for note in artefact.notes)
+    with pytest.raises(ValueError, match="differ in their feature set only"):
+        figures.sensitivity(cells, windows, [], widths, PAPER, **fakes.JUDGE)
+
+
+@pytest.mark.parametrize(("metric", "ours", "theirs", "better"), [
+    ("wait", 50.0, 100.0, 0.5), ("utilisation", 0.6, 0.5, 0.2), ("jct", 1.0, 0.0, np.nan),
+    ("bsld", np.nan, 1.0, np.nan)])
+def test_improvement(metric: str, ours: float, theirs: float, better: float) -> None:
+    assert improvement(metric, ours, theirs) == pytest.approx(better, nan_ok=True)
+
+
+def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> None:
+    config = made.workspace.config
+    assert set(peers.absent(config)) == {"table8", "fig17", "fig17-numbers", "sensitivity"}
+    assert not set(peers.absent(config)) & set(contents.expected(config))
+    told = {m.id: m.why for m in contents.missing(config, made.there)}
+    assert "EASY backfilling and estimates made of earlier jobs" in told["table8"]
+    assert peers.made(config) == (["table9", "table9-numbers", "latency", "payback"], [])
+    full = RunConfig.model_validate({"title": "Full", "experiments": [
+        {"name": "all", "workloads": [{"trace": "philly", "cluster": "philly-192"}], "policy": ["saf"],
+         "blocking": ["easy"], "estimate": ["history-rolling"], "features": ["engineered7", "engineered"]}]})
+    assert by_features(full) and peers.absent(full) == {}
+    assert sorted(sum(peers.made(full), [])) == sorted(peers.PEERS)
+    learners = [{**full.experiments[0].model_dump(), "preset": ["linear"]}]
+    alone = RunConfig.model_validate({"title": "Alone", "experiments": learners})
+    assert {"payback", "table9-numbers", "table8"} < set(peers.absent(alone))
