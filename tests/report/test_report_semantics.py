@@ -21,8 +21,9 @@ def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -
     assert [anew["wait_s"], anew["share"], anew["share_low"]] == pytest.approx([6400, 0.45, 0.45])
     assert frame[frame["best"]]["title"].tolist() == ["SAF ★"]
     assert frame[frame["who"] == "agent"]["title"].tolist() == ["RLTune on FIFO", "RLTune on SAF"]
-    assert "FIFO waits 10,000 s under (a), RLTune 2,000 s. Of that gain 45.0 %" in saved.artefact.notes[0].replace("\u00a0", " ")
-    assert "SAF in step f waits 1,638 s" in saved.artefact.notes[0].replace("\u00a0", " ")
+    note = saved.artefact.notes[0].replace("\u00a0", " ")
+    assert "FIFO waits 10,000 s under (a), RLTune 2,000 s. Of that gain 45.0 %" in note
+    assert "SAF in step f waits 1,638 s" in note
 
 
 def test_the_waterfall_draws_one_agent_and_every_order(made: Made) -> None:
