@@ -38,7 +38,8 @@ def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
     assert frame["wait_s"].to_dict() == pytest.approx(
         {"basic": 1e4, "strong": 1e3, "agent": 1200, "same_exact": 900, "strong_exact": 900, "bound": 400})
     assert frame.loc["same_exact", "less"] == pytest.approx(0.1) and frame.loc["strong", "title"] == "SAF + EASY"
-    assert "RLTune −20.0 %" in saved.artefact.notes[0].replace("\u00a0", " ") and "(2.50 times lower)" in saved.artefact.notes[0]
+    note = saved.artefact.notes[0].replace("\u00a0", " ")
+    assert "RLTune −20.0 %" in note and "(2.50 times lower)" in note
 
 
 def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
