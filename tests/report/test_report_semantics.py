@@ -21,8 +21,9 @@ def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -
     assert [anew["wait_s"], anew["share"], anew["share_low"]] == pytest.approx([6400, 0.45, 0.45])
     assert frame[frame["best"]]["title"].tolist() == ["SAF ★"]
     assert frame[frame["who"] == "agent"]["title"].tolist() == ["RLTune on FIFO", "RLTune on SAF"]
-    assert "FIFO waits 10,000 s under (a), RLTune 2,000 s. Of that gain 45.0 %" in saved.artefact.notes[0]
-    assert "SAF in step f waits 1,638 s" in saved.artefact.notes[0]
+    note = saved.artefact.notes[0].replace("\u00a0", " ")
+    assert "FIFO waits 10,000 s under (a), RLTune 2,000 s. Of that gain 45.0 %" in note
+    assert "SAF in step f waits 1,638 s" in note
 
 
 def test_the_waterfall_draws_one_agent_and_every_order(made: Made) -> None:
@@ -37,7 +38,8 @@ def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
     assert frame["wait_s"].to_dict() == pytest.approx(
         {"basic": 1e4, "strong": 1e3, "agent": 1200, "same_exact": 900, "strong_exact": 900, "bound": 400})
     assert frame.loc["same_exact", "less"] == pytest.approx(0.1) and frame.loc["strong", "title"] == "SAF + EASY"
-    assert "RLTune −20.0 %" in saved.artefact.notes[0] and "(2.50 times lower)" in saved.artefact.notes[0]
+    note = saved.artefact.notes[0].replace("\u00a0", " ")
+    assert "RLTune −20.0 %" in note and "(2.50 times lower)" in note
 
 
 def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
