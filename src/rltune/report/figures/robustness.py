@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
@@ -127,7 +127,8 @@ def _draw(frame: pd.DataFrame) -> Figure:
     _scale(axes[0][0], frame, "share", 0.0)
     _scale(axes[1][0], frame, "more", -0.1)
     axes[1][0].yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
-    axes[0][0].xaxis.set_major_locator(MaxNLocator(4))
+    axes[0][0].set_xticks(sorted(frame["sigma"].unique()))
+    axes[0][0].xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(v, "printed")))
     figure.supxlabel("Spread of the estimates (σ)", fontsize=9)
     handles = [Line2D([], [], label=name, markersize=4, **look) for name, look in looks.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(3, len(handles)))
@@ -135,8 +136,8 @@ def _draw(frame: pd.DataFrame) -> Figure:
 
 
 def _line(axis: Axes, rows: pd.DataFrame, value: str, look: dict[str, Any]) -> None:
-    axis.fill_between(rows["sigma"], rows[f"{value}_low"], rows[f"{value}_high"], color=look["color"], alpha=0.13,
-                      linewidth=0)
+    axis.fill_between(rows["sigma"], rows[f"{value}_low"], rows[f"{value}_high"], color=look["color"],
+                      alpha=0.16 if look["linestyle"] == "-" else 0.07, linewidth=0)
     axis.plot(rows["sigma"], rows[value], markersize=4, **look)
 
 
