@@ -9,8 +9,9 @@ STAGE ?=
 ARGS ?=
 
 RUN = --config "$(CONFIG)" --cores $(CORES)
-YES_OPTION = $(if $(filter command,$(origin YES)),$(if $(filter-out 0,$(YES)),--yes))
-# the axes of `make notebook`: those that are on the command line, not what the environment happens to have
+# what is on make's command line, not what the environment happens to have
+switch = $(if $(filter command,$(origin $(1))),$(if $(filter-out 0,$($(1))),--$(2)))
+OPTIONS = $(call switch,YES,yes) $(call switch,VERBOSE,verbose)
 given = $(if $(filter command,$(origin $(1))),--$(2) "$($(1))")
 AXES = $(call given,TRACE,trace) $(call given,CLUSTER,cluster) $(call given,POLICY,policy) \
   $(call given,METRIC,metric) $(call given,BLOCKING,blocking) $(call given,PLACEMENT,placement) \
@@ -42,7 +43,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 report: $(READY)  ## the whole run: traces to results/report/index.html (CONFIG=config/….yaml, CORES=n, ARGS=…)
-	@rltune run $(RUN) $(YES_OPTION) -- $(ARGS)
+	@rltune run $(RUN) $(OPTIONS) -- $(ARGS)
 
 paper: CONFIG := config/paper.yaml
 paper: report  ## the paper's whole matrix: says what it costs and asks (YES=1: does not ask)
@@ -55,7 +56,7 @@ status: $(READY)  ## how far a run is, also while it is at work (CONFIG=…)
 
 notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE=… POLICY=… (ONLY=1: it alone)
 	@test -n "$(STAGE)" || { echo "make notebook STAGE=train TRACE=… POLICY=…; see README.md, One stage alone"; exit 2; }
-	@rltune notebook "$(STAGE)" $(AXES) $(if $(filter command,$(origin ONLY)),$(if $(filter-out 0,$(ONLY)),--only)) $(RUN) $(YES_OPTION) $(ARGS)
+	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(OPTIONS) $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
 	@python -m pytest $(ARGS)

@@ -83,7 +83,7 @@ def stopped_at(notebook: Path) -> str:
     for cell in cells:
         for output in cell.get("outputs", ()):
             if output["output_type"] == "error":
-                where = f"{notebook.stem} stopped in cell {cell['execution_count']}"
+                where = f"{notebook.name} stopped in cell {cell['execution_count']}"
                 return f"  {where}: {output['ename']}: {output['evalue']}"
     return ""
 

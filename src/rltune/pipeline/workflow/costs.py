@@ -51,11 +51,12 @@ class Costs:
         return next((len(self._seconds[kind]) for kind in self._kinds(job) if kind in self._seconds), 0)
 
     def left(self, job: Job, running_s: float = 0.0) -> float:
-        """What is left of a job: of a training the epochs that are not done, of others what a whole job takes longer."""
+        """What is left of a job that has run for so long: of a training the epochs that are not done; one that should
+        have ended is expected to run half as long again."""
         whole = self.seconds(job)
         if (done := self.epochs(job)) is not None and done[0]:
             return whole * (1 - done[0] / done[1])
-        return max(whole - running_s, 0.1 * whole if running_s else 0.0)
+        return whole - running_s if running_s < whole else running_s / 2
 
     def epochs(self, job: Job) -> tuple[int, int] | None:
         """(epochs done, epochs in all) of a training that was begun; None for other jobs."""
