@@ -101,7 +101,8 @@ def test_a_stage_is_found_by_the_axes_that_tell_it_apart(workspace: Workspace) -
 @pytest.mark.parametrize(
     ("stage", "wanted", "parts"),
     [
-        ("train", {"trace": "philly-smoke"}, ["2 jobs match", "trace philly-smoke given", "features=raw", "features=engineered"]),
+        ("train", {"trace": "philly-smoke"},
+         ["2 jobs match", "trace philly-smoke given", "features=raw", "features=engineered"]),
         ("train", {"policy": "sjf"}, ["no job matches", "policy sjf", "policy=fifo", "trace=alibaba-smoke"]),
         ("clean", {"policy": "fifo"}, ["policy: not of stage clean", "trace"]),
         ("figures", {"trace": "philly-smoke"}, ["trace: not of stage figures", "asks for nothing"]),
@@ -138,7 +139,8 @@ def test_questions_to_snakemake_are_told_from_runs() -> None:
 def test_make_passes_on_what_it_is_told(asked: list[str], told: str) -> None:
     """And nothing that the environment happens to hold."""
     command = ["make", "--dry-run", "--old-file", ".venv/.ready", "CORES=3", *asked]
-    environment = {"PATH": "/usr/bin:/bin", "TRACE": "unasked", "POLICY": "unasked", "ONLY": "1", "YES": "1", "VERBOSE": "1"}
+    unasked = dict.fromkeys(("TRACE", "POLICY", "ONLY", "YES", "VERBOSE"), "unasked")
+    environment = {"PATH": "/usr/bin:/bin", **unasked}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].split() == told.split()

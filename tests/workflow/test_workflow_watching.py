@@ -199,7 +199,8 @@ def test_a_failure_is_told_from_the_stages_own_log(workspace: Workspace) -> None
     path = workspace.base / job.log[0]
     assert failure(workspace, record, job) == f"  rltune: clean.ipynb: no such notebook\n  {record.log}"
     executed(path, {"output_type": "stream"}, {"output_type": "error", "ename": "DataError", "evalue": "no column"})
-    assert failure(workspace, record, job) == f"  clean-philly-smoke.ipynb stopped in cell 4: DataError: no column\n  {path}"
+    where = "clean-philly-smoke.ipynb stopped in cell 4"
+    assert failure(workspace, record, job) == f"  {where}: DataError: no column\n  {path}"
     record.log.write_text("Error in rule clean\n")
     path.write_text('{"cells": [')
     assert "it was killed, or stopped" in failure(workspace, record, job)

@@ -17,7 +17,9 @@ def cell_job(rule: str, workspace: Workspace, at: int = 0) -> Job:
 
 
 def clean_job(trace: str) -> Job:
-    return Job("clean", {"trace": trace}, (f"results/{trace}.parquet",), (f"results/smoke/notebooks/clean-{trace}.ipynb",))
+    """The cleaning of a trace."""
+    log = f"results/smoke/notebooks/clean-{trace}.ipynb"
+    return Job("clean", {"trace": trace}, (f"results/{trace}.parquet",), (log,))
 
 
 def told(job: Job, number: int) -> dict[str, Any]:

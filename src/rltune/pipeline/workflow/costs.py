@@ -64,7 +64,7 @@ class Costs:
         if cell is None or job.rule != "train":
             return None
         path, epochs = self.workspace.training(cell) / "progress.csv", self.config.preset(cell.preset).epochs
-        if not (path.parent / "checkpoint.npz").is_file() or not path.is_file():  # a finished training has no checkpoint
+        if not (path.parent / "checkpoint.npz").is_file() or not path.is_file():  # an ended training has no checkpoint
             return None
         rows = path.read_text(encoding="utf-8").splitlines()[1:]
         return min(sum(not row.startswith("0,") for row in rows), epochs), epochs

@@ -16,8 +16,9 @@ from typing import TextIO
 from rltune.config import Workspace
 from rltune.pipeline.workflow.jobs import Job, Record, runs_folder
 from rltune.pipeline.workflow.live import Live
-from rltune.pipeline.workflow.snakemake import WorkflowError, command, environment, only_asks, would_run
-from rltune.traces.fetch import given_file
+from rltune.pipeline.workflow.snakemake import (
+    WorkflowError, command, environment, find_own_files, only_asks, would_run,
+)  # fmt: skip
 
 POLL_S = 0.5
 LOCK = Path(".snakemake") / "rltune.lock"
@@ -40,9 +41,7 @@ def launch(
     Raises WorkflowError when another run is at work there, or Snakemake cannot say what is to do; ConfigError or
     DataError, before the first job, when a trace's own file cannot be found.
     """
-    for name in workspace.config.traces():
-        if (path := workspace.trace(name).path) is not None:
-            given_file(name, path, workspace.root)
+    find_own_files(workspace)
     with _alone(workspace, cores) as lock:
         if only_asks(arguments):
             return _run([*command(workspace, cores), *arguments], workspace, lock)

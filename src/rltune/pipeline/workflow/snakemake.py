@@ -13,6 +13,7 @@ from pathlib import Path
 from rltune.config import Workspace
 from rltune.errors import RLTuneError
 from rltune.pipeline.workflow.jobs import Job
+from rltune.traces.fetch import given_file
 
 ASKS = {
     "--dry-run", "--dryrun", "--unlock", "--summary", "-S", "--detailed-summary", "-D", "--dag", "--rulegraph",
@@ -50,11 +51,22 @@ def environment(workspace: Workspace) -> dict[str, str]:
     return {**os.environ, "PATH": path, "RLTUNE_ROOT": str(workspace.root)}
 
 
+def find_own_files(workspace: Workspace) -> None:
+    """See that the files are there which traces of the run say are the user's own.
+
+    Raises ConfigError or DataError where one is not.
+    """
+    for name in workspace.config.traces():
+        if (path := workspace.trace(name).path) is not None:
+            given_file(name, path, workspace.root)
+
+
 def would_run(workspace: Workspace, cores: int, *arguments: Sequence[str]) -> list[list[Job]]:
     """The jobs that Snakemake would run with each of these lists of arguments, asked side by side.
 
-    Raises WorkflowError with what Snakemake says where it cannot tell.
+    Raises WorkflowError with what Snakemake says where it cannot tell; else as :func:`find_own_files`.
     """
+    find_own_files(workspace)
     workspace.base.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{i}.jsonl" for i in range(len(arguments))]
