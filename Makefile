@@ -5,7 +5,18 @@ CONFIG ?= config/default.yaml
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTHON ?= $(shell command -v python3)
 BENCH ?=
+STAGE ?=
 ARGS ?=
+
+RUN = --config "$(CONFIG)" --cores $(CORES)
+# what is on make's command line, not what the environment happens to have
+switch = $(if $(filter command,$(origin $(1))),$(if $(filter-out 0,$($(1))),--$(2)))
+OPTIONS = $(call switch,YES,yes) $(call switch,VERBOSE,verbose)
+given = $(if $(filter command,$(origin $(1))),--$(2) "$($(1))")
+AXES = $(call given,TRACE,trace) $(call given,CLUSTER,cluster) $(call given,POLICY,policy) \
+  $(call given,METRIC,metric) $(call given,BLOCKING,blocking) $(call given,PLACEMENT,placement) \
+  $(call given,LOCALITY,locality) $(call given,FEATURES,features) $(call given,ESTIMATE,estimate) \
+  $(call given,PRESET,preset) $(call given,SEED,seed) $(call given,CELL,cell)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +31,7 @@ export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help setup report test bench lab lock clean distclean
+.PHONY: help setup report paper estimate status notebook test bench lab lock clean distclean
 
 help:  ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -32,7 +43,20 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 report: $(READY)  ## the whole run: traces to results/report/index.html (CONFIG=config/….yaml, CORES=n, ARGS=…)
-	@rltune run --config "$(CONFIG)" --cores $(CORES) -- $(ARGS)
+	@rltune run $(RUN) $(OPTIONS) -- $(ARGS)
+
+paper: CONFIG := config/paper.yaml
+paper: report  ## the paper's whole matrix: says what it costs and asks (YES=1: does not ask)
+
+estimate: $(READY)  ## what a run would still cost: time, downloads, disk (CONFIG=…, CORES=n)
+	@rltune estimate $(RUN)
+
+status: $(READY)  ## how far a run is, also while it is at work (CONFIG=…)
+	@rltune status $(RUN)
+
+notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE=… POLICY=… (ONLY=1: it alone)
+	@test -n "$(STAGE)" || { echo "make notebook STAGE=train TRACE=… POLICY=…; see README.md, One stage alone"; exit 2; }
+	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(OPTIONS) $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
 	@python -m pytest $(ARGS)

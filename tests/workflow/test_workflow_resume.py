@@ -29,6 +29,8 @@ class Story:
     """Another run, started while the first one was at work."""
     kept: dict[Path, int] = field(default_factory=dict)
     """What the killed run had finished, with its time."""
+    killed: Any = None
+    """What `rltune status` said then."""
     resumed: Any = None
 
     @property
@@ -66,6 +68,7 @@ def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
     tale.kept = finished(tale.results)
+    tale.killed = shell.rltune("status", "--config", "config/tiny.yaml", cwd=root)
     tale.resumed = shell.rltune(*UNTIL_TRAINED, cwd=root)
     yield tale
 
@@ -99,7 +102,14 @@ def test_what_was_finished_is_not_made_again(story: Story) -> None:
     now = finished(story.results)
     assert {p: now.get(p) for p in story.kept} == story.kept
     text = story.resumed.out + story.resumed.err
-    assert "train tiny__small" in text and "[clean" not in text and "fit tiny" not in text
+    assert "done: train tiny fifo" in text and "clean tiny" not in text and "fit tiny" not in text
+
+
+def test_status_tells_what_the_killed_run_left(story: Story) -> None:
+    text = story.killed.out
+    assert story.killed.status == 0 and "the last run was killed" in text and "0 of 1 cells done" in text, story.killed
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ")}
+    assert rows["clean"] == rows["fit"] == ["1", "0", "0", "0"] and rows["train"] == ["0", "0", "0", "1"]
 
 
 def test_no_lock_is_left(story: Story) -> None:
@@ -112,12 +122,26 @@ def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
     outcome = shell.rltune("run", "--config", "config/tiny.yaml", "--cores", 1, cwd=project.root)
     text = outcome.out + outcome.err
     assert outcome.status != 0 and "Traceback" not in text
-    for part in ("jobs.csv", "'ngpu'", "clean.ipynb stopped in cell", "clean-tiny.ipynb"):
+    for part in ("FAILED: clean tiny", "jobs.csv", "'ngpu'", "clean-tiny.ipynb stopped in cell", "all that was said"):
         assert part in text, text
+    told = shell.rltune("status", "--config", "config/tiny.yaml", cwd=project.root).out
+    assert "the last one failed at" in told and "FAILED: clean tiny" in told and "'ngpu'" in told, told
     executed = json.loads((project.root / "results" / "notebooks" / "clean-tiny.ipynb").read_text())
     errors = [o for c in executed["cells"] for o in c.get("outputs", []) if o["output_type"] == "error"]
     assert [e["ename"] for e in errors] == ["DataError"] and errors[0]["traceback"]
     assert not finished(project.root / "results")
+
+
+def test_one_stage_again_is_really_done_again(story: Story, shell: Any) -> None:
+    before = finished(story.results)
+    outcome = shell.rltune(
+        "notebook", "train", "--policy", "fifo", "--only", "--config", "config/tiny.yaml", "--cores", 1, cwd=story.root
+    )
+    assert outcome.status == 0 and "done: train tiny fifo" in outcome.out, outcome
+    assert outcome.out.rstrip().endswith(".ipynb") and Path(outcome.out.splitlines()[-1]).is_file()
+    after = finished(story.results)
+    changed = {p.name for p in after if after[p] != before.get(p)}
+    assert {"policy.npz", "history.csv"} <= changed and not changed & {"jobs.parquet", "audit.json"}
 
 
 def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:

@@ -42,11 +42,23 @@ def test_it_says_where_the_report_is(smoke_run: Any) -> None:
     assert "Traceback" not in smoke_run.outcome.out + smoke_run.outcome.err
 
 
-def test_its_lines_say_which_stage_they_are_of(smoke_run: Any) -> None:
+def test_it_says_what_it_costs_then_how_far_it_is(smoke_run: Any) -> None:
     lines = smoke_run.outcome.out.splitlines()[:-1]
-    stages = "|".join(("clean", "fit", "estimate", "baselines", "train", "evaluate", "report", *CHAPTERS))
-    stage = re.compile(rf"\[({stages})[^]]*\] ")
-    assert lines and all(stage.match(line) for line in lines)
+    assert lines[0] == "config/smoke.yaml: 0 of 3 cells done, 22 stages to do"
+    told = [line for line in lines if line.startswith(("time: ", "disk: "))]
+    assert len(told) == 2
+    rest = lines[lines.index(told[-1]) + 1 :]
+    done = [line for line in rest if re.fullmatch(r"done: [a-z].*, (\d+ min )?\d+ s", line)]
+    assert len(done) == 22 and sum("done: train" in line for line in done) == 3
+    assert all("cells done; " in line and line.endswith(" left") for line in rest if line not in done)
+
+
+def test_all_that_was_said_is_in_a_file(smoke_run: Any, results: Path) -> None:
+    (log,) = (results / "logs" / "runs").glob("*.log")
+    text = log.read_text(encoding="utf-8")
+    for stage in ("clean", "fit", "baselines", "train", "evaluate", "report", *CHAPTERS):
+        assert re.search(rf"^\[{stage}[^]]*\] ", text, re.MULTILINE), stage
+    assert "Building DAG of jobs" in text and "Building DAG" not in smoke_run.outcome.out + smoke_run.outcome.err
 
 
 def test_the_home_folder_is_left_alone(smoke_run: Any, shell: Any) -> None:
@@ -117,8 +129,8 @@ def test_a_second_run_does_nothing(smoke_run: Any, shell: Any, results: Path) ->
     before = {p: p.stat().st_mtime_ns for p in results.rglob("*")}
     base = smoke_run.workspace.base
     outcome = shell.rltune("run", "--config", "config/smoke.yaml", "--base", base, "--cores", 2, cwd=ROOT)
-    assert outcome.status == 0 and "Nothing to be done" in outcome.err, outcome
-    assert outcome.out == f"report: {results / 'report' / 'index.html'}\n"
+    assert outcome.status == 0 and not outcome.err, outcome
+    assert outcome.out == f"nothing to be done\nreport: {results / 'report' / 'index.html'}\n"
     assert {p: p.stat().st_mtime_ns for p in results.rglob("*")} == before
 
 
@@ -162,6 +174,40 @@ def test_the_readmes_arguments_for_snakemake_work(smoke_run: Any, shell: Any) ->
         assert outcome.status == 0, outcome
         planned = jobs_planned(outcome.out + outcome.err)
         assert planned == ({"figures": 1, "report": 1} if "figures" in arguments else {"clean": 1})
+
+
+@pytest.mark.parametrize(
+    ("asked", "again", "then"),
+    [
+        (["train", "--trace", "philly-smoke", "--features", "raw"], "train philly-smoke smoke-40 fifo best_fit raw",
+         ["evaluate philly-smoke smoke-40 fifo best_fit raw", "ablation", "semantics", "transfer", "peers", "figures", "report"]),
+        (["characterise"], "characterise", ["report"]),
+        (["clean", "--trace", "alibaba-smoke", "--only"], "clean alibaba-smoke", []),
+    ],
+    ids=["train", "characterise", "clean-only"],
+)
+def test_one_stage_again_is_that_one_and_what_depends_on_it(
+    asked: list[str], again: str, then: list[str], smoke_run: Any, shell: Any
+) -> None:
+    base = smoke_run.workspace.base
+    outcome = shell.rltune("notebook", *asked, "-n", "--config", "config/smoke.yaml", "--base", base, cwd=ROOT)
+    assert outcome.status == 0, outcome
+    first, *others = outcome.out.splitlines()
+    assert first == f"again: {again}" and sorted(others) == sorted(f"  then: {label}" for label in then)
+
+
+def test_status_tells_that_all_is_done(smoke_run: Any, shell: Any) -> None:
+    outcome = shell.rltune("status", "--config", "config/smoke.yaml", "--base", smoke_run.workspace.base, cwd=ROOT)
+    assert outcome.status == 0 and "3 of 3 cells done" in outcome.out, outcome
+    assert "the last one ended at" in outcome.out
+    rows = {line.split()[0]: line.split()[1:] for line in outcome.out.splitlines()[3:]}
+    assert rows["train"] == ["3", "0", "0", "0"] and {tuple(row[1:]) for row in rows.values()} == {("0", "0", "0")}
+
+
+def test_a_long_run_does_not_start_without_being_asked_to(shell: Any, tmp_path: Path) -> None:
+    outcome = shell.rltune("run", "--config", "config/paper.yaml", "--base", tmp_path, "--cores", 2, cwd=ROOT)
+    assert outcome.status == 2 and "train 83 × paper" in outcome.out and "--yes" in outcome.err, outcome
+    assert not (tmp_path / "results").exists() and not (tmp_path / ".cache").exists()
 
 
 def test_an_unset_variable_stops_before_the_first_job(shell: Any, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
@@ -140,13 +141,16 @@ class RunConfig(Block):
 
         Raises ConfigError when the matrix has none of that name.
         """
-        cells = self.cells()
         if not name:
-            return cells[0]
-        for cell in cells:
-            if name in (cell.name, cell.hash):
-                return cell
-        raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in cells)}")
+            return self.cells()[0]
+        if name not in self.named_cells:
+            raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in self.cells())}")
+        return self.named_cells[name]
+
+    @cached_property
+    def named_cells(self) -> dict[str, Cell]:
+        """Every cell by its name, and by its hash."""
+        return {name: cell for cell in self.cells() for name in (cell.name, cell.hash)}
 
     def all_workloads(self) -> list[Workload]:
         """Every trace × cluster once."""

@@ -59,6 +59,8 @@ class Download(Block):
     """Checksum; where it is not known, the first download's is recorded."""
     bytes: int | None = Field(None, ge=1)
     """Size, where known."""
+    about_mb: float | None = Field(None, gt=0)
+    """Size as its owners put it in words, for estimates only; `bytes` is checked."""
     mirrors: list[str] = []
     """Other addresses of the same file, tried in order."""
 

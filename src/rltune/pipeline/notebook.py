@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rltune.config import Workspace
-from rltune.config.cells import AXES
 from rltune.errors import RLTuneError
-from rltune.files import write_text
+from rltune.files import read_json, write_text
+from rltune.pipeline.workflow.jobs import label
 
 THREAD_VARIABLES = (
     "RLTUNE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
@@ -40,7 +40,7 @@ def run_notebook(source: Path, log: Path, page: Path, parameters: Mapping[str, s
     if not source.is_file():
         known = ", ".join(sorted(p.stem for p in source.parent.glob("*.ipynb")))
         raise NotebookError(f"{source}: no such notebook; there are: {known}")
-    label = _label(source.stem, parameters)
+    front = _label(source.stem, parameters)
     os.environ.update({name: str(threads) for name in THREAD_VARIABLES}, TF_NUM_INTEROP_THREADS="1")
     log.parent.mkdir(parents=True, exist_ok=True)
     noise = log.with_suffix(".stderr.txt")  # what libraries say below Python: TensorFlow's and the kernel's greetings
@@ -48,7 +48,7 @@ def run_notebook(source: Path, log: Path, page: Path, parameters: Mapping[str, s
         with open(noise, "w") as file, _stderr_to(file):
             papermill.execute_notebook(
                 source, log, parameters=dict(parameters), progress_bar=False, cwd=os.getcwd(),
-                stdout_file=_Labelled(label),
+                stdout_file=_Labelled(front),
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         raise NotebookError(
@@ -74,14 +74,26 @@ def render(notebook: Path) -> str:
     return body.replace('<script src=""></script>', "")
 
 
+def stopped_at(notebook: Path) -> str:
+    """Which cell of an executed notebook stopped it, and with which error; nothing where none did."""
+    try:
+        cells = read_json(notebook)["cells"]
+    except ValueError:  # cut off by a kill
+        return ""
+    for cell in cells:
+        for output in cell.get("outputs", ()):
+            if output["output_type"] == "error":
+                where = f"{notebook.name} stopped in cell {cell['execution_count']}"
+                return f"  {where}: {output['ename']}: {output['evalue']}"
+    return ""
+
+
 def _label(stage: str, parameters: Mapping[str, str]) -> str:
-    """The stage, and its trace or the axes in which its cell differs from the run's others."""
-    if not parameters.get("cell"):
-        return " ".join(filter(None, [stage, parameters.get("trace")]))
-    config = Workspace.open(parameters["config"], parameters.get("base", "")).config
-    cell = config.cell(parameters["cell"])
-    axes = [axis for axis in AXES if len({getattr(other, axis) for other in config.cells()}) > 1]
-    return " ".join([stage] + [str(getattr(cell, axis)) for axis in axes])
+    """What the stage's lines have in front: it and what it works on."""
+    wildcards = {name: parameters[name] for name in ("trace", "cell") if parameters.get(name)}
+    if "cell" not in wildcards:
+        return " ".join([stage, *wildcards.values()])
+    return label(Workspace.open(parameters["config"], parameters.get("base", "")).config, stage, wildcards)
 
 
 @contextmanager

@@ -6,17 +6,16 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from rltune.cli import runs
+from rltune.cli.options import BaseOption, ConfigOption, own_policies
 from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
 from rltune.errors import ConfigError, RLTuneError
 from rltune.files import write_text
-
-if TYPE_CHECKING:
-    from rltune.config import Workspace
 
 HELP = "RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=HELP)
@@ -29,31 +28,8 @@ app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
 app.add_typer(stage_app, name="stage")
 
-ConfigOption = Annotated[str, typer.Option("--config", help="The run's configuration.")]
-BaseOption = Annotated[str, typer.Option("--base", help="Folder for results and cache; default: the project.")]
-
-
-@app.command()
-def run(
-    config: ConfigOption = "config/default.yaml",
-    cores: Annotated[int, typer.Option(min=1, help="CPU cores to use.")] = os.cpu_count() or 1,
-    base: BaseOption = "",
-    arguments: Annotated[list[str] | None, typer.Argument(help="Passed on to Snakemake, after --.")] = None,
-) -> None:
-    """Run the whole workflow: traces to report. What is already made and still right is kept."""
-    from rltune.config import Workspace
-    from rltune.pipeline.launch import launch
-
-    workspace = Workspace.open(config, base)
-    _own_policies(workspace)
-    status = launch(workspace, cores, arguments or [])
-    index = workspace.report / "index.html"
-    if status == 0 and not arguments:
-        print(f"report: {index}")
-    elif status:
-        where = f"{workspace.results / 'notebooks'}, logs of other stages in {workspace.results / 'logs'}"
-        print(f"stopped; executed notebooks, a failed one too, are in {where}", file=sys.stderr)
-    raise typer.Exit(status)
+for command in (runs.run, runs.estimate, runs.status, runs.notebook):
+    app.command()(command)
 
 
 @app.command()
@@ -208,7 +184,7 @@ def check(
     config = file or config
     workspace = Workspace.open(config)
     cells = workspace.config.cells()
-    own = _own_policies(workspace)
+    own = own_policies(workspace)
     print(f"{config}: valid; {len(cells)} cells, results in {workspace.results}")
     for name, path in own.items():
         print(f"  policy {name} from {path}")
@@ -289,15 +265,6 @@ CACHES = {
     "JUPYTER_CONFIG_DIR": "jupyter/config", "JUPYTER_DATA_DIR": "jupyter/data",
 }  # fmt: skip
 """Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
-
-
-def _own_policies(workspace: Workspace) -> dict[str, Path]:
-    """The policies of the user's own, loaded; compiled code only where there are any."""
-    if not workspace.plugins:
-        return {}
-    from rltune.pipeline.plugins import load_plugins
-
-    return load_plugins(workspace)
 
 
 def _say(line: str) -> None:

@@ -1,0 +1,156 @@
+"""Start the workflow: one run a folder at a time, mend what a killed run left, hand over to Snakemake, watch it."""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TextIO
+
+from rltune.config import Workspace
+from rltune.pipeline.workflow.jobs import Job, Record, runs_folder
+from rltune.pipeline.workflow.live import Live
+from rltune.pipeline.workflow.snakemake import (
+    WorkflowError, command, environment, find_own_files, only_asks, would_run,
+)  # fmt: skip
+
+POLL_S = 0.5
+LOCK = Path(".snakemake") / "rltune.lock"
+"""Locked by the run that is at work in a folder; holds the id of its Snakemake, and is empty after an orderly end."""
+
+
+def launch(
+    workspace: Workspace,
+    cores: int,
+    arguments: Sequence[str] = (),
+    verbose: bool = False,
+    agreed: Callable[[list[Job]], bool] = lambda jobs: True,
+) -> int:
+    """Run the workflow in the workspace's base folder; Snakemake's exit status, 2 where the plan was not agreed to.
+
+    ``agreed`` is asked with the jobs that are to do. With ``verbose`` all that Snakemake and the stages say is shown;
+    otherwise it goes to a file, and a line says how far the run is. Arguments with which Snakemake runs nothing are
+    passed on as they are.
+
+    Raises WorkflowError when another run is at work there, or Snakemake cannot say what is to do; ConfigError or
+    DataError, before the first job, when a trace's own file cannot be found.
+    """
+    find_own_files(workspace)
+    with _alone(workspace, cores) as lock:
+        if only_asks(arguments):
+            return _run([*command(workspace, cores), *arguments], workspace, lock)
+        (jobs,) = would_run(workspace, cores, arguments)
+        if not jobs:
+            print("nothing to be done", flush=True)
+            return 0
+        if not agreed(jobs):
+            return 2
+        record = Record(runs_folder(workspace) / time.strftime("%Y%m%d-%H%M%S.jsonl"))
+        record.add("planned", config=workspace.config_path, cores=cores, jobs=[asdict(job) for job in jobs])
+        started = [*command(workspace, cores, record.path), *arguments]
+        if verbose:
+            status = _run(started, workspace, lock, record)
+        else:
+            live = Live(workspace, record, sys.stdout)
+            with open(record.log, "w", encoding="utf-8") as log:
+                status = _run(started, workspace, lock, record, log, live.tick)
+            live.close(status)
+        record.add("ended", status=status)
+        return status
+
+
+def at_work(base: Path) -> int | None:
+    """Process id of the run that is at work in a folder, 0 while it makes its plan; None where there is none."""
+    try:
+        with open(base / LOCK, encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(lock.read().strip() or 0)
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def _run(
+    started: list[str],
+    workspace: Workspace,
+    lock: TextIO,
+    record: Record | None = None,
+    log: TextIO | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> int:
+    """Run Snakemake to its end, also through interrupts, which it gets as well."""
+    process = subprocess.Popen(
+        started, cwd=workspace.base, env=environment(workspace), stdout=log, stderr=log,
+        pass_fds=(lock.fileno(),),  # Snakemake holds the lock too, so it lasts as long as either of us
+    )  # fmt: skip
+    _write(lock, str(process.pid))
+    if record is not None:
+        record.add("process", id=process.pid)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    while True:
+        try:
+            status = process.wait(POLL_S)
+            break
+        except subprocess.TimeoutExpired:
+            tick()
+        except KeyboardInterrupt:
+            print("\nstopping: waiting for the stages that run to end", file=sys.stderr, flush=True)
+    _write(lock, "")
+    return status
+
+
+@contextmanager
+def _alone(workspace: Workspace, cores: int) -> Iterator[TextIO]:
+    """Hold the folder's lock, and undo Snakemake's own where a killed run of ours left it."""
+    path = workspace.base / LOCK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+", encoding="utf-8") as lock:
+        _acquire(lock, workspace.base)
+        _clear_stale_lock(lock, workspace, cores)
+        _write(lock, "")
+        yield lock
+
+
+def _acquire(lock: TextIO, base: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        owner = lock.read().strip()
+        how = f" (process {owner}): wait for it, or stop it with: kill {owner}" if owner else ": wait for it"
+        raise WorkflowError(f"another run is at work in {base}{how}") from None
+
+
+def _clear_stale_lock(lock: TextIO, workspace: Workspace, cores: int) -> None:
+    """Unlock the folder when the Snakemake that locked it was ours and is gone."""
+    base, locks = workspace.base, workspace.base / ".snakemake" / "locks"
+    lock.seek(0)
+    ours = lock.read().strip()  # emptied by a run that ended in order
+    if not (locks.is_dir() and any(locks.iterdir())):
+        return
+    if not ours:
+        raise WorkflowError(
+            f"{base} is locked by a Snakemake that was not started through rltune; if none is running there, "
+            f"remove the lock with: rm -r {locks}"
+        )
+    print("clearing the lock of a run that was killed", flush=True)
+    unlocked = subprocess.run(
+        [*command(workspace, cores), "--unlock"], cwd=base, env=environment(workspace), capture_output=True, text=True
+    )
+    if unlocked.returncode:
+        raise WorkflowError(f"could not unlock {base}: {unlocked.stderr.strip()}")
+
+
+def _write(lock: TextIO, text: str) -> None:
+    lock.seek(0)
+    lock.truncate()
+    lock.write(text)
+    lock.flush()
