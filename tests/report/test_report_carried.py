@@ -12,7 +12,7 @@ from rltune.report import figures, read, tables
 from rltune.report.paper import load_paper
 from rltune.report.tables.carried import less, waits
 from rltune.report.tables.carried import carried
-from rltune.report.tables.table7 import tested
+from rltune.report.tables.table7 import policies_of
 
 PAPER = load_paper(fakes.SOURCE)
 JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
@@ -37,7 +37,7 @@ def test_less_wait_is_paired_and_needs_the_same_windows() -> None:
 
 
 def test_the_papers_table_names_what_is_tested() -> None:
-    assert tested(PAPER) == ["fifo", "sjf", "f1", "wfp3"]
+    assert policies_of(PAPER) == ["fifo", "sjf", "f1", "wfp3"]
 
 
 def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: pd.DataFrame) -> None:
@@ -48,7 +48,7 @@ def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: p
     assert len(frame) == 12 and set(frame["windows"]) == {24}
     for _, row in frame.iterrows():
         group = matrix[matrix["trace"] == row["trace"]].set_index("policy")["cell"]
-        for policy in tested(PAPER):
+        for policy in policies_of(PAPER):
             expected = 1 - mean[group[row["policy"]], "rltune"] / mean[group[policy], "base"]
             assert row[policy] == pytest.approx(expected)
             assert row[f"{policy}_low"] <= row[policy] <= row[f"{policy}_high"]
@@ -56,7 +56,7 @@ def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: p
     printed = frame[frame["fifo_paper"].notna()]
     assert set(printed["trace"]) == {"venus"} and len(printed) == 4
     assert printed.set_index("policy")["sjf_paper"].to_dict() == {
-        p: PAPER.value("table7", "Helios", p, "sjf", "wait") for p in tested(PAPER)
+        p: PAPER.value("table7", "Helios", p, "sjf", "wait") for p in policies_of(PAPER)
     }
     assert frame.loc[frame["trace"] != "venus", "fifo_verdict"].isna().all()
     assert printed["fifo_verdict"].notna().all()

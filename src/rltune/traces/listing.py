@@ -8,7 +8,7 @@ from pathlib import Path
 from rltune.config.load import load_trace
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import RLTuneError
-from rltune.traces.fetch import MANIFEST, Manifest, by_hand, given_file
+from rltune.traces.fetch import Manifest, by_hand, given_file
 from rltune.traces.fetch.part import Part
 from rltune.traces.fetch.progress import size_text
 

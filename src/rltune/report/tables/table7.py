@@ -16,7 +16,7 @@ from rltune.report.verdict import RULE, verdict
 RULES = ["trace", "cluster", "blocking", "placement", "locality", "estimate"]
 
 
-def tested(paper: PaperResults) -> list[str]:
+def policies_of(paper: PaperResults) -> list[str]:
     """The base policies of the paper's table."""
     return list(dict.fromkeys(key.split(".")[1] for key in paper.artefacts["table7"].entries))
 
@@ -31,7 +31,7 @@ def table7(
     of B: ``B`` (less mean wait than B, a fraction), ``B_low``, ``B_high``, ``B_mean`` (of B, s), ``B_paper``,
     ``B_verdict``; besides ``trained`` (base policy in training), ``mean`` (of the agent, s), ``windows``, ``seeds``.
     """
-    order = tested(paper)
+    order = policies_of(paper)
     others = [p for p in dict.fromkeys(bases["policy"]) if p not in order]
     columns = [*order, *others]
     agents = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == bases["sequence_jobs"].iloc[0])]
