@@ -16,7 +16,7 @@ from rltune.report.format import show
 from rltune.report.style import (
     BLUE, GREEN, INK, MARKERS, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, scheduler_title, styled,
 )
-from rltune.report.tables.carried import HOME, NAN, SAME_AGENT, less, waits
+from rltune.report.tables.carried import HOME, SAME_AGENT, less, waits
 from rltune.report.tables.common import data_labels, varying, where
 
 SIDES = (("share", "Mean wait / FIFO’s"), ("more", "More wait than\nwith exact estimates"))
