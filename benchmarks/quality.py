@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", default=["tuned"], choices=list(VARIANTS), metavar="NAME",
                         help=f"what is trained: {'; '.join(VARIANTS)} (default: tuned)")  # fmt: skip
     parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
-    parser.add_argument("--lengths", nargs="+", type=int, default=[256], help="jobs of a window judged on")
+    parser.add_argument("--lengths", nargs="+", type=int, default=[256, 1024], help="jobs of a window judged on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
     parser.add_argument("--commit", choices=("decision", "head"), default="decision",
                         help="until when the first job stays first, for everybody; head: RLScheduler's own rule")  # fmt: skip

@@ -27,8 +27,8 @@ const article = document.getElementById('fig12-numbers');
 const buttons = [...article.querySelectorAll('th button')];
 const column = article.querySelector('tbody');
 const values = (i) => [...column.rows].map((r) => Number(r.cells[i].dataset.value));
-const button = buttons.find((b) => b.textContent.startsWith('RLTune'));
-button.click(); const up = values(4); button.click(); const down = values(4);
+const button = buttons.find((b) => b.textContent.trim() === 'RLTune (s)');
+button.click(); const up = values(COLUMN); button.click(); const down = values(COLUMN);
 const enlarge = document.querySelector('.enlarge');
 const dialog = document.getElementById('enlarged');
 enlarge.click(); const opened = dialog.open && !!dialog.querySelector('svg') && !enlarge.querySelector('svg');
@@ -44,7 +44,9 @@ dialog.close();
 @pytest.fixture(scope="module")
 def measured(made: Made, tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("layout")
-    page = made.html.replace("<style>", CATCH + "<style>", 1).replace("</body>", PROBE + "</body>")
+    shown = list(made.there["fig12-numbers"].artefact.columns)
+    probe = PROBE.replace("COLUMN", str(shown.index("rltune_mean")))
+    page = made.html.replace("<style>", CATCH + "<style>", 1).replace("</body>", probe + "</body>")
     (folder / "page.html").write_text(page, encoding="utf-8")
     frames = "".join(f'<iframe src="page.html" style="width:{w}px;height:900px;border:0"></iframe>' for w in WIDTHS)
     (folder / "probe.html").write_text(

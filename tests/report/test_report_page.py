@@ -239,7 +239,7 @@ def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(m
 def test_agents_are_judged_elsewhere_only_where_there_is_an_elsewhere(made: Made) -> None:
     config = made.workspace.config
     there = {k: v for k, v in made.there.items() if k not in ("transfer", "robustness")}
-    assert [m.why for m in contents.missing(config, there)] == ["its stage has not written it"] * 2
+    assert [m.why for m in _not_written(config, there)] == ["its stage has not written it"] * 2
     block = config.experiments[0]
     one = block.model_copy(update={"workloads": block.workloads[:1], "estimate": ["requested"]})
     small = config.model_copy(update={"experiments": [one]})

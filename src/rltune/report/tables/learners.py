@@ -133,7 +133,8 @@ def table9_numbers(
                     "trace_title": trace, "data": group["data"].iloc[0], "against": theirs, "agent": ours,
                     **rival_row(
                         windows, metric, n, ours, theirs,
-                        tuple(printed(paper, "table9", metric, paper_trace, who) for who in (kind, "rltune")),
+                        tuple(printed(paper, "table9", metric, paper_trace, who) if kind != "rltune" else NAN
+                              for who in (kind, "rltune")),
                         bootstrap=bootstrap, confidence=confidence, seed=seed,
                     ),
                 })
