@@ -3,7 +3,7 @@
 An agent is trained on the rows up to an origin and judged on disjoint windows from the tenth behind it. Base policies run
 under every blocking rule with best_fit; the strong baseline is the best of all policies × {none, fits, easy} (and
 localities) on the very windows it is compared on. Everybody is given the same estimates, lognormal(1). Intervals: 95 %,
-moving blocks, paired by window.
+moving blocks, paired by window, over seeds too where there are several.
 """
 
 from __future__ import annotations
@@ -181,13 +181,17 @@ def prepare(task: Task) -> None:
     run(loaded(task), task.lengths[0], Setting("saf", "easy"))
 
 
+def kept_at(kind: str, task: Task) -> Path | None:
+    """Where the result of a piece of work is kept; None: nowhere."""
+    of = asdict(task if kind == "agent" else replace(task, seed=0, learner="", metric="", changes=(), label=""))
+    text = json.dumps([kind, of | {"folder": "", "keep": ""}, sources_digest("traces", *COMPILED)])
+    return Path(task.keep) / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet" if task.keep else None
+
+
 def work(job: tuple[str, Task]) -> tuple[pd.DataFrame, dict[str, Any]]:
     """(Windows, facts) of one piece of work, in a process of its own; found where it was done and kept before."""
     kind, task = job
-    of = asdict(task if kind == "agent" else replace(task, seed=0, learner="", metric="", changes=(), label=""))
-    of |= {"folder": "", "keep": ""}
-    text = json.dumps([kind, of, sources_digest("traces", *COMPILED)])
-    path = Path(task.keep) / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet" if task.keep else None
+    path = kept_at(kind, task)
     if path is not None and path.is_file():
         frame = pd.read_parquet(path)
         return frame, json.loads(frame.attrs["facts"])
@@ -215,8 +219,11 @@ def play(tasks: list[Task], processes: int) -> tuple[pd.DataFrame, pd.DataFrame,
     """(Windows of the base policies, of the agents, facts of the agents) of all tasks."""
     once = list({(t.trace, t.origin): t for t in tasks}.values())
     with pooled(processes) as pool:
-        for trace in {t.trace: t for t in tasks}.values():
-            pool.apply(prepare, (trace,))
+        work_of = [*(("heuristics", t) for t in once), *(("agent", t) for t in tasks)]
+        for trace, task in {t.trace: t for t in tasks}.items():
+            places = [kept_at(kind, t) for kind, t in work_of if t.trace == trace]
+            if not all(place is not None and place.is_file() for place in places):
+                pool.apply(prepare, (task,))
         ruled = pool.imap(work, [("heuristics", t) for t in once], chunksize=1)
         trained = pool.imap(work, [("agent", t) for t in tasks], chunksize=1)
         rules_frame = pd.concat([frame for frame, _ in ruled])
@@ -229,12 +236,16 @@ def play(tasks: list[Task], processes: int) -> tuple[pd.DataFrame, pd.DataFrame,
 
 
 def against(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> tuple[float, float, float]:
-    """(Relative difference, its interval) over the same windows in time, seeds averaged; negative is better."""
+    """(Relative difference, its interval) over the same windows in time, seeds drawn too; negative is better."""
     keys = ["origin", "first_job"]
-    x, y = (frame.groupby(keys)[column].mean().sort_index() for frame in (ours, theirs))
-    assert x.index.equals(y.index), "other windows"
+    x = ours.pivot(index="seed", columns=keys, values=column).sort_index(axis=1)
+    if "seed" in theirs:
+        y = theirs.pivot(index="seed", columns=keys, values=column).sort_index(axis=1)
+    else:
+        y = pd.concat([theirs.set_index(keys)[column].sort_index().to_frame().T] * len(x))
+    assert x.columns.equals(y.columns) and len(x) == len(y), "other windows or seeds"
     low, high = bootstrap_improvement(x.to_numpy(), y.to_numpy(), RESAMPLES, CONFIDENCE, seed=1)
-    return float(x.sum() / y.sum() - 1), -high, -low
+    return float(x.to_numpy().sum() / y.to_numpy().sum() - 1), -high, -low
 
 
 def named(name: str, found: tuple[float, float, float]) -> dict[str, float | None]:
