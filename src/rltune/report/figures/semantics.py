@@ -96,7 +96,7 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
         if policy != reference and len(rows):
             axis.plot(rows["wait_s"], rows["rung"].map(places), linestyle="", marker=marker, color=colour,
                       markersize=4.5, markeredgewidth=0)
-    axis.set_title(f"{part['workload'].iloc[0]}, {POLICY_TITLE.get(reference, reference)}")
+    axis.set_title(f"{part['workload'].iloc[0]},\n{POLICY_TITLE.get(reference, reference)}")
     axis.set_xlim(0, 1.3 * top if top > 0 else 1)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axis.xaxis.set_major_formatter(lambda v, _: show(round(v, 9), "printed"))

@@ -137,7 +137,7 @@ TITLES = {
 
 def has_ablation(config: RunConfig) -> bool:
     """Whether some setting of the run has both pro and another variant."""
-    cells = config.cells()
+    cells = [c for c in config.cells() if c.features in (PRO["features"], NAIVE["features"])]
     pro = {c.but(features="", placement="") for c in cells if (c.features, c.placement) == tuple(PRO.values())}
     rest = {c.but(features="", placement="") for c in cells if (c.features, c.placement) != tuple(PRO.values())}
     return bool(pro & rest)

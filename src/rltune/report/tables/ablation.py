@@ -49,7 +49,8 @@ def ablation(
     """
     rows: list[dict[str, Any]] = []
     used = []
-    for _, group in cells[cells["agent"] == "rltune"].groupby(SAME, sort=False):
+    chosen = cells[(cells["agent"] == "rltune") & cells["features"].isin([PRO["features"], NAIVE["features"]])]
+    for _, group in chosen.groupby(SAME, sort=False):
         pro = where(group, **PRO)
         if pro.empty or len(group[list(PARTS)].drop_duplicates()) < 2:
             continue
