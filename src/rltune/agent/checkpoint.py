@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from rltune.agent.logs import Log
 from rltune.agent.trials import NAME as TRIALS
 from rltune.config import Preset
 from rltune.files import aside
@@ -26,16 +28,50 @@ class Checkpoint:
 
 
 class Resumable(Protocol):
-    """A training that can go back to a state."""
+    """A training under way, epoch by epoch, that can go back to a state."""
 
     preset: Preset
+    rows: list[dict[str, float]]
+    """The history so far."""
 
     @property
     def done(self) -> int:
         """Epochs so far."""
 
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing more to do."""
+
+    @property
+    def validated(self) -> bool:
+        """Whether the last epoch was followed by a validation."""
+
+    def epoch(self) -> dict[str, float]:
+        """One epoch; its row of the history."""
+
+    def state(self) -> Checkpoint:
+        """Everything that the rest depends on."""
+
     def restore(self, found: Checkpoint) -> None:
         """Go back to a state."""
+
+
+def carry_out(
+    course: Resumable, of: dict[str, Any], folder: Path | None, progress: Callable[[dict[str, float]], None] | None
+) -> None:
+    """All that is left of a course: logged, told to ``progress`` and, with ``folder``, gone on with from the state kept
+    there (of the training that ``of`` tells apart) and kept after each validation."""
+    if folder is not None:
+        resume(course, of, folder)
+    log = Log(folder, course.rows)
+    while not course.over:
+        row = course.epoch()
+        log.epoch(course.rows)
+        if progress:
+            progress(row)
+        if folder is not None and course.validated:
+            save_checkpoint(folder, of, course.state())
+    log.close()
 
 
 def save_checkpoint(folder: Path, of: dict[str, Any], checkpoint: Checkpoint) -> None:

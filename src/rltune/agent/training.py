@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rltune.agent.checkpoint import Checkpoint, resume, save_checkpoint
+from rltune.agent.checkpoint import Checkpoint, carry_out
 from rltune.agent.credit import CREDITED, credit
 from rltune.agent.decisions import Batch, relative
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Progress, Training
-from rltune.agent.logs import Log, history_row, solver_columns
+from rltune.agent.logs import history_row, solver_columns
 from rltune.agent.networks import set_up
 from rltune.agent.policy_file import TrainedPolicy, shapes_of
 from rltune.agent.ppo import PPO
@@ -44,19 +44,9 @@ def learn(
     if exercise.choice:
         print(f"of {len(exercise.choice)} ways tried, it goes by {exercise.way}", flush=True)
     course = (kind or Course)(exercise)
-    if folder is not None:
-        resume(course, exercise.identity, folder)
-    log = Log(folder, course.rows)
     if folder is not None and exercise.choice:
         write_text(folder / "choice.csv", pd.DataFrame(exercise.choice).to_csv(index=False))
-    while not course.over:
-        row = course.epoch()
-        log.epoch(course.rows)
-        if progress:
-            progress(row)
-        if folder is not None and course.validated:
-            save_checkpoint(folder, exercise.identity, course.state())
-    log.close()
+    carry_out(course, exercise.identity, folder, progress)
     return Training(course.best(), pd.DataFrame(course.rows), runs_on)
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from rltune.cluster.fit import Jobs
+from rltune.errors import DataError
 from rltune.simulator.setting import Setting
 
 POLICIES = ("fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor")
@@ -54,6 +56,24 @@ def way_of(setting: Setting, believes: bool = False) -> Way:
     """The way of a setting."""
     fields = ("policy", "blocking", "placement", "locality", "worth")
     return Way(**{name: getattr(setting, name) for name in fields}, believes=believes)
+
+
+def taken(
+    facts: dict[str, Any], setting: Setting, jobs: Jobs, believed: Jobs | None, who: str = "trained policy"
+) -> tuple[Setting, Jobs]:
+    """(The setting, the jobs with the estimates) that a policy of these facts goes by: its own way where it chose one.
+
+    ``believed``: the jobs with beliefs in the place of their estimates. Raises DataError, naming ``who``, for a policy
+    that goes by beliefs where there are none.
+    """
+    if "way" not in facts:
+        return setting, jobs
+    way = Way(**facts["way"])
+    if not way.believes:
+        return way.of(setting), jobs
+    if believed is None:
+        raise DataError(f"{who}: goes by beliefs about run times, found a workload without any")
+    return way.of(setting), believed
 
 
 Scores = Callable[[Way], np.ndarray]

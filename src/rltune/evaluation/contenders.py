@@ -10,11 +10,10 @@ import pandas as pd
 
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ways import Way
+from rltune.agent.ways import taken
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
-from rltune.errors import DataError
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import sequence_table
@@ -46,14 +45,9 @@ def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) 
     An agent is greedy, and blocks, places and believes as it chose to in training (rltune.agent.ways). Raises
     DataError when it goes by beliefs and the course has none.
     """
-    setting, told, policy = contender.setting, course.jobs, contender.policy
-    if policy is not None and "way" in policy.facts:
-        way = Way(**policy.facts["way"])
-        setting = way.of(setting)
-        if way.believes:
-            if course.believed is None:
-                raise DataError("the agent goes by beliefs about run times, found a workload without any")
-            told = course.believed
+    policy = contender.policy
+    facts = policy.facts if policy is not None else {}
+    setting, told = taken(facts, contender.setting, course.jobs, course.believed)
     ranker = ranker_of(policy, told, course.layout) if policy is not None else None
     placer = placer_of(setting.placement, course.lookahead)
     began = time.perf_counter()

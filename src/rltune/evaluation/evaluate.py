@@ -14,12 +14,12 @@ from rltune.agent.exercise import RANDOM_ORDERS
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker
-from rltune.agent.ways import Way
+from rltune.agent.ways import taken
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
-from rltune.errors import ConfigError, DataError
+from rltune.errors import ConfigError
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
 from rltune.policies import IDS, OWN
@@ -55,14 +55,9 @@ def evaluate(
     rules of ``simulation``. ``believed``: the same jobs with other estimates, that the agent alone goes by,
     if it chose to; the roles of an agent that chose its own way (rltune.agent.ways) are run so.
     """
-    way = Way(**policy.facts["way"]) if "way" in policy.facts else None
-    if not (way and way.believes):
-        believed = jobs
-    elif believed is None:
-        raise DataError(f"policy of {cell.name}: goes by beliefs about run times, found a workload without any")
     windows, tables = [], []
     setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
-    own = way.of(setting) if way else setting
+    own, believed = taken(policy.facts, setting, jobs, believed, f"policy of {cell.name}")
     simple = replace(setting, placement="best_fit")
     for length, first in test_windows(split, evaluation).items():
         runs: list[tuple[str, Setting, Ranker | None, int]] = [

@@ -89,6 +89,17 @@ def bootstrap_improvement(
     return found.low, found.high
 
 
+def improved(
+    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int
+) -> tuple[float, float, float]:
+    """1 − Σ ours / Σ theirs of one seed's windows [n], and both ends of :func:`bootstrap`'s interval; NaN where theirs
+    is nothing."""
+    total = float(theirs.sum())
+    if not total > 0:
+        return NAN, NAN, NAN
+    return 1 - float(ours.sum()) / total, *bootstrap_improvement(ours, theirs, resamples, confidence, seed)
+
+
 def holm(p: Sequence[float]) -> np.ndarray:
     """Holm's (1979) adjusted p-values of a family: at most α of them are false below α, whatever hangs together.
 

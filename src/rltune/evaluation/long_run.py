@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.evaluation.contenders import Contender, Course, run
-from rltune.evaluation.intervals import bootstrap_improvement
+from rltune.evaluation.intervals import improved
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import Split
 
@@ -60,7 +60,5 @@ def compare_long(
     blocks = max(1, len(ours) // BLOCK_JOBS)
     begins = np.linspace(0, len(ours), blocks + 1).astype(np.int64)[:-1]
     x, y = np.add.reduceat(ours, begins), np.add.reduceat(theirs, begins)
-    low, high = bootstrap_improvement(x, y, bootstrap, confidence, seed)
-    total = float(theirs.sum())
-    improvement = 1 - float(ours.sum()) / total if total > 0 else float("nan")
-    return LongComparison(len(ours), blocks, float(ours.mean()), float(theirs.mean()), improvement, low, high)
+    found = improved(x, y, bootstrap, confidence, seed)
+    return LongComparison(len(ours), blocks, float(ours.mean()), float(theirs.mean()), *found)

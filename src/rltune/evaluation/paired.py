@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rltune.evaluation.intervals import bootstrap_improvement
+from rltune.evaluation.intervals import improved
 
 NAN = float("nan")
 
@@ -21,11 +21,7 @@ class Judge:
 
     def less(self, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float, float]:
         """1 − Σ ours / Σ theirs and its interval; NaN where theirs is nothing. Both [windows], in order of time."""
-        total = float(theirs.sum())
-        if not total > 0:
-            return NAN, NAN, NAN
-        low, high = bootstrap_improvement(ours, theirs, self.bootstrap, self.confidence, self.seed)
-        return 1 - float(ours.sum()) / total, low, high
+        return improved(ours, theirs, self.bootstrap, self.confidence, self.seed)
 
     def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
         """Which share of what ``whole`` gains over ``start`` is gained by ``part``, and its interval.

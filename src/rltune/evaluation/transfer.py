@@ -15,11 +15,10 @@ from rltune.agent.exercise import RANDOM_ORDERS
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker
-from rltune.agent.ways import Way
+from rltune.agent.ways import taken
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
-from rltune.errors import DataError
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Ranker, Setting, simulate
 from rltune.simulator.metrics import sequence_table
@@ -55,12 +54,7 @@ def judged(
     """
     if policy is None:
         return _table(jobs, layout, first, length, setting, lookahead)
-    way = Way(**policy.facts["way"]) if "way" in policy.facts else None
-    if way and way.believes:
-        if believed is None:
-            raise DataError("trained policy: goes by beliefs about run times, found a workload without any")
-        jobs = believed
-    own = way.of(setting) if way else setting
+    own, jobs = taken(policy.facts, setting, jobs, believed)
     return _table(jobs, layout, first, length, own, lookahead, ranker_of(policy, jobs, layout))
 
 

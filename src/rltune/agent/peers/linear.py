@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rltune.agent.checkpoint import Checkpoint, resume, save_checkpoint
+from rltune.agent.checkpoint import Checkpoint, carry_out
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Progress, Training
-from rltune.agent.logs import Log, history_row, solver_columns
+from rltune.agent.logs import history_row, solver_columns
 from rltune.agent.peers.linear_score import AREA, LinearRanker
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import Jobs
@@ -41,17 +41,7 @@ def learn(
     state is kept there after each validation, and an interrupted search goes on from it, to the same weights.
     """
     search = Search(exercise)
-    if folder is not None:
-        resume(search, exercise.identity, folder)
-    log = Log(folder, search.rows)
-    while search.done < search.preset.epochs:
-        row = search.generation()
-        log.epoch(search.rows)
-        if progress:
-            progress(row)
-        if folder is not None and search.validated:
-            save_checkpoint(folder, exercise.identity, search.state())
-    log.close()
+    carry_out(search, exercise.identity, folder, progress)
     facts = exercise.facts("linear", FEATURES, search.best_score, search.start_score, search.best_epoch)
     weights = (-search.best[:, None], np.zeros(1))  # logits: the highest first
     return Training(TrainedPolicy(weights, facts), pd.DataFrame(search.rows), "one core")
@@ -79,11 +69,16 @@ class Search:
         return len(self.rows)
 
     @property
+    def over(self) -> bool:
+        """Whether all generations are done."""
+        return self.done >= self.preset.epochs
+
+    @property
     def validated(self) -> bool:
         """Whether the last generation was followed by a validation."""
-        return self.done % self.preset.validate_every == 0 or self.done >= self.preset.epochs
+        return self.done % self.preset.validate_every == 0 or self.over
 
-    def generation(self) -> dict[str, float]:
+    def epoch(self) -> dict[str, float]:
         """One generation; its row of the history."""
         exercise = self.exercise
         began = time.perf_counter()

@@ -96,8 +96,7 @@ def fig7(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame,
     artefact = Artefact(
         "fig7", "figure", "The system and the life of a job", paper_ref=paper.ref("fig7"),
         caption="A job’s way from submission (1) to what its schedule was worth (6). Dashed: in training only. "
-                "Whenever a "
-        "job is submitted or ends, steps 2 to 5 are gone through until nothing more may start.",
+                "Whenever a job is submitted or ends, steps 2 to 5 are gone through until nothing more may start.",
         source=source,
         notes=("Which of the parts a run uses is its configuration’s choice: any base policy, any of seven placements, "
                "any feature set; without an agent, the base policy’s order takes the place of steps 2 and 3.",),

@@ -6,7 +6,7 @@ import pandas as pd
 
 from rltune.config import RunConfig
 from rltune.config.cells import AXES, parse_estimate
-from rltune.evaluation.intervals import bootstrap_improvement
+from rltune.evaluation.intervals import improved
 from rltune.report.tables.common import proper
 
 NAN = float("nan")
@@ -54,7 +54,4 @@ def less(
     """
     if list(ours.index) != list(theirs.index):
         raise ValueError(f"different windows: from job {list(ours.index)[:3]} and {list(theirs.index)[:3]} on, …")
-    if not theirs.sum() > 0:
-        return NAN, NAN, NAN
-    low, high = bootstrap_improvement(ours.to_numpy(float), theirs.to_numpy(float), bootstrap, confidence, seed)
-    return float(1 - ours.sum() / theirs.sum()), low, high
+    return improved(ours.to_numpy(float), theirs.to_numpy(float), bootstrap, confidence, seed)
