@@ -119,7 +119,8 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
         ]
     if len(variants[1]):
         made.append(variants)
-        drawn.append(figures.ablation(variants[1], paper, "figures"))
+        drawn += [figures.ablation(variants[1], paper, "figures"),
+                  figures.ablation_training(cells, curves, paper, "figures")]
     if has_placements(workspace.config):
         made.append(tables.placements(cells, wins, stretch=1.2, sharing=1.0, **judge))
     made += [

@@ -23,15 +23,22 @@ def matrix(made: Made) -> pd.DataFrame:
     return carried(read.cells(made.workspace, PAPER))
 
 
-def test_waits_are_the_means_over_seeds_in_order_of_time() -> None:
-    rows = pd.DataFrame({"first_job": [64, 0, 64, 0], "wait_s": [1.0, 2.0, 3.0, 6.0]})
-    assert waits(rows).to_dict() == {0: 4.0, 64: 2.0} and list(waits(rows).index) == [0, 64]
+def test_waits_have_a_column_a_seed_in_order_of_time() -> None:
+    rows = pd.DataFrame({"cell": ["b", "b", "a", "a"], "first_job": [64, 0, 64, 0], "wait_s": [1.0, 2.0, 3.0, 6.0]})
+    assert waits(rows).to_dict("list") == {"a": [6.0, 3.0], "b": [2.0, 1.0]} and list(waits(rows).index) == [0, 64]
+    alone = waits(rows[rows["cell"] == "b"].drop(columns="cell"))
+    assert alone.to_numpy().tolist() == [[2.0], [1.0]]
 
 
-def test_less_wait_is_paired_and_needs_the_same_windows() -> None:
-    theirs = pd.Series([4.0, 8.0, 2.0], index=[0, 64, 128])
-    assert less(theirs / 4, theirs, 200, 0.95, 1) == pytest.approx((0.75, 0.75, 0.75))
+def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows() -> None:
+    theirs = pd.DataFrame({"": [4.0, 8.0, 2.0]}, index=[0, 64, 128])
+    assert less(theirs / 4, theirs, 200, 0.95, 1)[:3] == pytest.approx((0.75, 0.75, 0.75))
     assert np.isnan(less(theirs, theirs * 0, 200, 0.95, 1)).all()
+    assert np.isnan(less(theirs.head(0), theirs, 200, 0.95, 1)).all()
+    seeds = pd.DataFrame({"a": theirs[""] / 4, "b": theirs[""] / 2})
+    two = less(seeds, theirs, 200, 0.95, 1)
+    assert two.gain == pytest.approx(0.625) and two.low < 0.5 and two.high > 0.75, "what another seed would do is open"
+    assert less(seeds, seeds, 200, 0.95, 1).gain == 0, "seeds are paired where both have them"
     with pytest.raises(ValueError, match="different windows"):
         less(theirs, theirs.rename(index={0: 1}), 200, 0.95, 1)
 
@@ -53,6 +60,7 @@ def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: p
             assert row[policy] == pytest.approx(expected)
             assert row[f"{policy}_low"] <= row[policy] <= row[f"{policy}_high"]
             assert row[f"{policy}_mean"] == pytest.approx(mean[group[policy], "base"])
+            assert row[f"{policy}_holm"] >= row[f"{policy}_p"]
     printed = frame[frame["fifo_paper"].notna()]
     assert set(printed["trace"]) == {"venus"} and len(printed) == 4
     assert printed.set_index("policy")["sjf_paper"].to_dict() == {

@@ -124,6 +124,10 @@ def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Ma
                             & (windows["sequence_jobs"] == row["sequence_jobs"])]["bsld"]
                     for name in (_pro_of(metrics, row["cell"]), row["cell"]))
     assert row["pro_over"] == pytest.approx(1 - ours.sum() / theirs.sum()), "of the seed that both have"
+    curves = metrics.there["ablation-training"]
+    assert curves.artefact.paper_ref == "Figure 10" and set(curves.frame["metric"]) == {"bsld"}
+    assert set(curves.frame["line"]) == set(own.frame["variant"]), "a line a variant"
+    assert set(own.frame["cell"]) <= set(curves.frame["cell"])
 
 
 def _pro_of(made: Made, name: str) -> str:
@@ -200,4 +204,4 @@ def test_every_number_of_every_metric_in_the_summary_is_in_a_csv(metrics: Made) 
     for value, name, row, column, _ in found:
         assert float(value) == pytest.approx(float(metrics.there[name].frame[column][int(row)]))
     for study in STUDIES:
-        assert f"{study.noun} is {study.words[0]} with RLTune than with its base policy" in summary
+        assert f'<th scope="row">{study.title}</th>' in summary

@@ -20,7 +20,7 @@ from rltune.report.tables.carried import has_transfer
 from rltune.report.verdict import ABSENT
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
-IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers",
+IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers", "ablation-training",
        "table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits", "costs",
        "placements", "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
        "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback", "paper", "provenance")
@@ -132,7 +132,7 @@ def test_every_number_in_the_summary_is_in_a_csv(page: Page, made: Made) -> None
         assert float(text.replace(",", "")) == pytest.approx(made.there[name].frame[column].sum(), abs=0.5)
 
 
-def test_tiles_count_rows(page: Page, made: Made) -> None:
+def test_scores_count_rows(page: Page, made: Made) -> None:
     frame = made.there["fig12-numbers"].frame
     rows = frame[frame["sequence_jobs"] == 1024]
     counts = {a["data-count"]: int(x) for _, a, x in page.all("data", data_count="*")}
@@ -218,7 +218,7 @@ def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
     config = made.workspace.config.model_copy(update={"experiments": experiments})
     there = {k: v for k, v in made.there.items() if not k.startswith("ablation")}
     found = _not_written(config, there)
-    assert [m.id for m in found] == ["ablation", "ablation-numbers"]
+    assert [m.id for m in found] == ["ablation", "ablation-numbers", "ablation-training"]
     assert "no setting with both" in found[0].why
 
 

@@ -62,6 +62,19 @@ def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.Data
     assert "QSSF, best-fit" not in set(frame["against"])
 
 
+def test_table8_has_seeds_as_one_row_and_corrects_for_their_number(cells: pd.DataFrame) -> None:
+    one = philly(cells).head(1)
+    two = pd.concat([one, one.assign(cell="other", seed=2)], ignore_index=True)
+    met = fakes.qssf_windows(list(two["cell"]))
+    met.loc[(met["cell"] == "other") & (met["who"] == "rltune"), "wait_s"] *= 1.1
+    artefact, frame = tables.table8(two, met, PAPER, **fakes.JUDGE)
+    assert len(frame) == 4 * 4 and set(frame["seeds"]) == {2} and "seed" not in artefact.columns
+    row = frame[(frame["against"] == "QSSF") & (frame["measure"] == "Wait, s")].iloc[0]
+    assert row["improvement"] == pytest.approx(1 - 0.7 * 1.05) and row["low"] < 0.23 < 0.3 < row["high"]
+    assert (frame["holm"] >= frame["p"]).all() and (frame["holm"] > frame["p"]).any()
+    assert any("16 improvements" in note for note in artefact.notes) and "holm" in artefact.columns
+
+
 def long_runs(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     rng = np.random.default_rng(2)
     frames, compared = [], []

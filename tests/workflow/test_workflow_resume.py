@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
 
 from rltune.pipeline.prepare import MADE_OF
@@ -31,6 +32,10 @@ class Story:
     """What the killed run had finished, with its time."""
     killed: Any = None
     """What `rltune status` said then."""
+    stopped: str = ""
+    """What a run said that was asked to stop, and asked again."""
+    left: list[str] = field(default_factory=list)
+    """Its processes that were still there a little later."""
     resumed: Any = None
 
     @property
@@ -69,8 +74,30 @@ def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.
         first.wait()
     tale.kept = finished(tale.results)
     tale.killed = shell.rltune("status", "--config", "config/tiny.yaml", cwd=root)
+    tale.stopped, tale.left = stopped_twice(tale, shell, output)
     tale.resumed = shell.rltune(*UNTIL_TRAINED, cwd=root)
     yield tale
+
+
+def stopped_twice(tale: Story, shell: Any, output: Path) -> tuple[str, list[str]]:
+    """Go on, and ask twice to stop while it trains."""
+    for old in (tale.results / "notebooks").glob("train-*.ipynb"):
+        old.unlink()
+    run = shell.start(*UNTIL_TRAINED, cwd=tale.root, output=output)
+    family: list[psutil.Process] = []
+    try:
+        wait_for(lambda: any((tale.results / "notebooks").glob("train-*.ipynb")), run, output)
+        family = psutil.Process(run.pid).children(recursive=True)
+        run.terminate()
+        wait_for(lambda: "once more" in output.read_text(), run, output)
+        run.terminate()
+        assert run.wait(30) != 0
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+    _, left = psutil.wait_procs(family, timeout=20)
+    return output.read_text(), [str(process) for process in left]
 
 
 def test_a_second_run_in_the_folder_refuses(story: Story) -> None:
@@ -81,6 +108,11 @@ def test_a_second_run_in_the_folder_refuses(story: Story) -> None:
 def test_the_killed_run_had_done_something_and_not_all(story: Story) -> None:
     names = {p.name for p in story.kept}
     assert {"jobs.parquet", "audit.json", "estimate-lognormal-1.parquet"} <= names and "policy.npz" not in names
+
+
+def test_asked_twice_to_stop_it_stops_at_once_and_leaves_no_process(story: Story) -> None:
+    assert "waiting for the stages that run to end" in story.stopped and "stopping at once" in story.stopped
+    assert story.left == []
 
 
 def test_no_half_written_file_had_a_final_name(story: Story) -> None:

@@ -18,7 +18,7 @@ from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
-             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers",
+             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers", "ablation-training",
              "verdicts",
              "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
              "semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",

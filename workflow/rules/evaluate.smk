@@ -78,7 +78,7 @@ rule ablation:
         paper=PAPER,
         notebook=source("notebooks", "ablation.ipynb"),
     output:
-        artefacts=artefact_files(tables=["ablation-numbers"], figures=["ablation"]),
+        artefacts=artefact_files(tables=["ablation-numbers"], figures=["ablation", "ablation-training"]),
         page=here(workspace.page("ablation")),
     log:
         here(workspace.notebook("ablation")),

@@ -92,8 +92,8 @@ def bootstrap_improvement(
 def improved(
     ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int
 ) -> tuple[float, float, float]:
-    """1 − Σ ours / Σ theirs of one seed's windows [n], and both ends of :func:`bootstrap`'s interval; NaN where theirs
-    is nothing."""
+    """1 − Σ ours / Σ theirs of windows [n], or [s, n] of several seeds, and both ends of :func:`bootstrap`'s interval;
+    NaN where theirs is nothing."""
     total = float(theirs.sum())
     if not total > 0:
         return NAN, NAN, NAN

@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
+
+import psutil
 
 from rltune.config import Workspace
 from rltune.pipeline.workflow.jobs import Job, Record, runs_folder
@@ -86,7 +89,11 @@ def _run(
     log: TextIO | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run Snakemake to its end, also through interrupts, which it gets as well."""
+    """Run Snakemake to its end.
+
+    Asked to stop (SIGTERM, or SIGINT, which Snakemake and its stages get from the terminal as well) it waits for the
+    stages that run; asked again it kills them.
+    """
     process = subprocess.Popen(
         started, cwd=workspace.base, env=environment(workspace), stdout=log, stderr=log,
         pass_fds=(lock.fileno(),),  # Snakemake holds the lock too, so it lasts as long as either of us
@@ -94,17 +101,44 @@ def _run(
     _write(lock, str(process.pid))
     if record is not None:
         record.add("process", id=process.pid)
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    asked = 0
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            print("stopping at once", file=sys.stderr, flush=True)
+            _kill(process.pid)
+            return
+        print("\nstopping: waiting for the stages that run to end; once more stops them at once, and a training goes "
+              "on from its last checkpoint next time", file=sys.stderr, flush=True)
+        if number == signal.SIGTERM:
+            process.terminate()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     while True:
         try:
             status = process.wait(POLL_S)
             break
         except subprocess.TimeoutExpired:
             tick()
-        except KeyboardInterrupt:
-            print("\nstopping: waiting for the stages that run to end", file=sys.stderr, flush=True)
-    _write(lock, "")
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    if asked < 2:  # killed, it leaves its lock, which the next run clears
+        _write(lock, "")
     return status
+
+
+def _kill(pid: int) -> None:
+    """Kill a process and all that it started."""
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for one in family:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 @contextmanager

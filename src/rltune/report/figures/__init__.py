@@ -3,7 +3,7 @@
 The frame is what is drawn, to the last point: a figure can be made again from its CSV.
 """
 
-from rltune.report.figures.ablation import ablation
+from rltune.report.figures.ablation import ablation, ablation_training
 from rltune.report.figures.arrivals import arrivals
 from rltune.report.figures.boxes import boxes
 from rltune.report.figures.diagrams import fig7, fig8
@@ -23,6 +23,7 @@ from rltune.report.figures.sensitivity import sensitivity
 from rltune.report.figures.training import training
 
 __all__ = [
-    "ablation", "arrivals", "boxes", "distributions", "fairness", "fig17", "fig5", "fig6", "fig7", "fig8", "fig9",
-    "improvements", "loads_compared", "robustness", "room", "schedule", "semantics", "sensitivity", "training",
+    "ablation", "ablation_training", "arrivals", "boxes", "distributions", "fairness", "fig17", "fig5", "fig6",
+    "fig7", "fig8", "fig9", "improvements", "loads_compared", "robustness", "room", "schedule", "semantics",
+    "sensitivity", "training",
 ]

@@ -1,4 +1,4 @@
-"""Like Figure 10: what the variants of RLTune win over their base policy, side by side."""
+"""Like Figure 10: how the variants of RLTune learn, and what they win over their base policy, side by side."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.figures.curves import HOW_TO_READ, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import BLUE, INK, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
-from rltune.report.tables.ablation import paper_ref
-from rltune.report.tables.common import data_labels, where
+from rltune.report.style import (
+    BLUE, INK, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled,
+)
+from rltune.report.tables.ablation import compared, paper_ref, variant_title
+from rltune.report.tables.common import constant_settings, data_labels, where
 
 COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
@@ -43,11 +46,62 @@ def ablation(
     return artefact, frame, figure
 
 
+def ablation_training(
+    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Training curves of the variants that `tables.ablation` compares: a panel a setting, a line a variant.
+
+    The frame has one row an epoch, as `figures.training`'s. Raises ValueError when no setting has two variants.
+    """
+    chosen = compared(cells)
+    if chosen.empty:
+        raise ValueError("no ablation: the run has no setting in which pro stands beside another variant")
+    chosen = chosen.assign(
+        panel=_panel_titles(chosen),
+        line=[variant_title(f, p) for f, p in zip(chosen["features"], chosen["placement"])],
+    )
+    frame = pd.concat([
+        curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["line"])
+        for _, cell in chosen.iterrows()
+    ], ignore_index=True)
+    titles = list(dict.fromkeys(chosen["panel"]))
+    with styled():
+        figure = draw(frame, {divmod(i, 2): title for i, title in enumerate(titles)}, _colours(frame["line"]))
+    last = frame.groupby("cell", sort=False).agg({"panel": "last", "line": "last", "training": "last"})
+    told = [f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()]
+    artefact = Artefact(
+        "ablation-training", "figure", "Training curves of naive and pro RLTune",
+        paper_ref=paper_ref(chosen, paper),
+        caption="Each variant against its base policy, which has the variant’s placement, in what they are trained "
+        f"for, on each epoch’s training sequences: {HOW_TO_READ}",
+        data=data_labels(chosen), source=source,
+        notes=tuple(n for n in (
+            "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared with these.",
+            constant_settings(chosen),
+        ) if n),
+        alt=f"Line charts, a panel a setting, a line a variant. Over the base policy in the last epoch: "
+        f"{'; '.join(told)}.",
+    )
+    return artefact, frame, figure
+
+
+def _panel_titles(cells: pd.DataFrame) -> list[str]:
+    """Trace, base policy and metric, as far as they differ; what is trained for where nothing does."""
+    parts = [c for c in ("trace_title", "policy", "metric") if cells[c].nunique() > 1] or ["metric"]
+    return [", ".join(POLICY_TITLE.get(str(cell[c]), str(cell[c])) for c in parts) for _, cell in cells.iterrows()]
+
+
+def _colours(lines: pd.Series) -> dict[str, str]:
+    """Variant → its colour, the same in every figure."""
+    names = list(dict.fromkeys(lines))
+    between = iter(BETWEEN * len(names))
+    return {name: COLOUR.get(name) or next(between) for name in names}
+
+
 def _draw(frame: pd.DataFrame) -> Figure:
     sizes = list(dict.fromkeys(frame["sequence_jobs"]))
     variants = list(dict.fromkeys(frame["variant"]))
-    between = iter(BETWEEN * len(variants))
-    colours = {v: COLOUR.get(v) or next(between) for v in variants}
+    colours = _colours(frame["variant"])
     key = ["trace_title", "base", "measure_title"] if frame["measure"].nunique() > 1 else ["trace_title", "base"]
     groups = frame[key].drop_duplicates().itertuples(index=False, name=None)
     places = {g: i for i, g in enumerate(groups)}

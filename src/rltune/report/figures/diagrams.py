@@ -26,12 +26,10 @@ SYSTEM = (
     _box("workload", "Jobs and cluster", "cleaned, fitted to pools of nodes,\nwith estimates of run times", "data",
          MIDDLE, 0),
     _box("policy", "Base policy", "a heuristic’s order: which\n256 jobs are seen, and\nthe one to compare with",
-         "simulator",
-         LEFT, 1),
+         "simulator", LEFT, 1),
     _box("queue", "1  Queue", "a job is submitted\nand waits", "simulator", MIDDLE, 1),
     _box("features", "2  Features", "a row of numbers for each job,\nwhich ones: by the state\nof the cluster",
-         "learning",
-         MIDDLE, 2),
+         "learning", MIDDLE, 2),
     _box("state", "State of the cluster", "free GPUs, CPUs, memory by\nnode; expected ends of jobs", "simulator",
          LEFT, 3),
     _box("actor", "3  Actor", "scores each row;\nthe best job is next", "learning", MIDDLE, 3),
@@ -57,8 +55,8 @@ SYSTEM_ARROWS = (
 _BOTH = RIGHT - LEFT - 4
 TRAINING = (
     _box("sequences", "Sequences of consecutive jobs",
-         "drawn anew every epoch from the training part; each starts on an idle "
-         "cluster\nand is scheduled twice or more, by the rules of one simulator", "data", LEFT, 0, _BOTH),
+         "drawn anew every epoch from the training part; each starts on an idle cluster\n"
+         "and is scheduled twice or more, by the rules of one simulator", "data", LEFT, 0, _BOTH),
     _box("base-idle", "Base policy’s run", "the same jobs, once", "simulator", LEFT, 1),
     _box("base-rank", "1a  Rank", "the queue by the base policy;\nthe first job is next", "simulator", LEFT, 2),
     _box("base-place", "1b  Place", "nodes for that job, by the\nrule of the run", "optimisation", LEFT, 3),
@@ -68,8 +66,8 @@ TRAINING = (
     _box("place", "1b  Place", "nodes for that job, by the\nrule of the run", "optimisation", MIDDLE, 3),
     _box("score", "2  Score", "the same metric of each of\nthe agent’s rollouts", "result", MIDDLE, 4),
     _box("reward", "Reward",
-         "(base − agent) / the larger of both, for the whole sequence,\nor decision by decision: the "
-         "waiting that came after it", "learning", LEFT, 5, _BOTH),
+         "(base − agent) / the larger of both, for the whole sequence,\n"
+         "or decision by decision: the waiting that came after it", "learning", LEFT, 5, _BOTH),
     _box("advantages", "Advantages", "against the critic’s value, or\nagainst other rollouts of the\nsame sequence",
          "learning", RIGHT, 5),
     _box("ppo", "PPO", "clipped gradient steps, until\nthe policy has moved far\nenough for one epoch", "learning",
@@ -86,8 +84,8 @@ TRAINING_ARROWS = (
     Arrow("place", "score", label="until all have started"), Arrow("score", "reward", label="agent"),
     Arrow("reward", "advantages", "right", "left"), Arrow("advantages", "ppo", "top", "bottom"),
     Arrow("ppo", "weights", "top", "bottom", "once an epoch"), Arrow("weights", "draw", "left", "right"),
-    Arrow("weights", "validation", "top", "bottom", dashed=True), Arrow("validation", "file", "top", "bottom",
-    dashed=True),
+    Arrow("weights", "validation", "top", "bottom", dashed=True),
+    Arrow("validation", "file", "top", "bottom", dashed=True),
 )
 
 
@@ -96,17 +94,14 @@ def fig7(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame,
     artefact = Artefact(
         "fig7", "figure", "The system and the life of a job", paper_ref=paper.ref("fig7"),
         caption="A job’s way from submission (1) to what its schedule was worth (6). Dashed: in training only. "
-                "Whenever a job is submitted or ends, steps 2 to 5 are gone through until nothing more may start.",
+        "Whenever a job is submitted or ends, steps 2 to 5 are gone through until nothing more may start.",
         source=source,
         notes=("Which of the parts a run uses is its configuration’s choice: any base policy, any of seven placements, "
                "any feature set; without an agent, the base policy’s order takes the place of steps 2 and 3.",),
         alt="A diagram in three columns. Middle, downwards: jobs and cluster, queue, features, actor, placement, "
-            "cluster. "
-        "Left: traces, which give the jobs; the base policy, which orders the queue; the state of the cluster, which "
-        "goes "
-        "from the cluster back to the features. Right, upwards, in training: results, reward, PPO, and from there to "
-        "the "
-        "actor.",
+        "cluster. Left: traces, which give the jobs; the base policy, which orders the queue; the state of the "
+        "cluster, which goes from the cluster back to the features. Right, upwards, in training: results, reward, PPO, "
+        "and from there to the actor.",
     )
     return artefact, frame_of(SYSTEM, SYSTEM_ARROWS), draw(SYSTEM, SYSTEM_ARROWS, LEGEND)
 
@@ -116,16 +111,13 @@ def fig8(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame,
     artefact = Artefact(
         "fig8", "figure", "One epoch of training", paper_ref=paper.ref("fig8"),
         caption="Base policy and agent schedule the same jobs under the same rules; steps 1a and 1b repeat until the "
-                "last "
-        "job has started. What the agent did better or worse is its reward. Dashed: every few epochs.",
+        "last job has started. What the agent did better or worse is its reward. Dashed: every few epochs.",
         source=source,
         notes=("Of utilisation, where more is better, the gap’s sign is reversed. Decisions with a single candidate "
-               "teach "
-               "nothing and are left out.",),
+               "teach nothing and are left out.",),
         alt="A diagram in three columns. Left, downwards: the base policy’s run of a sequence: rank, place, score. "
-            "Middle: "
-        "the agent’s run of the same: features, draw, place, score. Both scores go into the reward below. Right, "
-        "upwards: "
-        "advantages, PPO, the actor’s weights, which go back to the agent’s draw, then validation and the policy file.",
+        "Middle: the agent’s run of the same: features, draw, place, score. Both scores go into the reward below. "
+        "Right, upwards: advantages, PPO, the actor’s weights, which go back to the agent’s draw, then validation and "
+        "the policy file.",
     )
     return artefact, frame_of(TRAINING, TRAINING_ARROWS), draw(TRAINING, TRAINING_ARROWS, LEGEND)

@@ -16,7 +16,7 @@ from rltune.report.format import show
 from rltune.report.style import (
     BLUE, GREEN, INK, MARKERS, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, scheduler_title, styled,
 )
-from rltune.report.tables.carried import HOME, SAME_AGENT, less, waits
+from rltune.report.tables.carried import HOME, SAME_AGENT, Less, less, waits
 from rltune.report.tables.common import data_labels, varying, where
 
 SIDES = (("share", "Mean wait / FIFO’s"), ("more", "More wait than\nwith exact estimates"))
@@ -49,13 +49,14 @@ def robustness(
             for sigma, at in mine.groupby("sigma"):
                 ours = waits(at)
                 plain = where(found, sigma=sigma, cell="", policy=reference[0], blocking=reference[1])
-                gain, low, high = less(ours, waits(plain), *judge)
-                better, better_low, better_high = less(ours, exact, *judge) if sigma else (0.0, 0.0, 0.0)
+                less_than = less(ours, waits(plain), *judge)
+                better = less(ours, exact, *judge) if sigma else Less(0.0, 0.0, 0.0)
                 rows.append({
                     "trace_title": title, "data": cells.loc[cells["trace"] == trace, "data"].iloc[0], "kind": kind,
                     "scheduler": name, "sigma": sigma, "sequence_jobs": int(at["sequence_jobs"].iloc[0]),
-                    "windows": len(ours), "mean_s": ours.mean(), "share": 1 - gain, "share_low": 1 - high,
-                    "share_high": 1 - low, "more": -better, "more_low": -better_high, "more_high": -better_low,
+                    "windows": len(ours), "mean_s": ours.to_numpy().mean(),
+                    "share": 1 - less_than.gain, "share_low": 1 - less_than.high, "share_high": 1 - less_than.low,
+                    "more": -better.gain, "more_low": -better.high, "more_high": -better.low,
                 })  # fmt: skip
     frame = pd.DataFrame(rows)
     with styled():

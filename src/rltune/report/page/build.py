@@ -51,7 +51,7 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
         config=workspace.config,
         css=Markup(_part("page.css")), js=Markup(_part("page.js")),
         labels=labels, data_sentences=summary.data_sentences(labels),
-        tiles=summary.tiles(comparisons), measured=summary.measured(comparisons),
+        scores=summary.scores(comparisons), outcomes=list(summary.OUTCOMES), measured=summary.measured(comparisons),
         others=summary.others(there), groups=summary.groups(comparisons),
         confidence=f"{100 * workspace.config.evaluation.confidence:.0f} %",
         sections=sections, summary_artefacts=[there[n] for n in contents.SUMMARY if n in there],

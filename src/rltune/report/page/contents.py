@@ -66,7 +66,7 @@ SECTIONS = (
     Section("ablation-section", "What features and placement are worth",
             "The same training with raw features and simple placement, beside RLTune proper; then, where the run "
             "asks for it, the same agents under other placements.",
-            ("ablation", "ablation-numbers", "placements")),
+            ("ablation", "ablation-numbers", "ablation-training", "placements")),
     Section("system", "The system, and why the order of a queue matters",
             "What another order of the same queue is worth, on two nodes and seven jobs; then the parts of the system "
             "and how a job goes through them. None of this needs a trained agent, nor a trace.",
@@ -97,6 +97,7 @@ TITLES = {
     "verdicts": "The paper’s claims and what this run found",
     "ablation": "Naive against pro RLTune",
     "ablation-numbers": "Naive and pro RLTune in numbers",
+    "ablation-training": "Training curves of naive and pro RLTune",
     "placements": "The same agents under other placements",
     "fig1": "Slurm’s priorities, a node a job",
     "fig2": "One job raised, a node a job",

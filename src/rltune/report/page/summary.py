@@ -23,21 +23,30 @@ DATA_MEANING = {
 }
 
 
+OUTCOMES = {
+    "Better than its base policy": ("shows", ("better",)),
+    "Better than a random order": ("shows_random", ("better",)),
+    "Better than the strongest heuristic": ("shows_strong", ("better",)),
+    "Worse than the strongest heuristic": ("shows_strong", ("worse",)),
+    "The paper’s figure holds or is matched": ("verdict", ("matches", "holds")),
+}
+"""Ways in which a comparison may come out → the column of a study's table that says so, and its words for it."""
+
+
 @dataclass(frozen=True)
-class Tile:
-    """One headline: how many of the comparisons came out one way."""
+class Score:
+    """How many of the comparisons came out one way."""
 
     count: Markup
     of: int
-    text: str
 
 
 @dataclass(frozen=True)
-class TileSet:
-    """The headlines of one study."""
+class Scores:
+    """The outcomes of one study, as OUTCOMES has them; None where nothing was compared."""
 
     title: str
-    tiles: list[Tile]
+    scores: list[Score | None]
 
 
 @dataclass(frozen=True)
@@ -66,28 +75,17 @@ def measured(rows: dict[Study, pd.DataFrame]) -> str:
     return " or ".join(show(n, "int") for n in sorted({n for r in rows.values() for n in r["sequence_jobs"]}))
 
 
-def tiles(rows: dict[Study, pd.DataFrame]) -> list[TileSet]:
-    """How many comparisons came out for RLTune: over base policies, over the strongest heuristic, as in the paper."""
-    return [TileSet(study.title, _tiles(study, frame)) for study, frame in rows.items()]
+def scores(rows: dict[Study, pd.DataFrame]) -> list[Scores]:
+    """How many comparisons came out for RLTune, study by study."""
+    return [Scores(study.title, [_score(study, frame, *outcome) for outcome in OUTCOMES.values()])
+            for study, frame in rows.items()]
 
 
-def _tiles(study: Study, rows: pd.DataFrame) -> list[Tile]:
-    good, bad = (f"{study.noun} is {word} with RLTune than with" for word in study.words)
-    found = [("shows", "better", f"{good} its base policy"),
-             ("shows_random", "better", f"{good} a random order"),
-             ("shows_strong", "better", f"{good} the strongest heuristic"),
-             ("shows_strong", "worse", f"{bad} the strongest heuristic")]
-    made = [_tile(study, rows, column, [word], text) for column, word, text in found if column in rows]
-    if "verdict" in rows and rows["verdict"].fillna("").ne("").any():
-        made.append(_tile(study, rows[rows["verdict"].fillna("") != ""], "verdict", ["matches", "holds"],
-                          "the paper’s printed figure holds or is matched"))
-    return made
-
-
-def _tile(study: Study, rows: pd.DataFrame, column: str, words: list[str], text: str) -> Tile:
-    known = rows[rows[column].notna()]
-    count = int(known[column].isin(words).sum())
-    return Tile(_count(study.numbers, f"{column}={'|'.join(words)}", count), len(known), text)
+def _score(study: Study, rows: pd.DataFrame, column: str, words: tuple[str, ...]) -> Score | None:
+    known = rows[column].replace("", None).dropna() if column in rows else pd.Series(dtype=object)
+    if known.empty:
+        return None
+    return Score(_count(study.numbers, f"{column}={'|'.join(words)}", int(known.isin(words).sum())), len(known))
 
 
 def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:

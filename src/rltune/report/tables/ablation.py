@@ -16,12 +16,13 @@ from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.common import (
     NAIVE, NAIVE_PAPER, PRO, SETTING_TITLE, constant_settings, data_labels, lengths, varying, where,
 )
-from rltune.report.tables.comparison import with_holm
-from rltune.report.tables.comparison_words import holm_note, seeds_note
+from rltune.report.tables.comparison_words import seeds_note
+from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.verdict import RULE, verdict
 
 NAN = float("nan")
 PARTS = ("features", "placement")
+TESTED = {"pro_over_p": "holm"}
 SAME = [a for a in AXES if a not in (*PARTS, "seed")]
 TITLES = {"naive": NAIVE, "naive, whole nodes": NAIVE_PAPER, "pro": PRO}
 METRIC_TITLE = {study.metric: study.noun for study in STUDIES}
@@ -48,21 +49,28 @@ def ablation(
     multifactor priority, BSLD, and a naive variant on whole nodes. Empty when no setting has two variants.
     """
     rows: list[dict[str, Any]] = []
-    used = []
-    chosen = cells[(cells["agent"] == "rltune") & cells["features"].isin([PRO["features"], NAIVE["features"]])]
-    for _, group in chosen.groupby(SAME, sort=False):
+    used = compared(cells)
+    for _, group in used.groupby(SAME, sort=False):
         pro = where(group, **PRO)
-        if pro.empty or len(group[list(PARTS)].drop_duplicates()) < 2:
-            continue
-        used += list(group["cell"])
-        for _, variant in group.sort_values(list(PARTS), ascending=[False, True]).groupby(list(PARTS), sort=False):
+        for _, variant in group.groupby(list(PARTS), sort=False):
             for n in lengths(where(windows, cell=variant["cell"].iloc[0])):
                 rows.append(_row(variant, pro, windows, n, paper, bootstrap, confidence, seed))
     frame = pd.DataFrame(rows)
     if len(frame):
         frame = frame.sort_values("sequence_jobs", ascending=False, kind="stable", ignore_index=True)
-        frame = with_holm(frame, {"pro_over_p": "holm"})
-    return _artefact(cells[cells["cell"].isin(used)], frame, paper, confidence, source), frame
+        frame = with_holm(frame, TESTED)
+    return _artefact(used, frame, paper, confidence, source), frame
+
+
+def compared(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells of the settings that have pro and at least one other variant, naive first."""
+    chosen = cells[(cells["agent"] == "rltune") & cells["features"].isin([PRO["features"], NAIVE["features"]])]
+    used = [
+        name for _, group in chosen.groupby(SAME, sort=False)
+        if len(where(group, **PRO)) and len(group[list(PARTS)].drop_duplicates()) > 1
+        for name in group.sort_values([*PARTS, "seed"], ascending=[False, True, True])["cell"]
+    ]  # fmt: skip
+    return chosen.set_index("cell", drop=False).loc[used].reset_index(drop=True)
 
 
 def _row(
@@ -160,7 +168,7 @@ def _artefact(
             "Philly, where naive takes whole nodes. In any other setting only the direction can be compared with it.",
             f"Verdicts: {RULE}" if len(frame) and (frame["verdict"] != "").any() else "",
             seeds_note(frame),
-            holm_note(frame, "of pro over another variant", confidence) if len(frame) else "",
+            holm_note(frame, TESTED, "of pro over another variant", confidence) if len(frame) else "",
             constant_settings(cells, without=("seed",)) if len(cells) else "",
         ) if n),
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 import pandas as pd
 
 from rltune.config import RunConfig
 from rltune.config.cells import AXES, parse_estimate
-from rltune.evaluation.intervals import improved
+from rltune.evaluation.intervals import bootstrap as resample
 from rltune.report.tables.common import proper
 
 NAN = float("nan")
@@ -40,18 +43,34 @@ def has_robustness(config: RunConfig) -> bool:
     return any(parse_estimate(e)[0] in ("lognormal", "exact") for e in carried_cells(config)["estimate"])
 
 
-def waits(rows: pd.DataFrame) -> pd.Series:
-    """Mean wait of each window, s, by its first job, in order of time; the mean over agents that differ by seed."""
-    return rows.groupby("first_job")["wait_s"].mean().sort_index()
+def waits(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean wait, s, of each window, by its first job and in order of time: a column a ``cell``, as agents that differ
+    by seed are told apart; one column of rows without."""
+    who = rows["cell"] if "cell" in rows else pd.Series("", rows.index)
+    return rows.groupby(["first_job", who])["wait_s"].mean().unstack().sort_index()
 
 
-def less(
-    ours: pd.Series, theirs: pd.Series, bootstrap: int, confidence: float, seed: int
-) -> tuple[float, float, float]:
-    """(1 − Σ ours / Σ theirs, its interval) of waits by first job, paired by window.
+class Less(NamedTuple):
+    """How much less is waited, as a fraction, with interval and two-sided p-value."""
 
-    NaN where theirs is nothing. Raises ValueError for other windows.
+    gain: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+
+
+def less(ours: pd.DataFrame, theirs: pd.DataFrame, bootstrap: int, confidence: float, seed: int) -> Less:
+    """1 − Σ ours / Σ theirs of :func:`waits`, paired by window, and over seeds where ours has several columns: theirs
+    has as many, of the same seeds, or counts with its mean.
+
+    NaN where either is empty or theirs is nothing. Raises ValueError for other windows.
     """
+    if ours.empty or theirs.empty or not theirs.to_numpy().sum() > 0:
+        return Less()
     if list(ours.index) != list(theirs.index):
         raise ValueError(f"different windows: from job {list(ours.index)[:3]} and {list(theirs.index)[:3]} on, …")
-    return improved(ours.to_numpy(float), theirs.to_numpy(float), bootstrap, confidence, seed)
+    mine, other = ours.to_numpy(float).T, theirs.to_numpy(float).T
+    if len(mine) != len(other):
+        other = np.broadcast_to(other.mean(axis=0), mine.shape)
+    found = resample(mine, other, bootstrap, confidence, seed)
+    return Less(1 - mine.sum() / other.sum(), found.low, found.high, found.p)

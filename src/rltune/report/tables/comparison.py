@@ -17,13 +17,12 @@ from rltune.report.paper import PaperEntry, PaperResults
 from rltune.report.studies import PAPER_POLICY, WAIT, Study, cells_of
 from rltune.report.style import POLICY_TITLE, scheduler_title
 from rltune.report.tables.common import SETTING_TITLE, lengths, proper, where
-from rltune.report.tables.comparison_words import artefact_of
+from rltune.report.tables.comparison_words import TESTED, artefact_of
+from rltune.report.tables.holm import with_holm
 from rltune.report.verdict import direction, verdict
 
 AGENT = {"role": "rltune"}
 NAN = float("nan")
-TESTED = {"p": "holm", "over_strong_p": "holm_strong"}
-"""Columns of p-values, one family a table → columns of what Holm's correction makes of them."""
 
 
 def comparison(
@@ -47,19 +46,6 @@ def comparison(
             rows.append({**_row(group, each, n, study, paper, bootstrap, confidence, seed), "learned": learned})
     frame = with_holm(pd.DataFrame(rows), TESTED)
     return artefact_of(study, chosen, frame, paper, confidence, left, source), frame
-
-
-def with_holm(frame: pd.DataFrame, tested: dict[str, str]) -> pd.DataFrame:
-    """The frame with Holm's correction of its p-values: all columns of ``tested`` (p → corrected) are one family.
-
-    Rows of fewer than FEWEST windows have no verdict, hence are not tested: NaN.
-    """
-    there = [p for p in tested if p in frame]
-    if not there:
-        return frame
-    values = frame[there].where(frame["windows"] >= FEWEST).to_numpy(float)
-    corrected = holm(values.ravel()).reshape(values.shape)
-    return frame.assign(**{tested[p]: corrected[:, i] for i, p in enumerate(there)})
 
 
 def _row(

@@ -9,11 +9,14 @@ from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.studies import UTILISATION, Study
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, varying
+from rltune.report.tables.holm import holm_note
 from rltune.report.verdict import RULE
 
 BASE, STRONG = "Against its base policy", "Against the strongest heuristic"
 CHOSEN, CHANCE = "Against the one picked on validation", "Against a random order"
 OVER_SPAN = "The same over the submission span"
+TESTED = {"p": "holm", "over_strong_p": "holm_strong"}
+"""Columns of p-values, one family a table → columns of what Holm's correction makes of them."""
 
 
 def artefact_of(
@@ -96,7 +99,8 @@ def _notes(
         "A random order, drawn anew at every decision (mean of several runs), is what not staying blocked is worth "
         "without any learning.",
         seeds_note(frame),
-        holm_note(frame, "over base policy and strongest heuristic" if rivals else "over the base policy", confidence),
+        holm_note(frame, TESTED, "over base policy and strongest heuristic" if rivals else "over the base policy",
+                  confidence),
         "Base policy and RLTune share placement, locality, backfilling and run-time estimates"
         + (", but for what the agent chose itself, which the last columns say." if own else "."),
         f"Verdicts: {RULE}",
@@ -129,16 +133,3 @@ def seeds_note(frame: pd.DataFrame) -> str:
     return ("Where a setting was trained with several seeds, means are over all of them and the interval resamples "
             "seeds as well as windows."
             + (f" {single} of {len(frame)} rows have one seed: windows alone." if single else ""))
-
-
-def holm_note(frame: pd.DataFrame, what: str, confidence: float) -> str:
-    """How many differences Holm's correction leaves."""
-    corrected = frame[[c for c in ("holm", "holm_strong") if c in frame]]
-    least = frame[[c for c in ("p", "over_strong_p", "pro_over_p") if c in frame]].min().min()
-    tested, level = int(corrected.notna().sum().sum()), round(1 - confidence, 9)
-    if not tested:
-        return ""
-    return (f"Holm p: two-sided bootstrap p-values of the {tested} improvements {what} in this table, corrected for "
-            f"their number; {int((corrected < level).sum().sum())} are below {level:g}."
-            + (" None could be: for so many, evaluation.bootstrap has too few resamples." if tested * least >= level
-               else ""))

@@ -10,7 +10,8 @@ from rltune.report.artefact import Artefact, Column
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE, scheduler_title
 from rltune.report.tables.common import data_labels, where
-from rltune.report.tables.rivals import METRICS, NAN, printed, rival_columns, rival_row
+from rltune.report.tables.holm import holm_note, with_holm
+from rltune.report.tables.rivals import METRICS, NAN, TESTED, printed, rival_columns, rival_row
 from rltune.report.verdict import RULE
 
 TITLE = {"fifo": "FIFO", "schedinspector": "SchedInspector", "rlscheduler": "RLScheduler", "linear": "Linear score",
@@ -138,7 +139,7 @@ def table9_numbers(
                         bootstrap=bootstrap, confidence=confidence, seed=seed,
                     ),
                 })
-    table = pd.DataFrame(rows)
+    table = with_holm(pd.DataFrame(rows), TESTED)
     return Artefact(
         "table9-numbers", "table", "RLTune against each of them", paper_ref=paper.ref("table9"),
         caption="How much better RLTune is than each scheduler on the same batches. Brackets: interval, paired by "
@@ -147,8 +148,10 @@ def table9_numbers(
         columns={
             "trace_title": Column("Trace"), "against": Column("Against"), **rival_columns(confidence, table, "Batches"),
         } if len(table) else {},
-        notes=(
+        notes=tuple(n for n in (
             "Ten batches are few: only large differences can be told from chance.",
+            "One training seed an agent: the intervals are over batches alone.",
+            holm_note(table, TESTED, "over these opponents", confidence),
             f"Verdicts: {RULE}",
-        ),
+        ) if n),
     ), table

@@ -11,8 +11,11 @@ from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
+from rltune.report.tables.carried import SAME_AGENT
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, lengths, varying, where
-from rltune.report.tables.rivals import METRICS, NAN, judged, printed, rival_columns, rival_row
+from rltune.report.tables.comparison_words import seeds_note
+from rltune.report.tables.holm import holm_note, with_holm
+from rltune.report.tables.rivals import METRICS, NAN, TESTED, judged, printed, rival_columns, rival_row
 from rltune.report.verdict import RULE
 
 AGAINST = {
@@ -32,7 +35,8 @@ def table8(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a trace × window length × opponent × metric. ``windows``: of rltune.pipeline.peers.qssf_windows.
 
-    Of each metric the agents trained for it are shown; where a run has none, those trained for wait.
+    Of each metric the agents trained for it are shown; where a run has none, those trained for wait. Agents that differ
+    by their seed are one row.
     """
     used = cells[cells["cell"].isin(windows["cell"])]
     rows: list[dict[str, Any]] = []
@@ -40,26 +44,29 @@ def table8(
         for n in lengths(windows[windows["cell"].isin(group["cell"])]):
             for theirs, title in AGAINST.items():
                 for metric in METRICS:
-                    for cell in for_metric(list(group.itertuples()), metric):
-                        mine = where(windows, cell=cell.cell)
-                        if not (mine["who"] == theirs).any():
+                    names = [cell.cell for cell in for_metric(list(group.itertuples()), metric)]
+                    for _, alike in group[group["cell"].isin(names)].groupby(SAME_AGENT, sort=False):
+                        cell = alike.iloc[0]
+                        each = [where(windows, cell=name) for name in alike["cell"]]
+                        if not (each[0]["who"] == theirs).any():
                             continue
+                        own = pd.concat(each)
                         rows.append({
-                            **{name: getattr(cell, name) for name in WHO},
-                            "base": POLICY_TITLE.get(cell.policy, cell.policy), "sequence_jobs": n, "against": title,
-                            "reserves": where(mine, who="rltune")["blocking"].iloc[0],
+                            **{name: cell[name] for name in WHO},
+                            "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+                            "sequence_jobs": n, "against": title,
+                            "reserves": ", ".join(where(own, who="rltune")["blocking"].unique()),
                             **rival_row(
-                                mine, metric, n, "rltune", theirs,
-                                tuple(_printed(paper, cell.paper_trace, who, metric) for who in (theirs, "rltune")),
+                                each, metric, n, "rltune", theirs,
+                                tuple(_printed(paper, cell["paper_trace"], who, metric) for who in (theirs, "rltune")),
                                 bootstrap=bootstrap, confidence=confidence, seed=seed,
                             ),
                         })
-    frame = pd.DataFrame(rows)
-    settings = [c for c in varying(used) if c != "metric"]
+    frame = with_holm(pd.DataFrame(rows), TESTED)
+    settings = [c for c in varying(used) if c not in ("metric", "seed")]
     columns = {
         "trace_title": Column("Trace"),
-        **{c: Column(SETTING_TITLE[c].capitalize(), "", "plain-int" if c == "seed" else "text")
-           for c in settings if c in frame},
+        **{c: Column(SETTING_TITLE[c].capitalize()) for c in settings if c in frame},
         "sequence_jobs": Column("Window", "jobs", "int"),
         "against": Column("Against"),
         **rival_columns(confidence, frame),
@@ -78,8 +85,10 @@ def table8(
             "Where a metric has no agent trained for it, the one trained for wait is shown.",
             "Utilisation is GPU time over GPUs × makespan; the paper divides by something larger that it does not "
             "state, so of its figures only the ratio can be compared.",
+            seeds_note(frame),
+            holm_note(frame, TESTED, "over these opponents", confidence),
             f"Verdicts: {RULE}",
-            constant_settings(used, without=["metric"]),
+            constant_settings(used, without=["metric", "seed"]),
         ) if n),
     ), frame
 

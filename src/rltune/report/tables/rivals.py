@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from rltune.report.paper import PaperResults
 from rltune.report.verdict import verdict
 
 NAN = float("nan")
+TESTED = {"p": "holm"}
 METRICS = {"wait": "Wait, s", "bsld": "Bounded slowdown", "jct": "JCT, s", "utilisation": "Utilisation, share"}
 """Metrics in the paper's order, with their units."""
 PRINTED = {
@@ -35,16 +37,18 @@ def improvement(metric: str, ours: float, theirs: float) -> float:
 
 
 def rival_row(
-    windows: pd.DataFrame, metric: str, n: int, ours: str, theirs: str, paper: tuple[float, float], *,
-    bootstrap: int, confidence: float, seed: int,
+    windows: pd.DataFrame | Sequence[pd.DataFrame], metric: str, n: int, ours: str, theirs: str,
+    paper: tuple[float, float], *, bootstrap: int, confidence: float, seed: int,
 ) -> dict[str, Any]:
     """One metric of RLTune against one opponent on the same windows of n jobs.
 
-    ``ours`` and ``theirs`` are values of the column ``who``; ``paper``: its figures of theirs and ours, NaN for none.
+    ``windows``: a table, or one a training seed; ``ours`` and ``theirs`` are values of the column ``who``; ``paper``:
+    its figures of theirs and ours, NaN for none.
     """
     found = compare(windows, metric, n, {"who": ours}, {"who": theirs}, bootstrap, confidence, seed)
     return {
-        "measure": METRICS[metric], "theirs_mean": found.theirs_mean, "ours_mean": found.ours_mean,
+        "measure": METRICS[metric], "p": found.p, "seeds": found.seeds,
+        "theirs_mean": found.theirs_mean, "ours_mean": found.ours_mean,
         **judged(metric, found.improvement, found.low, found.high, found.windows, *paper),
     }
 
@@ -72,11 +76,14 @@ def rival_columns(confidence: float, frame: pd.DataFrame, measured: str = "Windo
         "ours_mean": Column("RLTune", "", "number"),
         "improvement": Column("RLTune is better by", "", "percent", "", "low", "high",
                               f"Fraction of theirs, {100 * confidence:.0f} % interval; negative: worse."),
+        "holm": Column("Holm p", "", "p", help="p-value after Holm’s correction over this table."),
         "paper_theirs": Column("Theirs", "", "number", paper),
         "paper_ours": Column("RLTune", "", "number", paper),
         "paper_improvement": Column("Better by", "", "percent", paper, help="What its two figures make."),
         "verdict": Column("Verdict", "", "text", paper),
         "windows": Column(measured, "", "int"),
+        **({"seeds": Column("Seeds", "", "int", help="Trainings of the same setting.")}
+           if len(frame) and frame["seeds"].max() > 1 else {}),
     }
     beside = len(frame) and frame["paper_improvement"].notna().any()
     return {name: column for name, column in columns.items() if beside or column.group != paper}

@@ -11,6 +11,7 @@ from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.carried import NAN, SAME_AGENT, less, waits
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, varying, where
+from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.verdict import RULE, verdict
 
 RULES = ["trace", "cluster", "blocking", "placement", "locality", "estimate"]
@@ -28,8 +29,9 @@ def table7(
     """One row an agent (its seeds together), a group of columns a base policy B that it is judged against.
 
     ``cells`` and ``windows`` as `report.read` gives them, ``bases`` as `pipeline.transfer.across_bases` does. Columns
-    of B: ``B`` (less mean wait than B, a fraction), ``B_low``, ``B_high``, ``B_mean`` (of B, s), ``B_paper``,
-    ``B_verdict``; besides ``trained`` (base policy in training), ``mean`` (of the agent, s), ``windows``, ``seeds``.
+    of B: ``B`` (less mean wait than B, a fraction), ``B_low``, ``B_high``, ``B_p`` and ``B_holm`` (the p-value, and
+    after Holm's correction over the table), ``B_mean`` (of B, s), ``B_paper``, ``B_verdict``;
+    besides ``trained`` (base policy in training), ``mean`` (of the agent, s), ``windows``, ``seeds``.
     """
     order = policies_of(paper)
     others = [p for p in dict.fromkeys(bases["policy"]) if p not in order]
@@ -43,30 +45,41 @@ def table7(
             **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE) if k != "seed"},
             "trained": POLICY_TITLE.get(cell["policy"], cell["policy"]),
             "sequence_jobs": int(bases["sequence_jobs"].iloc[0]), "windows": len(ours), "seeds": len(group),
-            "mean": ours.mean(),
+            "mean": ours.to_numpy().mean(),
         }
         mine = where(bases, **{k: cell[k] for k in RULES})
         for policy in columns:
             row |= _against(policy, cell, ours, waits(where(mine, policy=policy)), paper, bootstrap, confidence, seed)
         rows.append(row)
-    frame = pd.DataFrame(rows)
+    frame = with_holm(pd.DataFrame(rows), _tested(columns))
     return _artefact(cells, frame, columns, paper, confidence, source), frame
 
 
 def _against(
-    policy: str, cell: pd.Series, ours: pd.Series, theirs: pd.Series, paper: PaperResults, bootstrap: int,
+    policy: str, cell: pd.Series, ours: pd.DataFrame, theirs: pd.DataFrame, paper: PaperResults, bootstrap: int,
     confidence: float, seed: int,
 ) -> dict[str, Any]:
     """The columns of one base policy; empty where it was not run."""
-    gain, low, high = less(ours, theirs, bootstrap, confidence, seed) if len(theirs) else (NAN, NAN, NAN)
+    found = less(ours, theirs, bootstrap, confidence, seed)
     comparable = cell["metric"] == "wait" and cell["blocking"] == "none"
     entry = paper.find("table7", cell["paper_trace"], cell["policy"], policy, "wait") if comparable else None
     printed = entry.value if entry else None
     return {
-        policy: gain, f"{policy}_low": low, f"{policy}_high": high, f"{policy}_mean": theirs.mean(),
+        policy: found.gain, f"{policy}_low": found.low, f"{policy}_high": found.high, f"{policy}_p": found.p,
+        f"{policy}_mean": theirs.to_numpy().mean() if len(theirs) else NAN,
         f"{policy}_paper": NAN if printed is None else printed,
-        f"{policy}_verdict": verdict(printed, low, high, len(ours)),
+        f"{policy}_verdict": verdict(printed, found.low, found.high, len(ours)),
     }
+
+
+def _tested(policies: list[str]) -> dict[str, str]:
+    """Columns of p-values → columns of what Holm's correction makes of them."""
+    return {f"{p}_p": f"{p}_holm" for p in policies}
+
+
+def _corrected(frame: pd.DataFrame, policies: list[str], confidence: float) -> str:
+    note = holm_note(frame, _tested(policies), "over base policies", confidence)
+    return f"{note} They are in the CSV." if note else ""
 
 
 def _artefact(
@@ -90,7 +103,8 @@ def _artefact(
         "against differs. So a row differs from another by what its agent learned, and a column from another by how "
         "good its base policy is.",
         f"Windows of {frame['sequence_jobs'].iloc[0]:,} jobs."
-        + (f" Agents of up to {seeds} seeds: the mean of their waits in each window." if seeds > 1 else ""),
+        + (f" Agents of up to {seeds} seeds: the intervals are over seeds too." if seeds > 1 else ""),
+        _corrected(frame, policies, confidence),
         f"Verdict: {RULE}" if frame[[f"{p}_paper" for p in policies]].notna().any().any() else "",
         constant_settings(cells, without=["seed"] if seeds > 1 else ()),
     )

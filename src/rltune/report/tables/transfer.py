@@ -47,8 +47,8 @@ def transfer(
                 "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
                 **{k: cell[k] for k in SETTING_TITLE if k not in ("seed", "cluster_title")},
                 "sequence_jobs": int(found["sequence_jobs"].iloc[0]), "windows": len(base), "seeds": len(group),
-                "base_mean": base.mean(), "mean": ours.mean(), **_gain("", ours, base, judge),
-                "there_mean": native.mean(), **_gain("there", native, base, judge),
+                "base_mean": base.to_numpy().mean(), "mean": ours.to_numpy().mean(), **_gain("", ours, base, judge),
+                "there_mean": native.to_numpy().mean() if len(native) else NAN, **_gain("there", native, base, judge),
                 **_gain("over_there", ours, native, judge),
                 **_gain("random", waits(where(found, role="random")), base, judge),
             })  # fmt: skip
@@ -57,11 +57,11 @@ def transfer(
     return _artefact(cells, frame, paper, confidence, source), frame
 
 
-def _gain(name: str, ours: pd.Series, theirs: pd.Series, judge: tuple[int, float, int]) -> dict[str, float]:
+def _gain(name: str, ours: pd.DataFrame, theirs: pd.DataFrame, judge: tuple[int, float, int]) -> dict[str, float]:
     """Columns ``name`` (``less`` where that is ""), ``name_low`` and ``name_high``."""
-    gain, low, high = less(ours, theirs, *judge) if len(ours) and len(theirs) else (NAN, NAN, NAN)
+    found = less(ours, theirs, *judge)
     before = f"{name}_" if name else ""
-    return {name or "less": gain, f"{before}low": low, f"{before}high": high}
+    return {name or "less": found.gain, f"{before}low": found.low, f"{before}high": found.high}
 
 
 def _artefact(

@@ -1,0 +1,79 @@
+"""Training curves: how far agents are from their base policies, epoch by epoch; panels of lines, and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from rltune.report.style import INK, MARKERS, MUTED, WIDTH_IN
+from rltune.report.tables.common import where
+
+SMALLEST = {"utilisation": 1e-3}
+"""Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
+HOW_TO_READ = (
+    "(base − RLTune) over the larger of the two means, so above the line RLTune is better. Faint: each epoch; strong: "
+    "mean of the last five. Markers: validation windows, the agent acting greedily; the checkpoint kept is the best of "
+    "these. Dashed: a random order on the same validation windows; an agent at its height has learned nothing."
+)
+"""Of a caption: what is drawn of each agent."""
+
+
+def normalised(base: pd.Series, agent: pd.Series, metric: str = "wait") -> pd.Series:
+    """(base − agent) / the larger of the two in size, at least a second of wait."""
+    return (base - agent) / np.maximum(np.maximum(base.abs(), agent.abs()), SMALLEST.get(metric, 1.0))
+
+
+def curve(cell: pd.Series, history: pd.DataFrame) -> pd.DataFrame:
+    """One row an epoch of a cell's training: `training`, `validation` and `random` (`normalised`, no unit), and
+    `difference`, that of training undivided, in the metric's unit."""
+    history, metric = history.sort_values("epoch"), cell["metric"]
+    return pd.DataFrame({
+        **{k: cell[k] for k in ("trace_title", "policy", "metric", "seed", "cell", "data")},
+        "epoch": history["epoch"],
+        "training": normalised(history["base"], history["rl"], metric),
+        "validation": normalised(history["validation_base"], history["validation_rl"], metric),
+        "random": normalised(history["validation_base"], history["validation_random"], metric),
+        "difference": history["base"] - history["rl"],
+    })
+
+
+def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Mapping[str, str]) -> Figure:
+    """Panels by their place, (row, column), each with the lines of the cells that it has.
+
+    ``frame``: of :func:`curve`, of all cells, with ``panel``, a title in ``panels``, and ``line``, what a cell is drawn
+    as, one of ``colours``: cells that differ by seed are lines of one name.
+    """
+    down, across = (1 + max(place[axis] for place in panels) for axis in (0, 1))
+    figure = Figure(figsize=(WIDTH_IN, 0.5 + 2.05 * down))
+    axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    markers = dict(zip(colours, MARKERS))
+    for place, title in panels.items():
+        axis = axes[place]
+        axis.axhline(0, color=INK, linewidth=0.9)
+        axis.set_title(title)
+        for (line, _), rows in where(frame, panel=title).groupby(["line", "cell"], sort=False):
+            colour = colours[str(line)]
+            axis.plot(rows["epoch"], rows["training"], color=colour, linewidth=0.8, alpha=0.4)
+            axis.plot(rows["epoch"], rows["training"].rolling(5, min_periods=1).mean(), color=colour)
+            seen = rows.dropna(subset=["validation"])
+            axis.plot(seen["epoch"], seen["random"], color=colour, linewidth=1.0, linestyle=(0, (2, 2)))
+            axis.plot(seen["epoch"], seen["validation"], linestyle="none", marker=markers[str(line)], markersize=4.5,
+                      markeredgecolor=colour, markerfacecolor="none", markeredgewidth=1.2)
+    for place in set(np.ndindex(*axes.shape)) - set(panels):
+        axes[place].set_visible(False)
+    axes[0, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.supxlabel("Epoch", fontsize=9)
+    figure.supylabel("gap to base (relative)", fontsize=9)
+    handles = [Line2D([], [], color=colour, marker=markers[line], markerfacecolor="none", markersize=4.5, label=line)
+               for line, colour in colours.items()]
+    handles += [Line2D([], [], color=MUTED, label="training"),
+                Line2D([], [], color=MUTED, linestyle="none", marker="o", markerfacecolor="none", markersize=4.5,
+                       label="validation"),
+                Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0, (2, 2)), label="random order")]
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(6, len(handles)))
+    return figure
