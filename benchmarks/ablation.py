@@ -45,6 +45,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "sequences of 1,024": {"sequence_jobs": 1024, "trajectories": 3},
     "actor 32-16-8": {"actor_layers": [32, 16, 8]},
     "actor 64-64": {"actor_layers": [64, 64]},
+    "attention, 16 units": {"attention": 16},
     "step 1e-3": {"actor_lr": 1e-3},
     "constant step": {"lr_schedule": "constant"},
     "10 steps an epoch": {"actor_iterations": 10},

@@ -225,15 +225,17 @@ def main() -> None:
 
 def rollout(jobs: Jobs, layout: Layout, sequences: int = 100) -> dict[str, float]:
     """An untrained agent samples orders for contended windows side by side, placed with look-ahead; a fresh memory."""
+    from rltune.agent.policy_file import TrainedPolicy
     from rltune.agent.ppo import PPO
     from rltune.agent.rollout import AgentRanker
-    from rltune.environment.observation import Observer
+    from rltune.environment.observation import Observer, width_of
 
     every = disjoint_windows(0, len(jobs.row), LENGTH)
     base = simulate(jobs, layout, every, np.full(len(every), LENGTH), Setting("saf"))
     crowded = np.argsort(-base.me["queue_sum"] / base.me["decisions"], kind="stable")[:sequences]
     first, n = np.sort(every[crowded]), np.full(sequences, LENGTH)
-    logits, observer = PPO(Preset(), np.random.default_rng(1)).snapshot().logits, Observer(jobs, layout, "engineered")
+    observer = Observer(jobs, layout, "engineered")
+    logits = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("engineered")).weights(), {}).logits
     best = {}
     for again in range(3):
         placer = Lookahead(LookaheadConfig())

@@ -49,6 +49,27 @@ def _save(path: Path, facts: dict, **arrays: np.ndarray) -> None:
         np.savez(file, facts=np.array(json.dumps(facts)), **arrays)
 
 
+def test_an_attention_is_kept_and_refused_where_it_does_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "policy.npz"
+    sizes = [(10, 3), (3,), (3, 1), (1,), (8, 1), (1,), (8, 2), (2,)]
+    weights = tuple(RNG.normal(size=s).astype(np.float32) for s in sizes)
+    mine = TrainedPolicy(weights, {"features": "raw", "shapes": shapes_of("raw"), "attention": 2})
+    save_policy(path, mine)
+    queue = RNG.normal(size=(6, 8)).astype(np.float32)
+    order = RNG.permutation(6)
+    got = load_policy(path).logits(queue)
+    assert got[order] == pytest.approx(mine.logits(queue[order]), abs=1e-5), "an order of the queue changes nothing"
+    padded = np.concatenate([queue, np.full((4, 8), 9.0, np.float32)])
+    shares = mine.probabilities(padded, np.arange(10) < 6)
+    weight = np.exp(got.astype(float) - got.max())
+    assert shares[:6] == pytest.approx(weight / weight.sum(), abs=1e-6) and not shares[6:].any()
+    for facts, reason in (({"attention": 3}, "an attention of shapes"), ({"attention": 0}, "weights of shapes"),
+                          ({"attention": -1}, "attention -1, expected a number of units")):
+        save_policy(path, TrainedPolicy(weights, mine.facts | facts))
+        with pytest.raises(DataError, match=reason):
+            load_policy(path)
+
+
 def test_other_versions_are_refused(tmp_path: Path) -> None:
     _save(tmp_path / "policy.npz", {"format": FORMAT - 1, "features": "raw"}, w0=np.zeros((8, 1)), w1=np.zeros(1))
     with pytest.raises(DataError, match=f"policy format {FORMAT - 1}, expected {FORMAT}"):

@@ -52,11 +52,49 @@ def test_pad_puts_rows_in_place_and_zeros_behind():
     assert (out[1, :2] == rows[1:]).all() and not out[1, 2:].any()
 
 
-def test_numpy_snapshot_equals_the_network():
+@pytest.mark.parametrize("attention", [0, 5])
+def test_numpy_snapshot_equals_the_network(attention):
     set_up(3)
-    ppo = PPO(BUILT_IN["quick"], np.random.default_rng(3), WIDTH)
+    preset = BUILT_IN["quick"].model_copy(update={"attention": attention})
+    ppo, lengths = PPO(preset, np.random.default_rng(3), WIDTH), np.array([1, 20, 29])
     obs = np.random.default_rng(3).normal(size=(50, WIDTH)).astype(np.float32)
-    assert TrainedPolicy(ppo.weights(), {}).logits(obs) == pytest.approx(ppo.actor(obs).numpy()[:, 0], abs=1e-5)
+    policy, offsets = TrainedPolicy(ppo.weights(), ppo.facts), np.append(0, np.cumsum(lengths))
+    segment = np.repeat(np.arange(3, dtype=np.int32), lengths)
+    got = policy.logits(obs, offsets)
+    assert got == pytest.approx(ppo.actor(obs, segment, 3).numpy(), abs=1e-5)
+    alone = policy.logits(obs[1:21])
+    assert alone == pytest.approx(got[1:21], abs=1e-5), "a queue is answered by itself"
+    changed = obs.copy()
+    changed[1] += 3.0
+    same = np.isclose(policy.logits(changed, offsets), got)
+    assert same[0] and same[21:].all() and same[2:21].all() == (not attention), "attention sees its own queue alone"
+
+
+def test_with_attention_it_learns_what_depends_on_the_others():
+    """The job to pick is the smallest where the queue's second features are high on average, else the largest."""
+    set_up(8)
+    rng = np.random.default_rng(8)
+    preset = BUILT_IN["quick"].model_copy(update={"actor_lr": 1e-2, "attention": 8, "critic_iterations": 1})
+    ppo, scores = PPO(preset, rng, WIDTH), []
+    for _ in range(60):
+        length = np.full(400, 3)
+        offsets = np.arange(401) * 3
+        obs = rng.random((1200, WIDTH)).astype(np.float32) - 0.5
+        up = np.repeat(rng.random(400) < 0.5, 3)
+        obs[:, 1] = 0.0
+        obs[::3, 1] = np.where(up[::3], 1.0, -1.0)  # told by one job alone
+        logits = TrainedPolicy(ppo.weights(), ppo.facts).logits(obs, offsets).reshape(400, 3).astype(float)
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        action = (p.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(max=2)
+        first = obs[:, 0].reshape(400, 3)
+        best = np.where(up[::3], first.argmin(axis=1), first.argmax(axis=1))
+        reward = (action == best).astype(np.float32)
+        batch = Batch(obs, np.zeros((1200, CRITIC_WIDTH), np.float32), np.zeros(1200, np.float32), length, action,
+                      np.log(p[np.arange(400), action]).astype(np.float32), np.arange(400), np.zeros(400), reward)  # fmt: skip
+        ppo.update(batch)
+        scores.append(reward.mean())
+    assert scores[0] < 0.5 and np.mean(scores[-5:]) > 0.8
 
 
 def _bandit(ppo: PPO, rng: np.random.Generator, decisions: int = 400) -> tuple[Batch, float]:

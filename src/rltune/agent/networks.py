@@ -30,14 +30,39 @@ def set_up(seed: int, threads: int | None = None) -> str:
     return f"TensorFlow {tf.__version__} on {devices}, {threads or 'default'} threads"
 
 
-def build_actor(width: int, hidden: list[int], from_zero: bool = False) -> keras.Model:
-    """An MLP whose weights every job shares: features of a job → its logit. [rows, width] → [rows, 1].
+class Actor:
+    """An MLP whose weights every job shares: features of a job → its logit.
 
-    ``from_zero``: the last layer starts at zero, so that every logit does.
+    ``from_zero``: the last layer starts at zero, so that every logit does. ``attention``: units of an attention over
+    the queue (one head with one learned query, as in pooling by attention of Lee et al., ICML '19), whose output every
+    job's row gets beside its own features; 0: a job is scored by its own row.
     """
-    layers = [keras.layers.Dense(n, activation="relu") for n in hidden]
-    last = keras.layers.Dense(1, kernel_initializer="zeros" if from_zero else "glorot_uniform")
-    return keras.Sequential([keras.Input((width,)), *layers, last], name="actor")
+
+    def __init__(self, width: int, hidden: list[int], from_zero: bool = False, attention: int = 0) -> None:
+        layers = [keras.layers.Dense(n, activation="relu") for n in hidden]
+        last = keras.layers.Dense(1, kernel_initializer="zeros" if from_zero else "glorot_uniform")
+        self.network = keras.Sequential([keras.Input((width + attention,)), *layers, last], name="actor")
+        self.looks = [keras.layers.Dense(1), keras.layers.Dense(attention, "relu")] if attention else []
+        for look in self.looks:
+            look.build((None, width))
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """Kernel and bias of every layer, in the order of rltune.agent.policy_file.TrainedPolicy; all are trained."""
+        return [*self.network.trainable_variables, *(v for look in self.looks for v in look.trainable_variables)]
+
+    def weights(self) -> tuple[np.ndarray, ...]:
+        """Their values now."""
+        return tuple(np.array(v) for v in self.variables)
+
+    def __call__(self, obs: tf.Tensor, segment: tf.Tensor, decisions: tf.Tensor) -> tf.Tensor:
+        """Logits [rows] of jobs [rows, width]; ``segment`` [rows] int32 sorted: the decision of each, of so many."""
+        if self.looks:
+            key, value = self.looks
+            weight = tf.exp(log_softmax(key(obs)[:, 0], segment, decisions))[:, None]
+            queue = tf.math.unsorted_segment_sum(weight * value(obs), segment, decisions)
+            obs = tf.concat([obs, tf.gather(queue, segment)], axis=1)
+        return self.network(obs)[:, 0]
 
 
 def build_critic() -> keras.Model:

@@ -24,13 +24,15 @@ FORMAT = 2
 AGENTS: tuple[str, ...] = get_args(Preset.model_fields["agent"].annotation)
 MADE = {"rltune": None, "rlscheduler": None, "schedinspector": 8, "linear": 12}
 """Columns that an agent makes of those of its feature set; None: it takes them as they are."""
+ATTENTION = 4
+"""Arrays of an attention: kernel and bias of its keys, kernel and bias of its values."""
 CRITIC_LAYERS = (32, 16, 8)
 """Widths of the critic's hidden layers."""
 
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """An actor's weights, layer by layer (kernel, bias), and the facts of its training."""
+    """An actor's weights, layer by layer (kernel, bias), those of an attention last, and the facts of its training."""
 
     weights: tuple[np.ndarray, ...]
     facts: dict[str, Any]
@@ -54,19 +56,41 @@ class TrainedPolicy:
         held = np.asarray(mask, bool)
         if not held.any():
             raise ValueError("mask: found no job, expected one at least")
-        logits = np.where(held, self.logits(np.where(held[:, None], queue, 0.0)) + prior, -np.inf)
+        logits = np.full(len(held), -np.inf)
+        logits[held] = self.logits(queue[held]) + np.broadcast_to(prior, held.shape)[held]
         weight = np.exp(logits - logits.max())
         return weight / weight.sum()
 
-    def logits(self, obs: np.ndarray) -> np.ndarray:
-        """Logits [rows] of jobs [rows, width]: the actor's forward pass in numpy."""
-        x = obs
-        for i in range(0, len(self.weights), 2):
-            x = x @ self.weights[i]
-            x += self.weights[i + 1]
-            if i + 2 < len(self.weights):
+    def logits(self, obs: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
+        """Logits [rows] of jobs [rows, width]: the actor's forward pass in numpy.
+
+        ``offsets`` [queues + 1]: where each queue begins and the last one ends; None: it is one queue. Only an actor
+        with attention asks which queue a job is in.
+        """
+        x, layers = obs, self.weights
+        if self.facts.get("attention"):
+            offsets = np.array([0, len(obs)]) if offsets is None else offsets
+            layers, x = layers[:-ATTENTION], np.concatenate([obs, attend(obs, offsets, *layers[-ATTENTION:])], axis=1)
+        for i in range(0, len(layers), 2):
+            x = x @ layers[i]
+            x += layers[i + 1]
+            if i + 2 < len(layers):
                 np.maximum(x, 0.0, out=x)
         return x[:, 0]
+
+
+def attend(
+    obs: np.ndarray, offsets: np.ndarray, key: np.ndarray, key_bias: np.ndarray, value: np.ndarray,
+    value_bias: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """What an attention makes of each queue, beside each of its jobs [rows, units]: the mean of max(0, obs · value),
+    weighted by the softmax of obs · key over the queue."""
+    begins = offsets[:-1]
+    score = obs @ key[:, 0] + key_bias
+    weight = np.exp(score - np.repeat(np.maximum.reduceat(score, begins), np.diff(offsets)))
+    seen = np.maximum(obs @ value + value_bias, 0.0)
+    total = np.add.reduceat(weight[:, None] * seen, begins, axis=0) / np.add.reduceat(weight, begins)[:, None]
+    return np.repeat(total, np.diff(offsets), axis=0)
 
 
 def shapes_of(features: str, agent: str = "rltune") -> dict[str, list[int]]:
@@ -101,6 +125,11 @@ def load_policy(path: Path) -> TrainedPolicy:
     return TrainedPolicy(weights, facts)
 
 
+def _is_attention(weights: tuple[np.ndarray, ...], width: int, units: int) -> bool:
+    """Whether these are an attention's over rows of that width, of so many units."""
+    return [w.shape for w in weights] == [(width, 1), (1,), (width, units), (units,)]
+
+
 def _is_network(weights: tuple[np.ndarray, ...]) -> bool:
     """Whether these are kernels and biases of layers that follow on one another, the last of one unit."""
     kernels, biases = weights[::2], weights[1::2]
@@ -120,6 +149,10 @@ def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
         return f"features {facts['features']!r}, expected one of {', '.join(FEATURE_SETS)}"
     if any(w.dtype.kind != "f" or not np.isfinite(w).all() for w in weights):
         return "weights that are not numbers"
+    units = facts.get("attention", 0)
+    if not isinstance(units, int) or units < 0:
+        return f"attention {units!r}, expected a number of units from 0"
+    attention, weights = (weights[-ATTENTION:], weights[:-ATTENTION]) if units else ((), weights)
     if facts.get("agent", "rltune") != "linear" and not _is_network(weights):
         return f"weights of shapes {[w.shape for w in weights]}, expected layers that follow on one another, to one logit"
     residual = facts.get("residual", 0.0)
@@ -134,6 +167,10 @@ def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
     expected = shapes_of(facts["features"], agent)
     if "shapes" in facts and facts["shapes"] != expected:
         return f"trained on observations of {facts['shapes']}, expected {expected}"
-    if weights[0].shape[0] != expected["actor"][1]:
-        return f"an actor of {len(weights[0])} columns, expected {expected['actor'][1]}, those of {facts['features']}"
+    width = expected["actor"][1]
+    if units and not _is_attention(attention, width, units):
+        return f"an attention of shapes {[w.shape for w in attention]}, expected {units} units over {width} columns"
+    if weights[0].shape[0] != width + units:
+        of = f", and {units} of its attention" if units else ""
+        return f"an actor of {len(weights[0])} columns, expected {width}, those of {facts['features']}{of}"
     return ""

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from rltune.agent.decisions import Batch, advantages
-from rltune.agent.networks import build_actor, build_critic, log_softmax, pad, value_of
+from rltune.agent.networks import Actor, build_critic, log_softmax, pad, value_of
 from rltune.config import Preset
 
 MOST_ROWS = 50_000
@@ -38,13 +38,13 @@ class PPO:
 
     def __init__(self, preset: Preset, rng: np.random.Generator, width: int) -> None:
         self.preset, self.rng = preset, rng
-        self.actor = build_actor(width, preset.actor_layers, from_zero=preset.residual > 0)
+        self.actor = Actor(width, preset.actor_layers, preset.residual > 0, preset.attention)
         self.critic = build_critic()
         self.actor_optimiser = keras.optimizers.Adam(preset.actor_lr)
         self.critic_optimiser = keras.optimizers.Adam(preset.critic_lr)
-        self.actor_optimiser.build(self.actor.trainable_variables)
+        self.actor_optimiser.build(self.actor.variables)
         self.critic_optimiser.build(self.critic.trainable_variables)
-        self.averages = [tf.Variable(w, trainable=False) for w in self.actor.trainable_variables]
+        self.averages = [tf.Variable(w, trainable=False) for w in self.actor.variables]
         flat, one = tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.float32)
         whole = tf.TensorSpec([None], tf.int32)
         rows, queues = tf.TensorSpec([None, width], tf.float32), tf.TensorSpec([None, None], tf.float32)
@@ -55,9 +55,14 @@ class PPO:
         self._critic_gradient = tf.function(self._critic_gradient, input_signature=[queues, flat, one])
         self._actor_step, self._critic_step = tf.function(self._actor_step), tf.function(self._critic_step)
 
+    @property
+    def facts(self) -> dict[str, float]:
+        """What has to be known of the actor besides its weights."""
+        return {"residual": self.preset.residual, "attention": self.preset.attention}
+
     def weights(self) -> tuple[np.ndarray, ...]:
         """The actor's as they are now: what acts in training."""
-        return tuple(np.array(w) for w in self.actor.get_weights())
+        return self.actor.weights()
 
     def kept_weights(self) -> tuple[np.ndarray, ...]:
         """Their moving average, where the preset wants one: what is validated and kept."""
@@ -156,7 +161,8 @@ class PPO:
         """Gradient of the clipped surrogate's loss, and what is told of it; each decision counts ``share``."""
         preset = self.preset
         with tf.GradientTape() as tape:
-            log_probs = log_softmax(self.actor(obs)[:, 0] + prior, segment, tf.shape(action)[0])
+            decisions = tf.shape(action)[0]
+            log_probs = log_softmax(self.actor(obs, segment, decisions) + prior, segment, decisions)
             log_prob = tf.gather(log_probs, action)
             ratio = tf.exp(log_prob - log_prob_old)
             limit = tf.where(advantage > 0, 1.0 + preset.clip, 1.0 - preset.clip)
@@ -165,7 +171,7 @@ class PPO:
             loss = -gain - preset.entropy * entropy
         clipped = tf.reduce_sum(tf.cast(tf.abs(ratio - 1.0) > preset.clip, tf.float32)) * share
         kl = tf.reduce_sum(log_prob_old - log_prob) * share
-        return tape.gradient(loss, self.actor.trainable_variables), tf.stack([kl, entropy, clipped])
+        return tape.gradient(loss, self.actor.variables), tf.stack([kl, entropy, clipped])
 
     def _critic_gradient(self, queues, returns, share):
         """Gradient of the squared error, and the error; each decision counts ``share``."""
@@ -174,7 +180,7 @@ class PPO:
         return tape.gradient(loss, self.critic.trainable_variables), loss
 
     def _actor_step(self, gradient):
-        weights = self.actor.trainable_variables
+        weights = self.actor.variables
         self.actor_optimiser.apply_gradients(zip(gradient, weights, strict=True))
         if self.preset.average:
             for average, weight in zip(self.averages, weights, strict=True):

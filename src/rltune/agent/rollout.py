@@ -17,7 +17,8 @@ from rltune.environment.vector import in_order
 from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.state import State
 
-Logits = Callable[[np.ndarray], np.ndarray]
+Logits = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Of jobs [rows, width] in queues that begin and end at offsets [queues + 1]: their logits [rows]."""
 
 
 @dataclass
@@ -63,7 +64,7 @@ class AgentRanker:
         rows = seen.rows[order]
         prior = np.empty(len(rows), np.float32)
         base_logits(seen.offsets, order, self.residual, prior)
-        logits = self.logits(rows) + prior
+        logits = self.logits(rows, seen.offsets) + prior
         noise = self.rng.gumbel(size=len(logits)).astype(np.float32) if self.rng else np.zeros_like(logits)
         action, log_prob = np.empty(len(asking), np.int64), np.empty(len(asking), np.float32)
         answer(state.score, asking, seen.offsets, order, logits, noise, action, log_prob)

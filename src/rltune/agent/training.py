@@ -119,7 +119,7 @@ class Course:
         """The best so far. It has learned if it beats both the base policy and a random order on validation."""
         start = None if self.start_scores is None else float(self.start_scores.mean())
         facts = self.exercise.facts(self.agent, self.features, self.best_score, start, self.best_epoch)
-        return TrainedPolicy(self.best_weights, {**facts, "residual": self.preset.residual})
+        return TrainedPolicy(self.best_weights, {**facts, **self.ppo.facts})
 
     def state(self) -> Checkpoint:
         """Everything that the rest of the training depends on."""
@@ -178,4 +178,4 @@ class Course:
         return gain > self.preset.margin * error
 
     def _ranker(self, weights: tuple[np.ndarray, ...], rng: np.random.Generator | None = None) -> AgentRanker:
-        return AgentRanker(TrainedPolicy(weights, {}).logits, self.observer, rng, self.preset.residual)
+        return AgentRanker(TrainedPolicy(weights, self.ppo.facts).logits, self.observer, rng, self.preset.residual)

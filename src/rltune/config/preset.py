@@ -27,6 +27,9 @@ class Preset(Block):
     wait longer than the median; the others start anywhere."""
     actor_layers: list[Annotated[int, Field(ge=1)]] = Field([32, 16, 8])
     """Widths of the actor's hidden layers."""
+    attention: int = Field(0, ge=0)
+    """Units of an attention over the queue, which every job's row gets beside its own features; 0: a job is scored by
+    its own row alone."""
     chooses: Literal["nothing", "reservations", "ways"] = "nothing"
     """What the agent decides before it learns an order, by windows of the training part: nothing; `reservations`: whose
     order it starts from, whether nodes are held for more jobs than the cell's blocking asks, whether it goes by its
@@ -82,6 +85,8 @@ class Preset(Block):
             raise ValueError("credit_horizon_s: found with one rollout, expected more rollouts to compare with, or null")
         if self.margin > 0 and (self.residual == 0 or self.validation_windows == 1):
             raise ValueError("margin: found above 0, expected a residual above 0 and two validation windows or more")
+        if self.agent != "rltune" and self.attention:
+            raise ValueError(f"agent {self.agent}: attention: found {self.attention}, expected 0: it has none")
         if self.agent == "rlscheduler" and self.residual:
             raise ValueError(f"agent rlscheduler: residual: found {self.residual:g}, expected 0: it starts from nothing")
         if self.agent == "schedinspector" and not self.residual:  # it would reject half of all choices

@@ -26,6 +26,8 @@ MOST = 0.9
 """Share of the jobs from which on something known of them stands for the trace."""
 GENERATED = "generated, each by itself"
 """A synthetic trace's waits are drawn, not queued: right in the mean, without bursts."""
+SYSTEM = "FIFO + EASY"
+"""What is simulated in the place of the system that a trace is from."""
 NONE = pd.DataFrame()
 
 
@@ -53,7 +55,7 @@ class Characterisation:
 def characterise(workspace: Workspace) -> Characterisation:
     """Everything about the run's traces and workloads, from what earlier stages left or made now.
 
-    Where a trace records no wait, FIFO's is simulated (`fifo_wait`). Only ``estimates`` is something to choose by, so
+    Where a trace records no wait, one is simulated (`simulated_wait`). Only ``estimates`` is something to choose by, so
     only it leaves the test parts out.
     """
     frames: dict[str, list[pd.DataFrame]] = {name: [] for name in Characterisation.__annotations__}
@@ -84,8 +86,9 @@ def known_wait(workspace: Workspace, name: str, jobs: pd.DataFrame) -> tuple[pd.
     """(Wait of each job in s, where it is from): as recorded or generated; else as simulated; else unknown throughout and "".
 
     Waits recorded of fewer than nine jobs in ten do not stand for the trace. Of the run's clusters, the one nearest to
-    the system the trace is from is simulated: one that gets all arrivals and, if there is, one on which hardly any
-    virtual cluster had to be drawn; then the largest.
+    the system the trace is from is simulated: one that can do the work it is offered, for where it cannot the queue
+    grows from the first job to the last; one that gets all arrivals and, if there is, one on which hardly any virtual
+    cluster had to be drawn; then the largest.
     """
     if jobs["wait_s"].notna().mean() >= MOST:
         return jobs["wait_s"], GENERATED if workspace.trace(name).synthetic else RECORDED
@@ -96,15 +99,16 @@ def known_wait(workspace: Workspace, name: str, jobs: pd.DataFrame) -> tuple[pd.
     def drawn(cluster: str) -> float:
         return float(jobs["vc"].isna().mean()) if len(workspace.cluster(cluster).pools) > 1 else 0.0
 
-    def nearness(cluster: str) -> tuple[bool, bool, int]:
+    def nearness(cluster: str) -> tuple[bool, bool, bool, int]:
         settings = workspace.cluster(cluster)
-        return settings.balance is None, drawn(cluster) <= 1 - MOST, settings.gpus
+        copes = offered_load(ensure_fitted(workspace, name, cluster)[0], settings.gpus) < 1
+        return copes, settings.balance is None, drawn(cluster) <= 1 - MOST, settings.gpus
 
     cluster = max(clusters, key=nearness)
-    where = f"simulated: FIFO on {workspace.cluster(cluster).title}"
+    where = f"simulated: {SYSTEM} on {workspace.cluster(cluster).title}"
     if drawn(cluster) > 1 - MOST:
         where += f", VC drawn for {drawn(cluster):.0%} of the jobs"
-    return fifo_wait(workspace, name, cluster, jobs), where
+    return simulated_wait(workspace, name, cluster, jobs), where
 
 
 def _has_hours(workspace: Workspace, name: str) -> bool:
@@ -114,16 +118,18 @@ def _has_hours(workspace: Workspace, name: str) -> bool:
     return trace.format != "alibaba2023" and (submit is None or submit.factor == 1)
 
 
-def fifo_wait(workspace: Workspace, name: str, cluster: str, jobs: pd.DataFrame) -> pd.Series:
-    """Wait of each job in s under FIFO without backfilling, best fit, the whole trace from an idle cluster.
+def simulated_wait(workspace: Workspace, name: str, cluster: str, jobs: pd.DataFrame) -> pd.Series:
+    """Wait of each job in s under FIFO with EASY backfilling by true run times, best fit, the whole trace from an idle
+    cluster.
 
-    NaN for jobs that the cluster cannot hold. FIFO asks for no run time, so no estimate is in it.
+    NaN for jobs that the cluster cannot hold, or does not get. Without backfilling a long replay leaves nodes idle
+    behind every large job, as no system in production does, and queues grow for ever at loads it could well carry.
     """
     fitted, _ = ensure_fitted(workspace, name, cluster)
     settings = workspace.cluster(cluster)
     compiled = compile_jobs(fitted, fitted["run_s"].to_numpy(np.float64), settings)
     count = len(fitted)
-    state = simulate(compiled, build_layout(settings), np.array([0]), np.array([count]), Setting("fifo"))
+    state = simulate(compiled, build_layout(settings), np.array([0]), np.array([count]), Setting("fifo", "easy"))
     wait = pd.Series(state.start[0, :count] - compiled.submit_s, index=fitted["job_id"])
     return wait.reindex(jobs["job_id"]).set_axis(jobs.index)
 

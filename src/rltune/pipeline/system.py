@@ -60,7 +60,7 @@ def network(config: RunConfig) -> dict[str, Any]:
     """Actor and critic of the run's first RLTune agent, else of the paper's preset, as the figure takes them.
 
     features: name of its set; columns, critic_columns: what a job's row has; queue: rows at most; actor, critic: units
-    of every layer behind its input, the last 1; critic empty where it is trained without; others: the same in a few
+    of every layer behind its input, the last 1; critic empty where it is trained without; attention: its units; others: the same in a few
     words, of the run's other agents.
     """
     found = [describe_network(cell.features, config.preset(cell.preset)) for cell in config.cells()
@@ -78,11 +78,12 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
     return {
         "features": features, "columns": columns, "critic_columns": [str(column) for column in CRITIC], "queue": queue,
         "actor": [*preset.actor_layers, 1], "critic": [*CRITIC_LAYERS, 1] if preset.critic_iterations else [],
-        "residual": preset.residual > 0,
+        "residual": preset.residual > 0, "attention": preset.attention,
     }  # fmt: skip
 
 
 def _told(network: dict[str, Any]) -> str:
     layers = "-".join(map(str, network["actor"]))
     critic = "a critic" if network["critic"] else "no critic"
-    return f"feature set {network['features']}, actor {layers}, {critic}"
+    attention = f" with {network['attention']} units of attention" if network["attention"] else ""
+    return f"feature set {network['features']}, actor {layers}{attention}, {critic}"

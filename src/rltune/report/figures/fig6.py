@@ -66,7 +66,7 @@ def _draw(batches: pd.DataFrame, papers: dict[str, str]) -> Figure:
         upper.tick_params(labelbottom=False)
         lower.set_ylim(0, max(1.05 * rows["wait_h"].max(), 1e-3))
         lower.set_xlabel("Batch")
-        lower.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        lower.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
         if i % across == 0:
             upper.set_ylabel("Jobs above\nthe median wait")
             lower.set_ylabel("Total wait (h)")
