@@ -48,7 +48,7 @@ def parameters(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_there_is_one_for_every_stage() -> None:
-    assert {p.stem for p in NOTEBOOKS} == {"clean", "train", "evaluate", *CHAPTERS}
+    assert {p.stem for p in NOTEBOOKS} == {"clean", "train", "evaluate", "compare", *CHAPTERS}
 
 
 def test_no_outputs(notebook: dict[str, Any]) -> None:

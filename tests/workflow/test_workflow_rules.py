@@ -48,7 +48,7 @@ def test_rule_files_are_short(path: Path) -> None:
 
 
 def test_there_is_a_rule_for_every_stage() -> None:
-    assert {name for _, name in ALL} >= {"clean", "fit", "estimate", "characterise", "train", "evaluate", "ablation",
+    assert {name for _, name in ALL} >= {"clean", "fit", "estimate", "characterise", "train", "evaluate", "compare", "ablation",
                                          "semantics", "transfer", "peers", "figures", "system", "report"}
 
 

@@ -49,14 +49,14 @@ def test_it_says_what_it_costs_then_how_far_it_is(smoke_run: Any) -> None:
     assert len(told) == 2
     rest = lines[lines.index(told[-1]) + 1 :]
     done = [line for line in rest if re.fullmatch(r"done: [a-z].*, (\d+ min )?\d+ s", line)]
-    assert len(done) == 22 and sum("done: train" in line for line in done) == 3
+    assert len(done) == 24 and sum("done: train" in line for line in done) == 3
     assert all("cells done; " in line and line.endswith(" left") for line in rest if line not in done)
 
 
 def test_all_that_was_said_is_in_a_file(smoke_run: Any, results: Path) -> None:
     (log,) = (results / "logs" / "runs").glob("*.log")
     text = log.read_text(encoding="utf-8")
-    for stage in ("clean", "fit", "baselines", "train", "evaluate", "report", *CHAPTERS):
+    for stage in ("clean", "fit", "baselines", "train", "evaluate", "compare", "report", *CHAPTERS):
         assert re.search(rf"^\[{stage}[^]]*\] ", text, re.MULTILINE), stage
     assert "Building DAG of jobs" in text and "Building DAG" not in smoke_run.outcome.out + smoke_run.outcome.err
 
@@ -103,7 +103,7 @@ def test_the_report_shows_the_papers_tables_and_figures(smoke_run: Any) -> None:
 def test_the_notebooks_were_executed(smoke_run: Any) -> None:
     workspace = smoke_run.workspace
     names = [workspace.notebook(chapter) for chapter in CHAPTERS]
-    names += [workspace.notebook("clean", t) for t in workspace.config.traces()]
+    names += [workspace.notebook(s, t) for s in ("clean", "compare") for t in workspace.config.traces()]
     names += [workspace.notebook(s, c.name) for s in ("train", "evaluate") for c in workspace.config.cells()]
     for path in names:
         code = [c for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
@@ -136,21 +136,23 @@ def test_a_second_run_does_nothing(smoke_run: Any, shell: Any, results: Path) ->
 
 CHAPTERS_AFTER = {"semantics": 1, "transfer": 1, "peers": 1, "figures": 1, "report": 1}
 """What depends on the results of any cell."""
+ALL_AFTER = {"compare": 2, "ablation": 1, **CHAPTERS_AFTER}
+"""What depends on the results of all."""
 
 
 @pytest.mark.parametrize(
     ("old", "new", "planned"),
     [
-        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "ablation": 1, **CHAPTERS_AFTER}),
-        ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "ablation": 1, **CHAPTERS_AFTER}),
-        ("{placement: best_fit}, ", "", {"evaluate": 3, "ablation": 1, **CHAPTERS_AFTER}),
+        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, **ALL_AFTER}),
+        ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "compare": 1, "ablation": 1, **CHAPTERS_AFTER}),
+        ("{placement: best_fit}, ", "", {"evaluate": 3, **ALL_AFTER}),
         ("sharing: 1.25", "sharing: 1.5",
-         {"baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, **CHAPTERS_AFTER}),
-        ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "ablation": 1, **CHAPTERS_AFTER}),
+         {"baselines": 2, "train": 3, "evaluate": 3, **ALL_AFTER}),
+        ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, **ALL_AFTER}),
         ("features: [raw]\n    preset: [smoke]", "features: [raw]\n    preset: [paper]",
-         {"train": 1, "evaluate": 1, **CHAPTERS_AFTER}),
+         {"train": 1, "evaluate": 1, "compare": 1, **CHAPTERS_AFTER}),
         ("train: 0.9", "train: 0.8",
-         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, "ablation": 1, **CHAPTERS_AFTER}),
+         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, **ALL_AFTER}),
         ("title: RLTune, smoke run", "title: Another", {"report": 1}),
     ],
     ids=["budget", "one-cell", "also", "sharing", "evaluation", "another-preset", "split", "title"],
@@ -184,7 +186,7 @@ def test_the_readmes_arguments_for_snakemake_work(smoke_run: Any, shell: Any) ->
     ("asked", "again", "then"),
     [
         (["train", "--trace", "philly-smoke", "--features", "raw"], "train philly-smoke smoke-40 fifo best_fit raw",
-         ["evaluate philly-smoke smoke-40 fifo best_fit raw", "ablation", *CHAPTERS_AFTER]),
+         ["evaluate philly-smoke smoke-40 fifo best_fit raw", "compare philly-smoke", "ablation", *CHAPTERS_AFTER]),
         (["characterise"], "characterise", ["report"]),
         (["clean", "--trace", "alibaba-smoke", "--only"], "clean alibaba-smoke", []),
     ],

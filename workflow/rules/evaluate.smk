@@ -1,4 +1,5 @@
-# Every agent on the test part, beside its base policy and the baselines; then naive against pro.
+# Every agent on the test part, beside its base policy and the baselines; all of a trace side by side; then naive
+# against pro.
 
 
 def localities_of(wildcards):
@@ -70,6 +71,36 @@ rule evaluate:
 
 WINDOWS = [here(workspace.windows(cell)) for cell in CELLS.values()]
 HISTORIES = [here(workspace.history(cell)) for cell in CELLS.values()]
+
+
+def results_of(wildcards):
+    """What the agents of a trace left."""
+    cells = run.cells_of(wildcards.trace)
+    return [here(path(cell)) for path in (workspace.windows, workspace.history) for cell in cells]
+
+
+rule compare:
+    input:
+        results_of,
+        paper=PAPER,
+        notebook=source("notebooks", "compare.ipynb"),
+    output:
+        page=here(workspace.page("compare", "{trace}")),
+    log:
+        here(workspace.notebook("compare", "{trace}")),
+    benchmark:
+        here(workspace.results / "benchmarks" / "compare" / "{trace}.tsv")
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        cells=lambda w: [cell.name for cell in run.cells_of(w.trace)],
+        code=REPORT_CODE,
+    message:
+        "the agents of {wildcards.trace}"
+    shell:
+        "rltune stage notebook compare --log {log} --page {output.page} --threads {threads}"
+        " {PARAMETERS} -p trace={wildcards.trace}"
 
 
 rule ablation:

@@ -12,6 +12,7 @@ rule report:
         rules.transfer.output,
         pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],
         cleaning=[here(workspace.page("clean", trace)) for trace in run.traces()],
+        comparisons=[here(workspace.page("compare", trace)) for trace in dict.fromkeys(c.trace for c in CELLS.values())],
         config=source(workspace.config_path),
         paper=PAPER,
     output:

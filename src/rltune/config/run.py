@@ -147,6 +147,14 @@ class RunConfig(Block):
             raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in self.cells())}")
         return self.named_cells[name]
 
+    def cells_of(self, trace: str) -> list[Cell]:
+        """The cells of a trace; an empty name is the first cell's. Raises ConfigError when it has none."""
+        cells = self.cells()
+        if not (found := [cell for cell in cells if cell.trace == (trace or cells[0].trace)]):
+            named = ", ".join(dict.fromkeys(cell.trace for cell in cells))
+            raise ConfigError(f"trace: found {trace!r}; the run has agents of: {named}")
+        return found
+
     @cached_property
     def named_cells(self) -> dict[str, Cell]:
         """Every cell by its name, and by its hash."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -37,16 +37,17 @@ def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def windows(workspace: Workspace) -> pd.DataFrame:
-    """Test results of every cell, one row a scheduler × window, with the cell's name as `cell`.
+def windows(workspace: Workspace, of: Sequence[Cell] | None = None) -> pd.DataFrame:
+    """Test results of every cell, or of those given, one row a scheduler × window, with the cell's name as `cell`.
 
     Raises DataError naming the first file that is missing.
     """
-    return _gather(workspace.config.cells(), workspace.windows, pd.read_csv)
+    return _gather(of or workspace.config.cells(), workspace.windows, pd.read_csv)
 
 
-def histories(workspace: Workspace) -> pd.DataFrame:
-    """Training curves of every cell, one row an epoch, with the cell's name as `cell`. Raises as `windows`."""
+def histories(workspace: Workspace, of: Sequence[Cell] | None = None) -> pd.DataFrame:
+    """Training curves of every cell, or of those given, one row an epoch, with the cell's name as `cell`. Raises as
+    `windows`."""
 
     def read(path: Path) -> pd.DataFrame:
         frame = pd.read_csv(path)
@@ -54,7 +55,7 @@ def histories(workspace: Workspace) -> pd.DataFrame:
             raise DataError(f"{path}: column kept_epoch: not found, an older version wrote this; delete it and train again")
         return frame
 
-    return _gather(workspace.config.cells(), workspace.history, read)
+    return _gather(of or workspace.config.cells(), workspace.history, read)
 
 
 def jobs(

@@ -7,14 +7,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
-from rltune.report.figures.curves import HOW_TO_READ, curve, draw
+from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import (
     BLUE, INK, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled,
 )
-from rltune.report.tables.ablation import compared, paper_ref, variant_title
-from rltune.report.tables.common import constant_settings, data_labels, where
+from rltune.report.tables.ablation import PARTS, compared, paper_ref, variant_title
+from rltune.report.tables.common import constant_settings, data_labels, varying, where
 
 COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
@@ -86,9 +86,13 @@ def ablation_training(
 
 
 def _panel_titles(cells: pd.DataFrame) -> list[str]:
-    """Trace, base policy and metric, as far as they differ; what is trained for where nothing does."""
-    parts = [c for c in ("trace_title", "policy", "metric") if cells[c].nunique() > 1] or ["metric"]
-    return [", ".join(POLICY_TITLE.get(str(cell[c]), str(cell[c])) for c in parts) for _, cell in cells.iterrows()]
+    """Trace, base policy and metric, and of the other settings those that differ."""
+    others = [c for c in varying(cells) if c not in (*PARTS, "seed", "metric")]
+    return [
+        ", ".join([cell["trace_title"], POLICY_TITLE.get(cell["policy"], cell["policy"]),
+                   METRIC_SHORT.get(cell["metric"], cell["metric"]).lower(), *(str(cell[c]) for c in others)])
+        for _, cell in cells.iterrows()
+    ]  # fmt: skip
 
 
 def _colours(lines: pd.Series) -> dict[str, str]:

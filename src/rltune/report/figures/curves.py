@@ -15,6 +15,8 @@ from rltune.report.tables.common import where
 
 SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
+METRIC_SHORT = {"wait": "Wait", "bsld": "Slowdown", "jct": "Completion time", "utilisation": "Utilisation"}
+"""Metrics as titles of panels have them."""
 HOW_TO_READ = (
     "(base − RLTune) over the larger of the two means, so above the line RLTune is better. Faint: each epoch; strong: "
     "mean of the last five. Markers: validation windows, the agent acting greedily; the checkpoint kept is the best of "

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
-from rltune.report.figures.curves import HOW_TO_READ, curve, draw
+from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, in_curves
 from rltune.report.style import POLICY_TITLE, styled, trace_colours
@@ -21,7 +21,6 @@ PAPER_OF = {"fig11": "fig11", "fig13": "fig13", "fig16-training": "fig16"} | dic
     ("training-utilisation", "training-mixes"), "")
 """Figure of curves → the paper's; "" where it draws none."""
 METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
-METRIC_SHORT = {"wait": "Wait", "bsld": "Slowdown", "jct": "Completion time", "utilisation": "Utilisation"}
 
 
 def training(

@@ -196,7 +196,7 @@ def expected(config: RunConfig) -> dict[str, str]:
 def pages(config: RunConfig) -> set[str]:
     """Names of the executed notebooks of a run."""
     cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
-    traces = {f"clean-{trace}" for trace in config.traces()}
+    traces = {f"clean-{trace}" for trace in config.traces()} | {f"compare-{cell.trace}" for cell in config.cells()}
     return set(CHAPTERS) | traces | cells
 
 
@@ -206,6 +206,7 @@ def steps(config: RunConfig) -> set[str]:
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
         {*CHAPTERS, "report"} | {f"clean/{trace}" for trace in config.traces()}
+        | {f"compare/{cell.trace}" for cell in config.cells()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
         | {f"{step}/{cell.name}" for cell in config.cells() for step in ("train", "evaluate")}

@@ -55,6 +55,8 @@ class Group:
 
     title: str
     data: str
+    notebook: str
+    """Where the agents of the trace stand side by side."""
     sentences: list[Markup]
 
 
@@ -94,7 +96,7 @@ def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
     for study, frame in rows.items():
         for title, mine in frame.groupby("trace_title", sort=False):
             same = mine.duplicated("policy", keep=False)
-            group = made.setdefault(str(title), Group(str(title), str(mine["data"].iloc[0]), []))
+            group = made.setdefault(str(title), Group(str(title), str(mine["data"].iloc[0]), f"compare-{mine['trace'].iloc[0]}", []))
             group.sentences.extend(sentence(study, i, row, bool(same[i])) for i, row in mine.iterrows())
     return list(made.values())
 

@@ -11,7 +11,7 @@ from rltune.report.artefact import Artefact, Column
 from rltune.report.format import is_missing, show, show_interval
 
 BADGES = {"verdict", "shows", "shows_strong", "data", "regime"}
-"""Columns whose words are shown as badges."""
+"""Columns whose words are shown as badges, and all that end in `_verdict`."""
 
 
 def slug(text: object) -> str:
@@ -68,7 +68,7 @@ def _row(row: pd.Series, columns: dict[str, Column]) -> Markup:
     for i, (name, column) in enumerate(columns.items()):
         value = row[name]
         text: object = show(value, column.format)
-        if name in BADGES and not is_missing(value):
+        if (name in BADGES or name.endswith("_verdict")) and not is_missing(value):
             text = Markup('<span class="badge {}">{}</span>').format(slug(value), text)
         if name == "artefact" and not is_missing(value):
             text = Markup('<a href="#{}">{}</a>').format(value, value)
