@@ -90,8 +90,9 @@ def test_with_attention_it_learns_what_depends_on_the_others():
         first = obs[:, 0].reshape(400, 3)
         best = np.where(up[::3], first.argmin(axis=1), first.argmax(axis=1))
         reward = (action == best).astype(np.float32)
+        log_prob = np.log(p[np.arange(400), action]).astype(np.float32)
         batch = Batch(obs, np.zeros((1200, CRITIC_WIDTH), np.float32), np.zeros(1200, np.float32), length, action,
-                      np.log(p[np.arange(400), action]).astype(np.float32), np.arange(400), np.zeros(400), reward)  # fmt: skip
+                      log_prob, np.arange(400), np.zeros(400), reward)  # fmt: skip
         ppo.update(batch)
         scores.append(reward.mean())
     assert scores[0] < 0.5 and np.mean(scores[-5:]) > 0.8

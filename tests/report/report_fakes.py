@@ -96,8 +96,9 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     numbers = [tables.comparison(cells, wins, curves, paper, study, **judge) for study in studies]
     variants = tables.ablation(cells, wins, paper, **judge)
     by_id = {artefact.id: frame for artefact, frame in numbers}
+    beside = tables.table7(carried(cells), wins, bases(cells, wins), paper, **judge)[1] if of_traces else None
     made = [
-        *numbers, tables.verdicts(by_id, variants[1], paper, source="figures"),
+        *numbers, tables.verdicts(by_id, variants[1], paper, table7=beside, source="figures"),
         tables.costs(cells, wins, curves, paper, source="figures"),
         tables.heuristics(cells, wins, source="figures"),
     ]

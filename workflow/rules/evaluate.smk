@@ -106,6 +106,7 @@ rule compare:
 rule ablation:
     input:
         WINDOWS,
+        HISTORIES,
         paper=PAPER,
         notebook=source("notebooks", "ablation.ipynb"),
     output:

@@ -5,6 +5,8 @@ rule figures:
     input:
         WINDOWS,
         HISTORIES,
+        rules.transfer.output.artefacts,
+        rules.peers.output.artefacts,
         jobs=[here(workspace.test_jobs(cell)) for cell in CELLS.values()],
         paper=PAPER,
         notebook=source("notebooks", "figures.ipynb"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,8 @@ MOST = 0.9
 """Share of the jobs from which on something known of them stands for the trace."""
 GENERATED = "generated, each by itself"
 """A synthetic trace's waits are drawn, not queued: right in the mean, without bursts."""
+COPES = 0.9
+"""Load that a simulated system has at most."""
 SYSTEM = "FIFO + EASY"
 """What is simulated in the place of the system that a trace is from."""
 NONE = pd.DataFrame()
@@ -83,12 +86,11 @@ def characterise(workspace: Workspace) -> Characterisation:
 
 
 def known_wait(workspace: Workspace, name: str, jobs: pd.DataFrame) -> tuple[pd.Series, str]:
-    """(Wait of each job in s, where it is from): as recorded or generated; else as simulated; else unknown throughout and "".
+    """(Wait of each job in s, where it is from): as recorded or generated; else as simulated; else unknown and "".
 
     Waits recorded of fewer than nine jobs in ten do not stand for the trace. Of the run's clusters, the one nearest to
-    the system the trace is from is simulated: one that can do the work it is offered, for where it cannot the queue
-    grows from the first job to the last; one that gets all arrivals and, if there is, one on which hardly any virtual
-    cluster had to be drawn; then the largest.
+    the system the trace is from is simulated: one that gets all arrivals and, if there is, one on which hardly any
+    virtual cluster had to be drawn; then the largest. See :func:`simulated_wait`.
     """
     if jobs["wait_s"].notna().mean() >= MOST:
         return jobs["wait_s"], GENERATED if workspace.trace(name).synthetic else RECORDED
@@ -99,16 +101,18 @@ def known_wait(workspace: Workspace, name: str, jobs: pd.DataFrame) -> tuple[pd.
     def drawn(cluster: str) -> float:
         return float(jobs["vc"].isna().mean()) if len(workspace.cluster(cluster).pools) > 1 else 0.0
 
-    def nearness(cluster: str) -> tuple[bool, bool, bool, int]:
+    def nearness(cluster: str) -> tuple[bool, bool, int]:
         settings = workspace.cluster(cluster)
-        copes = offered_load(ensure_fitted(workspace, name, cluster)[0], settings.gpus) < 1
-        return copes, settings.balance is None, drawn(cluster) <= 1 - MOST, settings.gpus
+        return settings.balance is None, drawn(cluster) <= 1 - MOST, settings.gpus
 
     cluster = max(clusters, key=nearness)
+    waits, times = simulated_wait(workspace, name, cluster, jobs)
     where = f"simulated: {SYSTEM} on {workspace.cluster(cluster).title}"
+    if times > 1:
+        where += f" with {times} times its nodes"
     if drawn(cluster) > 1 - MOST:
         where += f", VC drawn for {drawn(cluster):.0%} of the jobs"
-    return simulated_wait(workspace, name, cluster, jobs), where
+    return waits, where
 
 
 def _has_hours(workspace: Workspace, name: str) -> bool:
@@ -118,20 +122,28 @@ def _has_hours(workspace: Workspace, name: str) -> bool:
     return trace.format != "alibaba2023" and (submit is None or submit.factor == 1)
 
 
-def simulated_wait(workspace: Workspace, name: str, cluster: str, jobs: pd.DataFrame) -> pd.Series:
-    """Wait of each job in s under FIFO with EASY backfilling by true run times, best fit, the whole trace from an idle
-    cluster.
+def simulated_wait(
+    workspace: Workspace, name: str, cluster: str, jobs: pd.DataFrame
+) -> tuple[pd.Series, int]:
+    """(Wait of each job in s under FIFO with EASY backfilling by true run times, best fit, the whole trace from an idle
+    cluster; how many times the cluster's nodes there were).
 
-    NaN for jobs that the cluster cannot hold, or does not get. Without backfilling a long replay leaves nodes idle
-    behind every large job, as no system in production does, and queues grow for ever at loads it could well carry.
+    NaN for jobs that the cluster cannot hold. A slice that is offered more work than it can do has queues that grow from
+    the first job to the last, which tells nothing of the trace: it gets so many times its nodes that the load is COPES
+    at most. Without backfilling nodes would idle behind every large job, as in no system in production.
     """
     fitted, _ = ensure_fitted(workspace, name, cluster)
     settings = workspace.cluster(cluster)
+    load = offered_load(fitted, settings.gpus)
+    times = max(1, math.ceil(load / COPES)) if math.isfinite(load) else 1
+    pools = [pool.model_copy(update={"groups": [g.model_copy(update={"nodes": times * g.nodes}) for g in pool.groups]})
+             for pool in settings.pools]
+    settings = settings.model_copy(update={"pools": pools})
     compiled = compile_jobs(fitted, fitted["run_s"].to_numpy(np.float64), settings)
     count = len(fitted)
     state = simulate(compiled, build_layout(settings), np.array([0]), np.array([count]), Setting("fifo", "easy"))
     wait = pd.Series(state.start[0, :count] - compiled.submit_s, index=fitted["job_id"])
-    return wait.reindex(jobs["job_id"]).set_axis(jobs.index)
+    return wait.reindex(jobs["job_id"]).set_axis(jobs.index), times
 
 
 def before_test(workspace: Workspace, name: str, jobs: pd.DataFrame) -> int:

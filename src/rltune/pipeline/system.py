@@ -60,8 +60,8 @@ def network(config: RunConfig) -> dict[str, Any]:
     """Actor and critic of the run's first RLTune agent, else of the paper's preset, as the figure takes them.
 
     features: name of its set; columns, critic_columns: what a job's row has; queue: rows at most; actor, critic: units
-    of every layer behind its input, the last 1; critic empty where it is trained without; attention: its units; others: the same in a few
-    words, of the run's other agents.
+    of every layer behind its input, the last 1; critic empty where it is trained without; attention: its units; others:
+    the same in a few words, of the run's other agents.
     """
     found = [describe_network(cell.features, config.preset(cell.preset)) for cell in config.cells()
              if config.preset(cell.preset).agent == "rltune"]

@@ -11,6 +11,8 @@ import pandas as pd
 from rltune.config import Cell, Workspace
 from rltune.errors import DataError
 from rltune.files import read_json
+from rltune.report.artefact import load_artefact
+from rltune.report.page.contents import expected
 from rltune.report.paper import PaperResults
 
 
@@ -64,6 +66,13 @@ def jobs(
     """Test jobs of every cell, one row a job × {agent, base}, with the cell's name as `cell`. Raises as `windows`."""
     names = list(columns)
     return _gather(workspace.config.cells(), workspace.test_jobs, lambda p: pd.read_parquet(p, columns=names))
+
+
+def made(workspace: Workspace, *names: str) -> dict[str, pd.DataFrame]:
+    """Id → frame of those artefacts that this run makes and that its stages have written so far; empty texts are ""."""
+    there = {name: load_artefact(workspace.artefacts, name) for name in names
+             if name in expected(workspace.config) and (workspace.artefacts / f"{name}.json").is_file()}
+    return {name: saved.frame.fillna(dict.fromkeys(saved.frame.select_dtypes("str"), "")) for name, saved in there.items()}
 
 
 def audits(workspace: Workspace) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -25,7 +26,8 @@ from rltune.pipeline.workflow.snakemake import (
 
 POLL_S = 0.5
 LOCK = Path(".snakemake") / "rltune.lock"
-"""Locked by the run that is at work in a folder; holds the id of its Snakemake, and is empty after an orderly end."""
+"""Locked by the run that is at work in a folder; holds the process ids of the run and of its Snakemake, and is empty
+after an orderly end."""
 
 
 def launch(
@@ -69,13 +71,14 @@ def launch(
 
 
 def at_work(base: Path) -> int | None:
-    """Process id of the run that is at work in a folder, 0 while it makes its plan; None where there is none."""
+    """Process id of the run that is at work in a folder (of its Snakemake where the run itself was killed), 0 while it
+    makes its plan; None where there is none."""
     try:
         with open(base / LOCK, encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return int(lock.read().strip() or 0)
+                return _owner(lock.read())
     except FileNotFoundError:
         pass
     return None
@@ -98,9 +101,9 @@ def _run(
         started, cwd=workspace.base, env=environment(workspace), stdout=log, stderr=log,
         pass_fds=(lock.fileno(),),  # Snakemake holds the lock too, so it lasts as long as either of us
     )  # fmt: skip
-    _write(lock, str(process.pid))
+    _write(lock, f"{os.getpid()} {process.pid}")
     if record is not None:
-        record.add("process", id=process.pid)
+        record.add("process", id=os.getpid())
     asked = 0
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -158,9 +161,14 @@ def _acquire(lock: TextIO, base: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.seek(0)
-        owner = lock.read().strip()
+        owner = _owner(lock.read())
         how = f" (process {owner}): wait for it, or stop it with: kill {owner}" if owner else ": wait for it"
         raise WorkflowError(f"another run is at work in {base}{how}") from None
+
+
+def _owner(text: str) -> int:
+    """The first of these process ids that lives; 0 where none is named, or none does."""
+    return next((pid for pid in map(int, text.split()) if psutil.pid_exists(pid)), 0)
 
 
 def _clear_stale_lock(lock: TextIO, workspace: Workspace, cores: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+import psutil
+
 from rltune.config import Workspace
 from rltune.pipeline.workflow.costs import Costs
 from rltune.pipeline.workflow.jobs import Job, Record, last_record
@@ -22,7 +24,9 @@ def status(workspace: Workspace, cores: int) -> str:
     What is to do is what Snakemake would do now; of a run at work, what is left of its plan.
     """
     process, record = at_work(workspace.base), last_record(workspace)
-    live = process is not None and record is not None and record.ended is None and record.process == process
+    live = process is not None and record is not None and record.ended is None and (
+        record.process == process or bool(process and not psutil.pid_exists(record.process))  # its Snakemake alone lives
+    )
     if live:
         (every,) = would_run(workspace, cores, ["--forceall"])
         todo, cores = record.left, record.cores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,9 @@ METRIC_SHORT = {"wait": "Wait", "bsld": "Slowdown", "jct": "Completion time", "u
 """Metrics as titles of panels have them."""
 HOW_TO_READ = (
     "(base − RLTune) over the larger of the two means, so above the line RLTune is better. Faint: each epoch; strong: "
-    "mean of the last five. Markers: validation windows, the agent acting greedily; the checkpoint kept is the best of "
-    "these. Dashed: a random order on the same validation windows; an agent at its height has learned nothing."
+    "mean of the last five. Markers: validation windows, the agent acting greedily; what is kept is the best of these, "
+    "or what it started from where none is better. Dashed: a random order on the same validation windows; an agent at "
+    "its height has learned nothing."
 )
 """Of a caption: what is drawn of each agent."""
 
@@ -53,11 +55,11 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
     down, across = (1 + max(place[axis] for place in panels) for axis in (0, 1))
     figure = Figure(figsize=(WIDTH_IN, 0.5 + 2.05 * down))
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    markers = dict(zip(colours, MARKERS))
+    markers = dict(zip(colours, cycle(MARKERS)))
     for place, title in panels.items():
         axis = axes[place]
         axis.axhline(0, color=INK, linewidth=0.9)
-        axis.set_title(title)
+        axis.set_title(title, fontsize=None if len(title) < 40 else 8)
         for (line, _), rows in where(frame, panel=title).groupby(["line", "cell"], sort=False):
             colour = colours[str(line)]
             axis.plot(rows["epoch"], rows["training"], color=colour, linewidth=0.8, alpha=0.4)

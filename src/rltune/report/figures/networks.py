@@ -35,7 +35,8 @@ def fig9(
     more = _critic(len(critic_columns), queue, critic) if critic else _no_critic()
     boxes, arrows = boxes + more[0], arrows + more[1]
     looks = (len(columns) + 1) * (1 + attention) if attention else 0
-    count = {"actor": looks + weights(len(columns) + attention, actor), "critic": weights(queue * len(critic_columns), critic)}
+    count = {"actor": looks + weights(len(columns) + attention, actor),
+             "critic": weights(queue * len(critic_columns), critic)}
     notes = [f"The actor sees of a job, in order: {', '.join(columns)}."]
     if critic:
         notes.append(f"The critic sees of a job: {', '.join(critic_columns)}.")

@@ -26,7 +26,8 @@ METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
 def training(
     cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str = "fig11", source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """Training curves of RLTune proper in a figure of `studies.CURVES`: a panel a metric × base policy, a line a cell.
+    """Training curves of RLTune proper in a figure of `studies.CURVES`: a panel a metric × base policy × setting, a line
+    a cell.
 
     The frame has one row an epoch: `training` and `validation`, both (base − RLTune) / the larger of the two means
     of the metric that the cell is trained for (no unit, above 0: RLTune is better), `difference` the same of training
@@ -37,18 +38,17 @@ def training(
     chosen, left = proper(cells[pd.Series(mine, index=cells.index, dtype=bool)].reset_index(drop=True))
     if chosen.empty:
         raise ValueError(f"no training curves for {name}: no agent was trained for what it shows")
-    chosen = chosen.assign(panel=[_panel(m, p, chosen) for m, p in zip(chosen["metric"], chosen["policy"])])
-    chosen = chosen.assign(line=_lines(chosen))
+    chosen = chosen.assign(panel=_panels(chosen))
     frame = pd.concat([
-        curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["line"])
+        curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["trace_title"])
         for _, cell in chosen.iterrows()
     ], ignore_index=True)
-    pairs = _panels(chosen)
-    panels = dict(zip(_places([metric for metric, _ in pairs]), (_panel(*pair, chosen) for pair in pairs)))
+    placed = chosen.drop_duplicates("panel").sort_values("metric", key=_in_order, kind="stable")
+    panels = dict(zip(_places(list(placed["metric"])), placed["panel"]))
     with styled():
-        figure = draw(frame, panels, trace_colours(dict(zip(chosen["line"], chosen["paper_trace"]))))
+        figure = draw(frame, panels, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"]))))
     last = frame.groupby("cell", sort=False)["training"].last()
-    titles = list(dict.fromkeys(chosen["line"]))
+    titles = list(dict.fromkeys(chosen["trace_title"]))
     metrics = ", ".join(dict.fromkeys(METRIC_NOUN.get(m, m) for m in chosen["metric"]))
     artefact = Artefact(
         name, "figure", CURVES_TITLE[name], paper_ref=PAPER_OF[name] and paper.ref(PAPER_OF[name]),
@@ -61,25 +61,30 @@ def training(
             "Of utilisation, more is better: RLTune − base." if "utilisation" in set(chosen["metric"]) else "",
             left, constant_settings(chosen),
         ) if n),
-        alt=f"Line charts, one panel a base policy ({', '.join(panels.values())}), one line an "
-        f"agent ({', '.join(titles)}). "
+        alt=f"Line charts, one panel a base policy and setting ({'; '.join(panels.values())}), one line a trace "
+        f"({', '.join(titles)}). "
         f"In the last epoch RLTune is better than its base in {int((last > 0).sum())} of {len(last)} curves.",
     )
     return artefact, frame, figure
 
 
-def _lines(cells: pd.DataFrame) -> list[str]:
-    """What each cell's line is called: its trace, and where a panel has several of one, what they differ in."""
-    apart = {c for _, alike in cells.groupby(["panel", "trace_title"], sort=False) for c in varying(alike)}
+def _panels(cells: pd.DataFrame) -> list[str]:
+    """The title of each cell's panel: its base policy, its metric where there are several, and the settings in which
+    it differs from another cell of its trace, policy and metric; seeds share a panel."""
+    apart = {c for _, alike in cells.groupby(["metric", "policy", "trace_title"], sort=False) for c in varying(alike)}
     settings = [c for c in SETTING_TITLE if c in apart - {"seed", "metric"}]
-    return [", ".join([str(cell["trace_title"]), *(str(cell[c]) for c in settings)]) for _, cell in cells.iterrows()]
+    several = cells["metric"].nunique() > 1
+    titles = []
+    for _, cell in cells.iterrows():
+        policy, metric = POLICY_TITLE.get(cell["policy"], cell["policy"]), cell["metric"]
+        first = f"{METRIC_SHORT.get(metric, metric)}, {policy}" if several else f"Base policy {policy}"
+        titles.append(", ".join([first, *(str(cell[c]) for c in settings)]))
+    return titles
 
 
-def _panels(cells: pd.DataFrame) -> list[tuple[str, str]]:
-    """(metric, base policy) of each panel, those of a metric together."""
-    pairs = list(dict.fromkeys(cells[["metric", "policy"]].itertuples(index=False, name=None)))
-    metrics = list(dict.fromkeys(m for m, _ in pairs))
-    return sorted(pairs, key=lambda pair: metrics.index(pair[0]))
+def _in_order(values: pd.Series) -> pd.Series:
+    """Values as numbers, in the order in which they first appear."""
+    return pd.Series(pd.factorize(values)[0], index=values.index)
 
 
 def _places(metrics: list[str]) -> list[tuple[int, int]]:
@@ -94,9 +99,3 @@ def _places(metrics: list[str]) -> list[tuple[int, int]]:
         places.append((row, column))
         column += 1
     return places
-
-
-def _panel(metric: str, policy: str, cells: pd.DataFrame) -> str:
-    """A panel's title."""
-    name = POLICY_TITLE.get(policy, policy)
-    return f"Base policy {name}" if cells["metric"].nunique() == 1 else f"{METRIC_SHORT.get(metric, metric)}, {name}"

@@ -84,7 +84,8 @@ def scores(rows: dict[Study, pd.DataFrame]) -> list[Scores]:
 
 
 def _score(study: Study, rows: pd.DataFrame, column: str, words: tuple[str, ...]) -> Score | None:
-    known = rows[column].replace("", None).dropna() if column in rows else pd.Series(dtype=object)
+    """Of the comparisons that were measured and have windows enough for a verdict."""
+    known = rows[column].replace(["", TOO_FEW], None).dropna() if column in rows else pd.Series(dtype=object)
     if known.empty:
         return None
     return Score(_count(study.numbers, f"{column}={'|'.join(words)}", int(known.isin(words).sum())), len(known))
@@ -96,7 +97,9 @@ def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
     for study, frame in rows.items():
         for title, mine in frame.groupby("trace_title", sort=False):
             same = mine.duplicated("policy", keep=False)
-            group = made.setdefault(str(title), Group(str(title), str(mine["data"].iloc[0]), f"compare-{mine['trace'].iloc[0]}", []))
+            first = mine.iloc[0]
+            new = Group(str(title), str(first["data"]), f"compare-{first['trace']}", [])
+            group = made.setdefault(str(title), new)
             group.sentences.extend(sentence(study, i, row, bool(same[i])) for i, row in mine.iterrows())
     return list(made.values())
 

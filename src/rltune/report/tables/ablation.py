@@ -16,6 +16,7 @@ from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.common import (
     NAIVE, NAIVE_PAPER, PRO, SETTING_TITLE, constant_settings, data_labels, lengths, varying, where,
 )
+from rltune.report.tables.comparison import way_of
 from rltune.report.tables.comparison_words import seeds_note
 from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.verdict import RULE, verdict
@@ -59,7 +60,7 @@ def ablation(
     if len(frame):
         frame = frame.sort_values("sequence_jobs", ascending=False, kind="stable", ignore_index=True)
         frame = with_holm(frame, TESTED)
-    return _artefact(used, frame, paper, confidence, source), frame
+    return _artefact(used, frame, paper, confidence, bootstrap, source), frame
 
 
 def compared(cells: pd.DataFrame) -> pd.DataFrame:
@@ -99,6 +100,10 @@ def _row(
         **dict.fromkeys(("pro_over", "pro_over_low", "pro_over_high", "pro_over_p", "paper"), NAN),
         "paper_says": "",
         "verdict": "",
+        "way": "; ".join(dict.fromkeys(
+            way_of(own, where(table, sequence_jobs=n, role="rltune").iloc[0])
+            for (_, own), table in zip(variant.iterrows(), each, strict=True)
+        )),
     }
     pairs = pro.merge(variant, on="seed", suffixes=("", "_other"))
     if cell["cell"] in set(pro["cell"]) or pairs.empty:
@@ -130,7 +135,7 @@ def paper_ref(frame: pd.DataFrame, paper: PaperResults) -> str:
 
 
 def _artefact(
-    cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, source: str
+    cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, bootstrap: int, source: str
 ) -> Artefact:
     key = ("Philly", "slurm-multifactor", "bsld", "pro_over_naive")
     printed = show(paper.value("fig10", *key), "percent")
@@ -154,6 +159,8 @@ def _artefact(
         "improvement": Column(f"{less} than base", "", "percent", "", "low", "high"),
         "pro_over": Column(f"{over} than this", "", "percent", "", "pro_over_low", "pro_over_high"),
         "holm": Column("Holm p", "", "p", help="Of pro over this variant, after Holm’s correction over this table."),
+        **({"way": Column("Its own way", "", "text", help="What the agent chose to do otherwise than its cell says.")}
+           if len(frame) and frame["way"].any() else {}),
         **({"paper_says": Column("Paper", "", "text"), "verdict": Column("Verdict", "", "text")}
            if len(frame) and (frame["paper_says"] != "").any() else {}),
     }
@@ -167,8 +174,10 @@ def _artefact(
             f"The paper gives {printed} ({paper.where('fig10', *key)}) for BSLD over Slurm’s multifactor priority on "
             "Philly, where naive takes whole nodes. In any other setting only the direction can be compared with it.",
             f"Verdicts: {RULE}" if len(frame) and (frame["verdict"] != "").any() else "",
+            "An agent that chose its own way starts from a heuristic of its choice; where it kept that, its features "
+            "play no part." if len(frame) and frame["way"].any() else "",
             seeds_note(frame),
-            holm_note(frame, TESTED, "of pro over another variant", confidence) if len(frame) else "",
+            holm_note(frame, TESTED, "of pro over another variant", confidence, bootstrap) if len(frame) else "",
             constant_settings(cells, without=("seed",)) if len(cells) else "",
         ) if n),
     )

@@ -10,7 +10,6 @@ import pandas as pd
 
 from rltune.config.cells import AXES
 from rltune.evaluation.compare import SPAN, Comparison, compare, picked_baseline, strong_baseline
-from rltune.evaluation.intervals import FEWEST, holm
 from rltune.report.artefact import Artefact
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperEntry, PaperResults
@@ -34,8 +33,8 @@ def comparison(
     ``cells`` and ``windows`` as `report.read` gives them; used are the cells of the study (`report.studies`), of these
     those of RLTune proper (`common.proper`). A setting trained with several seeds is one row: `seeds` of them, the
     interval over seeds and windows, `seed_low` and `seed_high` the least and most improvement of one; `cell` is the
-    first. Improvements and their intervals are fractions, means are over windows. `holm` and `holm_strong` are the
-    p-values of the improvements over base and strongest heuristic after Holm's correction over both columns.
+    first. Improvements and their intervals are fractions, means are over windows. `holm`,
+    `holm_strong` and so on are p-values after Holm's correction over all comparisons of the table.
     """
     chosen, left = proper(cells_of(study, cells))
     rows = []
@@ -45,7 +44,7 @@ def comparison(
         for n in lengths(each[0]):
             rows.append({**_row(group, each, n, study, paper, bootstrap, confidence, seed), "learned": learned})
     frame = with_holm(pd.DataFrame(rows), TESTED)
-    return artefact_of(study, chosen, frame, paper, confidence, left, source), frame
+    return artefact_of(study, chosen, frame, paper, confidence, bootstrap, left, source), frame
 
 
 def _row(
@@ -81,7 +80,7 @@ def _row(
         "shows": direction(base.low, base.high, base.windows),
     }
     row["way"] = "; ".join(dict.fromkeys(
-        _way(own, where(table, sequence_jobs=n, role="rltune").iloc[0])
+        way_of(own, where(table, sequence_jobs=n, role="rltune").iloc[0])
         for (_, own), table in zip(group.iterrows(), each, strict=True)
     ))
     entry = _printed(cell, study, paper)
@@ -108,7 +107,7 @@ def _side(name: str, c: Comparison) -> dict[str, Any]:
             f"over_{name}_high": c.high, f"over_{name}_p": c.p, f"shows_{name}": direction(c.low, c.high, c.windows)}
 
 
-def _way(cell: pd.Series, run: pd.Series) -> str:
+def way_of(cell: pd.Series, run: pd.Series) -> str:
     """What the agent chose to do otherwise than its cell says, as its test runs tell (rltune.agent.ways)."""
     chosen = scheduler_title(run["policy"], run["blocking"])
     other = [] if chosen == scheduler_title(cell["policy"], cell["blocking"]) else [f"from {chosen}"]

@@ -15,13 +15,14 @@ from rltune.report.verdict import RULE
 BASE, STRONG = "Against its base policy", "Against the strongest heuristic"
 CHOSEN, CHANCE = "Against the one picked on validation", "Against a random order"
 OVER_SPAN = "The same over the submission span"
-TESTED = {"p": "holm", "over_strong_p": "holm_strong"}
+TESTED = {"p": "holm", "over_strong_p": "holm_strong", "over_random_p": "holm_random", "over_picked_p": "holm_picked",
+          "over_span_p": "holm_span"}
 """Columns of p-values, one family a table → columns of what Holm's correction makes of them."""
 
 
 def artefact_of(
-    study: Study, cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, left: str,
-    source: str,
+    study: Study, cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, bootstrap: int,
+    left: str, source: str,
 ) -> Artefact:
     """The table of a study; ``cells``: those in it; ``left``: what was left out, a sentence or ""."""
     level = f"{100 * confidence:.0f} %"
@@ -32,7 +33,7 @@ def artefact_of(
         "interval of the relative improvement (moving-block bootstrap over time, paired by window); negative is worse.",
         data=data_labels(cells), source=source,
         columns={c: v for c, v in _columns(study, cells, frame).items() if c in frame} if len(frame) else {},
-        notes=tuple(n for n in _notes(study, cells, frame, paper, confidence, left) if n),
+        notes=tuple(n for n in _notes(study, cells, frame, paper, confidence, bootstrap, left) if n),
     )
 
 
@@ -85,7 +86,8 @@ def _columns(study: Study, cells: pd.DataFrame, frame: pd.DataFrame) -> dict[str
 
 
 def _notes(
-    study: Study, cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, left: str
+    study: Study, cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, bootstrap: int,
+    left: str,
 ) -> list[str]:
     rivals = int(frame["rivals"].max()) if "rivals" in frame and frame["rivals"].notna().any() else 0
     own = len(frame) and frame["way"].any()
@@ -99,8 +101,8 @@ def _notes(
         "A random order, drawn anew at every decision (mean of several runs), is what not staying blocked is worth "
         "without any learning.",
         seeds_note(frame),
-        holm_note(frame, TESTED, "over base policy and strongest heuristic" if rivals else "over the base policy",
-                  confidence),
+        holm_note(frame, TESTED, "over base policy, random order and heuristics" if rivals else "over the base policy",
+                  confidence, bootstrap),
         "Base policy and RLTune share placement, locality, backfilling and run-time estimates"
         + (", but for what the agent chose itself, which the last columns say." if own else "."),
         f"Verdicts: {RULE}",

@@ -8,9 +8,6 @@ from rltune.report.artefact import Artefact, Column
 from rltune.report.style import scheduler_title
 from rltune.report.tables.common import data_labels
 
-SCHEDULERS = ("base", "strong", "rltune")
-"""In the order of the tables."""
-
 
 def scheduler_names(frame: pd.DataFrame) -> pd.Series:
     """`Base: FIFO`, `Best heuristic: SAF + EASY`, `RLTune`, of the columns scheduler, policy and blocking."""

@@ -151,7 +151,7 @@ def table9_numbers(
         notes=tuple(n for n in (
             "Ten batches are few: only large differences can be told from chance.",
             "One training seed an agent: the intervals are over batches alone.",
-            holm_note(table, TESTED, "over these opponents", confidence),
+            holm_note(table, TESTED, "over these opponents", confidence, bootstrap),
             f"Verdicts: {RULE}",
         ) if n),
     ), table

@@ -86,7 +86,7 @@ def table8(
             "Utilisation is GPU time over GPUs × makespan; the paper divides by something larger that it does not "
             "state, so of its figures only the ratio can be compared.",
             seeds_note(frame),
-            holm_note(frame, TESTED, "over these opponents", confidence),
+            holm_note(frame, TESTED, "over these opponents", confidence, bootstrap),
             f"Verdicts: {RULE}",
             constant_settings(used, without=["metric", "seed"]),
         ) if n),
@@ -112,7 +112,8 @@ def fig17_numbers(
         claimed = NAN if entry is None or entry.value is None else entry.value
         rows.append({
             **{name: cell[name] for name in WHO}, "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
-            "jobs": int(one["jobs"]), "theirs_mean": one["theirs_mean"], "ours_mean": one["ours_mean"],
+            "paper_trace": cell["paper_trace"], "jobs": int(one["jobs"]), "sequence_jobs": int(one["jobs"]),
+            "theirs_mean": one["theirs_mean"], "ours_mean": one["ours_mean"],
             # the paper prints the improvement alone: theirs is 1, ours what is left
             **judged("jct", one["improvement"], one["low"], one["high"], int(one["blocks"]), 1.0, 1 - claimed),
         })

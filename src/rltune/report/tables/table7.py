@@ -42,7 +42,8 @@ def table7(
         cell = group.iloc[0]
         ours = waits(agents[agents["cell"].isin(group["cell"])])
         row: dict[str, Any] = {
-            **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE) if k != "seed"},
+            **{k: cell[k] for k in ("trace_title", "trace", "paper_trace", "data", "policy", *SETTING_TITLE)
+               if k != "seed"},
             "trained": POLICY_TITLE.get(cell["policy"], cell["policy"]),
             "sequence_jobs": int(bases["sequence_jobs"].iloc[0]), "windows": len(ours), "seeds": len(group),
             "mean": ours.to_numpy().mean(),
@@ -52,7 +53,7 @@ def table7(
             row |= _against(policy, cell, ours, waits(where(mine, policy=policy)), paper, bootstrap, confidence, seed)
         rows.append(row)
     frame = with_holm(pd.DataFrame(rows), _tested(columns))
-    return _artefact(cells, frame, columns, paper, confidence, source), frame
+    return _artefact(cells, frame, columns, paper, confidence, bootstrap, source), frame
 
 
 def _against(
@@ -77,13 +78,14 @@ def _tested(policies: list[str]) -> dict[str, str]:
     return {f"{p}_p": f"{p}_holm" for p in policies}
 
 
-def _corrected(frame: pd.DataFrame, policies: list[str], confidence: float) -> str:
-    note = holm_note(frame, _tested(policies), "over base policies", confidence)
+def _corrected(frame: pd.DataFrame, policies: list[str], confidence: float, bootstrap: int) -> str:
+    note = holm_note(frame, _tested(policies), "over base policies", confidence, bootstrap)
     return f"{note} They are in the CSV." if note else ""
 
 
 def _artefact(
-    cells: pd.DataFrame, frame: pd.DataFrame, policies: list[str], paper: PaperResults, confidence: float, source: str
+    cells: pd.DataFrame, frame: pd.DataFrame, policies: list[str], paper: PaperResults, confidence: float,
+    bootstrap: int, source: str,
 ) -> Artefact:
     shown = {
         "trace_title": Column("Trace"),
@@ -104,7 +106,7 @@ def _artefact(
         "good its base policy is.",
         f"Windows of {frame['sequence_jobs'].iloc[0]:,} jobs."
         + (f" Agents of up to {seeds} seeds: the intervals are over seeds too." if seeds > 1 else ""),
-        _corrected(frame, policies, confidence),
+        _corrected(frame, policies, confidence, bootstrap),
         f"Verdict: {RULE}" if frame[[f"{p}_paper" for p in policies]].notna().any().any() else "",
         constant_settings(cells, without=["seed"] if seeds > 1 else ()),
     )

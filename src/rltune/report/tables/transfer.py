@@ -11,9 +11,11 @@ from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.carried import HOME, NAN, SAME_AGENT, less, waits
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, varying, where
+from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.verdict import direction
 
 RULES = ["blocking", "placement", "locality", "estimate"]
+TESTED = {"p": "holm", "there_p": "there_holm", "over_there_p": "over_there_holm", "random_p": "random_holm"}
 
 
 def transfer(
@@ -52,20 +54,20 @@ def transfer(
                 **_gain("over_there", ours, native, judge),
                 **_gain("random", waits(where(found, role="random")), base, judge),
             })  # fmt: skip
-    frame = pd.DataFrame(rows)
+    frame = with_holm(pd.DataFrame(rows), TESTED)
     frame["shows"] = [direction(r["low"], r["high"], r["windows"]) for _, r in frame.iterrows()]
-    return _artefact(cells, frame, paper, confidence, source), frame
+    return _artefact(cells, frame, paper, confidence, bootstrap, source), frame
 
 
 def _gain(name: str, ours: pd.DataFrame, theirs: pd.DataFrame, judge: tuple[int, float, int]) -> dict[str, float]:
-    """Columns ``name`` (``less`` where that is ""), ``name_low`` and ``name_high``."""
+    """Columns ``name`` (``less`` where that is ""), ``name_low``, ``name_high`` and ``name_p``."""
     found = less(ours, theirs, *judge)
     before = f"{name}_" if name else ""
-    return {name or "less": found.gain, f"{before}low": found.low, f"{before}high": found.high}
+    return {name or "less": found.gain, f"{before}low": found.low, f"{before}high": found.high, f"{before}p": found.p}
 
 
 def _artefact(
-    cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, source: str
+    cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, bootstrap: int, source: str
 ) -> Artefact:
     over = "Less wait than that base policy"
     columns = {
@@ -75,6 +77,7 @@ def _artefact(
         **{c: Column(SETTING_TITLE[c].capitalize()) for c in varying(cells) if c not in ("seed", "cluster_title")},
         "base_mean": Column("Its mean wait", "s", "seconds"),
         "less": Column("This agent", "", "percent", over, "low", "high"),
+        "holm": Column("Holm p", "", "p", over, help="p-value after Holm’s correction over this table."),
         "shows": Column("Is", "", "text", over),
         "there": Column("The one trained there", "", "percent", over, "there_low", "there_high"),
         "random": Column("A random order", "", "percent", over, "random_low", "random_high"),
@@ -95,6 +98,7 @@ def _artefact(
         f"The paper, {says.where}: “{says.title}.” {_of_cpu(from_cpu)}",
         f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs, evenly spread over "
         "the test part.",
+        holm_note(frame, TESTED, "over base policies and other orders", confidence, bootstrap),
         constant_settings(cells, without=("cluster_title", "seed")),
     )
     return Artefact(

@@ -13,7 +13,7 @@ from rltune.report.studies import JCT, PAPER_POLICY, STUDIES, UTILISATION, WAIT,
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.ablation import figure_key
 from rltune.report.tables.common import best_measured, data_labels
-from rltune.report.verdict import ABSENT, RULE, verdict
+from rltune.report.verdict import ABSENT, HOLDS, MATCHES, RULE, verdict
 
 NAN = float("nan")
 HEADLINES: dict[str, Study] = {"wait": WAIT, "jct": JCT, "utilisation": UTILISATION}
@@ -21,15 +21,18 @@ HEADLINES: dict[str, Study] = {"wait": WAIT, "jct": JCT, "utilisation": UTILISAT
 STUDY_OF = {study.paper: study for study in STUDIES}
 POLICY_OF = {theirs: ours for ours, theirs in PAPER_POLICY.items()}
 SHOWN = ("trace_title", "preset", "estimate", "seed", "sequence_jobs", "windows", "data")
+"""What of a comparison is told of it."""
 
 
 def verdicts(
-    numbers: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults, source: str = ""
+    numbers: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults, *,
+    table7: pd.DataFrame | None = None, fig17: pd.DataFrame | None = None, source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a relative improvement of the paper × setting of ours × window length; one without ours where none fits.
 
     ``numbers``: id → frame of `tables.comparison`, of the studies there are; ``variants``: frame of `tables.ablation`,
-    which may be empty. Columns: `claim` in plain words, `where` in the paper, `paper` its figure, `ours` with `low` and
+    which may be empty; ``table7`` and ``fig17``: frames of `tables.table7` and `tables.fig17_numbers`, where the run has
+    them. Columns: `claim` in plain words, `where` in the paper, `paper` its figure, `ours` with `low` and
     `high` (all fractions), what of ours it is (`SHOWN`), `verdict`, and `artefact`, the id of the table it is from.
     """
     rows: list[dict[str, Any]] = []
@@ -39,7 +42,7 @@ def verdicts(
                 continue
             claim = {"claim": _claim(name, key, artefact.title), "where": entry.where or artefact.where,
                      "paper": entry.value, "key": f"{name}: {key}"}
-            found = _found(name, key, entry.value, numbers, variants)
+            found = _found(name, key, entry.value, numbers, variants, table7, fig17)
             rows += [claim | ours for ours in found] or [claim | _absent()]
     frame = pd.DataFrame(rows)
     frame = frame.assign(sort=frame["verdict"] == ABSENT).sort_values("sort", kind="stable", ignore_index=True)
@@ -48,13 +51,18 @@ def verdicts(
 
 
 def _found(
-    name: str, key: str, printed: float, numbers: Mapping[str, pd.DataFrame], variants: pd.DataFrame
+    name: str, key: str, printed: float, numbers: Mapping[str, pd.DataFrame], variants: pd.DataFrame,
+    table7: pd.DataFrame | None, fig17: pd.DataFrame | None,
 ) -> list[dict[str, Any]]:
     """Our counterparts of one entry of the paper."""
     if name == "abstract" and key in HEADLINES:
         return _headline(printed, HEADLINES[key], numbers)
-    if name == "table7" and WAIT.numbers in numbers:
-        return _at_home(printed, key, numbers[WAIT.numbers])
+    if name == "table7":
+        return _elsewhere(key, table7) or _at_home(printed, key, numbers.get(WAIT.numbers))
+    if name == "fig17" and fig17 is not None:
+        trace, _, _ = key.split(".")
+        rows = fig17[fig17["paper_improvement"].notna() & (fig17["paper_trace"] == trace)]
+        return [_ours(row, "fig17-numbers", ("improvement", "low", "high")) for _, row in rows.iterrows()]
     if name == "fig10" and len(variants):
         own = pd.Series([".".join(figure_key(row)) == key for _, row in variants.iterrows()], index=variants.index)
         rows = variants[own & variants["paper"].notna()]
@@ -86,10 +94,22 @@ def _headline(printed: float, study: Study, numbers: Mapping[str, pd.DataFrame])
     return [ours | {"verdict": verdict(printed, ours["low"], ours["high"], int(best["windows"]))}]
 
 
-def _at_home(printed: float, key: str, frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _elsewhere(key: str, table7: pd.DataFrame | None) -> list[dict[str, Any]]:
+    """Agents trained against one base policy and judged against another, or the same, as our own Table 7 has them."""
+    trace, trained, tested, _ = key.split(".")
+    if table7 is None or f"{tested}_paper" not in table7:
+        return []
+    rows = table7[(table7["paper_trace"] == trace) & (table7["policy"] == trained) & table7[f"{tested}_paper"].notna()]
+    return [
+        _ours(row.rename({f"{tested}_verdict": "verdict"}), "table7", (tested, f"{tested}_low", f"{tested}_high"))
+        for _, row in rows.iterrows()
+    ]
+
+
+def _at_home(printed: float, key: str, frame: pd.DataFrame | None) -> list[dict[str, Any]]:
     """Agents judged against the very policy they were trained against: the diagonal of the table of transfer."""
     trace, trained, tested, metric = key.split(".")
-    if trained != tested:
+    if trained != tested or frame is None:
         return []
     rows = frame[(frame["paper_trace"] == trace) & (frame["policy"] == tested) & (frame["metric"] == metric)
                  & (frame["blocking"] == "none")]
@@ -102,12 +122,13 @@ def _at_home(printed: float, key: str, frame: pd.DataFrame) -> list[dict[str, An
 
 def _ours(row: pd.Series, artefact: str, columns: tuple[str, str, str]) -> dict[str, Any]:
     value, low, high = (row[c] for c in columns)
-    return {"ours": value, "low": low, "high": high, **{k: row[k] for k in SHOWN}, "verdict": row["verdict"],
-            "artefact": artefact}
+    return {"ours": value, "low": low, "high": high, **{k: row.get(k) for k in SHOWN}, "verdict": row["verdict"],
+            "way": row.get("way") or "", "learned": row.get("learned") or "", "artefact": artefact}
 
 
 def _absent() -> dict[str, Any]:
-    return {"ours": NAN, "low": NAN, "high": NAN, **dict.fromkeys(SHOWN, None), "verdict": ABSENT, "artefact": ""}
+    return {"ours": NAN, "low": NAN, "high": NAN, **dict.fromkeys(SHOWN, None), "verdict": ABSENT, "way": "",
+            "learned": "", "artefact": ""}
 
 
 def _claim(name: str, key: str, title: str) -> str:
@@ -137,6 +158,9 @@ def _artefact(frame: pd.DataFrame, source: str) -> Artefact:
     counts = there["verdict"].replace("", "no interval").value_counts()
     told = ", ".join(f"{word}: {n}" for word, n in sorted(counts.items()))
     absent = int((frame["verdict"] == ABSENT).sum())
+    held = there[there["verdict"].isin([MATCHES, HOLDS])]
+    unlearned = int(held["learned"].str.startswith("no").sum())
+    chose = int((held["way"] != "").sum())
     titles = {"preset": "Training preset", "estimate": "Run-time estimates", "seed": "Seeds"}
     return Artefact(
         "verdicts", "table", "The paper’s claims and what this run found",
@@ -154,11 +178,18 @@ def _artefact(frame: pd.DataFrame, source: str) -> Artefact:
             **{c: Column(titles[c]) for c in differ},
             "sequence_jobs": Column("Window", "jobs", "int"),
             "windows": Column("Windows", "", "int"),
+            **({"way": Column("Its own way", help="What the agent chose to do otherwise than its cell says.")}
+               if there["way"].any() else {}),
+            "learned": Column("Learned", help="Whether on validation windows it beats its base policy and a random "
+                              "order, and what it started from."),
             "data": Column("Data"),
             "artefact": Column("From"),
         },
-        notes=(
+        notes=tuple(n for n in (
             f"Verdicts: {RULE}",
+            f"Of {len(held)} that hold or are matched, {unlearned} are of agents that learned nothing, and {chose} of "
+            "agents that chose a heuristic’s order, or other rules than their base policy’s, to start from: those gains "
+            "are that choice’s." if unlearned or chose else "",
             "A claim has a row for every length of windows and every way in which its agents were trained here. The "
             "verdict is on the very comparison that the paper makes, with a base policy that blocks: whether "
             "scheduling got better than simple heuristics is in the tables named on the right.",
@@ -166,5 +197,5 @@ def _artefact(frame: pd.DataFrame, source: str) -> Artefact:
             "chosen in hindsight, so it flatters, here as there.",
             "Numbers of the paper that compare nothing with anything (its Tables 2, 4, 8 and 9, its costs) stand "
             "beside ours in tables of their own, where this run has them.",
-        ),
+        ) if n),
     )
