@@ -106,7 +106,8 @@ def resume(course: Resumable, of: dict[str, Any], folder: Path) -> None:
     found, why = load_checkpoint(folder, of)
     if found is not None:
         course.restore(found)
-        print(f"going on after epoch {course.done} of {course.preset.epochs}: an earlier training was stopped", flush=True)
+        epochs = course.preset.epochs
+        print(f"going on after epoch {course.done} of {epochs}: an earlier training was stopped", flush=True)
     elif why:
         print(f"{why}; training from the beginning", flush=True)
 

@@ -30,8 +30,9 @@ def history_row(
 ) -> dict[str, float]:
     """An epoch's row of the history, not validated yet.
 
-    `kept_epoch`, the epoch whose weights are the best so far, is to be set after it. ``base`` and ``agent``: tables of the same sequences; ``gap``: their rewards; ``times``: when the epoch, the agent's
-    rollouts and the update began, and when that ended, s; ``told``: what the update tells.
+    `kept_epoch`, the epoch whose weights are the best so far, is to be set after it. ``base`` and ``agent``: tables of
+    the same sequences; ``gap``: their rewards; ``times``: when the epoch, the agent's rollouts and the update began, and
+    when that ended, s; ``told``: what the update tells.
     """
     began, rolling, rolled, updated = times
     choices, means = int(agent["choices"].sum()), [float(side["score"].mean()) for side in (base, agent)]

@@ -83,7 +83,8 @@ class AgentRanker:
         if not self._length:
             nobody, nothing = np.empty(0, np.int64), np.empty(0, np.float32)
             none = np.empty((0, 0), np.float32)
-            return Batch(none, none, nothing, nobody, nobody, nothing, nobody, nobody.astype(float), reward.astype(np.float32))
+            now_s = nobody.astype(float)
+            return Batch(none, none, nothing, nobody, nobody, nothing, nobody, now_s, reward.astype(np.float32))
         sequence, length = np.concatenate(self._sequence), np.concatenate(self._length)
         order = np.argsort(sequence, kind="stable")
         begins = np.cumsum(length) - length

@@ -41,10 +41,12 @@ def simulate(
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
     stretch: Annotated[float | None, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")] = None,
-    sharing: Annotated[float | None, typer.Option(help="Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1.")] = None,
+    sharing: Annotated[float | None, typer.Option(
+        help="Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1.")] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
     commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
-    estimate: Annotated[str, typer.Option(help="Estimates: exact, lognormal-SIGMA, requested, history-rolling, history-lightgbm, published.")] = "lognormal-1",
+    estimate: Annotated[str, typer.Option(help="Estimates: exact, lognormal-SIGMA, requested, history-rolling, "
+                                          "history-lightgbm, published.")] = "lognormal-1",
     part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
     begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Take so many jobs; default: all of them.")] = None,
@@ -133,7 +135,9 @@ def balance(
 
 
 @trace_app.command()
-def inspect(file: Annotated[Path, typer.Argument(help="CSV, JSON, SWF, sacct text, parquet, tar.gz, zip; .gz works.")]) -> None:
+def inspect(
+    file: Annotated[Path, typer.Argument(help="CSV, JSON, SWF, sacct text, parquet, tar.gz, zip; .gz works.")],
+) -> None:
     """Say what a trace file holds, and suggest a column map for it."""
     from rltune.traces.inspect import inspect_file
 

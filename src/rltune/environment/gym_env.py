@@ -107,9 +107,8 @@ class SchedulingEnv(gymnasium.Env):
     base policy, blocking, placement and the other rules, default FIFO without blocking; with placement ``lookahead`` it
     takes a ``placer``. ``features``: a feature set (rltune.environment.features). ``visible``: jobs seen of a queue.
     ``sequence_jobs``: jobs a sequence. ``rows``: rows of the workload that sequences are drawn from (start, stop),
-    default all. ``reward`` as above; ``metric`` of it, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, of which
-    more is better, 0.001. ``check``: assert the simulator's invariants at every
-    instant.
+    default all. ``reward`` as above; ``metric`` of it, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, of
+    which more is better, 0.001. ``check``: assert the simulator's invariants at every instant.
 
     ``reset`` takes the options ``first`` (row of the first job) and ``n`` (jobs), one or both, which need not lie in
     ``rows``.

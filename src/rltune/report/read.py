@@ -19,8 +19,8 @@ from rltune.report.paper import PaperResults
 def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
     """One row a cell of the run's matrix: its name as `cell`, every axis, titles, data label.
 
-    `trace_title` tells every trace × cluster apart; `machine` is CPU or GPU; `paper_trace` is the paper's name of the trace, "" where it has
-    none.
+    `trace_title` tells every trace × cluster apart; `machine` is CPU or GPU; `paper_trace` is the paper's name of the
+    trace, "" where it has none.
     """
     rows = []
     titles = _titles(workspace)
@@ -54,7 +54,9 @@ def histories(workspace: Workspace, of: Sequence[Cell] | None = None) -> pd.Data
     def read(path: Path) -> pd.DataFrame:
         frame = pd.read_csv(path)
         if "kept_epoch" not in frame:
-            raise DataError(f"{path}: column kept_epoch: not found, an older version wrote this; delete it and train again")
+            raise DataError(
+                f"{path}: column kept_epoch: not found, an older version wrote this; delete it and train again"
+            )
         return frame
 
     return _gather(of or workspace.config.cells(), workspace.history, read)
