@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import cycle
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -59,7 +60,7 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
     for place, title in panels.items():
         axis = axes[place]
         axis.axhline(0, color=INK, linewidth=0.9)
-        axis.set_title(title, fontsize=None if len(title) < 40 else 8)
+        axis.set_title(fill(title, 52), fontsize=None if len(title) < 40 else 8)
         for (line, _), rows in where(frame, panel=title).groupby(["line", "cell"], sort=False):
             colour = colours[str(line)]
             axis.plot(rows["epoch"], rows["training"], color=colour, linewidth=0.8, alpha=0.4)
@@ -70,6 +71,8 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
                       markeredgecolor=colour, markerfacecolor="none", markeredgewidth=1.2)
     for place in set(np.ndindex(*axes.shape)) - set(panels):
         axes[place].set_visible(False)
+        if place[0]:  # the panel above is the last of its column
+            axes[place[0] - 1, place[1]].tick_params(labelbottom=True)
     axes[0, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel("Epoch", fontsize=9)
     figure.supylabel("gap to base (relative)", fontsize=9)

@@ -71,15 +71,15 @@ def training(
 def _panels(cells: pd.DataFrame) -> list[str]:
     """The title of each cell's panel: its base policy, its metric where there are several, and the settings in which
     it differs from another cell of its trace, policy and metric; seeds share a panel."""
-    apart = {c for _, alike in cells.groupby(["metric", "policy", "trace_title"], sort=False) for c in varying(alike)}
-    settings = [c for c in SETTING_TITLE if c in apart - {"seed", "metric"}]
     several = cells["metric"].nunique() > 1
-    titles = []
-    for _, cell in cells.iterrows():
-        policy, metric = POLICY_TITLE.get(cell["policy"], cell["policy"]), cell["metric"]
-        first = f"{METRIC_SHORT.get(metric, metric)}, {policy}" if several else f"Base policy {policy}"
-        titles.append(", ".join([first, *(str(cell[c]) for c in settings)]))
-    return titles
+    titles = pd.Series("", cells.index, dtype=object)
+    for (metric, policy), alike in cells.groupby(["metric", "policy"], sort=False):
+        apart = {c for _, mine in alike.groupby("trace_title", sort=False) for c in varying(mine)} - {"seed", "metric"}
+        name = POLICY_TITLE.get(policy, policy)
+        first = f"{METRIC_SHORT.get(metric, metric)}, {name}" if several else f"Base policy {name}"
+        for i, cell in alike.iterrows():
+            titles[i] = ", ".join([first, *(str(cell[c]) for c in SETTING_TITLE if c in apart)])
+    return list(titles)
 
 
 def _in_order(values: pd.Series) -> pd.Series:
