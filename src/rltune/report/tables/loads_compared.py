@@ -38,7 +38,8 @@ def loads_compared(loaded: pd.DataFrame, confidence: float, source: str = "") ->
     return Artefact(
         "loads-compared-numbers", "table", "Overloaded and balanced, in numbers",
         caption="Every heuristic under every blocking rule, and RLTune, on the slice that RLTune was trained for and "
-        "on the same nodes with fewer arrivals. Less than base: than the base policy under the same rule as RLTune. "
+        "on the same nodes with fewer arrivals. Less than base: than the base policy under the blocking rule of the "
+        "agent’s setting, both named below; RLTune itself blocks as it chose to in training, where it chose. "
         f"Brackets: {100 * confidence:.0f} % interval, paired by window.",
         data=data_labels(frame), source=source, columns=columns,
         notes=(
