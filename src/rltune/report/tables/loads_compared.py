@@ -7,7 +7,7 @@ import pandas as pd
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show
 from rltune.report.style import scheduler_title
-from rltune.report.tables.common import data_labels
+from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels
 
 LOADS = {"slice": "Slice", "balanced": "Balanced"}
 AGENT = "rltune"
@@ -46,6 +46,7 @@ def loads_compared(loaded: pd.DataFrame, confidence: float, source: str = "") ->
             *(_told(part) for _, part in frame.groupby("workload", sort=False)),
             "RLTune goes to the balanced cluster as it is, with no training there (zero-shot): an agent trained there "
             "could do better. Windows have the same number of jobs, so those of the balanced cluster span more time.",
+            f"{FIRST_SEED} {OVER_WINDOWS}",
         ),
     ), frame
 
