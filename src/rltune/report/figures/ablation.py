@@ -11,7 +11,8 @@ from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import (
-    BLUE, INK, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, scheduler_title, styled,
+    BLUE, INK, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, name_ticks, rows_only, scheduler_title,
+    styled, upright_in,
 )
 from rltune.report.tables.ablation import PARTS, compared, paper_ref, variant_title
 from rltune.report.tables.common import constant_settings, data_labels, told_apart, varying, where
@@ -120,7 +121,8 @@ def _draw(frame: pd.DataFrame) -> Figure:
     colours = _colours(frame["variant"])
     places = {setting: i for i, setting in enumerate(dict.fromkeys(frame["setting"]))}
     width = 0.7 / len(variants)
-    figure = Figure(figsize=(WIDTH_IN, 3.1))
+    upright = upright_in(places, (WIDTH_IN - 0.8) / (len(places) * len(sizes)))
+    figure = Figure(figsize=(WIDTH_IN, 3.1 + upright))
     axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
     for axis, n in zip(axes, sizes):
         for k, variant in enumerate(variants):
@@ -132,8 +134,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
                      error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5})
         axis.axhline(0, color=INK, linewidth=0.9)
         axis.set_title(f"Windows of {show(n, 'int')} jobs")
-        axis.set_xticks(range(len(places)), [name.replace(", ", "\n") for name in places],
-                        fontsize=7 if len(places) > 3 else None)
+        name_ticks(axis, places, upright > 0, 7 if len(places) > 3 else None)
         rows_only(axis)
         axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
     wait = set(frame["measure"]) == {"wait"}

@@ -15,7 +15,9 @@ from rltune.report.artefact import Artefact
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
 from rltune.report.studies import WAIT, Study, cells_of
-from rltune.report.style import INK, PAPER, POLICY_TITLE, SCHEDULER, WIDTH_IN, rows_only, scheduler_title, styled
+from rltune.report.style import (
+    INK, PAPER, POLICY_TITLE, SCHEDULER, WIDTH_IN, name_ticks, rows_only, scheduler_title, styled, upright_in,
+)
 from rltune.report.tables.carried import SAME_AGENT
 from rltune.report.tables.common import (
     SETTINGS, constant_settings, data_labels, lengths, proper, told_apart, where,
@@ -23,8 +25,6 @@ from rltune.report.tables.common import (
 
 LINEAR_BELOW_S = 10.0
 """The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
-LETTER_IN = 0.075
-"""Width of a letter of a label, about."""
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "jct": ("Completion time", "times")}
 """Metric → what a job has of it, and the plural."""
@@ -136,9 +136,8 @@ def _short(value: float) -> str:
 def _draw(study: Study, frame: pd.DataFrame) -> Figure:
     settings = {trace: list(dict.fromkeys(part["setting"])) for trace, part in frame.groupby("trace_title", sort=False)}
     room = [max(len(names), 2) for names in settings.values()]
-    longest = max(len(line) for names in settings.values() for name in names for line in name.split(", "))
-    turned = longest * LETTER_IN > (WIDTH_IN - 0.8) / sum(room)
-    figure = Figure(figsize=(WIDTH_IN, 3.4 + (longest * LETTER_IN if turned else 0)))
+    upright = upright_in(frame["setting"], (WIDTH_IN - 0.8) / sum(room))
+    figure = Figure(figsize=(WIDTH_IN, 3.4 + upright))
     axes = figure.subplots(1, len(settings), sharey=True, squeeze=False, width_ratios=room)[0]
     for axis, (trace, names) in zip(axes, settings.items()):
         if study.metric == "wait":
@@ -151,7 +150,7 @@ def _draw(study: Study, frame: pd.DataFrame) -> Figure:
                 if len(found):
                     _draw_box(axis, found.iloc[0], i + shift, SCHEDULER[role])
         axis.set_title(trace)
-        axis.set_xticks(range(len(names)), [name.replace(", ", "\n") for name in names], rotation=90 if turned else 0)
+        name_ticks(axis, names, upright > 0)
         axis.set_xlim(-0.55, len(names) - 0.45)
         rows_only(axis)
     low, high, ticks = _extent(study, frame)

@@ -109,7 +109,7 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
             if pd.notna(row["low"]):
                 axis.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
             axis.plot([row["improvement"]], [y], marker="o", color=colour, markersize=5.5, zorder=5)
-        axis.set_title(textwrap.fill(rows["panel"].iloc[0], 40))
+        axis.set_title(textwrap.fill(rows["panel"].iloc[0], 32, break_on_hyphens=False))
         axis.set_yticks(range(len(rows)), [_label(r) for _, r in rows.iterrows()])
         axis.set_ylim(len(rows) - 0.4, -0.6)
         axis.grid(axis="y", visible=False)
