@@ -76,4 +76,6 @@ def test_groups_by_features_differ_in_nothing_else() -> None:
         ["engineered7", "engineered", "engineered9"], ["engineered7", "engineered"]]
     for group in groups:
         assert len({c.but(features="") for c in group}) == 1
+    (seeds,) = by_features(run({"features": ["raw", "rich"], "seed": [1, 2]}, {"policy": ["fifo"], "seed": [1, 2]}))
+    assert [(c.features, c.seed) for c in seeds] == [("raw", 1), ("raw", 2), ("rich", 1), ("rich", 2)]
     assert by_features(run({"preset": ["linear"], "features": ["raw", "rich"]})) == [], "they do not see them"

@@ -52,6 +52,9 @@ def test_an_agent_runs_in_the_way_it_chose(course: Course) -> None:
     other, _ = run(course, Contender(chosen.of(plain), SMALLEST), first, n)
     assert np.array_equal(state.start, other.start)
     assert not np.array_equal(state.start, run(course, Contender(plain, SMALLEST), first, n)[0].start)
+    frame = judge(course, {"plain": Contender(plain, SMALLEST), "own way": agent}, first, 200).set_index("who")
+    ran = frame[["policy", "blocking", "placement", "locality"]].T.to_dict("list")
+    assert ran == {"plain": ["fifo", "none", "best_fit", "strict"], "own way": ["fifo", "easy", "best_fit", "any"]}
 
 
 def test_only_an_agent_that_goes_by_beliefs_is_told_them(course: Course) -> None:

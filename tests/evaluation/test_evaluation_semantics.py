@@ -92,7 +92,8 @@ def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
             for (rung, rules), wait in zip(RUNGS.items(), (100, 80, 60, 40, 30, 25), strict=True):
                 rows.append({**shared, "who": "order", "policy": policy, "rung": rung, "blocking": rules.blocking,
                              "wait_s": wait * factor})
-        rows.append({**shared, "who": "agent", "policy": "fifo", "rung": "", "blocking": "none", "wait_s": agent})
+        rows.append({**shared, "who": "agent", "policy": "fifo", "base_blocking": "none", "other": "", "rung": "",
+                     "blocking": "none", "wait_s": agent})
     return pd.DataFrame(rows)
 
 
@@ -109,6 +110,14 @@ def test_steps_and_shares_of_a_gain() -> None:
     best = frame[frame["best"]]
     assert best[["policy", "rung"]].values.tolist() == [["saf", "conservative"]]
     assert best["share"].item() == pytest.approx(87.5 / 80), "over 1: more than the agent gains"
+
+
+def test_agents_of_one_base_policy_and_rule_stay_apart() -> None:
+    frame = ladders()
+    other = frame[frame["who"] == "agent"].assign(other="tuned", wait_s=60.0)
+    mine = climbed(pd.concat([frame, other], ignore_index=True), QUICK).query("who == 'agent'").set_index("other")
+    assert mine["wait_s"].to_dict() == {"": 20, "tuned": 60}
+    assert mine["share"].tolist() == pytest.approx([1, 0.5]), "of what the first gains"
 
 
 def test_where_the_agent_gains_nothing_there_is_no_share() -> None:
@@ -133,7 +142,7 @@ def test_what_is_picked_from_the_room() -> None:
             ("exact", "fifo", "none"): 100.0, ("exact", "sjf", "easy"): 36.0, ("exact", "saf", "easy"): 30.0,
             ("agent", "fifo", "none"): 44.0, ("bound", "", ""): 10.0}
     rows = [{"workload": "W", "data": "own", "sequence_jobs": 8, "window": w, "kind": k, "policy": p, "blocking": b,
-             "wait_s": v} for w in range(10) for (k, p, b), v in told.items()]
+             "base_blocking": "none", "other": "", "wait_s": v} for w in range(10) for (k, p, b), v in told.items()]
     frame = roomy(pd.DataFrame(rows), QUICK).set_index("what")
     assert frame["wait_s"].to_dict() == pytest.approx(
         {"basic": 100, "strong": 40, "agent": 44, "same_exact": 36, "strong_exact": 30, "bound": 10}

@@ -42,7 +42,8 @@ def batches(cells: pd.DataFrame, agents: tuple[str, ...] = ("rlscheduler", "rltu
             frames.append(judged(who, count, 256).assign(
                 cell=cell["cell"] if agent else "", preset="quick" if agent else "",
                 policy="saf" if who == "strong" else "fifo", blocking="easy" if who == "strong" else "none",
-                placement="best_fit", **{axis: cell[axis] for axis in ("trace", "cluster", "estimate", "locality")},
+                placement="best_fit", base="fifo" if agent else "",
+                **{axis: cell[axis] for axis in ("trace", "cluster", "estimate", "locality")},
             ))
     return pd.concat(frames, ignore_index=True)
 

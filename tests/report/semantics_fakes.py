@@ -36,8 +36,8 @@ def ladders() -> pd.DataFrame:
                 rows += [{**about, "who": "order", "policy": policy, "rung": rung, "blocking": rules.blocking,
                           "wait_s": level * hard * 0.8**i} for i, (rung, rules) in enumerate(RUNGS.items())]
             for policy, wait in (("fifo", 2e3), ("saf", 2.5e3)):
-                rows.append({**about, "who": "agent", "policy": policy, "rung": "", "blocking": "none",
-                             "wait_s": wait * hard})
+                rows.append({**about, "who": "agent", "policy": policy, "base_blocking": "none", "other": "",
+                             "rung": "", "blocking": "none", "wait_s": wait * hard})
     return pd.DataFrame(rows)
 
 
@@ -46,7 +46,8 @@ def rooms() -> pd.DataFrame:
     told = {("given", "fifo", "none"): 1e4, ("given", "saf", "easy"): 1e3, ("exact", "fifo", "none"): 1e4,
             ("exact", "saf", "easy"): 900.0, ("agent", "fifo", "none"): 1200.0, ("bound", "", ""): 400.0}
     return pd.DataFrame([
-        {**_about(workload, w), "kind": kind, "policy": policy, "blocking": blocking, "wait_s": wait * hard}
+        {**_about(workload, w), "kind": kind, "policy": policy, "base_blocking": "none", "other": "",
+         "blocking": blocking, "wait_s": wait * hard}
         for workload in WORKLOADS for w, hard in enumerate(_hardness(2) / _hardness(2).mean())
         for (kind, policy, blocking), wait in told.items()
     ])

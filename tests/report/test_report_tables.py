@@ -202,6 +202,61 @@ def test_figures_hold_what_they_draw(made: Made) -> None:
         figures.boxes(cells, jobs, PAPER, sequence_jobs=99)
 
 
+def twice(frame: pd.DataFrame, cell: str, name: str, **changed: object) -> pd.DataFrame:
+    """The frame, and the rows of a cell once more by another name, with other values."""
+    return pd.concat([frame, frame[frame["cell"] == cell].assign(cell=name, **changed)], ignore_index=True)
+
+
+def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> None:
+    cells, jobs = read.cells(made.workspace, PAPER), read.jobs(made.workspace)
+    name = cells["cell"][0]
+    jobs = twice(jobs, name, "other")
+    jobs.loc[jobs["cell"] == "other", "wait_s"] *= 3
+    own = jobs[(jobs["cell"] == name) & (jobs["sequence_jobs"] == 1024)].groupby("role")["wait_s"].agg(["mean", "size"])
+    for changed, called, pooled in (({"blocking": "easy"}, ["FIFO", "FIFO + EASY"], False),
+                                    ({"estimate": "exact"}, ["FIFO, lognormal-1", "FIFO, exact"], False),
+                                    ({"seed": 2}, ["FIFO"], True)):
+        artefact, frame, drawn = figures.boxes(twice(cells, name, "other", **changed), jobs, PAPER)
+        mine = frame[(frame["trace_title"] == "Philly") & (frame["base"] == "FIFO") & (frame["role"] == "rltune")]
+        assert mine["setting"].tolist() == called and set(mine["seeds"]) == {2 if pooled else 1}
+        wait, count = own.loc["rltune"]
+        assert mine["mean"].tolist() == pytest.approx([2 * wait] if pooled else [wait, 3 * wait])
+        assert mine["jobs"].tolist() == ([2 * count] if pooled else [count, count])
+        assert ("Pooled are the jobs of several seeds: Philly, FIFO (2)." in artefact.notes) is pooled
+        ticks = [label.get_text().replace("\n", ", ") for label in drawn.axes[0].get_xticklabels()]
+        assert set(called) <= set(ticks) and all(f"Philly, {label}: " in artefact.alt for label in called)
+
+
+def test_improvements_of_several_settings_are_called_by_what_differs(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    curves, name = read.histories(made.workspace), cells["cell"][0]
+    for other, changed in (("easy", {"blocking": "easy"}), ("exact", {"blocking": "easy", "estimate": "exact"})):
+        cells = twice(cells, name, other, **changed)
+        windows, curves = twice(windows, name, other), twice(curves, name, other)
+    _, numbers = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
+    artefact, frame, _ = figures.improvements([numbers], PAPER)
+    fifo = frame[(frame["trace"] == "philly") & (frame["policy"] == "fifo")]
+    assert fifo["label"].tolist() == [
+        "Philly · FIFO", "Philly · FIFO + EASY, lognormal-1", "Philly · FIFO + EASY, exact"]
+    assert frame["label"].is_unique and all(label in artefact.alt for label in fifo["label"])
+
+
+def test_every_setting_of_the_ablation_has_bars_of_its_own(made: Made) -> None:
+    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]["cell"].tolist()
+    for name in pair:
+        cells, windows = twice(cells, name, f"{name} tuned", preset="tuned"), twice(windows, name, f"{name} tuned")
+    changed = windows["cell"].str.endswith("tuned") & (windows["role"] == "rltune")
+    windows.loc[changed, "wait_s"] *= 0.5
+    _, numbers = tables.ablation(cells, windows, PAPER, **JUDGE)
+    artefact, frame, drawn = figures.ablation(numbers, PAPER)
+    assert list(dict.fromkeys(frame["setting"])) == ["Philly, FIFO, quick", "Philly, SJF", "Philly, FIFO, tuned"]
+    first = frame[frame["sequence_jobs"] == frame["sequence_jobs"][0]]
+    heights = sorted(bar.get_height() for bars in drawn.axes[0].containers for bar in getattr(bars, "patches", []))
+    assert heights == pytest.approx(sorted(first["improvement"])) and len(heights) == 6
+    assert "Philly, FIFO, tuned, windows of" in artefact.alt
+
+
 def test_inputs_are_left_as_they_were(made: Made) -> None:
     cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
     before = cells.copy(), windows.copy()

@@ -74,9 +74,9 @@ def _lineup(config: RunConfig, cells: list[Cell]) -> Lineup:
 
 
 def by_features(config: RunConfig) -> list[list[Cell]]:
-    """Groups of RLTune's cells that differ in their feature set only, two or more each."""
+    """Groups of RLTune's cells that differ in their feature set, and in their seed, only: two sets or more each."""
     groups: dict[Cell, list[Cell]] = {}
     for cell in config.cells():
         if agent_of(config, cell) == "rltune":
-            groups.setdefault(cell.but(features=""), []).append(cell)
-    return [group for group in groups.values() if len(group) > 1]
+            groups.setdefault(cell.but(features="", seed=0), []).append(cell)
+    return [group for group in groups.values() if len({cell.features for cell in group}) > 1]

@@ -20,6 +20,10 @@ from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
 
 
+RAN = ("policy", "blocking", "placement", "locality")
+"""Fields of a setting that say what a contender ran with."""
+
+
 @dataclass(frozen=True)
 class Course:
     """What schedulers run on: jobs, what is known of their run times, and the cluster."""
@@ -39,15 +43,23 @@ class Contender:
     policy: TrainedPolicy | None = None
 
 
+def way_taken(course: Course, contender: Contender) -> tuple[Setting, Jobs]:
+    """(The setting, the jobs with the estimates) that a contender goes by: of an agent that chose its way, that one.
+
+    Raises DataError when it goes by beliefs and the course has none.
+    """
+    facts = contender.policy.facts if contender.policy is not None else {}
+    return taken(facts, contender.setting, course.jobs, course.believed)
+
+
 def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) -> tuple[State, float]:
     """(Sequences of ``n[s]`` jobs from job ``first[s]``, each from an idle cluster; seconds on the clock).
 
-    An agent is greedy, and blocks, places and believes as it chose to in training (rltune.agent.ways). Raises
-    DataError when it goes by beliefs and the course has none.
+    An agent is greedy, and blocks, places and believes as it chose to in training (rltune.agent.ways). Raises as
+    :func:`way_taken`.
     """
     policy = contender.policy
-    facts = policy.facts if policy is not None else {}
-    setting, told = taken(facts, contender.setting, course.jobs, course.believed)
+    setting, told = way_taken(course, contender)
     ranker = ranker_of(policy, told, course.layout) if policy is not None else None
     placer = placer_of(setting.placement, course.lookahead)
     began = time.perf_counter()
@@ -56,8 +68,9 @@ def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) 
 
 
 def judge(course: Course, contenders: dict[str, Contender], first: np.ndarray, length: int) -> pd.DataFrame:
-    """A row a contender × window: ``who`` (its name), window, sequence_jobs, ``seconds`` (of one window, on the clock,
-    the engine compiled beforehand) and the columns of rltune.simulator.metrics.sequence_table.
+    """A row a contender × window: ``who`` (its name), ``policy`` (its order, of an agent the one it started from),
+    ``blocking``, ``placement`` and ``locality`` it ran with, window, sequence_jobs, ``seconds`` (of one window, on the
+    clock, the engine compiled beforehand) and the columns of rltune.simulator.metrics.sequence_table.
 
     All windows of ``length`` jobs that begin at ``first`` run side by side on one core.
     """
@@ -66,5 +79,7 @@ def judge(course: Course, contenders: dict[str, Contender], first: np.ndarray, l
         run(course, contender, first[:1], n[:1])  # compiles what has not been
         state, seconds = run(course, contender, first, n)
         table = sequence_table(course.jobs, state, course.layout.gpus).rename(columns={"sequence": "window"})
-        frames.append(table.assign(who=name, sequence_jobs=length, seconds=seconds / len(first)))
+        setting, _ = way_taken(course, contender)
+        ran = {axis: getattr(setting, axis) for axis in RAN}
+        frames.append(table.assign(who=name, **ran, sequence_jobs=length, seconds=seconds / len(first)))
     return pd.concat(frames, ignore_index=True)

@@ -17,6 +17,8 @@ from rltune.simulator.fairness import UNKNOWN
 AGENT = "agent"
 BASIC = ("fifo", "none")
 """The heuristic that everything is compared with where a run has it."""
+WHO = ["policy", "base_blocking", "other"]
+"""Columns that tell the agents of a workload apart."""
 GROUPINGS = {"user": "user", "vc": "virtual cluster", "size": "job size"}
 """Columns by which jobs are grouped, and what they are called."""
 
@@ -28,7 +30,7 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     policy); step: how much less than there, a fraction with interval (step_low, step_high); share: of what the first
     agent of the workload gains over the first rung of its base policy, how much is had here (share_low, share_high; NaN
     where it gains nothing); best: whether no other order and rung waits less; reference: the base policy in question
-    (fifo where its own is not among the orders).
+    (fifo where its own is not among the orders); base_blocking and other, which tell agents apart (empty of orders).
     """
     rows = []
     for part, about in _workloads(results, ["pools"]):
@@ -36,23 +38,28 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
         first = next(iter(mine["policy"]))
         reference = first if first in set(orders["policy"]) else BASIC[0]
         start = _waits(orders, policy=reference, rung="released")
-        whole = _waits(mine, policy=first, blocking=mine["blocking"].iloc[0])
+        agents = mine[[*WHO, "blocking"]].drop_duplicates().to_dict("records")
+        whole = _waits(mine, **_who(agents[0]))
         least = orders.groupby(["policy", "rung"])["wait_s"].mean().idxmin()
         for policy in dict.fromkeys(orders["policy"]):
             before = None
             for rung, rules in RUNGS.items():
                 here = _waits(orders, policy=policy, rung=rung)
-                rows.append({**about, "who": "order", "policy": policy, "rung": rung, "blocking": rules.blocking,
-                             **_step(here, before, start, whole, judge), "best": (policy, rung) == least,
-                             "reference": reference})  # fmt: skip
+                rows.append({**about, "who": "order", "policy": policy, "base_blocking": "", "other": "", "rung": rung,
+                             "blocking": rules.blocking, **_step(here, before, start, whole, judge),
+                             "best": (policy, rung) == least, "reference": reference})  # fmt: skip
                 before = here
-        for policy, blocking in dict.fromkeys(zip(mine["policy"], mine["blocking"], strict=True)):
-            here = _waits(mine, policy=policy, blocking=blocking)
-            known = policy if policy in set(orders["policy"]) else reference
+        for agent in agents:
+            here = _waits(mine, **_who(agent))
+            known = agent["policy"] if agent["policy"] in set(orders["policy"]) else reference
             before = _waits(orders, policy=known, rung="released")
-            rows.append({**about, "who": AGENT, "policy": policy, "rung": "", "blocking": blocking,
-                         **_step(here, before, start, whole, judge), "best": False, "reference": reference})
+            rows.append({**about, "who": AGENT, **agent, "rung": "", **_step(here, before, start, whole, judge),
+                         "best": False, "reference": reference})
     return pd.DataFrame(rows)
+
+
+def _who(agent: dict[str, str]) -> dict[str, str]:
+    return {name: agent[name] for name in WHO}
 
 
 def _step(
@@ -78,7 +85,9 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     for part, about in _workloads(results):
         kinds = {kind: part[part["kind"] == kind] for kind in (GIVEN, EXACT, AGENT, BOUND)}
         strong, exact = (_least(kinds[kind]) for kind in (GIVEN, EXACT))
-        agent = next(iter(zip(kinds[AGENT]["policy"], kinds[AGENT]["blocking"], strict=True)))
+        mine = kinds[AGENT]
+        kinds[AGENT] = mine[(mine[WHO] == mine[WHO].iloc[0]).all(axis=1)]
+        agent = tuple(kinds[AGENT][["policy", "blocking"]].iloc[0])
         looked = {"basic": (GIVEN, BASIC), "strong": (GIVEN, strong), "agent": (AGENT, agent),
                   "same_exact": (EXACT, strong), "strong_exact": (EXACT, exact), "bound": (BOUND, ("", ""))}
         theirs = _waits(kinds[GIVEN], policy=strong[0], blocking=strong[1])

@@ -62,7 +62,7 @@ def qssf_windows(workspace: Workspace) -> pd.DataFrame:
         for length, first in test_windows(workload.split, workspace.config.evaluation).items():
             for source, contenders in ((workload, told), (other, {"saf_lognormal": qssf})):
                 found = judge(course_of(workspace, source), contenders, first, length)
-                frames.append(found.assign(cell=cell.name, blocking=cell.blocking))
+                frames.append(found.assign(cell=cell.name))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -99,8 +99,9 @@ def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
     fewer, or shorter, where it has not so many.
 
     ``who``: fifo, strong (of the run's heuristics under its blocking rules with best_fit the one that waits least on
-    these windows, in hindsight), or the kind of agent; ``cell`` and ``preset`` of agents; ``policy``, ``blocking`` and
-    ``placement`` it ran with; ``seconds`` of a window on the clock.
+    these windows, in hindsight), or the kind of agent; ``cell``, ``preset`` and ``base`` (base policy) of agents;
+    ``policy``, ``blocking``, ``placement`` and ``locality`` it ran with, of an agent that chose its way those of it;
+    ``seconds`` of a window on the clock.
     """
     load_plugins(workspace)
     lead = lineup.cells[0]
@@ -120,17 +121,16 @@ def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
     agents = {cell.name: cell for cell in lineup.cells}
     contenders |= {name: agent_in(workspace, cell, workload) for name, cell in agents.items()}
     frame = judge(course, contenders, first, length)
-    rows = {
-        name: {
-            "who": agent_of(workspace.config, agents[name]) if name in agents else name,
-            "cell": name if name in agents else "", "preset": agents[name].preset if name in agents else "",
-            **{axis: getattr(c.setting, axis) for axis in ("policy", "blocking", "placement")},
-        }
-        for name, c in contenders.items()
-    }  # fmt: skip
-    about = pd.DataFrame([rows[name] for name in frame.pop("who")])
-    same = {axis: getattr(lead, axis) for axis in ("trace", "cluster", "estimate", "locality")}
+    about = pd.DataFrame([_about(workspace, name, agents.get(name)) for name in frame.pop("who")])
+    same = {axis: getattr(lead, axis) for axis in ("trace", "cluster", "estimate")}
     return pd.concat([about, frame], axis=1).assign(**same)
+
+
+def _about(workspace: Workspace, name: str, cell: Cell | None) -> dict[str, str]:
+    """What a row of :func:`batches` says of who ran it; ``cell``: of an agent."""
+    if cell is None:
+        return {"who": name, "cell": "", "preset": "", "base": ""}
+    return {"who": agent_of(workspace.config, cell), "cell": name, "preset": cell.preset, "base": cell.policy}
 
 
 def all_batches(workspace: Workspace, lineups: Sequence[Lineup]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from rltune.cluster.load import offered_load
 from rltune.config import Cell, Workspace
+from rltune.config.cells import AXES
 from rltune.evaluation.compare import strong_baseline
 from rltune.evaluation.evaluate import evaluate, test_windows
 from rltune.evaluation.groups import size_class
@@ -97,8 +98,8 @@ def studies(workspace: Workspace, chosen: pd.DataFrame) -> list[Study]:
 def ladders(these: Sequence[Study]) -> pd.DataFrame:
     """Orders under every rung (rltune.evaluation.ladder) and the agents, on the same windows.
 
-    Columns: workload, data, sequence_jobs, pools, who (order | agent), policy (of an agent: its base policy), rung (of
-    an agent: ""), blocking, window, first_job, wait_s (of agents that differ in the seed alone: their mean).
+    Columns: workload, data, sequence_jobs, pools, who (order | agent), policy, rung, blocking, window, first_job,
+    wait_s; of agents those of :func:`agents`.
     """
     frames = []
     for study in these:
@@ -112,13 +113,25 @@ def ladders(these: Sequence[Study]) -> pd.DataFrame:
 
 
 def agents(study: Study) -> pd.DataFrame:
-    """Mean wait of the study's agents, a row an agent × window, seeds together: who, policy, rung, blocking, window,
-    first_job, wait_s."""
-    rows = [study.results(c).query("role == 'rltune'").assign(policy=c.policy, blocking=c.blocking)
-            for c in study.cells]
-    keys = ["policy", "blocking", "window", "first_job"]
-    means = pd.concat(rows).groupby(keys, sort=False)["wait_s"].mean().reset_index()
-    return means.assign(who="agent", rung="")
+    """A row an agent × window; agents that differ in their seed alone are one, with their mean wait.
+
+    Columns: who, policy (its base policy), base_blocking (the base's rule), other (values of the further axes in which
+    agents of this base and rule differ), rung, blocking (what it was judged under; "easy or conservative" where seeds
+    chose differently), window, first_job, wait_s.
+    """
+    alike: dict[Cell, list[Cell]] = {}
+    for cell in study.cells:
+        alike.setdefault(cell.but(seed=0), []).append(cell)
+    frames = []
+    for own, seeds in alike.items():
+        rivals = [cell for cell in alike if (cell.policy, cell.blocking) == (own.policy, own.blocking)]
+        other = [str(getattr(own, a)) for a in AXES if len({getattr(cell, a) for cell in rivals}) > 1]
+        rows = pd.concat([study.results(cell).query("role == 'rltune'") for cell in seeds])
+        means = rows.groupby(["window", "first_job"], sort=False)["wait_s"].mean().reset_index()
+        rules = " or ".join(dict.fromkeys(rows["blocking"]))
+        frames.append(means.assign(who="agent", policy=own.policy, base_blocking=own.blocking, other=", ".join(other),
+                                   rung="", blocking=rules))  # fmt: skip
+    return pd.concat(frames, ignore_index=True)
 
 
 def rooms(these: Sequence[Study]) -> pd.DataFrame:
@@ -143,8 +156,8 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
     """Every job of the windows under the first agent (``rltune``), its base policy (``base``) and the heuristic that
     is best on these windows (``strong``): a row a job × scheduler.
 
-    Columns: workload, data, sequence_jobs, scheduler, policy, blocking, window, job_id, gpus, wait_s, bsld, user, vc,
-    size (rltune.evaluation.groups).
+    Columns: workload, data, sequence_jobs, scheduler, policy (of rltune: its base policy), blocking (of rltune: what it
+    was judged under), window, job_id, gpus, wait_s, bsld, user, vc, size (rltune.evaluation.groups).
     """
     frames = []
     for study in these:
@@ -153,12 +166,13 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
         told = strong_baseline(results, "wait", length)
         saved = pd.read_parquet(study.workspace.test_jobs(study.main))
         saved = saved[saved["sequence_jobs"] == length]
-        at = results[results["role"] == "rltune"][["window", "first_job"]]
+        at = results[results["role"] == "rltune"][["window", "first_job", "blocking"]]
+        rules = {"rltune": at["blocking"].iloc[0]}
         every = test_windows(study.workload.split, study.workspace.config.evaluation)[length]
         numbers = dict(zip(np.searchsorted(every, at["first_job"]), at["window"], strict=True))
         saved = saved[saved["window"].isin(numbers)]
         saved = saved.assign(window=saved["window"].map(numbers), scheduler=saved["role"], policy=study.main.policy,
-                             blocking=study.main.blocking)  # fmt: skip
+                             blocking=saved["role"].map(rules).fillna(study.main.blocking))  # fmt: skip
         setting = Setting(told["policy"], told["blocking"], told["placement"], study.main.locality,
                           **study.workspace.config.simulation.model_dump())  # fmt: skip
         load_plugins(study.workspace)

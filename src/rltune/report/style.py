@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import matplotlib
@@ -27,6 +27,9 @@ POLICY_TITLE = {
 
 WIDTH_IN = 7.2
 """Width of every figure, inches: the text width of a printed page."""
+
+LETTER_IN = 0.075
+"""Width of a letter of a tick's name, about."""
 
 RC = {
     "font.family": ["DejaVu Sans", "sans-serif"],
@@ -89,6 +92,18 @@ def scheduler_title(policy: str, blocking: str = "none") -> str:
     """`SAF + EASY`, `FIFO`, `F1 + fits`: a heuristic's name in tables and figures."""
     name = POLICY_TITLE.get(policy, policy)
     return name + {"none": "", "easy": " + EASY", "fits": " + fits"}.get(blocking, f" + {blocking}")
+
+
+def name_ticks(axes: Axes, names: Iterable[str], upright: bool, size: float | None = None) -> None:
+    """Name the places 0, 1, … of the x axis; what stands behind a comma goes on a line of its own."""
+    lines = [name.replace(", ", "\n") for name in names]
+    axes.set_xticks(range(len(lines)), lines, rotation=90 if upright else 0, fontsize=size)
+
+
+def upright_in(names: Iterable[str], each_in: float) -> float:
+    """Inches that names take which have to stand upright, as there are `each_in` inches for each; 0: they fit."""
+    needed = LETTER_IN * max(len(line) for name in names for line in name.split(", "))
+    return needed if needed > each_in else 0.0
 
 
 def rows_only(axes: Axes) -> None:

@@ -11,10 +11,11 @@ from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import (
-    BLUE, INK, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled,
+    BLUE, INK, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, name_ticks, rows_only, scheduler_title,
+    styled, upright_in,
 )
 from rltune.report.tables.ablation import PARTS, compared, paper_ref, variant_title
-from rltune.report.tables.common import constant_settings, data_labels, varying, where
+from rltune.report.tables.common import constant_settings, data_labels, told_apart, varying, where
 
 COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
@@ -23,16 +24,17 @@ BETWEEN = (SKY, PURPLE, MUTED)
 def ablation(
     variants: pd.DataFrame, paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """Bars of improvement over base with intervals: a panel a window length, a group a trace × base, a bar a variant.
+    """Bars of improvement over base with intervals: a panel a window length, a group a setting, a bar a variant.
 
-    ``variants`` is the frame of `tables.ablation`, which is also this figure's. Raises ValueError when it is empty.
+    ``variants`` is the frame of `tables.ablation`, which is also this figure's, with `setting`, what a group is called.
+    Raises ValueError when it is empty.
     """
     if variants.empty:
         raise ValueError("no ablation: the run has no setting in which pro stands beside another variant")
-    frame = variants.copy()
+    frame = variants.assign(setting=_settings(variants))
     with styled():
         figure = _draw(frame)
-    told = [f"{r['trace_title']} {r['base']}, {r['measure_title']}, windows of {r['sequence_jobs']}, {r['variant']} "
+    told = [f"{r['setting']}, windows of {r['sequence_jobs']}, {r['variant']} "
             f"{show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
     own = paper_ref(frame, paper)
     artefact = Artefact(
@@ -85,6 +87,17 @@ def ablation_training(
     return artefact, frame, figure
 
 
+def _settings(frame: pd.DataFrame) -> list[str]:
+    """Trace, base policy and its blocking rule, the measure where there are several, and what else tells settings
+    apart."""
+    several = frame["measure"].nunique() > 1
+    return told_apart(frame, [
+        f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}"
+        + (f", {r['measure_title']}" if several else "")
+        for _, r in frame.iterrows()
+    ], without=(*PARTS, "seed"))  # fmt: skip
+
+
 def _panel_titles(cells: pd.DataFrame) -> list[str]:
     """Trace, base policy and metric, and of the other settings those that differ."""
     others = [c for c in varying(cells) if c not in (*PARTS, "seed", "metric")]
@@ -106,25 +119,22 @@ def _draw(frame: pd.DataFrame) -> Figure:
     sizes = list(dict.fromkeys(frame["sequence_jobs"]))
     variants = list(dict.fromkeys(frame["variant"]))
     colours = _colours(frame["variant"])
-    key = ["trace_title", "base", "measure_title"] if frame["measure"].nunique() > 1 else ["trace_title", "base"]
-    groups = frame[key].drop_duplicates().itertuples(index=False, name=None)
-    places = {g: i for i, g in enumerate(groups)}
+    places = {setting: i for i, setting in enumerate(dict.fromkeys(frame["setting"]))}
     width = 0.7 / len(variants)
-    figure = Figure(figsize=(WIDTH_IN, 3.1))
+    upright = upright_in(places, (WIDTH_IN - 0.8) / (len(places) * len(sizes)))
+    figure = Figure(figsize=(WIDTH_IN, 3.1 + upright))
     axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
     for axis, n in zip(axes, sizes):
         for k, variant in enumerate(variants):
-            # several settings of one bar: their mean, with the widest interval
-            rows = where(frame, sequence_jobs=n, variant=variant).groupby(key, sort=False).agg(
-                {"improvement": "mean", "low": "min", "high": "max"})
-            x = [places[g] + (k - (len(variants) - 1) / 2) * width for g in rows.index]
+            rows = where(frame, sequence_jobs=n, variant=variant)
+            x = rows["setting"].map(places) + (k - (len(variants) - 1) / 2) * width
             errors = [(rows["improvement"] - rows["low"]).clip(lower=0),
                       (rows["high"] - rows["improvement"]).clip(lower=0)]
             axis.bar(x, rows["improvement"], width * 0.92, color=colours[variant], label=variant, yerr=errors,
                      error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5})
         axis.axhline(0, color=INK, linewidth=0.9)
         axis.set_title(f"Windows of {show(n, 'int')} jobs")
-        axis.set_xticks(range(len(places)), ["\n".join(g) for g in places], fontsize=7 if len(places) > 3 else None)
+        name_ticks(axis, places, upright > 0, 7 if len(places) > 3 else None)
         rows_only(axis)
         axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
     wait = set(frame["measure"]) == {"wait"}

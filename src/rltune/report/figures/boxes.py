@@ -15,8 +15,13 @@ from rltune.report.artefact import Artefact
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
 from rltune.report.studies import WAIT, Study, cells_of
-from rltune.report.style import INK, PAPER, POLICY_TITLE, SCHEDULER, WIDTH_IN, rows_only, styled
-from rltune.report.tables.common import constant_settings, data_labels, lengths, proper, where
+from rltune.report.style import (
+    INK, PAPER, POLICY_TITLE, SCHEDULER, WIDTH_IN, name_ticks, rows_only, scheduler_title, styled, upright_in,
+)
+from rltune.report.tables.carried import SAME_AGENT
+from rltune.report.tables.common import (
+    SETTINGS, constant_settings, data_labels, lengths, proper, told_apart, where,
+)
 
 LINEAR_BELOW_S = 10.0
 """The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
@@ -29,12 +34,12 @@ def boxes(
     cells: pd.DataFrame, jobs: pd.DataFrame, paper: PaperResults, study: Study = WAIT,
     sequence_jobs: int | None = None, source: str = "",
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """Distribution of a metric over test jobs, base policy beside RLTune: a panel a trace, a pair of boxes a policy.
+    """Distribution of a metric over test jobs, base policy beside RLTune: a panel a trace, a pair of boxes a setting.
 
     ``jobs``: cell, role (rltune | base), sequence_jobs, and the study's column. Without ``sequence_jobs`` the longest
     windows there are, under the study's id; with it, those, as `<id>-<n>`. The frame has one row a box: p05 … p95 and
-    mean, in the metric's unit. Agents trained for a mix of metrics are drawn only where none is trained for this alone;
-    where a setting was run in several variants or seeds, their jobs are pooled. Raises ValueError when there is no job
+    mean, in the metric's unit, and `setting`, what it is called. Agents trained for a mix of metrics are drawn only
+    where none is trained for this alone; the jobs of several seeds are pooled. Raises ValueError when there is no job
     to draw.
     """
     chosen, left = _chosen(study, cells)
@@ -42,10 +47,11 @@ def boxes(
     longest = max(there, default=0)
     n = sequence_jobs or longest
     rows = []
-    for (trace, policy), group in chosen.groupby(["trace_title", "policy"], sort=False):
+    chosen = chosen.assign(setting=_settings(chosen))
+    for _, group in chosen.groupby(SAME_AGENT, sort=False):
         pooled = jobs[jobs["cell"].isin(group["cell"]) & (jobs["sequence_jobs"] == n)]
         for role in ("base", "rltune"):
-            rows.append(_box(study, trace, policy, role, where(pooled, role=role)[study.column], n))
+            rows.append(_box(study, group, role, where(pooled, role=role)[study.column], n))
     frame = pd.DataFrame([r for r in rows if r is not None])
     if frame.empty:
         raise ValueError(f"no test jobs of windows of {n} jobs; there are {there}")
@@ -53,7 +59,7 @@ def boxes(
         figure = _draw(study, frame)
     name = NAME[study.metric][0]
     unit = f", in {study.unit}" if study.unit else ""
-    several = chosen.groupby(["trace_title", "policy"])["cell"].nunique()
+    several = chosen.groupby(["trace_title", "setting"], sort=False)["cell"].nunique()
     artefact = Artefact(
         study.boxes if n == longest else f"{study.boxes}-{n}", "figure",
         f"{name} in windows of {show(n, 'int')} jobs" + (" (Slurm multifactor)" if study.slurm else ""),
@@ -64,8 +70,8 @@ def boxes(
                                    else "Logarithmic."),
         data=data_labels(chosen), source=source,
         notes=tuple(x for x in (
-            left, "Pooled are the jobs of several settings or seeds: "
-            + ", ".join(f"{t} {POLICY_TITLE.get(p, p)} ({k})" for (t, p), k in several[several > 1].items()) + "."
+            left, "Pooled are the jobs of several seeds: "
+            + "; ".join(f"{t}, {setting} ({k})" for (t, setting), k in several[several > 1].items()) + "."
             if (several > 1).any() else "", constant_settings(chosen),
         ) if x),
         alt=_alt(study, frame, n),
@@ -89,22 +95,33 @@ def _chosen(study: Study, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return chosen[~mixed], left
 
 
-def _box(study: Study, trace: str, policy: str, role: str, values: pd.Series, n: int) -> dict[str, Any] | None:
+def _settings(cells: pd.DataFrame) -> pd.Series:
+    """Base policy and its blocking rule, and what else tells the settings of a trace apart."""
+    return pd.concat([
+        pd.Series(told_apart(part, list(map(scheduler_title, part["policy"], part["blocking"]))), index=part.index)
+        for _, part in cells.groupby("trace_title", sort=False)
+    ]) if len(cells) else pd.Series(dtype=object)  # fmt: skip
+
+
+def _box(study: Study, seeds: pd.DataFrame, role: str, values: pd.Series, n: int) -> dict[str, Any] | None:
+    """One box; ``seeds``: the cells whose jobs are pooled."""
     if values.empty:
         return None
-    quantiles = values.quantile(list(QUANTILES.values())).to_numpy()
+    quantiles, cell = values.quantile(list(QUANTILES.values())).to_numpy(), seeds.iloc[0]
     return {
-        "trace_title": trace, "base": POLICY_TITLE.get(policy, policy), "role": role, "metric": study.metric,
+        "trace_title": cell["trace_title"], "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+        **{c: cell[c] for c in SETTINGS if c not in ("metric", "seed")}, "seeds": len(seeds),
+        "setting": cell["setting"], "role": role, "metric": study.metric,
         "sequence_jobs": n, "jobs": len(values), "mean": float(values.mean()),
         **dict(zip(QUANTILES, map(float, quantiles))),
     }
 
 
 def _alt(study: Study, frame: pd.DataFrame, n: int) -> str:
-    means = frame.pivot_table(index=["trace_title", "base"], columns="role", values="mean", sort=False)
+    means = frame.pivot_table(index=["trace_title", "setting"], columns="role", values="mean", sort=False)
     unit = f" {study.unit}" if study.unit else ""
-    told = [f"{trace} {base} {show(r['base'], study.format)}{unit} against {show(r['rltune'], study.format)}{unit}"
-            for (trace, base), r in means.dropna().iterrows()]
+    told = [f"{trace}, {setting}: {show(r['base'], study.format)}{unit} against {show(r['rltune'], study.format)}{unit}"
+            for (trace, setting), r in means.dropna().iterrows()]
     return (f"Box plots of {NAME[study.metric][1]} in windows of {n} jobs; means, base policy against RLTune: "
             f"{'; '.join(told)}.")
 
@@ -117,22 +134,24 @@ def _short(value: float) -> str:
 
 
 def _draw(study: Study, frame: pd.DataFrame) -> Figure:
-    traces, policies = list(dict.fromkeys(frame["trace_title"])), list(dict.fromkeys(frame["base"]))
-    figure = Figure(figsize=(WIDTH_IN, 3.4))
-    axes = figure.subplots(1, len(traces), sharey=True, squeeze=False)[0]
-    for axis, trace in zip(axes, traces):
+    settings = {trace: list(dict.fromkeys(part["setting"])) for trace, part in frame.groupby("trace_title", sort=False)}
+    room = [max(len(names), 2) for names in settings.values()]
+    upright = upright_in(frame["setting"], (WIDTH_IN - 0.8) / sum(room))
+    figure = Figure(figsize=(WIDTH_IN, 3.4 + upright))
+    axes = figure.subplots(1, len(settings), sharey=True, squeeze=False, width_ratios=room)[0]
+    for axis, (trace, names) in zip(axes, settings.items()):
         if study.metric == "wait":
             axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.6)
         else:
             axis.set_yscale("log")
-        for i, base in enumerate(policies):
+        for i, setting in enumerate(names):
             for role, shift in (("base", -0.2), ("rltune", 0.2)):
-                found = where(frame, trace_title=trace, base=base, role=role)
+                found = where(frame, trace_title=trace, setting=setting, role=role)
                 if len(found):
                     _draw_box(axis, found.iloc[0], i + shift, SCHEDULER[role])
         axis.set_title(trace)
-        axis.set_xticks(range(len(policies)), policies)
-        axis.set_xlim(-0.55, len(policies) - 0.45)
+        name_ticks(axis, names, upright > 0)
+        axis.set_xlim(-0.55, len(names) - 0.45)
         rows_only(axis)
     low, high, ticks = _extent(study, frame)
     axes[0].set_ylim(low, high)

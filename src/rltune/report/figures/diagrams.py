@@ -110,8 +110,9 @@ def fig8(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame,
     """One epoch of training: two runs of the same jobs, their gap, and what is made of it."""
     artefact = Artefact(
         "fig8", "figure", "One epoch of training", paper_ref=paper.ref("fig8"),
-        caption="Base policy and agent schedule the same jobs under the same rules; steps 1a and 1b repeat until the "
-        "last job has started. What the agent did better or worse is its reward. Dashed: every few epochs.",
+        caption="Base policy and agent schedule the same jobs, under the same rules but for what the agent chose "
+        "itself; steps 1a and 1b repeat until the last job has started. What the agent did better or worse is its "
+        "reward. Dashed: every few epochs.",
         source=source,
         notes=("Of utilisation, where more is better, the gap’s sign is reversed. Decisions with a single candidate "
                "teach nothing and are left out.",),

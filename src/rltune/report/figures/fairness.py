@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from rltune.report.artefact import Artefact
 from rltune.report.format import show, three_digits
 from rltune.report.style import SCHEDULER, WIDTH_IN, rows_only, styled
-from rltune.report.tables.common import data_labels, where
+from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels, where
 from rltune.report.tables.fairness import scheduler_names
 
 LOOKS = {
@@ -47,7 +47,8 @@ def fairness(sizes: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFr
         caption="Mean wait and mean bounded slowdown of jobs by the GPUs they ask for, over the same test windows, "
         "under the base policy, the heuristic that is best there in hindsight, and RLTune.",
         data=data_labels(frame), source=source,
-        notes=(*(f"{w}." for w in who), "The CSV has the intervals of the differences from the base policy."),
+        notes=(*(f"{w}." for w in who), "The CSV has the intervals of the differences from the base policy.",
+               f"{FIRST_SEED} {OVER_WINDOWS}"),
         alt=f"Mean wait by job size; {'. '.join(told)}.",
     ), frame, figure
 

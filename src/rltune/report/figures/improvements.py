@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import INK, MUTED, PURPLE, WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import best_measured, data_labels
+from rltune.report.style import INK, MUTED, PURPLE, WIDTH_IN, scheduler_title, styled, trace_colours
+from rltune.report.tables.common import best_measured, data_labels, told_apart
 
 SIDES = (("Over its base policy", "improvement", "low", "high"),
          ("Over the strongest heuristic", "over_strong", "over_strong_low", "over_strong_high"))
@@ -28,15 +28,17 @@ def improvements(
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Dots with intervals, a row a comparison at the length with the most windows; the paper's figure as a cross.
 
-    ``comparisons``: the frames of `tables.comparison`, one a study, whose best measured rows are this figure's frame.
+    ``comparisons``: the frames of `tables.comparison`, one a study, whose best measured rows are this figure's frame,
+    with `label`, what a row is called.
     """
     frame = pd.concat([best_measured(frame) for frame in comparisons], ignore_index=True)
     for column in (c for _, *columns in SIDES for c in columns):
         if column not in frame:
             frame[column] = float("nan")
+    frame["label"] = _labels(frame)
     with styled():
         figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
-    shown = [f"{_label(r, frame)} {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
+    shown = [f"{r['label']} {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
     sizes = " or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"])))
     only = set(frame["measure"]) == {"wait"}
     artefact = Artefact(
@@ -55,11 +57,15 @@ def improvements(
     return artefact, frame, figure
 
 
-def _label(row: pd.Series, frame: pd.DataFrame) -> str:
-    """A row's name: trace, base policy, and the metric where there are several."""
+def _labels(frame: pd.DataFrame) -> list[str]:
+    """What rows are called: trace, base policy and its blocking rule, the metric where there are several, and the
+    settings in which rows differ that would be called the same."""
     several = frame["measure"].nunique() > 1
-    mix = " (mix)" if row["metric"] != row["measure"] else ""
-    return f"{row['trace_title']} · {row['base']}" + (f" · {SHORT[row['measure']]}" if several else "") + mix
+    return told_apart(frame, [
+        f"{r['trace_title']} · {scheduler_title(r['policy'], r['blocking'])}"
+        + (f" · {SHORT[r['measure']]}" if several else "") + (" (mix)" if r["metric"] != r["measure"] else "")
+        for _, r in frame.iterrows()
+    ])  # fmt: skip
 
 
 def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
@@ -79,7 +85,7 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
         axis.tick_params(axis="y", length=0)
         axis.xaxis.set_major_locator(MaxNLocator(4))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
-    axes[0].set_yticks(range(len(frame)), [_label(r, frame) for _, r in frame.iterrows()])
+    axes[0].set_yticks(range(len(frame)), frame["label"], fontsize=7 if frame["label"].str.len().max() > 36 else None)
     axes[0].set_ylim(len(frame) - 0.4, -0.6)
     only = set(frame["measure"]) == {"wait"}
     figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)", fontsize=9)

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from rltune.report.artefact import Artefact
 from rltune.report.format import show, three_digits
 from rltune.report.style import BLUE, INK, MUTED, ORANGE, WIDTH_IN, styled
-from rltune.report.tables.common import data_labels, where
+from rltune.report.tables.common import FIRST_SEED, data_labels, where
 from rltune.report.tables.loads_compared import AGENT, LOADS
 
 SHOWN = ("fifo", "sjf", "saf")
@@ -38,7 +38,8 @@ def loads_compared(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, p
         f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below. ★: best heuristic of the slice, ☆: of the balanced "
         "cluster.",
         data=data_labels(frame), source=source,
-        notes=("What each waits less than the base policy on each cluster, with intervals, is in the table.",),
+        notes=("What each waits less than the base policy on each cluster, with intervals, is in the table.",
+               FIRST_SEED),
         alt=f"Mean waits: {'; '.join(told)}.",
     ), frame, figure
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from rltune.report.artefact import Artefact
 from rltune.report.format import show, show_interval, three_digits
 from rltune.report.style import GRID, GREEN, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, scheduler_title, styled
-from rltune.report.tables.common import data_labels, where
+from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
 
 LOOKS = {
     "basic": ("FIFO, nothing else starts", "o", SCHEDULER["base"]),
@@ -47,6 +47,7 @@ def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Ar
             "From the best heuristic to the same with exact run times is what perfect prediction would be worth to it. "
             "From there to the bound is the most that any scheduler could gain beyond; part of it is the future, which "
             "nobody knows, part the nodes, which the bound ignores.",
+            f"RLTune is the first agent of a workload. {MEAN_OF_SEEDS}",
         ),
         alt=f"Dots of mean waits; {'; '.join(told)}.",
     ), frame, figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,10 @@ from rltune.evaluation.compare import compare
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import INK, POLICY_TITLE, WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import SETTING_TITLE, best_measured, constant_settings, data_labels, where
+from rltune.report.style import INK, POLICY_TITLE, WIDTH_IN, scheduler_title, styled, trace_colours
+from rltune.report.tables.ablation import OTHER, OURS, of_the_same_seed, side_by_side
+from rltune.report.tables.common import SETTING_TITLE, best_measured, constant_settings, data_labels, told_apart, where
+from rltune.report.tables.comparison_words import seeds_note
 from rltune.report.tables.rivals import METRICS, NAN
 
 EIGHT = "engineered"
@@ -27,10 +30,11 @@ def sensitivity(
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Improvement over the base policy by feature set, with interval; a panel a group, a row a set.
 
-    ``groups``: names of cells that differ in their features only (rltune.config.lineups.by_features); ``widths``:
-    number of features of each set. The frame has at the window length with the most windows `improvement` over the
-    base policy of the metric the cells are trained for, and `eight_over`, how much better the paper's eight are than
-    this set, where they are there. Raises ValueError when there is no group.
+    ``groups``: names of cells that differ in their features and seeds only (rltune.config.lineups.by_features);
+    ``widths``: number of features of each set. The frame has at the window length with the most windows `improvement`
+    over the base policy of the metric the cells are trained for, over all seeds, and `eight_over`, how much better the
+    paper's eight are than this set, over the seeds that both have; `panel` is what its panel is called. Raises
+    ValueError when there is no group.
     """
     if not groups:
         raise ValueError("no sensitivity: the run has no cells that differ in their feature set only")
@@ -38,31 +42,34 @@ def sensitivity(
     for number, names in enumerate(groups):
         members = cells[cells["cell"].isin(names)]
         metric = members["metric"].iloc[0] if members["metric"].iloc[0] in METRICS else "wait"
-        eight = where(members, features=EIGHT)["cell"].tolist()
-        for _, cell in members.iterrows():
-            own = where(windows, cell=cell["cell"])
-            for n in sorted(own["sequence_jobs"].unique()):
-                found = compare(own, metric, int(n), {"role": "rltune"}, {"role": "base"}, bootstrap, confidence, seed)
+        eight = where(members, features=EIGHT)
+        for features, seeds in members.groupby("features", sort=False):
+            cell, each = seeds.iloc[0], [where(windows, cell=name) for name in seeds["cell"]]
+            for n in sorted(each[0]["sequence_jobs"].unique()):
+                found = compare(each, metric, int(n), {"role": "rltune"}, {"role": "base"}, bootstrap, confidence, seed)
                 row = {
                     "group": number, **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE,
                                                              "cell")},
+                    "seed": ", ".join(map(str, seeds["seed"])), "seeds": found.seeds,
                     "base": POLICY_TITLE.get(cell["policy"], cell["policy"]), "count": widths[cell["features"]],
                     "measure": METRICS[metric], "sequence_jobs": int(n), "windows": found.windows,
                     "improvement": found.improvement, "low": found.low, "high": found.high,
                     "eight_over": NAN, "eight_over_low": NAN, "eight_over_high": NAN,
                 }
-                if eight and cell["cell"] != eight[0]:
-                    both = windows[windows["cell"].isin([eight[0], cell["cell"]]) & (windows["role"] == "rltune")]
-                    over = compare(both, metric, int(n), {"cell": eight[0]}, {"cell": cell["cell"]}, bootstrap,
-                                   confidence, seed)
+                pairs = of_the_same_seed(eight, seeds)
+                if features != EIGHT and len(pairs):
+                    over = compare(side_by_side(windows, pairs), metric, int(n), OURS, OTHER, bootstrap, confidence,
+                                   seed)
                     row |= {"eight_over": over.improvement, "eight_over_low": over.low, "eight_over_high": over.high}
                 rows.append(row)
     frame = best_measured(pd.DataFrame(rows)).sort_values(["group", "count", "features"]).reset_index(drop=True)
-    used = cells[cells["cell"].isin(frame["cell"])]
+    titles = [f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}, "
+              f"{r['measure'].split(',')[0].lower()}" for _, r in frame.iterrows()]
+    frame["panel"] = told_apart(frame, titles, without=("features", "seed"))
+    used = cells[cells["cell"].isin([name for names in groups for name in names])]
     with styled():
         figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
-    told = [f"{r['trace_title']} {r['base']}, {_label(r)}: {show(r['improvement'], 'percent')}"
-            for _, r in frame.iterrows()]
+    told = [f"{r['panel']}, {_label(r)}: {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
     statement = paper.find("sensitivity", "statement")
     artefact = Artefact(
         "sensitivity", "figure", "What the number of features is worth", paper_ref=paper.ref("sensitivity"),
@@ -75,7 +82,7 @@ def sensitivity(
             if statement else "",
             "Overlapping intervals do not tell two sets apart; the data behind the figure has the paired comparison of "
             "the eight with each other set.",
-            constant_settings(used, without=["features"]),
+            seeds_note(frame), constant_settings(used, without=["features", "seed"]),
         ) if n),
         alt=f"Dots with intervals: {'; '.join(told)}.",
     )
@@ -102,8 +109,7 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
             if pd.notna(row["low"]):
                 axis.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
             axis.plot([row["improvement"]], [y], marker="o", color=colour, markersize=5.5, zorder=5)
-        first = rows.iloc[0]
-        axis.set_title(f"{first['trace_title']}, {first['base']}, {first['measure'].split(',')[0].lower()}")
+        axis.set_title(textwrap.fill(rows["panel"].iloc[0], 32, break_on_hyphens=False))
         axis.set_yticks(range(len(rows)), [_label(r) for _, r in rows.iterrows()])
         axis.set_ylim(len(rows) - 0.4, -0.6)
         axis.grid(axis="y", visible=False)

@@ -51,8 +51,10 @@ CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peer
 
 SECTIONS = (
     Section("results", "RLTune against others",
-            "Base policy and RLTune schedule the same test jobs under the same conditions; only the order of the queue "
-            "differs. Then the strongest of the heuristics takes the base policy’s place.",
+            "Base policy and RLTune schedule the same test jobs on the same nodes, given the same estimates. What "
+            "differs is the order of the queue and, of agents that chose their own way in training, what they chose "
+            "beside it, such as for whom nodes are reserved. Then the strongest of the heuristics takes the base "
+            "policy’s place.",
             tuple(name for s in STUDIES for name in (s.numbers, *([s.boxes, f"{s.boxes}-*"] if s.boxes else [])))),
     Section("verdicts-section", "What holds of the paper’s claims",
             "Each relative improvement that the paper prints, and what this run measured in its place.",

@@ -26,6 +26,7 @@ PARTS = ("features", "placement")
 TESTED = {"pro_over_p": "holm"}
 SAME = [a for a in AXES if a not in (*PARTS, "seed")]
 TITLES = {"naive": NAIVE, "naive, whole nodes": NAIVE_PAPER, "pro": PRO}
+OURS, OTHER = {"who": "ours"}, {"who": "other"}
 METRIC_TITLE = {study.metric: study.noun for study in STUDIES}
 
 
@@ -105,22 +106,33 @@ def _row(
             for (_, own), table in zip(variant.iterrows(), each, strict=True)
         )),
     }
-    pairs = pro.merge(variant, on="seed", suffixes=("", "_other"))
+    pairs = of_the_same_seed(pro, variant)
     if cell["cell"] in set(pro["cell"]) or pairs.empty:
         return row
-    # the agents ran on the same windows, so the comparison can be paired as that with a base is
-    both = [
-        pd.concat([where(windows, cell=mine, role="rltune").assign(variant="pro"),
-                   where(windows, cell=other, role="rltune").assign(variant="other")], ignore_index=True)
-        for mine, other in zip(pairs["cell"], pairs["cell_other"], strict=True)
-    ]  # fmt: skip
-    over = compare(both, metric, n, {"variant": "pro"}, {"variant": "other"}, bootstrap, confidence, seed)
+    over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, bootstrap, confidence, seed)
     row |= {"pro_over": over.improvement, "pro_over_low": over.low, "pro_over_high": over.high, "pro_over_p": over.p}
     entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == NAIVE_PAPER else None
     if entry is not None and cell["blocking"] == "none":
         row |= {"paper": entry.value, "paper_says": show(entry.value, "percent").replace(NBSP, " "),
                 "verdict": verdict(entry.value, over.low, over.high, over.windows)}
     return row
+
+
+def of_the_same_seed(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """A row a seed that cells of both settings have: the columns of `ours`, and of `theirs` as `<column>_other`."""
+    return ours.merge(theirs, on="seed", suffixes=("", "_other"))
+
+
+def side_by_side(windows: pd.DataFrame, pairs: pd.DataFrame) -> list[pd.DataFrame]:
+    """A table a row of :func:`of_the_same_seed`: the windows of both agents, told apart by `who` (OURS, OTHER).
+
+    They ran on the same windows, so they can be compared pair by pair, as an agent and its base policy are.
+    """
+    return [
+        pd.concat([where(windows, cell=mine, role="rltune").assign(**OURS),
+                   where(windows, cell=other, role="rltune").assign(**OTHER)], ignore_index=True)
+        for mine, other in zip(pairs["cell"], pairs["cell_other"], strict=True)
+    ]  # fmt: skip
 
 
 def figure_key(cell: pd.Series) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -20,6 +20,10 @@ SETTING_TITLE = {
     "estimate": "run-time estimates", "preset": "training preset", "seed": "seed",
 }
 SETTINGS = tuple(SETTING_TITLE)
+
+OVER_WINDOWS = "The intervals are over windows alone: what another seed of training would do they do not say."
+MEAN_OF_SEEDS = f"Of an agent trained with several seeds the mean is shown. {OVER_WINDOWS}"
+FIRST_SEED = "RLTune is the first agent of a workload, with its first seed."
 
 
 def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
@@ -65,6 +69,20 @@ def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
         c for c in among
         if cells[c].nunique() > 1 and not (c == "cluster_title" and cells.groupby("trace")[c].nunique().max() == 1)
     ]
+
+
+def told_apart(rows: pd.DataFrame, names: Sequence[str], without: Iterable[str] = ("seed",)) -> list[str]:
+    """A name a row; behind those that rows of several settings share stand the values of what these differ in.
+
+    ``without``: settings that need not be told apart.
+    """
+    among = [c for c in SETTINGS if c not in set(without)]
+    rows = rows.reset_index(drop=True)
+    told = pd.Series(list(names), dtype=object)
+    for _, same in rows.groupby(told, sort=False):
+        for column in varying(same, among):
+            told[same.index] += ", " + same[column].astype(str)
+    return told.tolist()
 
 
 def constant_settings(cells: pd.DataFrame, without: Iterable[str] = ()) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from rltune.report.artefact import Artefact, Column
 from rltune.report.style import scheduler_title
-from rltune.report.tables.common import data_labels
+from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels
 
 
 def scheduler_names(frame: pd.DataFrame) -> pd.Series:
@@ -52,6 +52,7 @@ def fairness(
               for grouping, workloads in without.items() if workloads),
             "Jobs whose user or virtual cluster is not known are one group. Windows start from an idle cluster, so a "
             "user’s history of use is short.",
+            f"{FIRST_SEED} {OVER_WINDOWS}",
         ),
     ), frame
 
@@ -79,5 +80,6 @@ def losers(found: pd.DataFrame, without: dict[str, list[str]], source: str = "")
             *(f"No {grouping} is known of the jobs of {', '.join(workloads)}."
               for grouping, workloads in without.items() if workloads),
             "Picked as the largest of many, these are in part chance: with other windows, other groups would lead.",
+            FIRST_SEED,
         ),
     ), frame  # fmt: skip

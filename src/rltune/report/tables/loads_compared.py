@@ -7,7 +7,7 @@ import pandas as pd
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show
 from rltune.report.style import scheduler_title
-from rltune.report.tables.common import data_labels
+from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels
 
 LOADS = {"slice": "Slice", "balanced": "Balanced"}
 AGENT = "rltune"
@@ -38,13 +38,15 @@ def loads_compared(loaded: pd.DataFrame, confidence: float, source: str = "") ->
     return Artefact(
         "loads-compared-numbers", "table", "Overloaded and balanced, in numbers",
         caption="Every heuristic under every blocking rule, and RLTune, on the slice that RLTune was trained for and "
-        "on the same nodes with fewer arrivals. Less than base: than the base policy under the same rule as RLTune. "
+        "on the same nodes with fewer arrivals. Less than base: than the base policy under the blocking rule of the "
+        "agent’s setting, both named below; RLTune itself blocks as it chose to in training, where it chose. "
         f"Brackets: {100 * confidence:.0f} % interval, paired by window.",
         data=data_labels(frame), source=source, columns=columns,
         notes=(
             *(_told(part) for _, part in frame.groupby("workload", sort=False)),
             "RLTune goes to the balanced cluster as it is, with no training there (zero-shot): an agent trained there "
             "could do better. Windows have the same number of jobs, so those of the balanced cluster span more time.",
+            f"{FIRST_SEED} {OVER_WINDOWS}",
         ),
     ), frame
 

@@ -7,7 +7,7 @@ import pandas as pd
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show, show_interval
 from rltune.report.style import POLICY_TITLE, scheduler_title
-from rltune.report.tables.common import data_labels, where
+from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
 
 RUNGS = {
     "released": ("a", "chosen job blocks all pools"), "own_pool": ("b", "blocks its own pool only"),
@@ -32,7 +32,7 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
     titles = climbed["policy"].map(lambda p: POLICY_TITLE.get(p, p))
     agents = climbed["who"] == AGENT
     frame = climbed.assign(
-        title=titles.where(~agents, "RLTune on " + titles) + climbed["best"].map({True: " ★", False: ""}),
+        title=titles.where(~agents, _agents(climbed)) + climbed["best"].map({True: " ★", False: ""}),
         rules=[f"its own: {b}" if who == AGENT else rung_title(r)
                for who, r, b in zip(climbed["who"], climbed["rung"], climbed["blocking"], strict=True)],
     )  # fmt: skip
@@ -61,10 +61,20 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
             "that leave the first its reservation; those that leave every job before them its own.",
             "Of a cluster with one pool (a) and (b) are the same; of FIFO (b) and (c), for nobody comes before who "
             "came first. A job that waits for one GPU type blocks those of other types in its pool in (a) to (c).",
-            "All orders are placed by best fit; RLTune by its own placement.",
+            "All orders are placed by best fit; RLTune by its own placement. Its own rule is the one it was judged "
+            "under, which it may have chosen itself in training.",
+            MEAN_OF_SEEDS,
         ),
     )  # fmt: skip
     return artefact, frame
+
+
+def _agents(climbed: pd.DataFrame) -> list[str]:
+    """`RLTune on SAF + EASY, tuned`: by base policy, its rule, and what else tells an agent from the others."""
+    return [
+        f"RLTune on {scheduler_title(policy, blocking)}" + (f", {other}" if other else "")
+        for policy, blocking, other in climbed[["policy", "base_blocking", "other"]].itertuples(index=False, name=None)
+    ]
 
 
 def _told(part: pd.DataFrame) -> str:
@@ -73,17 +83,20 @@ def _told(part: pd.DataFrame) -> str:
     order = where(part, who="order")
     start = where(order, policy=agent["reference"], rung="released").iloc[0]
     same = where(order[order["rung"].isin(["reranked", "fits", "easy", "conservative"])], policy=agent["reference"],
-                 blocking=agent["blocking"]).iloc[0]
+                 blocking=agent["blocking"])
     best = order[order["best"]].iloc[0]
     name = POLICY_TITLE.get(agent["reference"], agent["reference"])
     begins = (f"{agent['workload']}: {name} waits {show(start['wait_s'], 'seconds')} s under (a), RLTune "
               f"{show(agent['wait_s'], 'seconds')} s.")
     best_is = (f"{scheduler_title(best['policy'])} in step {RUNGS[best['rung']][0]} waits "
                f"{show(best['wait_s'], 'seconds')} s")
-    if pd.isna(same["share"]):
+    if pd.isna(best["share"]):
         return f"{begins} RLTune gains nothing over that; {best_is}."
-    return (f"{begins} Of that gain {_share(same)} is had by {name} in step {RUNGS[same['rung']][0]}, which has "
-            f"RLTune’s own blocking rule, and {_share(best)} without learning at all: {best_is}.")
+    ruled = "".join(
+        f"{_share(r)} is had by {name} in step {RUNGS[r['rung']][0]}, which has RLTune’s own blocking rule, and "
+        for _, r in same.iterrows()  # none where its seeds chose several rules
+    )
+    return f"{begins} Of that gain {ruled}{_share(best)} without learning at all: {best_is}."
 
 
 def _share(row: pd.Series) -> str:

@@ -112,8 +112,9 @@ def _artefact(
     )
     return Artefact(
         "table7", "table", "Trained against one base policy, judged against another", paper_ref=paper.ref("table7"),
-        caption="How much less the agent waits than each base policy under the same backfilling, placement and "
-        "estimates: a row a base policy it was trained on, a column one it is tested on. Brackets: "
+        caption="How much less the agent waits than each base policy under the backfilling, placement and estimates "
+        "of its setting; what an agent chose itself in training goes with it and not with the base policies. A row a "
+        "base policy it was trained on, a column one it is tested on. Brackets: "
         f"{100 * confidence:.0f} % interval, paired by window; negative is worse.",
         data=data_labels(frame), source=source, columns=shown, notes=tuple(n for n in notes if n),
     )
