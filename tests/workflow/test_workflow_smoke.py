@@ -44,7 +44,7 @@ def test_it_says_where_the_report_is(smoke_run: Any) -> None:
 
 def test_it_says_what_it_costs_then_how_far_it_is(smoke_run: Any) -> None:
     lines = smoke_run.outcome.out.splitlines()[:-1]
-    assert lines[0] == "config/smoke.yaml: 0 of 3 cells done, 22 stages to do"
+    assert lines[0] == "config/smoke.yaml: 0 of 3 cells done, 24 stages to do"
     told = [line for line in lines if line.startswith(("time: ", "disk: "))]
     assert len(told) == 2
     rest = lines[lines.index(told[-1]) + 1 :]
