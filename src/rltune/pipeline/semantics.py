@@ -13,6 +13,7 @@ import pandas as pd
 from rltune.cluster.load import offered_load
 from rltune.config import Cell, Workspace
 from rltune.config.cells import AXES
+from rltune.errors import ConfigError
 from rltune.evaluation.compare import strong_baseline
 from rltune.evaluation.evaluate import evaluate, test_windows
 from rltune.evaluation.groups import size_class
@@ -62,6 +63,17 @@ class Study:
         found = test_windows(self.workload.split, self.workspace.config.evaluation)
         length = self.length or min(found)
         return length, spread(found[length], MOST_WINDOWS)
+
+    @property
+    def test_jobs(self) -> int:
+        """Jobs of the test part."""
+        begin, end = self.workload.split.test
+        return end - begin
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether the test part has a window of any length."""
+        return self.test_jobs >= min(self.workspace.config.evaluation.sequence_jobs)
 
     @property
     def longest(self) -> int:
@@ -196,15 +208,21 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
     begins idle, and a cluster that keeps up takes long to fill.
 
     Columns: workload, data, sequence_jobs, load (slice | balanced), cluster (title), offered (load of the test part),
-    role (baseline | rltune | base), policy, blocking, window, first_job, wait_s. Empty where no workload has one.
+    role (baseline | rltune | base), policy, blocking, window, first_job, wait_s. Empty where no workload has
+    one; those too short for a window are left out (:func:`too_short`). Raises ConfigError where all of them are.
     """
+    pairs = [(study, there) for study in these if (there := _thinned(study)) is not None]
+    if pairs and not any(there.has_windows for _, there in pairs):
+        raise ConfigError(
+            f"evaluation.sequence_jobs: found {min(these[0].workspace.config.evaluation.sequence_jobs)} at least, more than "
+            f"the balanced clusters' test parts have: {', '.join(too_short(these))}; give a shorter length, or leave "
+            "these clusters out of `workloads`"
+        )
     frames = [pd.DataFrame()]
-    for study in these:
-        thin = study.main.but(cluster=study.main.cluster + BALANCED)
-        if thin.cluster not in {w.cluster for w in study.workspace.config.all_workloads() if w.trace == thin.trace}:
+    for study, there in pairs:
+        if not there.has_windows:
             continue
-        config = study.workspace.config
-        there = Study(study.workspace, study.title, study.data, (thin,))
+        config, thin = study.workspace.config, there.main
         length = min(there.longest, study.longest)
         here, there = replace(study, length=length), replace(there, length=length)
         evaluation = config.evaluation.model_copy(
@@ -223,6 +241,21 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
         both = pd.concat([judged, simple.assign(role="baseline")], ignore_index=True)
         frames += [_loaded(here, here.results(here.main), "slice"), _loaded(there, both, "balanced")]
     return pd.concat(frames, ignore_index=True)
+
+
+def too_short(these: Sequence[Study]) -> list[str]:
+    """Workloads that :func:`balanced` leaves out, in words: on the balanced cluster so few jobs are left that the test part
+    has no window."""
+    thinned = [(study, there) for study in these if (there := _thinned(study)) is not None and not there.has_windows]
+    return [f"{study.title} ({there.test_jobs:,} test jobs)" for study, there in thinned]
+
+
+def _thinned(study: Study) -> Study | None:
+    """The study's first cell on the balanced cluster, where the run's workloads have it."""
+    thin = study.main.but(cluster=study.main.cluster + BALANCED)
+    if thin.cluster not in {w.cluster for w in study.workspace.config.all_workloads() if w.trace == thin.trace}:
+        return None
+    return Study(study.workspace, study.title, study.data, (thin,))
 
 
 def _loaded(study: Study, results: pd.DataFrame, load: str) -> pd.DataFrame:

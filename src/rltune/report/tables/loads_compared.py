@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from rltune.report.artefact import Artefact, Column
@@ -13,11 +15,13 @@ LOADS = {"slice": "Slice", "balanced": "Balanced"}
 AGENT = "rltune"
 
 
-def loads_compared(loaded: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame]:
+def loads_compared(
+    loaded: pd.DataFrame, confidence: float, too_short: Sequence[str] = (), source: str = ""
+) -> tuple[Artefact, pd.DataFrame]:
     """The table `loads-compared-numbers`: one row a workload × scheduler, both clusters side by side.
 
     ``loaded`` as rltune.evaluation.steps.loaded gives it; the frame is the same with `title` (the scheduler, ★ where it
-    is the best heuristic of the slice, ☆ of the balanced cluster).
+    is the best heuristic of the slice, ☆ of the balanced cluster). ``too_short``: workloads that were left out, in words.
     """
     title = [
         ("RLTune, trained on the slice" if r["role"] == AGENT else scheduler_title(r["policy"], r["blocking"]))
@@ -46,6 +50,8 @@ def loads_compared(loaded: pd.DataFrame, confidence: float, source: str = "") ->
             *(_told(part) for _, part in frame.groupby("workload", sort=False)),
             "RLTune goes to the balanced cluster as it is, with no training there (zero-shot): an agent trained there "
             "could do better. Windows have the same number of jobs, so those of the balanced cluster span more time.",
+            *([f"Left out, as too few jobs for a window are left on the balanced cluster: {', '.join(too_short)}."]
+              if too_short else []),
             f"{FIRST_SEED} {OVER_WINDOWS}",
         ),
     ), frame
