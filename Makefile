@@ -51,7 +51,8 @@ paper: report  ## the paper's whole matrix: says what it costs and asks (YES=1: 
 estimate: $(READY)  ## what a run would still cost: time, downloads, disk (CONFIG=…, CORES=n)
 	@rltune estimate $(RUN)
 
-status: $(READY)  ## how far a run is, also while it is at work (CONFIG=…)
+status:  ## how far a run is, also while it is at work (CONFIG=…)
+	@test -f $(READY) || { echo "not set up yet: make setup, or any other command, does that"; exit 2; }
 	@rltune status $(RUN)
 
 notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE=… POLICY=… (ONLY=1: it alone)

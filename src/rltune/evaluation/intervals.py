@@ -32,7 +32,9 @@ def block_length(windows: int) -> int:
     return max(1, int(windows ** (1 / 3) + 1e-9))
 
 
-def bootstrap(ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int) -> Interval:
+def bootstrap(
+    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int, most: float = 1.0
+) -> Interval:
     """Interval and p-value of 1 − Σ ours / Σ theirs over paired, consecutive windows.
 
     ``ours`` and ``theirs``: [n] of one training seed, or [s, n] of several on the same windows. Blocks of consecutive
@@ -49,7 +51,7 @@ def bootstrap(ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: 
     In simulation, intervals of 90 % over 60 windows cover 88, 86 and 79 % of the time when neighbours' logarithms
     correlate by 0, 0.3 and 0.5: blocks are short, so windows that hang together strongly have too narrow an interval.
 
-    Raises ValueError when the shapes differ.
+    The interval ends at ``most``: what is never negative improves by 1 at most. Raises ValueError when the shapes differ.
     """
     ours, theirs = np.atleast_2d(ours), np.atleast_2d(theirs)
     if ours.shape != theirs.shape:
@@ -78,26 +80,26 @@ def bootstrap(ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: 
     estimate = 1 - float(ours.sum()) / total
     away = np.sort(drawn[~np.isnan(drawn)]) - estimate
     low, high = _ends(estimate, away, scale, degrees, 1 - confidence)
-    return Interval(low, min(high, 1.0), _p(estimate, away, scale, degrees))
+    return Interval(low, min(high, most), _p(estimate, away, scale, degrees))
 
 
 def bootstrap_improvement(
-    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int
+    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int, most: float = 1.0
 ) -> tuple[float, float]:
     """Both ends of :func:`bootstrap`'s interval."""
-    found = bootstrap(ours, theirs, resamples, confidence, seed)
+    found = bootstrap(ours, theirs, resamples, confidence, seed, most)
     return found.low, found.high
 
 
 def improved(
-    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int
+    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int, most: float = 1.0
 ) -> tuple[float, float, float]:
     """1 − Σ ours / Σ theirs of windows [n], or [s, n] of several seeds, and both ends of :func:`bootstrap`'s interval;
     NaN where theirs is nothing."""
     total = float(theirs.sum())
     if not total > 0:
         return NAN, NAN, NAN
-    return 1 - float(ours.sum()) / total, *bootstrap_improvement(ours, theirs, resamples, confidence, seed)
+    return 1 - float(ours.sum()) / total, *bootstrap_improvement(ours, theirs, resamples, confidence, seed, most)
 
 
 def holm(p: Sequence[float]) -> np.ndarray:

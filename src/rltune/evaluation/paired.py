@@ -27,7 +27,9 @@ class Judge:
         """Which share of what ``whole`` gains over ``start`` is gained by ``part``, and its interval.
 
         (Σ start − Σ part) / (Σ start − Σ whole) of waits [windows]; over 1 where the part waits less than the whole;
-        NaN where the whole gains nothing. The interval does not go below 0.
+        below 0 where it waits longer than the start; NaN where the whole gains nothing.
         """
-        rest, low, high = self.less(start - part, start - whole)
+        rest, low, high = improved(
+            start - part, start - whole, self.bootstrap, self.confidence, self.seed, float("inf")
+        )
         return 1 - rest, 1 - high, 1 - low

@@ -94,7 +94,7 @@ def _run(
 ) -> int:
     """Run Snakemake to its end.
 
-    Asked to stop (SIGTERM, or SIGINT, which Snakemake and its stages get from the terminal as well) it waits for the
+    Asked to stop (SIGTERM, or SIGINT, which Snakemake and its stages get from a terminal as well) it waits for the
     stages that run; asked again it kills them.
     """
     process = subprocess.Popen(
@@ -115,8 +115,7 @@ def _run(
             return
         print("\nstopping: waiting for the stages that run to end; once more stops them at once, and a training goes "
               "on from its last checkpoint next time", file=sys.stderr, flush=True)
-        if number == signal.SIGTERM:
-            process.terminate()
+        process.terminate()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     while True:

@@ -70,7 +70,9 @@ def _draw(frame: pd.DataFrame) -> Figure:
             if i % ACROSS == 0:
                 axis.set_ylabel(MEASURES[measure])
         panels[2 * (i // ACROSS)][i % ACROSS].set_title(workload)
-        panels[2 * (i // ACROSS) + 1][i % ACROSS].set_xlabel("GPUs of a job")
+        lowest = panels[2 * (i // ACROSS) + 1][i % ACROSS]
+        lowest.set_xlabel("GPUs of a job")
+        lowest.tick_params(labelbottom=True)
     handles = [Line2D([], [], linestyle="", marker=m, color=c, label=name) for name, m, c in LOOKS.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure

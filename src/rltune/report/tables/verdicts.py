@@ -155,18 +155,20 @@ def _policy(name: str) -> str:
 def _artefact(frame: pd.DataFrame, source: str) -> Artefact:
     there = frame[frame["verdict"] != ABSENT]
     differ = [c for c in ("preset", "estimate", "seed") if there[c].nunique() > 1]
-    counts = there["verdict"].replace("", "no interval").value_counts()
+    single = there[~there["key"].str.startswith("abstract: ")]  # “up to” is one of the others again
+    counts = single["verdict"].replace("", "no interval").value_counts()
     told = ", ".join(f"{word}: {n}" for word, n in sorted(counts.items()))
     absent = int((frame["verdict"] == ABSENT).sum())
-    held = there[there["verdict"].isin([MATCHES, HOLDS])]
+    held = single[single["verdict"].isin([MATCHES, HOLDS])]
     unlearned = int(held["learned"].str.startswith("no").sum())
     chose = int((held["way"] != "").sum())
     titles = {"preset": "Training preset", "estimate": "Run-time estimates", "seed": "Seeds"}
     return Artefact(
         "verdicts", "table", "The paper’s claims and what this run found",
         caption="Every relative improvement that the paper prints (negative: worse), beside what was measured here in "
-        f"its place, with interval. {told[:1].upper() + told[1:] + '.' if told else ''} Claims without a counterpart: "
-        f"{absent}.",
+        "its place, with interval. "
+        + (f"Verdicts: {told}; headlines, which repeat the best of the others, are not counted. " if told else "")
+        +         f"Claims without a counterpart: {absent}.",
         data=data_labels(there), source=source,
         columns={
             "claim": Column("Claim"),
