@@ -168,7 +168,7 @@ def _artefact(frame: pd.DataFrame, source: str) -> Artefact:
         caption="Every relative improvement that the paper prints (negative: worse), beside what was measured here in "
         "its place, with interval. "
         + (f"Verdicts: {told}; headlines, which repeat the best of the others, are not counted. " if told else "")
-        +         f"Claims without a counterpart: {absent}.",
+        + f"Claims without a counterpart: {absent}.",
         data=data_labels(there), source=source,
         columns={
             "claim": Column("Claim"),
