@@ -19,6 +19,8 @@ from rltune.report.tables.common import constant_settings, data_labels, told_apa
 
 COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
+LOWEST = -2.0
+"""Bars and intervals that go below are cut here, the bars' values written in them."""
 
 
 def ablation(
@@ -41,6 +43,7 @@ def ablation(
         "ablation", "figure", "Naive against pro RLTune", paper_ref=own,
         caption="How much better than its base policy each variant is in what it was trained for "
         f"({', '.join(dict.fromkeys(frame['measure_title']))}), with interval."
+        + (" Bars that leave the panel have their value in them." if (frame["improvement"] < LOWEST).any() else "")
         + ("" if own else " The paper’s figure is on BSLD over Slurm’s multifactor priority on Philly."),
         data=data_labels(frame), source=source,
         alt=f"Bars of improvement over the base policy: {'; '.join(told)}.",
@@ -132,11 +135,17 @@ def _draw(frame: pd.DataFrame) -> Figure:
                       (rows["high"] - rows["improvement"]).clip(lower=0)]
             axis.bar(x, rows["improvement"], width * 0.92, color=colours[variant], label=variant, yerr=errors,
                      error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5})
+            for at, value in zip(x, rows["improvement"]):
+                if value < LOWEST:
+                    axis.annotate(show(value, "percent").replace(".0", ""), (at, LOWEST), (0, 3), ha="center",
+                                  va="bottom", textcoords="offset points", rotation=90, fontsize=7, color="white")
         axis.axhline(0, color=INK, linewidth=0.9)
         axis.set_title(f"Windows of {show(n, 'int')} jobs")
         name_ticks(axis, places, upright > 0, 7 if len(places) > 3 else None)
         rows_only(axis)
         axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+    if (frame["low"].fillna(frame["improvement"]) < LOWEST).any():
+        axes[0].set_ylim(LOWEST, 1.05)  # all panels share it
     wait = set(frame["measure"]) == {"wait"}
     axes[0].set_ylabel("Less mean wait than base" if wait else "Better than base")
     handles, labels = axes[0].get_legend_handles_labels()

@@ -82,5 +82,5 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
                 Line2D([], [], color=MUTED, linestyle="none", marker="o", markerfacecolor="none", markersize=4.5,
                        label="validation"),
                 Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0, (2, 2)), label="random order")]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(6, len(handles)))
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(6 if len(handles) < 7 else 4, len(handles)))
     return figure
