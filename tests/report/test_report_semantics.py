@@ -7,6 +7,7 @@ import pytest
 from report_fakes import Made
 from semantics_fakes import JUDGE, ladders, loads, payers, rooms
 
+from rltune.evaluation.intervals import FEWEST, holm
 from rltune.evaluation.steps import climbed, loaded, paid, roomy
 from rltune.report import figures, tables
 from rltune.report.page import contents
@@ -21,6 +22,8 @@ def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -
     anew = fifo[fifo["rung"] == "reranked"].iloc[0]
     assert [anew["wait_s"], anew["share"], anew["share_low"]] == pytest.approx([6400, 0.45, 0.45])
     assert frame[frame["best"]]["title"].tolist() == ["SAF ★"]
+    tested = saved.frame[saved.frame["step_p"].notna() & (saved.frame["windows"] >= FEWEST)]
+    assert len(tested) and tested["step_holm"].to_numpy() == pytest.approx(holm(tested["step_p"]))
     assert frame[frame["who"] == "agent"]["title"].tolist() == ["RLTune on FIFO", "RLTune on SAF"]
     note = saved.artefact.notes[0].replace("\u00a0", " ")
     assert "FIFO waits 10,000 s under (a), RLTune 2,000 s. Of that gain 45.0 %" in note

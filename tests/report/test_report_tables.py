@@ -110,6 +110,7 @@ def test_without_a_pair_there_is_no_ablation(made: Made) -> None:
 
 def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
     frame = made.there["placements"].frame
+    assert (frame["rltune_holm"].dropna() >= frame.loc[frame["rltune_holm"].notna(), "rltune_p"]).all()
     cells = {c.name: c for c in made.workspace.config.cells()}
     assert set(frame["cell"]) == set(cells) and len(frame) == 2 * (3 * 12 + 2 * 2)
     for (name, n), rows in frame.groupby(["cell", "sequence_jobs"]):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rltune.evaluation.intervals import improved
+from rltune.evaluation.intervals import bootstrap, improved
 
 NAN = float("nan")
 
@@ -22,6 +22,10 @@ class Judge:
     def less(self, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float, float]:
         """1 − Σ ours / Σ theirs and its interval; NaN where theirs is nothing. Both [windows], in order of time."""
         return improved(ours, theirs, self.bootstrap, self.confidence, self.seed)
+
+    def p(self, ours: np.ndarray, theirs: np.ndarray) -> float:
+        """The two-sided p-value of that improvement; NaN where theirs is nothing."""
+        return bootstrap(ours, theirs, self.bootstrap, self.confidence, self.seed).p
 
     def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
         """Which share of what ``whole`` gains over ``start`` is gained by ``part``, and its interval.

@@ -69,7 +69,8 @@ def _step(
     share = judge.share(start, here, whole)
     return {
         "wait_s": float(here.mean()), "before_s": float((here if before is None else before).mean()),
-        **dict(zip(("step", "step_low", "step_high"), step)), **dict(zip(("share", "share_low", "share_high"), share)),
+        **dict(zip(("step", "step_low", "step_high"), step)),
+        "step_p": judge.p(here, before) if before is not None else NAN, **dict(zip(("share", "share_low", "share_high"), share)),
     }  # fmt: skip
 
 
@@ -163,7 +164,8 @@ def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
                 simple = here[here["role"] == "baseline"]
                 best = role == "baseline" and simple["wait_s"].any() and (policy, blocking) == _least(simple)
                 found = {"cluster": here["cluster"].iloc[0], "offered": here["offered"].iloc[0], "windows": len(theirs),
-                         "wait_s": float(waits.mean()), **dict(zip(("less", "low", "high"), less)), "best": bool(best)}
+                         "wait_s": float(waits.mean()), **dict(zip(("less", "low", "high"), less)),
+                         "p": judge.p(waits, theirs), "best": bool(best)}
                 row |= {f"{load}_{name}": value for name, value in found.items()}
             rows.append(row)
     return pd.DataFrame(rows)

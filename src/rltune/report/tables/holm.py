@@ -22,10 +22,10 @@ def with_holm(frame: pd.DataFrame, tested: Mapping[str, str]) -> pd.DataFrame:
     return frame.assign(**{tested[p]: corrected[:, i] for i, p in enumerate(there)})
 
 
-def holm_note(frame: pd.DataFrame, tested: Mapping[str, str], what: str, confidence: float, bootstrap: int) -> str:
+def holm_note(frame: pd.DataFrame, tested: Mapping[str, str], what: str, confidence: float, bootstrap: int | None = None) -> str:
     """How many of a table's differences Holm's correction leaves; "" where none was tested.
 
-    ``bootstrap``: resamples that the p-values come from, which is what the least of them can be.
+    ``bootstrap``: resamples that the p-values come from, where too few of them are to be told of.
     """
     corrected = frame[[c for c in tested.values() if c in frame]]
     count, level = int(corrected.notna().sum().sum()), round(1 - confidence, 9)
@@ -34,4 +34,4 @@ def holm_note(frame: pd.DataFrame, tested: Mapping[str, str], what: str, confide
     return (f"Holm p: two-sided bootstrap p-values of the {count} improvements {what} in this table, corrected for "
             f"their number; {int((corrected < level).sum().sum())} are below {level:g}."
             + (" None could be: for so many, evaluation.bootstrap has too few resamples."
-               if count / (bootstrap + 1) >= level else ""))
+               if bootstrap and count / (bootstrap + 1) >= level else ""))

@@ -10,9 +10,11 @@ from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show
 from rltune.report.style import scheduler_title
 from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels
+from rltune.report.tables.holm import holm_note, with_holm
 
 LOADS = {"slice": "Slice", "balanced": "Balanced"}
 AGENT = "rltune"
+TESTED = {f"{load}_p": f"{load}_holm" for load in LOADS}
 
 
 def loads_compared(
@@ -27,7 +29,8 @@ def loads_compared(
         ("RLTune, trained on the slice" if r["role"] == AGENT else scheduler_title(r["policy"], r["blocking"]))
         + (" ★" if r["slice_best"] else "") + (" ☆" if r["balanced_best"] else "") for _, r in loaded.iterrows()
     ]  # fmt: skip
-    frame = loaded.assign(title=title)
+    fewest = loaded[[f"{load}_windows" for load in LOADS]].min(axis=1)
+    frame = with_holm(loaded.assign(title=title, windows=fewest), TESTED).drop(columns="windows")
     columns = {
         "workload": Column("Workload"),
         "title": Column("Scheduler", help="★: best heuristic of the slice; ☆: of the balanced cluster."),
@@ -36,6 +39,7 @@ def loads_compared(
         columns |= {
             f"{load}_wait_s": Column("Mean wait", "s", "seconds", group),
             f"{load}_less": Column("Less than base", "", "percent", group, f"{load}_low", f"{load}_high"),
+            f"{load}_holm": Column("Holm p", "", "p", group, help="After Holm’s correction over this table."),
             f"{load}_windows": Column("Windows", "", "int", group),
         }
     columns["sequence_jobs"] = Column("Window", "jobs", "int")
@@ -52,6 +56,7 @@ def loads_compared(
             "could do better. Windows have the same number of jobs, so those of the balanced cluster span more time.",
             *([f"Left out, as too few jobs for a window are left on the balanced cluster: {', '.join(too_short)}."]
               if too_short else []),
+            *filter(None, [holm_note(frame, TESTED, "over base policies", confidence)]),
             f"{FIRST_SEED} {OVER_WINDOWS}",
         ),
     ), frame

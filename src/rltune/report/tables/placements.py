@@ -11,12 +11,14 @@ from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, lengths, varying, where
+from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.verdict import direction
 
 NAN = float("nan")
 SIDES = {"rltune": "rltune_also", "base": "base_also"}
 """Role under the cell's own placement and locality → role under the others."""
 CHOICE = ("placement", "locality")
+TESTED = {f"{side}_p": f"{side}_holm" for side in SIDES}
 
 
 def placements(
@@ -43,6 +45,8 @@ def placements(
             rows.append(_row(cell, mine, n, {}, bootstrap, confidence, seed))
             rows += [_row(cell, mine, n, other, bootstrap, confidence, seed) for other in others]
     frame = pd.DataFrame(rows)
+    if len(frame):
+        frame = with_holm(frame, TESTED)
     return _artefact(cells[cells["cell"].isin(used)], frame, confidence, stretch, sharing, source), frame
 
 
@@ -65,11 +69,11 @@ def _row(
         found = select(windows, n, which)
         row |= {"windows": len(found), f"{own}_mean": found["wait_s"].mean(), f"{own}_bsld": found["bsld"].mean(),
                 f"{own}_utilisation": found["utilisation_span"].mean()}
-        low = high = less = NAN
+        low = high = less = p = NAN
         if other:
             c = compare(windows, "wait", n, which, {"role": own}, bootstrap, confidence, seed)
-            less, low, high = c.improvement, c.low, c.high
-        row |= {f"{own}_less": less, f"{own}_low": low, f"{own}_high": high,
+            less, low, high, p = c.improvement, c.low, c.high, c.p
+        row |= {f"{own}_less": less, f"{own}_low": low, f"{own}_high": high, f"{own}_p": p,
                 f"{own}_shows": direction(low, high, len(found)) if other else ""}
         asked = {name: count + int(found[name].sum()) for name, count in asked.items()}
     return row | asked
@@ -94,6 +98,7 @@ def _artefact(
         columns |= {
             f"{side}_mean": Column("Mean wait", "s", "seconds", group),
             f"{side}_less": Column("Less wait than with ★", "", "percent", group, f"{side}_low", f"{side}_high"),
+            f"{side}_holm": Column("Holm p", "", "p", group, help="After Holm’s correction over this table."),
             f"{side}_shows": Column("Is", "", "text", group, help="Beside the same scheduler with ★."),
             f"{side}_bsld": Column("BSLD", "", "number", group, help="Mean bounded slowdown."),
             f"{side}_utilisation": Column("Utilisation", "", "percent", group,
@@ -110,6 +115,7 @@ def _artefact(
         "agent alone gains or loses comes of scheduling under a placement that it was not trained with.",
         "“better” and “worse” where the interval is on one side of zero, “open” where it covers zero: no difference is "
         "shown.",
+        holm_note(frame, TESTED, "over ★", confidence) if len(frame) else "",
         _costs(stretch, sharing),
         constant_settings(cells, without=CHOICE) if len(cells) else "",
     )

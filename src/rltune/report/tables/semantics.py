@@ -8,6 +8,7 @@ from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show, show_interval
 from rltune.report.style import POLICY_TITLE, scheduler_title
 from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
+from rltune.report.tables.holm import holm_note, with_holm
 
 RUNGS = {
     "released": ("a", "chosen job blocks all pools"), "own_pool": ("b", "blocks its own pool only"),
@@ -16,6 +17,7 @@ RUNGS = {
 }  # fmt: skip
 """Steps: letter, and what is so from there on."""
 AGENT = "agent"
+TESTED = {"step_p": "step_holm"}
 
 
 def rung_title(rung: str) -> str:
@@ -36,6 +38,7 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
         rules=[f"its own: {b}" if who == AGENT else rung_title(r)
                for who, r, b in zip(climbed["who"], climbed["rung"], climbed["blocking"], strict=True)],
     )  # fmt: skip
+    frame = with_holm(frame, TESTED)
     artefact = Artefact(
         "semantics-numbers", "table", "The baseline’s doing, in numbers",
         caption="Mean wait of the same test windows under the rules of the paper’s released code (a) and, step by "
@@ -47,6 +50,7 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
             "rules": Column("Rules"), "wait_s": Column("Mean wait", "s", "seconds"),
             "step": Column("Less than a step before", "", "percent", low="step_low", high="step_high",
                            help="Of RLTune: less than its base policy under (a)."),
+            "step_holm": Column("Holm p", "", "p", help="Of the step, after Holm’s correction over this table."),
             "share": Column("Of RLTune’s gain", "", "percent", low="share_low", high="share_high",
                             help="Of what the first agent of the workload gains over its base policy under (a), how "
                             "much is had here; over 100 %: more than the agent gains."),
@@ -63,6 +67,7 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
             "came first. A job that waits for one GPU type blocks those of other types in its pool in (a) to (c).",
             "All orders are placed by best fit; RLTune by its own placement. Its own rule is the one it was judged "
             "under, which it may have chosen itself in training.",
+            *filter(None, [holm_note(frame, TESTED, "over the step before", confidence)]),
             MEAN_OF_SEEDS,
         ),
     )  # fmt: skip
