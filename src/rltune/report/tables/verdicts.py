@@ -97,7 +97,7 @@ def _headline(printed: float, study: Study, numbers: Mapping[str, pd.DataFrame])
 def _elsewhere(key: str, table7: pd.DataFrame | None) -> list[dict[str, Any]]:
     """Agents trained against one base policy and judged against another, or the same, as our own Table 7 has them."""
     trace, trained, tested, _ = key.split(".")
-    if table7 is None or f"{tested}_paper" not in table7:
+    if table7 is None or not {"paper_trace", f"{tested}_paper"} <= set(table7):
         return []
     rows = table7[(table7["paper_trace"] == trace) & (table7["policy"] == trained) & table7[f"{tested}_paper"].notna()]
     return [
