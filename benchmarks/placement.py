@@ -37,7 +37,7 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
 from rltune.config import LookaheadConfig, Workspace  # noqa: E402
-from rltune.evaluation.intervals import FEWEST, bootstrap_improvement  # noqa: E402
+from rltune.evaluation.intervals import FEWEST, improved  # noqa: E402
 from rltune.files import aside  # noqa: E402
 from rltune.pipeline.prepare import Workload, ensure_workload  # noqa: E402
 from rltune.placement.counts import Counts  # noqa: E402
@@ -164,12 +164,10 @@ def run_all(todo: list[Task], processes: int, how: tuple) -> Iterator[tuple[pd.D
 
 def improvement(ours: pd.Series, theirs: pd.Series, more: bool = False) -> tuple[float, float, float, str]:
     """(Less of it in %, or ``more`` of it, its interval, a word for it)."""
-    x, y = ours.to_numpy(), theirs.to_numpy()
-    low, high = bootstrap_improvement(x, y, RESAMPLES, CONFIDENCE, seed=1)
-    better = 1 - x.sum() / y.sum() if y.sum() > 0 else float("nan")
+    better, low, high, _ = improved(ours.to_numpy(), theirs.to_numpy(), RESAMPLES, CONFIDENCE, seed=1)
     if more:
         better, low, high = -better, -high, -low
-    word = "few" if len(x) < FEWEST else "better" if low > 0 else "worse" if high < 0 else "level"
+    word = "few" if len(ours) < FEWEST else "better" if low > 0 else "worse" if high < 0 else "level"
     return 100 * better, 100 * low, 100 * high, word
 
 

@@ -29,7 +29,7 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.ways import POLICIES, Way
 from rltune.config import Cell, LookaheadConfig, SimulationConfig, Workspace
 from rltune.config.preset import BUILT_IN
-from rltune.evaluation.intervals import bootstrap_improvement
+from rltune.evaluation.intervals import improved
 from rltune.files import aside
 from rltune.pipeline.prepare import Workload, ensure_workload
 from rltune.placement.placers import placer_of
@@ -244,8 +244,8 @@ def against(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> tuple[floa
     else:
         y = pd.concat([theirs.set_index(keys)[column].sort_index().to_frame().T] * len(x))
     assert x.columns.equals(y.columns) and len(x) == len(y), "other windows or seeds"
-    low, high = bootstrap_improvement(x.to_numpy(), y.to_numpy(), RESAMPLES, CONFIDENCE, seed=1)
-    return float(x.to_numpy().sum() / y.to_numpy().sum() - 1), -high, -low
+    found = improved(x.to_numpy(), y.to_numpy(), RESAMPLES, CONFIDENCE, seed=1)
+    return -found.gain, -found.high, -found.low
 
 
 def named(name: str, found: tuple[float, float, float]) -> dict[str, float | None]:

@@ -14,29 +14,16 @@ from rltune.config import Workspace
 from rltune.config.lineups import lineups
 from rltune.pipeline import peers
 
-RUN = """\
-title: Side by side
-experiments:
-  - name: main
-    workloads: [{trace: tiny, cluster: small}]
-    policy: [fifo]
-    blocking: [easy]
-    placement: [best_fit]
-    features: [unsampled]
-    preset: [tiny, other]
-evaluation: {sequence_jobs: [32], bootstrap: 200}
-presets:
-  tiny: &tiny {epochs: 2, trajectories: 2, sequence_jobs: 32, actor_iterations: 2, critic_iterations: 2,
-               batch_decisions: 64, validate_every: 1, validation_windows: 1}
-  other: *tiny
-"""
+SETTING = "    blocking: [easy]\n    placement: [best_fit]\n    features: [unsampled]\n    preset: [tiny, other]\n"
 AXES = ["base", "policy", "blocking", "placement", "locality"]
 
 
 def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
     project: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project.run.write_text(RUN)
+    project.change(project.run, "    preset: [tiny]\n", SETTING)
+    project.change(project.run, "  tiny: {", "  tiny: &tiny {")
+    project.run.write_text(project.run.read_text() + "  other: *tiny\n")
     workspace = Workspace.open("config/tiny.yaml")
     plain, chose = workspace.config.cells()
     way = way_of(replace(peers.setting_of(workspace, chose), policy="sjf", blocking="conservative", locality="any"))

@@ -22,8 +22,8 @@ class Trials:
     """Scores of ways, as rltune.agent.ways.choose asks for them.
 
     ``scores`` finds those that are not known; ``of`` tells a training from others
-    (rltune.agent.exercise.Exercise.identity) and ``folder`` is where they are kept, None: nowhere. What another training left there, or what cannot be read, is
-    not used.
+    (rltune.agent.exercise.Exercise.identity) and ``folder`` is where they are kept, None: nowhere. What another training
+    left there, or what cannot be read, is not used.
     """
 
     def __init__(self, scores: Scores, of: dict[str, Any], folder: Path | None = None) -> None:

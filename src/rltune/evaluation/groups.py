@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm, t
 
-from rltune.evaluation.intervals import block_length
-from rltune.evaluation.paired import NAN, Judge
+from rltune.evaluation.intervals import NAN, Improvement, block_length
+from rltune.evaluation.paired import Judge
 from rltune.simulator.fairness import UNKNOWN, gini, jain_index
 
 SIZES = {"1": 1, "2–4": 4, "5–8": 8}
@@ -45,8 +45,8 @@ def by_group(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
             for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
                 ours, theirs = (sums[column][who, group].to_numpy() for who in (scheduler, base))
                 row[column] = float(ours.sum() / counts[scheduler, group])
-                less, low, high = judge.less(ours, theirs) if scheduler != base else (NAN, NAN, NAN)
-                row |= {name: less, f"{name}_low": low, f"{name}_high": high}
+                less = judge.less(ours, theirs) if scheduler != base else Improvement()
+                row |= {name: less.gain, f"{name}_low": less.low, f"{name}_high": less.high}
             rows.append(row)
     return pd.DataFrame(rows)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm, t
@@ -83,23 +84,25 @@ def bootstrap(
     return Interval(low, min(high, most), _p(estimate, away, scale, degrees))
 
 
-def bootstrap_improvement(
-    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int, most: float = 1.0
-) -> tuple[float, float]:
-    """Both ends of :func:`bootstrap`'s interval."""
-    found = bootstrap(ours, theirs, resamples, confidence, seed, most)
-    return found.low, found.high
+class Improvement(NamedTuple):
+    """1 − Σ ours / Σ theirs, a fraction, with both ends of its interval and its p-value; NaN where unknown."""
+
+    gain: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
 
 
 def improved(
     ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int, most: float = 1.0
-) -> tuple[float, float, float]:
-    """1 − Σ ours / Σ theirs of windows [n], or [s, n] of several seeds, and both ends of :func:`bootstrap`'s interval;
-    NaN where theirs is nothing."""
+) -> Improvement:
+    """The improvement of windows [n], or [s, n] of several seeds, with what :func:`bootstrap` says of it; NaN where
+    theirs is nothing."""
     total = float(theirs.sum())
     if not total > 0:
-        return NAN, NAN, NAN
-    return 1 - float(ours.sum()) / total, *bootstrap_improvement(ours, theirs, resamples, confidence, seed, most)
+        return Improvement()
+    found = bootstrap(ours, theirs, resamples, confidence, seed, most)
+    return Improvement(1 - float(ours.sum()) / total, found.low, found.high, found.p)
 
 
 def holm(p: Sequence[float]) -> np.ndarray:

@@ -61,4 +61,4 @@ def compare_long(
     begins = np.linspace(0, len(ours), blocks + 1).astype(np.int64)[:-1]
     x, y = np.add.reduceat(ours, begins), np.add.reduceat(theirs, begins)
     found = improved(x, y, bootstrap, confidence, seed)
-    return LongComparison(len(ours), blocks, float(ours.mean()), float(theirs.mean()), *found)
+    return LongComparison(len(ours), blocks, float(ours.mean()), float(theirs.mean()), *found[:3])

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rltune.evaluation.intervals import bootstrap, improved
-
-NAN = float("nan")
+from rltune.evaluation.intervals import Improvement, improved
 
 
 @dataclass(frozen=True)
@@ -19,13 +17,9 @@ class Judge:
     confidence: float = 0.95
     seed: int = 1
 
-    def less(self, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float, float]:
-        """1 − Σ ours / Σ theirs and its interval; NaN where theirs is nothing. Both [windows], in order of time."""
+    def less(self, ours: np.ndarray, theirs: np.ndarray) -> Improvement:
+        """How much less ours are, with interval and p-value. Both [windows], in order of time."""
         return improved(ours, theirs, self.bootstrap, self.confidence, self.seed)
-
-    def p(self, ours: np.ndarray, theirs: np.ndarray) -> float:
-        """The two-sided p-value of that improvement; NaN where theirs is nothing."""
-        return bootstrap(ours, theirs, self.bootstrap, self.confidence, self.seed).p
 
     def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
         """Which share of what ``whole`` gains over ``start`` is gained by ``part``, and its interval.
@@ -33,7 +27,5 @@ class Judge:
         (Σ start − Σ part) / (Σ start − Σ whole) of waits [windows]; over 1 where the part waits less than the whole;
         below 0 where it waits longer than the start; NaN where the whole gains nothing.
         """
-        rest, low, high = improved(
-            start - part, start - whole, self.bootstrap, self.confidence, self.seed, float("inf")
-        )
-        return 1 - rest, 1 - high, 1 - low
+        rest = improved(start - part, start - whole, self.bootstrap, self.confidence, self.seed, float("inf"))
+        return 1 - rest.gain, 1 - rest.high, 1 - rest.low

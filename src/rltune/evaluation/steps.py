@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from rltune.evaluation.groups import LARGE, SIZES, by_group, losers, unequal
+from rltune.evaluation.intervals import NAN, Improvement
 from rltune.evaluation.ladder import RUNGS
-from rltune.evaluation.paired import NAN, Judge
+from rltune.evaluation.paired import Judge
 from rltune.evaluation.room import BOUND, EXACT, GIVEN
 from rltune.simulator.fairness import UNKNOWN
 
@@ -65,12 +66,12 @@ def _who(agent: dict[str, str]) -> dict[str, str]:
 def _step(
     here: np.ndarray, before: np.ndarray | None, start: np.ndarray, whole: np.ndarray, judge: Judge
 ) -> dict[str, float]:
-    step = judge.less(here, before) if before is not None else (NAN, NAN, NAN)
+    step = judge.less(here, before) if before is not None else Improvement()
     share = judge.share(start, here, whole)
     return {
         "wait_s": float(here.mean()), "before_s": float((here if before is None else before).mean()),
-        **dict(zip(("step", "step_low", "step_high"), step)),
-        "step_p": judge.p(here, before) if before is not None else NAN, **dict(zip(("share", "share_low", "share_high"), share)),
+        **dict(zip(("step", "step_low", "step_high", "step_p"), step)),
+        **dict(zip(("share", "share_low", "share_high"), share)),
     }  # fmt: skip
 
 
@@ -97,7 +98,7 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
             here = _waits(kinds[kind], policy=policy, blocking=blocking)
             if not len(here):
                 continue
-            less = judge.less(here, theirs) if what != "strong" else (NAN, NAN, NAN)
+            less = judge.less(here, theirs) if what != "strong" else Improvement()
             rows.append({**about, "what": what, "policy": policy, "blocking": blocking, "wait_s": float(here.mean()),
                          **dict(zip(("less", "low", "high"), less)),
                          "over_bound": float(here.mean() / bound) if bound > 0 else NAN})  # fmt: skip
@@ -164,8 +165,8 @@ def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
                 simple = here[here["role"] == "baseline"]
                 best = role == "baseline" and simple["wait_s"].any() and (policy, blocking) == _least(simple)
                 found = {"cluster": here["cluster"].iloc[0], "offered": here["offered"].iloc[0], "windows": len(theirs),
-                         "wait_s": float(waits.mean()), **dict(zip(("less", "low", "high"), less)),
-                         "p": judge.p(waits, theirs), "best": bool(best)}
+                         "wait_s": float(waits.mean()), **dict(zip(("less", "low", "high", "p"), less)),
+                         "best": bool(best)}
                 row |= {f"{load}_{name}": value for name, value in found.items()}
             rows.append(row)
     return pd.DataFrame(rows)

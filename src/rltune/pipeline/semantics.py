@@ -214,8 +214,8 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
     pairs = [(study, there) for study in these if (there := _thinned(study)) is not None]
     if pairs and not any(there.has_windows for _, there in pairs):
         raise ConfigError(
-            f"evaluation.sequence_jobs: found {min(these[0].workspace.config.evaluation.sequence_jobs)} at least, more than "
-            f"the balanced clusters' test parts have: {', '.join(too_short(these))}; give a shorter length, or leave "
+            f"evaluation.sequence_jobs: found {min(these[0].workspace.config.evaluation.sequence_jobs)} at least, more "
+            f"than the balanced clusters' test parts have: {', '.join(too_short(these))}; give a shorter length, or leave "
             "these clusters out of `workloads`"
         )
     frames = [pd.DataFrame()]
@@ -244,8 +244,8 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
 
 
 def too_short(these: Sequence[Study]) -> list[str]:
-    """Workloads that :func:`balanced` leaves out, in words: on the balanced cluster so few jobs are left that the test part
-    has no window."""
+    """Workloads that :func:`balanced` leaves out, in words: on the balanced cluster so few jobs are left that the test
+    part has no window."""
     thinned = [(study, there) for study in these if (there := _thinned(study)) is not None and not there.has_windows]
     return [f"{study.title} ({there.test_jobs:,} test jobs)" for study, there in thinned]
 

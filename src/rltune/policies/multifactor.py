@@ -4,7 +4,8 @@
 age            wait / 7 days, at most 1 (Slurm's default PriorityMaxAge)
 fair share     2^(−U / S): U the account's part of all decayed GPU-seconds used so far, S its part of the shares,
                the same for all accounts that have submitted a job so far; usage halves every 7 days (Slurm's
-               classic formula and default PriorityDecayHalfLife). An account is a user, where the trace has none a virtual cluster
+               classic formula and default PriorityDecayHalfLife). An account is a user, where the trace has none a
+               virtual cluster
 job attribute  the paper's: 1 − estimate / 7 days, at least 0 (shorter first); Slurm's own job-size factor: the
                job's GPUs over its pool's (larger first) is the policy ``multifactor_size``
 partition      the pool's priority over the largest

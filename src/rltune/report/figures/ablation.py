@@ -7,15 +7,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
-from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
+from rltune.report.figures.curves import HOW_TO_READ, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import (
-    BLUE, INK, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, name_ticks, rows_only, scheduler_title,
+    BLUE, INK, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, name_ticks, rows_only, scheduler_title,
     styled, upright_in,
 )
 from rltune.report.tables.ablation import PARTS, compared, paper_ref, variant_title
-from rltune.report.tables.common import constant_settings, data_labels, told_apart, varying, where
+from rltune.report.tables.common import constant_settings, data_labels, told_apart, where
 
 COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
@@ -33,7 +33,7 @@ def ablation(
     """
     if variants.empty:
         raise ValueError("no ablation: the run has no setting in which pro stands beside another variant")
-    frame = variants.assign(setting=_settings(variants))
+    frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
     with styled():
         figure = _draw(frame)
     told = [f"{r['setting']}, windows of {r['sequence_jobs']}, {r['variant']} "
@@ -62,7 +62,7 @@ def ablation_training(
     if chosen.empty:
         raise ValueError("no ablation: the run has no setting in which pro stands beside another variant")
     chosen = chosen.assign(
-        panel=_panel_titles(chosen),
+        panel=_settings(chosen, chosen["metric"]),
         line=[variant_title(f, p) for f, p in zip(chosen["features"], chosen["placement"])],
     )
     frame = pd.concat([
@@ -90,25 +90,14 @@ def ablation_training(
     return artefact, frame, figure
 
 
-def _settings(frame: pd.DataFrame) -> list[str]:
+def _settings(rows: pd.DataFrame, measures: pd.Series) -> list[str]:
     """Trace, base policy and its blocking rule, the measure where there are several, and what else tells settings
-    apart."""
-    several = frame["measure"].nunique() > 1
-    return told_apart(frame, [
-        f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}"
-        + (f", {r['measure_title']}" if several else "")
-        for _, r in frame.iterrows()
+    apart; `measures`: what each row is about, in words."""
+    several = measures.nunique() > 1
+    return told_apart(rows, [
+        f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}" + (f", {measure}" if several else "")
+        for (_, r), measure in zip(rows.iterrows(), measures, strict=True)
     ], without=(*PARTS, "seed"))  # fmt: skip
-
-
-def _panel_titles(cells: pd.DataFrame) -> list[str]:
-    """Trace, base policy and metric, and of the other settings those that differ."""
-    others = [c for c in varying(cells) if c not in (*PARTS, "seed", "metric")]
-    return [
-        ", ".join([cell["trace_title"], POLICY_TITLE.get(cell["policy"], cell["policy"]),
-                   METRIC_SHORT.get(cell["metric"], cell["metric"]).lower(), *(str(cell[c]) for c in others)])
-        for _, cell in cells.iterrows()
-    ]  # fmt: skip
 
 
 def _colours(lines: pd.Series) -> dict[str, str]:

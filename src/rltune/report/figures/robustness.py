@@ -11,12 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
+from rltune.evaluation.intervals import Improvement
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.style import (
     BLUE, GREEN, INK, MARKERS, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, scheduler_title, styled,
 )
-from rltune.report.tables.carried import HOME, SAME_AGENT, Less, less, waits
+from rltune.report.tables.carried import HOME, SAME_AGENT, less, waits
 from rltune.report.tables.common import data_labels, varying, where
 
 SIDES = (("share", "Mean wait / FIFO’s"), ("more", "More wait than\nwith exact estimates"))
@@ -50,7 +51,7 @@ def robustness(
                 ours = waits(at)
                 plain = where(found, sigma=sigma, cell="", policy=reference[0], blocking=reference[1])
                 less_than = less(ours, waits(plain), *judge)
-                better = less(ours, exact, *judge) if sigma else Less(0.0, 0.0, 0.0)
+                better = less(ours, exact, *judge) if sigma else Improvement(0.0, 0.0, 0.0)
                 rows.append({
                     "trace_title": title, "data": cells.loc[cells["trace"] == trace, "data"].iloc[0], "kind": kind,
                     "scheduler": name, "sigma": sigma, "sequence_jobs": int(at["sequence_jobs"].iloc[0]),

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 
 from rltune.config import RunConfig
 from rltune.config.cells import AXES, parse_estimate
-from rltune.evaluation.intervals import bootstrap as resample
+from rltune.evaluation.intervals import Improvement, improved
 from rltune.report.tables.common import proper
 
-NAN = float("nan")
 HOME = ["trace", "cluster"]
 SAME_AGENT = [a for a in AXES if a != "seed"]
 """Agents that agree in these differ in their seed alone."""
@@ -50,27 +47,17 @@ def waits(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.groupby(["first_job", who])["wait_s"].mean().unstack().sort_index()
 
 
-class Less(NamedTuple):
-    """How much less is waited, as a fraction, with interval and two-sided p-value."""
-
-    gain: float = NAN
-    low: float = NAN
-    high: float = NAN
-    p: float = NAN
-
-
-def less(ours: pd.DataFrame, theirs: pd.DataFrame, bootstrap: int, confidence: float, seed: int) -> Less:
+def less(ours: pd.DataFrame, theirs: pd.DataFrame, bootstrap: int, confidence: float, seed: int) -> Improvement:
     """1 − Σ ours / Σ theirs of :func:`waits`, paired by window, and over seeds where ours has several columns: theirs
     has as many, of the same seeds, or counts with its mean.
 
     NaN where either is empty or theirs is nothing. Raises ValueError for other windows.
     """
-    if ours.empty or theirs.empty or not theirs.to_numpy().sum() > 0:
-        return Less()
+    if ours.empty or theirs.empty:
+        return Improvement()
     if list(ours.index) != list(theirs.index):
         raise ValueError(f"different windows: from job {list(ours.index)[:3]} and {list(theirs.index)[:3]} on, …")
     mine, other = ours.to_numpy(float).T, theirs.to_numpy(float).T
     if len(mine) != len(other):
         other = np.broadcast_to(other.mean(axis=0), mine.shape)
-    found = resample(mine, other, bootstrap, confidence, seed)
-    return Less(1 - mine.sum() / other.sum(), found.low, found.high, found.p)
+    return improved(mine, other, bootstrap, confidence, seed)

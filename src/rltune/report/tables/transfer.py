@@ -6,10 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from rltune.evaluation.intervals import NAN
 from rltune.report.artefact import Artefact, Column
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
-from rltune.report.tables.carried import HOME, NAN, SAME_AGENT, less, waits
+from rltune.report.tables.carried import HOME, SAME_AGENT, less, waits
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, varying, where
 from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.verdict import direction
