@@ -2,17 +2,18 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CONFIG ?= config/default.yaml
-CORES ?= $(shell getconf _NPROCESSORS_ONLN)
+CORES ?=
 PYTHON ?= $(shell command -v python3)
 BENCH ?=
 STAGE ?=
 ARGS ?=
 
-RUN = --config "$(CONFIG)" --cores $(CORES)
+RUN = --config "$(CONFIG)" $(if $(CORES),--cores $(CORES))
 # what is on make's command line, not what the environment happens to have
 switch = $(if $(filter command,$(origin $(1))),$(if $(filter-out 0,$($(1))),--$(2)))
 OPTIONS = $(call switch,YES,yes) $(call switch,VERBOSE,verbose)
 given = $(if $(filter command,$(origin $(1))),--$(2) "$($(1))")
+WHERE = $(call given,PROFILE,profile)
 AXES = $(call given,TRACE,trace) $(call given,CLUSTER,cluster) $(call given,POLICY,policy) \
   $(call given,METRIC,metric) $(call given,BLOCKING,blocking) $(call given,PLACEMENT,placement) \
   $(call given,LOCALITY,locality) $(call given,FEATURES,features) $(call given,ESTIMATE,estimate) \
@@ -43,13 +44,13 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 report: $(READY)  ## the whole run: traces to results/report/index.html (CONFIG=config/….yaml, CORES=n, ARGS=…)
-	@rltune run $(RUN) $(OPTIONS) -- $(ARGS)
+	@rltune run $(RUN) $(WHERE) $(OPTIONS) -- $(ARGS)
 
 paper: CONFIG := config/paper.yaml
 paper: report  ## the paper's whole matrix: says what it costs and asks (YES=1: does not ask)
 
 estimate: $(READY)  ## what a run would still cost: time, downloads, disk (CONFIG=…, CORES=n)
-	@rltune estimate $(RUN)
+	@rltune estimate $(RUN) $(WHERE)
 
 status:  ## how far a run is, also while it is at work (CONFIG=…)
 	@test -f $(READY) || { echo "not set up yet: make setup, or any other command, does that"; exit 2; }
@@ -57,7 +58,7 @@ status:  ## how far a run is, also while it is at work (CONFIG=…)
 
 notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE=… POLICY=… (ONLY=1: it alone)
 	@test -n "$(STAGE)" || { echo "make notebook STAGE=train TRACE=… POLICY=…; see README.md, One stage alone"; exit 2; }
-	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(OPTIONS) $(ARGS)
+	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(WHERE) $(OPTIONS) $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
 	@python -m pytest $(ARGS)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rltune.cli.options import ALL_CORES, BaseOption, ConfigOption, CoresOption, own_policies
+from rltune.cli.options import (
+    BaseOption, ConfigOption, CoresOption, ProfileOption, cores_here, own_policies, scheduler,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from rltune.config import Workspace
@@ -19,7 +21,8 @@ PassedOn = Annotated[list[str] | None, typer.Argument(help="Passed on to Snakema
 
 def run(
     config: ConfigOption = "config/default.yaml",
-    cores: CoresOption = ALL_CORES,
+    cores: CoresOption = None,
+    profile: ProfileOption = "",
     base: BaseOption = "",
     yes: YesOption = False,
     verbose: VerboseOption = False,
@@ -32,14 +35,17 @@ def run(
     from rltune.config import Workspace
 
     workspace = Workspace.open(config, base)
-    status = _start(workspace, cores, arguments or [], yes, verbose)
+    status = _start(workspace, cores, profile, arguments or [], yes, verbose)
     if status == 0 and not arguments:
         print(f"report: {workspace.report / 'index.html'}")
     raise typer.Exit(status)
 
 
 def estimate(
-    config: ConfigOption = "config/default.yaml", cores: CoresOption = ALL_CORES, base: BaseOption = ""
+    config: ConfigOption = "config/default.yaml",
+    cores: CoresOption = None,
+    profile: ProfileOption = "",
+    base: BaseOption = "",
 ) -> None:
     """Say what a run would still cost: time, downloads, disk. Nothing is started."""
     from rltune.config import Workspace
@@ -47,18 +53,20 @@ def estimate(
     from rltune.pipeline.workflow.snakemake import would_run
 
     workspace = Workspace.open(config, base)
-    (jobs,) = would_run(workspace, cores, [])
-    print(reckon(workspace, jobs, cores).text if jobs else f"{config}: nothing to be done")
+    where = scheduler(workspace, profile)
+    at_once = cores or (where.jobs if where else cores_here())
+    (jobs,) = would_run(workspace, at_once, [])
+    print(reckon(workspace, jobs, at_once, where.name if where else "").text if jobs else f"{config}: nothing to be done")
 
 
 def status(
-    config: ConfigOption = "config/default.yaml", cores: CoresOption = ALL_CORES, base: BaseOption = ""
+    config: ConfigOption = "config/default.yaml", cores: CoresOption = None, base: BaseOption = ""
 ) -> None:
     """Say how far a run is, while it is at work or after it ended: done, running, failed and to do for each stage."""
     from rltune.config import Workspace
     from rltune.pipeline.workflow.status import status as told
 
-    print(told(Workspace.open(config, base), cores))
+    print(told(Workspace.open(config, base), cores or cores_here()))
 
 
 def notebook(
@@ -78,7 +86,8 @@ def notebook(
     only: Annotated[bool, typer.Option("--only", help="Only this one, not what depends on it.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would be done.")] = False,
     config: ConfigOption = "config/default.yaml",
-    cores: CoresOption = ALL_CORES,
+    cores: CoresOption = None,
+    profile: ProfileOption = "",
     base: BaseOption = "",
     yes: YesOption = False,
     verbose: VerboseOption = False,
@@ -97,28 +106,34 @@ def notebook(
     from rltune.pipeline.workflow.snakemake import would_run
 
     workspace = Workspace.open(config, base)
-    job = find(workspace, cores, stage, {axis: value for axis, value in wanted.items() if value})
+    job = find(workspace, cores or 1, stage, {axis: value for axis, value in wanted.items() if value})
     told = arguments(job, only)
     if dry_run:
-        (jobs,) = would_run(workspace, cores, told)
+        (jobs,) = would_run(workspace, cores or 1, told)
         print(plan(workspace, job, jobs))
         return
-    status = _start(workspace, cores, told, yes, verbose)
+    status = _start(workspace, cores, profile, told, yes, verbose)
     if status == 0:
         print("\n".join(str(workspace.base / log) for log in job.log))
     raise typer.Exit(status)
 
 
-def _start(workspace: Workspace, cores: int, arguments: list[str], yes: bool, verbose: bool) -> int:
+def _start(
+    workspace: Workspace, cores: int | None, profile: str, arguments: list[str], yes: bool, verbose: bool
+) -> int:
     """Run the workflow, after the question where there is one to ask; its exit status."""
     from rltune.pipeline.workflow.estimate import agreed
     from rltune.pipeline.workflow.estimate import estimate as reckon
     from rltune.pipeline.workflow.launch import launch
 
     own_policies(workspace)
+    where = scheduler(workspace, profile)
+    if where is None:
+        cores = cores or cores_here()
+    at_once, name = (cores or where.jobs, where.name) if where else (cores, "")
     status = launch(
-        workspace, cores, arguments, verbose, lambda jobs: agreed(reckon(workspace, jobs, cores), yes)
-    )  # fmt: skip
+        workspace, cores, arguments, verbose, lambda jobs: agreed(reckon(workspace, jobs, at_once, name), yes), where
+    )
     if status == 1 and verbose:
         where = f"{workspace.results / 'notebooks'}, logs of other stages in {workspace.results / 'logs'}"
         print(f"stopped; executed notebooks, a failed one too, are in {where}", file=sys.stderr)
