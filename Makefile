@@ -11,6 +11,7 @@ ARGS ?=
 RUN = --config "$(CONFIG)" $(if $(CORES),--cores $(CORES))
 # what is on make's command line, not what the environment happens to have
 switch = $(if $(filter command,$(origin $(1))),$(if $(filter-out 0,$($(1))),--$(2)))
+SHARED = $(call given,SHARE,share)
 OPTIONS = $(call switch,YES,yes) $(call switch,VERBOSE,verbose)
 given = $(if $(filter command,$(origin $(1))),--$(2) "$($(1))")
 WHERE = $(call given,PROFILE,profile)
@@ -44,7 +45,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 report: $(READY)  ## the whole run: traces to results/report/index.html (CONFIG=config/….yaml, CORES=n, ARGS=…)
-	@rltune run $(RUN) $(WHERE) $(OPTIONS) -- $(ARGS)
+	@rltune run $(RUN) $(WHERE) $(SHARED) $(OPTIONS) -- $(ARGS)
 
 paper: CONFIG := config/paper.yaml
 paper: report  ## the paper's whole matrix: says what it costs and asks (YES=1: does not ask)

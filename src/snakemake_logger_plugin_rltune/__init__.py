@@ -41,7 +41,7 @@ class LogHandler(LogHandlerBase):
                     "event": "job", "id": fields["jobid"], "rule": fields["rule_name"],
                     "wildcards": dict(fields["wildcards"]), "output": [*map(str, fields["output"])],
                     "log": [*map(str, fields["log"])], "benchmark": fields["benchmark"],
-                    "forced": fields["reason"].startswith("Forced"),
+                    "forced": fields["reason"].startswith("Forced"), "reason": fields["reason"],
                 }  # fmt: skip
             case "job_finished":
                 told = {"event": "finished", "id": fields["job_id"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +26,9 @@ def run(
     profile: ProfileOption = "",
     base: BaseOption = "",
     yes: YesOption = False,
+    share: Annotated[str, typer.Option(metavar="I/N", help=(
+        "Only this share of the cells, trained and judged: 1/2 here, 2/2 on another machine; then `rltune merge`."
+    ))] = "",
     verbose: VerboseOption = False,
     arguments: PassedOn = None,
 ) -> None:
@@ -35,10 +39,41 @@ def run(
     from rltune.config import Workspace
 
     workspace = Workspace.open(config, base)
-    status = _start(workspace, cores, profile, arguments or [], yes, verbose)
-    if status == 0 and not arguments:
+    wanted = []
+    if share:
+        from rltune.pipeline.workflow.share import shared, targets
+
+        wanted = targets(workspace, shared(workspace, share))
+    status = _start(workspace, cores, profile, [*wanted, *(arguments or [])], yes, verbose)
+    if status == 0 and share:
+        print(f"share {share} is done: {len(wanted)} cells; where all shares are to come together: rltune merge FOLDER")
+    elif status == 0 and not arguments:
         print(f"report: {workspace.report / 'index.html'}")
     raise typer.Exit(status)
+
+
+def merge(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER", help="Project folders of other machines.")],
+    keep: Annotated[bool, typer.Option("--keep", help="Where both have results of a cell, keep those of here.")] = False,
+    config: ConfigOption = "config/default.yaml",
+    base: BaseOption = "",
+) -> None:
+    """Take the cells that other machines trained and judged (`rltune run --share`) into this project's results.
+
+    Nothing is taken unless all can be: results of another configuration, of other sources or data are refused. The next
+    run makes the chapters, figures and report that depend on the new cells.
+    """
+    from rltune.config import Workspace
+    from rltune.pipeline.workflow.merge import merge as bring_together
+
+    done = bring_together(Workspace.open(config, base), folders, keep)
+    for name, there in done.taken.items():
+        print(f"taken: {name} from {there}")
+    for name in done.kept:
+        print(f"kept: {name}, of which there are other results elsewhere")
+    already = f", {len(done.same)} were here already" if done.same else ""
+    left = f"{done.left} cells are still to do" if done.left else "every cell is here"
+    print(f"{len(done.taken)} cells taken{already}; {left}; make the report with: rltune run --config {config}")
 
 
 def estimate(

@@ -25,11 +25,14 @@ class Job:
     forced: bool = False
     benchmark: str | None = None
     """Where Snakemake writes how long it took, waiting in a scheduler's queue not counted."""
+    reason: str = field(default="", compare=False)
+    """Why it has to be done, in Snakemake's words."""
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Job:
         """From the plugin's event, or from :func:`dataclasses.asdict`."""
-        return cls(told["rule"], told["wildcards"], tuple(told["output"]), tuple(told["log"]), told["forced"], told.get("benchmark"))
+        return cls(told["rule"], told["wildcards"], tuple(told["output"]), tuple(told["log"]), told["forced"], told.get("benchmark"),
+                   told.get("reason", ""))  # fmt: skip
 
     @property
     def key(self) -> str:
