@@ -54,19 +54,19 @@ estimate: $(READY)  ## what a run would still cost: time, downloads, disk (CONFI
 	@rltune estimate $(RUN) $(WHERE)
 
 status:  ## how far a run is, also while it is at work (CONFIG=…)
-	@test -f $(READY) || { echo "not set up yet: make setup, or any other command, does that"; exit 2; }
+	@test -f $(READY) || { echo "not set up yet: make setup, or any other command, does that" >&2; exit 2; }
 	@rltune status $(RUN)
 
 notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE=… POLICY=… (ONLY=1: it alone)
-	@test -n "$(STAGE)" || { echo "make notebook STAGE=train TRACE=… POLICY=…; see README.md, One stage alone"; exit 2; }
+	@test -n "$(STAGE)" || { echo "make notebook needs STAGE, one of: $$(sed -n 's/^rule \(.*\):$$/\1/p' workflow/rules/*.smk | xargs). For example: make notebook STAGE=figures, make notebook STAGE=train TRACE=philly-synthetic POLICY=sjf (README.md, One stage alone)" >&2; exit 2; }
 	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(WHERE) $(OPTIONS) $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
 	@python -m pytest $(ARGS)
 
 bench: $(READY)  ## one benchmark: make bench BENCH=name
-	@test -n "$(BENCH)" || { echo "make bench BENCH=name, where name is one of:" $$(cd benchmarks && ls *.py 2>/dev/null | sed 's/\.py$$//'); exit 2; }
-	@test -f "benchmarks/$(BENCH).py" || { echo "no benchmark '$(BENCH)'; there are:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//'); exit 2; }
+	@test -n "$(BENCH)" || { echo "make bench BENCH=name, where name is one of:" $$(cd benchmarks && ls *.py 2>/dev/null | sed 's/\.py$$//') >&2; exit 2; }
+	@test -f "benchmarks/$(BENCH).py" || { echo "no benchmark '$(BENCH)'; there are:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }
 	@python benchmarks/$(BENCH).py $(ARGS)
 
 lab: $(READY)  ## JupyterLab on the notebooks

@@ -167,7 +167,7 @@ def test_on_a_terminal_one_line_is_rewritten(workspace: Workspace) -> None:
     lines = out.getvalue().split("\n")
     assert lines[0].endswith("done: clean philly-smoke, 1 min 03 s") and len(lines) == 2
     rewritten = lines[1].split("\r\x1b[2K")
-    assert rewritten[1].startswith("2 of 3 cells done; 1 of 2 stages; train philly-smoke") and rewritten[-1] == ""
+    assert rewritten[1].startswith("0 of 3 cells done; 1 of 2 stages; train philly-smoke") and rewritten[-1] == ""
     assert "left" in progress(workspace, record, live.costs)
 
 

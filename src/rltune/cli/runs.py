@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rltune.cli.steps import step
 from rltune.cli.options import (
     BaseOption, ConfigOption, CoresOption, ProfileOption, cores_here, own_policies, scheduler,
 )  # fmt: skip
@@ -15,6 +16,7 @@ from rltune.cli.options import (
 if TYPE_CHECKING:
     from rltune.config import Workspace
 
+ASKING = "asking Snakemake what is to do"
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Start a long run without asking.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show all that Snakemake and the stages say.")]
 PassedOn = Annotated[list[str] | None, typer.Argument(help="Passed on to Snakemake, after --.")]
@@ -66,7 +68,9 @@ def merge(
     from rltune.config import Workspace
     from rltune.pipeline.workflow.merge import merge as bring_together
 
-    done = bring_together(Workspace.open(config, base), folders, keep)
+    workspace = Workspace.open(config, base)
+    with step("asking Snakemake what the cells depend on, and comparing"):
+        done = bring_together(workspace, folders, keep)
     for name, there in done.taken.items():
         print(f"taken: {name} from {there}")
     for name in done.kept:
@@ -90,7 +94,8 @@ def estimate(
     workspace = Workspace.open(config, base)
     where = scheduler(workspace, profile)
     at_once = cores or (where.jobs if where else cores_here())
-    (jobs,) = would_run(workspace, at_once, [])
+    with step(ASKING):
+        (jobs,) = would_run(workspace, at_once, [])
     print(reckon(workspace, jobs, at_once, where.name if where else "").text if jobs else f"{config}: nothing to be done")
 
 
@@ -101,7 +106,10 @@ def status(
     from rltune.config import Workspace
     from rltune.pipeline.workflow.status import status as told
 
-    print(told(Workspace.open(config, base), cores or cores_here()))
+    workspace = Workspace.open(config, base)
+    with step(ASKING):
+        text = told(workspace, cores or cores_here())
+    print(text)
 
 
 def notebook(
@@ -141,11 +149,13 @@ def notebook(
     from rltune.pipeline.workflow.snakemake import would_run
 
     workspace = Workspace.open(config, base)
-    job = find(workspace, cores or 1, stage, {axis: value for axis, value in wanted.items() if value})
+    with step(ASKING):
+        job = find(workspace, cores or 1, stage, {axis: value for axis, value in wanted.items() if value})
     told = arguments(job, only)
     if dry_run:
-        (jobs,) = would_run(workspace, cores or 1, told)
-        print(plan(workspace, job, jobs))
+        with step(ASKING):
+            jobs, anyway = would_run(workspace, cores or 1, told, [])
+        print(plan(workspace, job, jobs, anyway))
         return
     status = _start(workspace, cores, profile, told, yes, verbose)
     if status == 0:
@@ -167,8 +177,9 @@ def _start(
         cores = cores or cores_here()
     at_once, name = (cores or where.jobs, where.name) if where else (cores, "")
     status = launch(
-        workspace, cores, arguments, verbose, lambda jobs: agreed(reckon(workspace, jobs, at_once, name), yes), where
-    )
+        workspace, cores, arguments, verbose, lambda jobs: agreed(reckon(workspace, jobs, at_once, name), yes), where,
+        asking=lambda: step(ASKING),
+    )  # fmt: skip
     if status == 1 and verbose:
         where = f"{workspace.results / 'notebooks'}, logs of other stages in {workspace.results / 'logs'}"
         print(f"stopped; executed notebooks, a failed one too, are in {where}", file=sys.stderr)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -39,13 +39,14 @@ def launch(
     verbose: bool = False,
     agreed: Callable[[list[Job]], bool] = lambda jobs: True,
     profile: Profile | None = None,
+    asking: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> int:
     """Run the workflow in the workspace's base folder; Snakemake's exit status, 2 where the plan was not agreed to.
 
     ``agreed`` is asked with the jobs that are to do. With ``verbose`` all that Snakemake and the stages say is shown;
     otherwise it goes to a file, and a line says how far the run is. Arguments with which Snakemake runs nothing are
     passed on as they are. With a profile the stages run as jobs of a scheduler, on ``cores`` cores at once or, where
-    that is None, as many as the profile says.
+    that is None, as many as the profile says. ``asking`` is open while Snakemake makes its plan.
 
     Raises WorkflowError when another run is at work there, or Snakemake cannot say what is to do; ConfigError or
     DataError, before the first job, when a trace's own file cannot be found.
@@ -55,7 +56,8 @@ def launch(
     with alone(workspace) as lock:
         if only_asks(arguments):
             return _run([*command(workspace, cores, profile=profile), *arguments], workspace, lock)
-        (jobs,) = would_run(workspace, at_once, arguments)
+        with asking():
+            (jobs,) = would_run(workspace, at_once, arguments)
         if not jobs:
             print("nothing to be done", flush=True)
             return 0

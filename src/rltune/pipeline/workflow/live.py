@@ -84,10 +84,11 @@ class Live:
 
 
 def cells_text(workspace: Workspace, left: list[Job]) -> str:
-    """How many of the run's cells are trained and judged, given the jobs that are not done."""
+    """How many of the run's cells are trained and judged, given the jobs that are not done (of a part of the run, maybe)."""
     cells = workspace.config.cells()
     undone = {job.wildcards["cell"] for job in left if "cell" in job.wildcards}
-    return f"{sum(cell.name not in undone for cell in cells)} of {len(cells)} cells done"
+    done = sum(cell.name not in undone and workspace.windows(cell).is_file() for cell in cells)
+    return f"{done} of {len(cells)} cells done"
 
 
 def progress(workspace: Workspace, record: Record, costs: Costs) -> str:
