@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -29,7 +30,11 @@ from rltune.pipeline.workflow.launch import alone, at_work
 from rltune.pipeline.workflow.snakemake import would_run
 
 STAGES = ("train", "evaluate")
+WORKLOADS = ("clean", "fit", "estimate", "baselines")
+"""What cells depend on: each machine makes it for itself, so that it can be compared."""
 STATE = ".snakemake"
+FOLLOWS = "Input files updated by another job"
+"""Snakemake's reason of a stage that only follows one that it names too."""
 RELATIVE = 1e-6
 """Numbers of two machines may differ by as much; dates, names and whole numbers may not."""
 
@@ -88,7 +93,7 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
                 else:
                     wrong.append(f"cell {name}: results here that differ from those in {there}" if first == workspace.base
                                  else f"cell {name}: different results in {first} and {there}")  # fmt: skip
-            wrong += _differences(workspace, there, {name: mine[name] for name in new})
+            wrong += _unmade(workspace, todo, new) or _differences(workspace, there, {name: mine[name] for name in new})
             taken.update(dict.fromkeys(new, there))
         if wrong:
             shown = wrong[:10] + ([f"… and {len(wrong) - 10} more"] if len(wrong) > 10 else [])
@@ -123,6 +128,22 @@ def _finished(there: Path, jobs: Sequence[Job]) -> bool:
     return all((there / out).is_file() and _record(there, out).is_file() for job in jobs for out in job.output)
 
 
+def _unmade(workspace: Workspace, todo: Sequence[Job], names: Sequence[str]) -> list[str]:
+    """Workloads of these cells that this machine has to make first: cells taken before that would be trained again."""
+    cells = [workspace.config.cell(name) for name in names]
+    first = [
+        job for job in todo
+        if job.rule in WORKLOADS and any(
+            all(getattr(cell, axis) == value for axis, value in job.wildcards.items()) for cell in cells
+        )
+    ]  # fmt: skip
+    if not first:
+        return []
+    last = dict.fromkeys(str(workspace.baselines(c.trace, c.cluster, c.estimate).relative_to(workspace.base)) for c in cells)
+    named = ", ".join(job.label(workspace.config) for job in first[:4]) + (" …" if len(first) > 4 else "")
+    return [f"to be made here first: {named}; with: rltune run --config {workspace.config_path} -- {' '.join(last)}"]
+
+
 def _differences(workspace: Workspace, there: Path, cells: dict[str, list[Job]]) -> list[str]:
     """In what the cells are not what this machine would make."""
     wrong = [text for name, jobs in cells.items() for job in jobs for text in _job_differences(workspace, there, job)]
@@ -154,10 +175,7 @@ def _data_differences(workspace: Workspace, there: Path, trace: str, cluster: st
     )  # fmt: skip
     for mine in files:
         theirs = there / mine.relative_to(workspace.base)
-        if not mine.is_file():
-            target = files[-1].relative_to(workspace.base)
-            yield f"{mine}: not made here yet, to compare with; make it: rltune run … -- {target}"
-        elif not theirs.is_file():
+        if not theirs.is_file():
             yield f"{theirs}: no such file; copy the whole of {workspace.config.results}"
         elif not _same_rows(mine, theirs):
             yield f"{theirs}: other rows than {mine}: another trace file, or cleaned in another way"
@@ -177,9 +195,15 @@ def _parameter_differences(workspace: Workspace, there: Path, cells: dict[str, l
         wanted = [str(workspace.windows(workspace.config.cell(name)).relative_to(workspace.base)) for name in cells]
         (again,) = would_run(trial, 1, [*wanted, "--rerun-triggers", "params"])
     return [
-        f"cell {job.wildcards['cell']}: {job.rule} was made with other settings or other sources: {job.reason}"
-        for job in again if job.rule in STAGES
+        f"cell {job.wildcards['cell']}: {job.rule} was made with other settings or other sources: {_why(job.reason)}"
+        for job in again if job.rule in STAGES and not job.reason.startswith(FOLLOWS)
     ]  # fmt: skip
+
+
+def _why(reason: str) -> str:
+    """Snakemake's reason, with there and here for before and now."""
+    text = reason.split("across all output: ")[-1].strip().replace("before: ", "there ").replace(" now: ", ", here ")
+    return f"{text} (digests of the sources)" if re.fullmatch(r"there '[0-9a-f]{12}', here '[0-9a-f]{12}'", text) else text
 
 
 def _take(workspace: Workspace, there: Path, name: str, jobs: Sequence[Job]) -> None:
