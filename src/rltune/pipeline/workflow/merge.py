@@ -73,6 +73,8 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
             mine.setdefault(job.wildcards["cell"], []).append(job)
         (todo,) = would_run(workspace, 1, [])
         undone = {job.wildcards["cell"] for job in todo if job.rule in STAGES}
+        # of what is missing Snakemake wants nothing as long as all that was made of it is there
+        undone |= {n for n, jobs in mine.items() if not all((workspace.base / o).is_file() for j in jobs for o in j.output)}
         taken: dict[str, Path] = {}
         same, kept, wrong = [], [], []
         for folder in folders:
@@ -80,7 +82,7 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
             found = [name for name, jobs in mine.items() if _finished(there, jobs)]
             if not found:
                 raise MergeError(
-                    f"{there}: no finished cell of {workspace.config_path} in {there.name}/{workspace.config.results}; a "
+                    f"{there}: no finished cell of {workspace.config_path} in its {workspace.config.results}; a "
                     "share is made there with: rltune run --share 1/2 (docs/scale-out.md)"
                 )
             new = [name for name in found if name in undone and name not in taken]
@@ -91,8 +93,9 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
                 elif keep:
                     kept.append(name)
                 else:
-                    wrong.append(f"cell {name}: results here that differ from those in {there}" if first == workspace.base
-                                 else f"cell {name}: different results in {first} and {there}")  # fmt: skip
+                    mine_too = first == workspace.base
+                    differ = f"results here that differ from those in {there}"
+                    wrong.append(f"cell {name}: {differ if mine_too else f'different results in {first} and {there}'}")
             wrong += _unmade(workspace, todo, new) or _differences(workspace, there, {name: mine[name] for name in new})
             taken.update(dict.fromkeys(new, there))
         if wrong:
@@ -139,7 +142,8 @@ def _unmade(workspace: Workspace, todo: Sequence[Job], names: Sequence[str]) -> 
     ]  # fmt: skip
     if not first:
         return []
-    last = dict.fromkeys(str(workspace.baselines(c.trace, c.cluster, c.estimate).relative_to(workspace.base)) for c in cells)
+    files = [workspace.baselines(cell.trace, cell.cluster, cell.estimate) for cell in cells]
+    last = dict.fromkeys(str(file.relative_to(workspace.base)) for file in files)
     named = ", ".join(job.label(workspace.config) for job in first[:4]) + (" …" if len(first) > 4 else "")
     return [f"to be made here first: {named}; with: rltune run --config {workspace.config_path} -- {' '.join(last)}"]
 
@@ -175,7 +179,9 @@ def _data_differences(workspace: Workspace, there: Path, trace: str, cluster: st
     )  # fmt: skip
     for mine in files:
         theirs = there / mine.relative_to(workspace.base)
-        if not theirs.is_file():
+        if not mine.is_file():
+            yield f"{mine}: not here, to compare with; make it: rltune run … -- --force {mine.relative_to(workspace.base)}"
+        elif not theirs.is_file():
             yield f"{theirs}: no such file; copy the whole of {workspace.config.results}"
         elif not _same_rows(mine, theirs):
             yield f"{theirs}: other rows than {mine}: another trace file, or cleaned in another way"
@@ -203,7 +209,8 @@ def _parameter_differences(workspace: Workspace, there: Path, cells: dict[str, l
 def _why(reason: str) -> str:
     """Snakemake's reason, with there and here for before and now."""
     text = reason.split("across all output: ")[-1].strip().replace("before: ", "there ").replace(" now: ", ", here ")
-    return f"{text} (digests of the sources)" if re.fullmatch(r"there '[0-9a-f]{12}', here '[0-9a-f]{12}'", text) else text
+    digests = re.fullmatch(r"there '[0-9a-f]{12}',? here '[0-9a-f]{12}'", text)
+    return f"{text} (digests of the sources)" if digests else text
 
 
 def _take(workspace: Workspace, there: Path, name: str, jobs: Sequence[Job]) -> None:
@@ -258,7 +265,8 @@ def _same_rows(mine: Path, theirs: Path) -> bool:
     first, second = map(pd.read_parquet if mine.suffix == ".parquet" else pd.read_csv, (mine, theirs))
     timed = [column for column in first if column.endswith(("_ms", "seconds"))]  # what a clock says differs always
     try:
-        pd.testing.assert_frame_equal(first.drop(columns=timed), second.drop(columns=timed, errors="ignore"), rtol=RELATIVE)
+        second = second.drop(columns=timed, errors="ignore")
+        pd.testing.assert_frame_equal(first.drop(columns=timed), second, rtol=RELATIVE)
     except AssertionError:
         return False
     return True
