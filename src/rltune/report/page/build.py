@@ -43,7 +43,8 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
     claimed, without = claims(there), untested(there)
     mine = contents.pages(workspace.config)
     notebooks = sorted(p.stem for p in (workspace.report / "notebooks").glob("*.html") if p.stem in mine)
-    labels = sorted({workspace.trace(name).data for name in workspace.config.traces()})
+    traces = [workspace.trace(name) for name in workspace.config.traces()]
+    labels = {label: [t.title for t in traces if t.data == label] for label in dict.fromkeys(t.data for t in traces)}
     environment = Environment(
         loader=PackageLoader("rltune.report", "page"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from markupsafe import Markup
 
@@ -43,6 +43,7 @@ def badge(words: object, text: str = "") -> Markup:
     return Markup('<span class="badge {}">{}</span>').format(slug(words), text or words)
 
 
-def meanings(labels: Iterable[str]) -> list[Markup]:
-    """What the data are, label by label."""
-    return [Markup("{} {}").format(badge(label), DATA_MEANING.get(label, label)) for label in labels]
+def meanings(titles: Mapping[str, Iterable[str]]) -> list[Markup]:
+    """What the data are, label by label; ``titles``: label → the traces of that kind."""
+    return [Markup("{} {}: {}").format(badge(label), DATA_MEANING.get(label, label), ", ".join(names))
+            for label, names in titles.items()]

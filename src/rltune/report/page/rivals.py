@@ -106,14 +106,19 @@ def _opponent(
         why = "nobody waits: " if study.metric == "wait" else ""
         return theirs + Markup('<span class="none">{}nothing to compare</span>').format(why)
 
-    def part(column: str, unsigned: bool = False) -> Markup:
-        return cell(study.numbers, index, column, row[column], "percent", unsigned)
+    good, bad = study.words
 
-    word = study.words[0] if row[value] >= 0 else study.words[1]
-    outcome = OUTCOME.get(str(row[shows]), "no interval")
+    def size(column: str) -> Markup:
+        return cell(study.numbers, index, column, row[column], "percent", unsigned=True)
+
+    def side(column: str) -> str:
+        return good if row[column] >= 0 else bad
+
     shown = Markup('<span class="mark {}">{} {}</span> {}').format(
-        row[shows] if row[shows] in ("better", "worse", "open") else "few", part(value, unsigned=True), word,
-        badge(row[shows], outcome))
+        row[shows] if row[shows] in OUTCOME else "few", size(value), side(value),
+        badge(row[shows], OUTCOME.get(str(row[shows]), "no interval")))
     if not is_missing(row[low]) and not is_missing(row[high]):
-        shown += Markup(' <span class="interval">{} to {}</span>').format(part(low), part(high))
+        least, most = (low, high) if row[value] >= 0 else (high, low)
+        first = "" if side(least) == side(most) else f" {side(least)}"
+        shown += Markup(' <span class="interval">{}{} to {} {}</span>').format(size(least), first, size(most), side(most))
     return theirs + shown

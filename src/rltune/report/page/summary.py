@@ -97,11 +97,13 @@ def answers(
 def _run(workspace: Workspace, rows: dict[Study, pd.DataFrame]) -> Markup:
     config = workspace.config
     cells = config.cells()
+    kinds: dict[str, list[str]] = {}
+    for name in dict.fromkeys(cell.trace for cell in cells):
+        kinds.setdefault(workspace.trace(name).data, []).append(workspace.trace(name).title)
     traces = Markup(", ").join(
-        Markup("{} {}").format(workspace.trace(name).title, badge(workspace.trace(name).data))
-        for name in dict.fromkeys(cell.trace for cell in cells))
-    told = Markup("{} of jobs from {}.").format(_several(len(cells), "agent", "was trained on the earlier part",
-                                                         "were trained on the earlier parts"), traces)
+        Markup('{}\u00a0{}').format(", ".join(titles), badge(data, f"{data} data")) for data, titles in kinds.items())
+    told = Markup("{}: {}.").format(_several(len(cells), "agent", "was trained on the earlier part of its trace",
+                                             "were trained on the earlier parts of their traces"), traces)
     if rows:
         told += Markup(" Judged on the later part, which training does not see, in windows of {} jobs, each from an idle "
                        "cluster.").format(measured(rows))
@@ -118,13 +120,14 @@ def _claims(claimed: list[Claim], without: int) -> Answer:
     undecided = len(single) - sum(counts.values()) + counts[UNDECIDED]
     told = Markup("Of {} figures of the paper that this run can be compared with, ").format(len(single))
     told += Markup("{} {}, {} {}, {} {} and {} {}. ").format(
-        counts[MATCHES], badge(MATCHES, "matched"), counts[HOLDS], badge(HOLDS, "hold, but differ in size"), undecided,
+        counts[MATCHES], badge(MATCHES, "matched"), counts[HOLDS], badge(HOLDS, "hold with another size"), undecided,
         badge(UNDECIDED), counts[FAILS], badge(FAILS, "do not hold"))
     if fails := [c for c in single if c.verdict == FAILS]:
         told += Markup("Not: {}. ").format("; ".join(c.text[0].lower() + c.text[1:] for c in fails))
     told += Markup("{} more have no counterpart here.").format(without)
     good = counts[MATCHES] + counts[HOLDS]
-    return Answer("Does the paper hold?", _share(good, len(single), unknown=undecided), told)
+    word = _share(good, len(single), unknown=undecided)
+    return Answer("Do the paper’s figures hold?", "Yes, as far as they can be compared" if word == "Yes" else word, told)
 
 
 def _share(good: int, of: int, unknown: int = 0) -> str:
