@@ -61,6 +61,14 @@ def status(
     print(told(Workspace.open(config, base), cores))
 
 
+def pdf(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
+    """Print the run's report to report.pdf beside it, with a Chromium that is on the machine."""
+    from rltune.config import Workspace
+    from rltune.report.pdf import print_page
+
+    print(f"pdf: {print_page(Workspace.open(config, base).report / 'index.html')}")
+
+
 def notebook(
     stage: Annotated[str, typer.Argument(help="Stage: clean, train, evaluate, figures, …")],
     trace: Annotated[str, typer.Option(help="Trace of the stage or its cell, and so on.")] = "",

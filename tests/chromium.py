@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import base64
 import json
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -12,13 +12,7 @@ from urllib.request import urlopen
 
 import websocket
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PATIENCE_S = 60
-
-
-def find() -> str | None:
-    """Path of a Chromium, or None where there is none."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Chromium:
@@ -148,6 +142,4 @@ class Chromium:
 
     def picture(self, path: Path) -> None:
         """What the window shows, as PNG."""
-        import base64
-
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
