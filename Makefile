@@ -31,7 +31,7 @@ export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help setup report paper estimate status notebook test bench lab lock clean distclean
+.PHONY: help setup report pdf snakemake paper estimate status notebook test bench lab lock clean distclean
 
 help:  ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -44,6 +44,12 @@ $(READY): requirements.lock pyproject.toml
 
 report: $(READY)  ## the whole run: traces to results/report/index.html (CONFIG=config/….yaml, CORES=n, ARGS=…)
 	@rltune run $(RUN) $(OPTIONS) -- $(ARGS)
+
+pdf: $(READY)  ## the report as a PDF, results/report/report.pdf; needs a Chromium (CONFIG=…)
+	@rltune pdf --config "$(CONFIG)"
+
+snakemake: $(READY)  ## Snakemake's own report of a finished run, results/report/snakemake.html (CONFIG=…)
+	@rltune workflow-report --config "$(CONFIG)"
 
 paper: CONFIG := config/paper.yaml
 paper: report  ## the paper's whole matrix: says what it costs and asks (YES=1: does not ask)
@@ -60,6 +66,7 @@ notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE
 	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(OPTIONS) $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
+	@python workflow/chromium.py
 	@python -m pytest $(ARGS)
 
 bench: $(READY)  ## one benchmark: make bench BENCH=name

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import page_checks
 import pytest
 
 from rltune.agent.policy_file import load_policy
@@ -229,3 +230,21 @@ def test_a_wrong_value_stops_before_the_first_job(shell: Any, tmp_path: Path) ->
     outcome = shell.rltune("run", "--config", config, "--base", base, "--cores", 2, cwd=ROOT)
     outcome.explains(f"{config}:", "presets.smoke.epochs: found 0", "greater than or equal to 1")
     assert not outcome.out and not base.exists()
+
+
+@pytest.mark.parametrize(
+    "check", [page_checks.check_layout, page_checks.check_words, page_checks.check_contrast, page_checks.check_links],
+    ids=lambda check: check.__name__.removeprefix("check_"),
+)  # fmt: skip
+def test_the_report_in_a_browser(smoke_run: Any, browser: Any, check: Any) -> None:
+    check(browser, (smoke_run.workspace.report / "index.html").resolve())
+
+
+def test_snakemakes_own_report_holds_the_artefacts(smoke_run: Any, shell: Any) -> None:
+    base = smoke_run.workspace.base
+    outcome = shell.rltune("workflow-report", "--config", "config/smoke.yaml", "--base", base, cwd=ROOT)
+    path = smoke_run.workspace.report / "snakemake.html"
+    assert outcome.status == 0 and outcome.out.splitlines()[-1] == f"workflow report: {path}", outcome
+    text = path.read_text(encoding="utf-8")
+    path.unlink()
+    assert "§5.2 Waiting time" in text and "fig12-numbers.csv" in text and "fig7.svg" in text

@@ -15,8 +15,9 @@ rule report:
         comparisons=[here(workspace.page("compare", trace)) for trace in dict.fromkeys(c.trace for c in CELLS.values())],
         config=source(workspace.config_path),
         paper=PAPER,
+        deviations=source("config", "deviations.yaml"),
     output:
-        here(workspace.report / "index.html"),
+        report(here(workspace.report / "index.html"), caption=CAPTION, category="The report"),
     log:
         here(workspace.results / "logs" / "report.log"),
     benchmark:

@@ -28,7 +28,7 @@ app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
 app.add_typer(stage_app, name="stage")
 
-for command in (runs.run, runs.estimate, runs.status, runs.notebook, runs.pdf):
+for command in (runs.run, runs.estimate, runs.status, runs.notebook, runs.pdf, runs.workflow_report):
     app.command()(command)
 
 

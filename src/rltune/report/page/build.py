@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from rltune.config import Workspace
 from rltune.files import write_text
@@ -49,7 +49,7 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
         loader=PackageLoader("rltune.report", "page"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )
-    environment.filters |= {"show": show, "slug": tables.slug}
+    environment.filters |= {"show": show, "slug": tables.slug, "coded": _coded}
     html = environment.get_template("template.html").render(
         config=workspace.config,
         css=Markup(_part("page.css")), js=Markup(_part("page.js")),
@@ -66,6 +66,12 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
         svg=inline.svg, csv_link=inline.csv_link, table=tables.render,
     )
     return re.sub(r"\n\s*\n+", "\n", html)
+
+
+def _coded(text: str) -> Markup:
+    """Text with what stands between backticks as code."""
+    parts = enumerate(text.split("`"))
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in parts)
 
 
 def _part(name: str) -> str:

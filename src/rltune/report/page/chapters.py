@@ -89,6 +89,14 @@ def section_artefacts(section: Section, there: dict[str, Saved]) -> list[Saved]:
     return chosen
 
 
+def chapter_of(name: str) -> str:
+    """Title of the chapter that shows an artefact."""
+    for section in SECTIONS:
+        if any(name == a or (a.endswith("*") and name.startswith(a[:-1])) for a in section.artefacts):
+            return f"{section.where} {section.title}".strip()
+    return "Summary" if name in SUMMARY else "More results"
+
+
 def unplaced(there: dict[str, Saved]) -> list[Saved]:
     """Artefacts no section names: shown all the same."""
     placed = {s.artefact.id for section in SECTIONS for s in section_artefacts(section, there)} | set(SUMMARY)

@@ -247,12 +247,4 @@
     home.focus();
   });
   dialog.addEventListener("click", (e) => { if (e.target === dialog) dialog.close(); });
-
-  // print: what is folded is shown
-  window.addEventListener("beforeprint", () => {
-    for (const box of all("main details:not([open])")) { box.open = true; box.dataset.folded = ""; }
-  });
-  window.addEventListener("afterprint", () => {
-    for (const box of all("main details[data-folded]")) { box.open = false; delete box.dataset.folded; }
-  });
 })();

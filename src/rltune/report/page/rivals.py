@@ -1,4 +1,4 @@
-"""Every comparison of a run in a line: against its base policy, against a random order, against the strongest heuristic."""
+"""Every comparison of a run in a line: against base policy, random order and strongest heuristic."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ OPPONENTS = {
     "The strongest heuristic": ("over_strong", "over_strong_low", "over_strong_high", "shows_strong", "strong_mean"),
 }
 """Opponent → columns of a study's table: improvement, its interval, what that shows, the opponent's mean."""
+BLOCKING = {"none": "no backfilling", "fits": "whatever fits starts", "easy": "EASY"}
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,12 @@ def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
         lines = [_line(study, i, row, bool(same[i]))
                  for study, part in mine.items() for same in [part.duplicated("policy", keep=False)]
                  for i, row in part.iterrows()]
-        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", said(mine), lines))
+        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", said(mine, title), lines))
     return made
 
 
-def said(rows: dict[Study, pd.DataFrame]) -> Markup:
-    """How these comparisons came out."""
+def said(rows: dict[Study, pd.DataFrame], trace: str) -> Markup:
+    """How the comparisons of a trace came out."""
     parts = []
     for name, (_, _, _, shows, _) in OPPONENTS.items():
         known = {s: f[shows] for s, f in rows.items() if shows in f and f[shows].isin(OUTCOME).any()}
@@ -71,17 +72,18 @@ def said(rows: dict[Study, pd.DataFrame]) -> Markup:
             continue
         of = sum(int(column.isin(OUTCOME).sum()) for column in known.values())
         better, worse = (
-            count([s.numbers for s in known], f"{shows}={word}", sum(int((c == word).sum()) for c in known.values()))
+            count([s.numbers for s in known], f"trace_title={trace},{shows}={word}",
+                  sum(int((column == word).sum()) for column in known.values()))
             for word in ("better", "worse")
-        )
-        parts.append(Markup("{}{}: better in {}, worse in {} of {}").format(name[0].lower(), name[1:], better, worse, of))
+        )  # fmt: skip
+        told = Markup("{}{}: better in {}, worse in {} of {}")
+        parts.append(told.format(name[0].lower(), name[1:], better, worse, of))
     return Markup("Against ") + Markup("; against ").join(parts) + "." if parts else Markup("")
 
 
 def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:
     unit = f"\u00a0{study.unit}" if study.unit else ""
-    blocking = {"none": "no backfilling", "fits": "whatever fits starts", "easy": "EASY"}.get(row["blocking"], row["blocking"])
-    told = [blocking, *([row["preset"], row["estimate"]] if with_setting else [])]
+    told = [BLOCKING.get(row["blocking"], row["blocking"]), *([row["preset"], row["estimate"]] if with_setting else [])]
     learned = "" if not str(row.get("learned")).startswith("no") else (
         "learned nothing: on validation it does not beat both its base policy and a random order"
         if row["learned"] == "no" else "learned nothing: kept the heuristic that it started from")
@@ -94,7 +96,7 @@ def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:
 
 
 def _opponent(
-    study: Study, index: int, row: pd.Series, name: str, value: str, low: str, high: str, shows: str, mean: str
+    study: Study, index: int, row: pd.Series, name: str, value: str, low: str, high: str, shows: str, mean: str,
 ) -> Markup:
     if is_missing(row.get(mean)):
         return Markup('<span class="none">not compared</span>')
@@ -120,5 +122,6 @@ def _opponent(
     if not is_missing(row[low]) and not is_missing(row[high]):
         least, most = (low, high) if row[value] >= 0 else (high, low)
         first = "" if side(least) == side(most) else f" {side(least)}"
-        shown += Markup(' <span class="interval">{}{} to {} {}</span>').format(size(least), first, size(most), side(most))
+        ends = (size(least), first, size(most), side(most))
+        shown += Markup(' <span class="interval">{}{} to {} {}</span>').format(*ends)
     return theirs + shown

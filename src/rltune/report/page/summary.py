@@ -73,8 +73,8 @@ def scores(rows: dict[Study, pd.DataFrame]) -> list[Scores]:
 
 def _score(rows: dict[Study, pd.DataFrame], column: str, words: tuple[str, ...]) -> Score | None:
     """Of the comparisons that were measured and have windows enough for a verdict."""
-    known = {study: frame[column].replace(["", TOO_FEW], None).dropna() for study, frame in rows.items() if column in frame}
-    known = {study: values for study, values in known.items() if len(values)}
+    told = {study: frame[column].replace(["", TOO_FEW], None).dropna() for study, frame in rows.items() if column in frame}
+    known = {study: values for study, values in told.items() if len(values)}
     if not known:
         return None
     hits = sum(int(values.isin(words).sum()) for values in known.values())
@@ -105,8 +105,8 @@ def _run(workspace: Workspace, rows: dict[Study, pd.DataFrame]) -> Markup:
     told = Markup("{}: {}.").format(_several(len(cells), "agent", "was trained on the earlier part of its trace",
                                              "were trained on the earlier parts of their traces"), traces)
     if rows:
-        told += Markup(" Judged on the later part, which training does not see, in windows of {} jobs, each from an idle "
-                       "cluster.").format(measured(rows))
+        told += Markup(" Judged on the later part, which training does not see, in windows of {} jobs, each from an "
+                       "idle cluster.").format(measured(rows))
     return told
 
 
@@ -127,7 +127,8 @@ def _claims(claimed: list[Claim], without: int) -> Answer:
     told += Markup("{} more have no counterpart here.").format(without)
     good = counts[MATCHES] + counts[HOLDS]
     word = _share(good, len(single), unknown=undecided)
-    return Answer("Do the paper’s figures hold?", "Yes, as far as they can be compared" if word == "Yes" else word, told)
+    word = "Yes, as far as they can be compared" if word == "Yes" else word
+    return Answer("Do the paper’s figures hold?", word, told)
 
 
 def _share(good: int, of: int, unknown: int = 0) -> str:
@@ -149,8 +150,8 @@ def _learned(rows: dict[Study, pd.DataFrame]) -> Answer | None:
         told += Markup(", than a random order of the same queue in {} of {}").format(random.count, random.of)
     idle = {s: f["learned"].astype(str).str.startswith("no") for s, f in rows.items() if "learned" in f}
     idle_count = sum(int(c.sum()) for c in idle.values())
-    told += Markup(". A base policy that lets a job that does not fit block the queue is beaten by almost anything: the "
-                   "random order is the control. ")
+    told += Markup(". A base policy that lets a job that does not fit block the queue is beaten by almost anything: "
+                   "the random order is the control. ")
     if idle_count:
         told += Markup("In {} of {} the agent learned nothing by its own account.").format(
             count([s.numbers for s in idle], "learned=no", idle_count), sum(map(len, idle.values())))
@@ -168,9 +169,9 @@ def _heuristic(rows: dict[Study, pd.DataFrame]) -> Answer | None:
     word = "No" if won == of else "Yes" if not won else "Mostly" if 2 * won < of else "Sometimes"
     rivals = max(int(f["rivals"].max()) for f in rows.values() if "rivals" in f and f["rivals"].notna().any())
     told = Markup(
-        "Against the strongest of {} heuristics on the very same windows (chosen in hindsight, so harder to beat than any "
-        "that one could have picked) RLTune is better in {} of {} comparisons, worse in {}; in the other {} no difference "
-        "is shown.").format(rivals, better.count, of, worse.count, of - won - lost)
+        "Against the strongest of {} heuristics on the very same windows (chosen in hindsight, so harder to beat than "
+        "any that one could have picked) RLTune is better in {} of {} comparisons, worse in {}; in the other {} no "
+        "difference is shown.").format(rivals, better.count, of, worse.count, of - won - lost)
     return Answer("Does a simple heuristic do as well?", word, told)
 
 

@@ -11,7 +11,8 @@ WIDTHS = (360, 768, 1400)
 
 LAYOUT = """(() => {
   const faults = [], wide = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth > wide) faults.push(`the page is ${document.documentElement.scrollWidth} wide`);
+  const all = document.documentElement.scrollWidth;
+  if (all > wide) faults.push(`the page is ${all} wide`);
   const scrolls = (e) => { // whether something around it scrolls sideways
     for (let p = e.parentElement; p; p = p.parentElement)
       if (["auto", "scroll", "hidden"].includes(getComputedStyle(p).overflowX)) return true;
@@ -48,7 +49,7 @@ WORDS = """(() => {
     if (!e.complete || !e.naturalWidth) faults.push(`does not load: ${e.src.slice(0, 80)}`);
   }
   for (const e of document.querySelectorAll("figure svg"))
-    if ((e.getAttribute("aria-label") ?? "").length < 20) faults.push(`a figure without words: ${e.closest("article").id}`);
+    if ((e.getAttribute("aria-label") ?? "").length < 20) faults.push(`without words: ${e.closest("article").id}`);
   for (const e of document.querySelectorAll("table")) if (!e.caption) faults.push("a table without a caption");
   for (const e of document.querySelectorAll(".scroll")) // or a keyboard cannot scroll it
     if (e.tabIndex !== 0) faults.push(`not in reach of the keyboard: ${e.outerHTML.slice(0, 80)}`);
@@ -82,7 +83,8 @@ CONTRAST = """(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const e = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || e.closest("svg, script, style, .sr, .skip") || !e.checkVisibility()) continue;
+    if (!walker.currentNode.data.trim() || e.closest("svg, script, style, .sr, .skip")) continue;
+    if (!e.checkVisibility()) continue;
     const style = getComputedStyle(e), size = parseFloat(style.fontSize);
     const least = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700) ? 3 : 4.5;
     const found = ratio(rgba(style.color), ground(e));
