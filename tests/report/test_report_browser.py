@@ -83,6 +83,20 @@ def test_tables_sort_by_a_click_both_ways_with_unknown_values_last(opened: Chrom
     assert opened.run("document.querySelector('#fig12-numbers th[aria-sort]').ariaSort") == "descending"
 
 
+def test_wide_tables_show_a_group_of_columns_at_a_time(opened: Chromium) -> None:
+    heads = ("[...document.querySelectorAll('#fig12-numbers thead th')].filter((e) => e.checkVisibility())"
+             ".map((e) => e.textContent)")
+    first = opened.run(heads)
+    assert "Against its base policy" in first and "Against the strongest heuristic" not in first
+    opened.click("#fig12-numbers .groups button:last-child")
+    assert opened.run("document.querySelector('#fig12-numbers [aria-pressed=true]').textContent") == "All"
+    assert set(first) < set(opened.run(heads)) and "Against the strongest heuristic" in opened.run(heads)
+    all_cells = "[...document.querySelectorAll('#fig12-numbers tbody td')].every((c) => c.checkVisibility())"
+    assert opened.run(all_cells)
+    opened.click("#fig12-numbers .groups button:first-child")
+    assert opened.run(heads) == first and not opened.run(all_cells)
+
+
 @pytest.mark.parametrize("clipboard", ["of the browser", "of old"])
 def test_a_table_is_copied_as_tab_separated_text(opened: Chromium, clipboard: str) -> None:
     opened.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])

@@ -112,6 +112,7 @@
     const here = marks[at];
     here.classList.add("here");
     for (let box = here.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    if (here.closest(".off")) here.closest("table").dispatchEvent(new Event("showall"));
     here.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
     say();
   };
@@ -205,9 +206,54 @@
       return copyOld(text);
     }
   };
+  // wide tables: one group of columns at a time beside those that say what a row is; all of them on demand and on paper
+  const grouped = (table) => { // [name, columns] of each group; what stands behind the last one is "more"
+    const found = [];
+    let column = 0;
+    for (const cell of table.tHead.rows[1] ? table.tHead.rows[0].cells : []) {
+      const columns = Array.from({ length: cell.colSpan }, (_, k) => column + k);
+      column += cell.colSpan;
+      if (cell.rowSpan === 1) found.push([cell.textContent.trim(), columns]);
+      else if (found.length && found.at(-1)[0] === "More") found.at(-1)[1].push(...columns);
+      else if (found.length) found.push(["More", columns]);
+    }
+    return found;
+  };
+  const choose = (table, bar) => {
+    const groups = grouped(table);
+    if (groups.length < 2 || !groups.some(([, columns]) => columns.length > 2)) return;
+    const heads = new Map(headings(table.tHead).map(([cell, i]) => [i, cell]));
+    const over = [...table.tHead.rows[0].cells].filter((cell) => cell.rowSpan === 1);
+    const box = document.createElement("span");
+    box.className = "groups";
+    box.role = "group";
+    box.ariaLabel = "Columns shown";
+    const show = (name) => {
+      for (const [title, columns] of groups) {
+        const off = name !== "All" && name !== title;
+        for (const i of columns) {
+          heads.get(i).classList.toggle("off", off);
+          for (const row of table.tBodies[0].rows) row.cells[i].classList.toggle("off", off);
+        }
+        over.find((cell) => cell.textContent.trim() === title)?.classList.toggle("off", off);
+      }
+      for (const button of box.children) button.ariaPressed = String(button.textContent === name);
+    };
+    for (const name of [...groups.map(([title]) => title), "All"]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = name;
+      button.addEventListener("click", () => show(name));
+      box.append(button);
+    }
+    bar.prepend(box);
+    table.addEventListener("showall", () => show("All"));
+    show(groups[0][0]);
+  };
   for (const table of all("main table")) {
     const bar = document.createElement("p");
     bar.className = "bar";
+    choose(table, bar);
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
