@@ -12,7 +12,7 @@ from rltune.config import Workspace
 from rltune.files import write_text
 from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.format import show
-from rltune.report.page import contents, inline, provenance, summary, tables
+from rltune.report.page import contents, inline, provenance, summary, tables, whatif
 from rltune.report.paper import load_paper
 from rltune.report.verdict import RULE
 
@@ -40,6 +40,8 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
     notebooks = sorted(p.stem for p in (workspace.report / "notebooks").glob("*.html") if p.stem in mine)
     labels = sorted({workspace.trace(name).data for name in workspace.config.traces()})
     sections = [(s, contents.section_artefacts(s, there)) for s in contents.SECTIONS]
+    if workspace.config.whatif is None:
+        sections = [(s, items) for s, items in sections if s.id != "whatif-section"]
     if rest := contents.unplaced(there):
         sections.append((contents.Section("more", "More results", "", ()), rest))
     environment = Environment(
@@ -52,7 +54,7 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
         css=Markup(_part("page.css")), js=Markup(_part("page.js")),
         labels=labels, data_sentences=summary.data_sentences(labels),
         scores=summary.scores(comparisons), outcomes=list(summary.OUTCOMES), measured=summary.measured(comparisons),
-        others=summary.others(there), groups=summary.groups(comparisons),
+        whatif=whatif.summary(there), others=summary.others(there), groups=summary.groups(comparisons),
         confidence=f"{100 * workspace.config.evaluation.confidence:.0f} %",
         sections=sections, summary_artefacts=[there[n] for n in contents.SUMMARY if n in there],
         missing=contents.missing(workspace.config, there), coverage=contents.coverage(paper, there),
