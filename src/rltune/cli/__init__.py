@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rltune.cli import runs
-from rltune.cli.init import init
+from rltune.cli.own import init
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
 from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root

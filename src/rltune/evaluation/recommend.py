@@ -3,9 +3,11 @@
 1. Fewer blocks of arrivals than FEWEST: ``too few days``. No verdict of any kind.
 2. Today's jobs wait less than ``least_wait_s`` in the mean: ``no waits``. There is nothing to save.
 3. From today's order it goes up to the rule with the fewest hours waited, from there to QSSF, from there to RLTune;
-   each time only if the step is *shown*: the interval of what is saved against the rung it stands on lies above zero,
-   Holm's p-value of it is below 1 − confidence, and at least ``worth`` of the hours are saved.
-4. The rung it ends on is recommended: ``keep`` (today's), ``rule``, ``qssf`` or ``rltune``.
+   each time only if the step shows fewer hours than the rung it stands on (rltune.evaluation.whatif.steps: an interval
+   above zero, Holm's p-value below 1 − confidence), and at least ``worth`` of them.
+4. The rung it ends on is recommended: ``rule``, ``qssf`` or ``rltune``. Where that is today's: ``keep``, if whatever had
+   the fewest hours can have saved less than ``worth`` (the upper end of its interval), else ``open``: it looks better, and
+   the log is too short to show it.
 
 The best rule is known only in hindsight, on the very days it is judged on; that favours the rules.
 """
@@ -20,7 +22,7 @@ import pandas as pd
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY
 
-Outcome = Literal["too few days", "no waits", "keep", "rule", "qssf", "rltune"]
+Outcome = Literal["too few days", "no waits", "keep", "open", "rule", "qssf", "rltune"]
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,7 @@ class Advice:
     blocks: int
 
 
-def shown(step: pd.Series, worth: float, confidence: float) -> bool:
-    """Whether a comparison of ``rltune.evaluation.whatif.steps`` shows a saving, and one worth a change."""
-    return bool(step["low"] > 0 and step["p_holm"] < round(1 - confidence, 9) and step["gain"] >= worth)
-
-
-def recommend(
-    totals: pd.DataFrame, steps: pd.DataFrame, *, worth: float, least_wait_s: float, confidence: float
-) -> Advice:
+def recommend(totals: pd.DataFrame, steps: pd.DataFrame, *, worth: float, least_wait_s: float) -> Advice:
     """The recommendation from the frames of ``rltune.evaluation.whatif``; the rule stands at the top of this module."""
     today = totals[totals["scheduler"] == TODAY].iloc[0]
     blocks = int(today["windows"])
@@ -57,7 +52,11 @@ def recommend(
     for higher in (best, QSSF, RLTUNE):
         if higher == RLTUNE:
             reached = rung
-        if (higher, rung) in compared.index and shown(compared.loc[(higher, rung)], worth, confidence):
-            rung = higher
-    outcome: Outcome = "keep" if rung == TODAY else "rule" if rung == best else "qssf" if rung == QSSF else "rltune"
-    return Advice(outcome, rung, reached, blocks)
+        if (higher, rung) in compared.index:
+            step = compared.loc[(higher, rung)]
+            rung = higher if step["shows"] == "fewer" and step["gain"] >= worth else rung
+    if rung == TODAY:
+        fewest = str(totals.loc[totals["wait_h"].idxmin(), "scheduler"])
+        looks = fewest != TODAY and compared.loc[(fewest, TODAY), "high"] >= worth
+        return Advice("open" if looks else "keep", TODAY, reached, blocks)
+    return Advice("rule" if rung == best else "qssf" if rung == QSSF else "rltune", rung, reached, blocks)

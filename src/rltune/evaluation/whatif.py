@@ -7,7 +7,7 @@ the same jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -73,7 +73,8 @@ def steps(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     """Comparisons of hours waited that the recommendation goes by, all of which are one family to Holm: every scheduler
     against today, and what predicts or learns against what is simpler.
 
-    ours, theirs, windows (blocks), ours_h, theirs_h, gain (fraction less), low, high, p, p_holm. What is simpler: for
+    ours, theirs, windows (blocks), ours_h, theirs_h, gain (fraction less), low, high, p, p_holm, ``shows`` (fewer | more,
+    where the interval leaves zero out and Holm's p is below 1 − confidence; else open). What is simpler: for
     QSSF the rule that waits least of all on these jobs, in hindsight; for RLTune that rule, and QSSF.
     """
     hours = {s: by_block(jobs, s, "wait").sum(axis=1).mean() for s in dict.fromkeys(jobs["scheduler"])}
@@ -86,7 +87,10 @@ def steps(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
         found = less(jobs, ours, theirs, "wait", judge)
         rows.append((ours, theirs, jobs["block"].nunique(), hours[ours], hours[theirs], *found))
     frame = pd.DataFrame(rows, columns=["ours", "theirs", "windows", "ours_h", "theirs_h", "gain", "low", "high", "p"])
-    return frame.assign(p_holm=holm(frame["p"]))
+    corrected = holm(frame["p"])
+    sure = corrected < round(1 - judge.confidence, 9)
+    shows = np.select([sure & (frame["low"] > 0), sure & (frame["high"] < 0)], ["fewer", "more"], "open")
+    return frame.assign(p_holm=corrected, shows=shows)
 
 
 def best_rule(jobs: pd.DataFrame) -> str:
@@ -123,8 +127,3 @@ def against_recorded(today: pd.DataFrame, recorded_s: pd.Series) -> dict[str, fl
         "ratio": simulated_h / recorded_h if recorded_h > 0 else np.nan,
         "rank": float(known.corr(mine, method="spearman")) if varied else np.nan,
     }  # fmt: skip
-
-
-def order_of(jobs: pd.DataFrame) -> Sequence[str]:
-    """Schedulers in the order in which they stand."""
-    return list(dict.fromkeys(jobs["scheduler"]))

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
-from rltune.report.format import show, three_digits
+from rltune.report.format import show
 from rltune.report.style import BLUE, GREEN, MARKERS, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
 from rltune.report.tables.whatif import GROUP_TITLE, names
 
@@ -109,9 +109,9 @@ def whatif_groups(
                           color=LINES[k % len(LINES)], markersize=5, label=mine["title"].iloc[0])
             axis.set_xticks(range(len(order)), order)
             axis.set_xlabel(GROUP_TITLE[grouping].capitalize() if grouping == "user" else GROUP_TITLE[grouping])
-            axis.set_yscale("symlog", linthresh=0.1)
-            axis.set_ylim(bottom=0)
-            axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v == 0 else three_digits(v)))
+            axis.set_yscale("symlog", linthresh=0.1, linscale=0.5)
+            axis.set_ylim(0, max(2 * float(frame["wait_s"].max()) / 3600, 0.2))
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
             rows_only(axis)
         panels[0].set_ylabel("Mean wait (h)")
         handles, labels = panels[0].get_legend_handles_labels()

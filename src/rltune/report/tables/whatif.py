@@ -57,7 +57,7 @@ def sentences(
     told = [("Recommendation", _advice(advice, name, totals, step, ran, facts, least_wait_s))]
     if advice["outcome"] not in ("too few days", "no waits"):
         told.append(("RLTune", _rltune(advice, name, step, facts, worth)))
-        if advice["outcome"] != "keep":
+        if advice["outcome"] not in ("keep", "open"):
             told.append(("Who would wait longer", _losers(advice, groups)))
     told.append(("Simulated and recorded", _recorded(recorded, name)))
     load = float(facts["offered"])
@@ -88,8 +88,14 @@ def _advice(
             return (f"Do not bother: under today’s order jobs wait {show(today['wait_mean_s'], 'seconds')} s in the mean, "
                     f"below the {show(least_wait_s, 'seconds')} s from which on a change is weighed.")
         case "keep":
-            return (f"Do not bother: over {over} nothing that was tried waits measurably less than "
-                    f"{_lower(name['today'])} ({hours}).")
+            return (f"Do not bother: over {over} nothing that was tried waits less than {_lower(name['today'])} ({hours}), or "
+                    "not by enough to be worth a change.")
+        case "open":
+            fewest = totals.loc[totals["wait_h"].idxmin(), "scheduler"]
+            found = step.loc[(fewest, "today")]
+            return (f"Undecided: over {over} {name[fewest]} waits {show(found['ours_h'], 'int')} h, {_lower(name['today'])} "
+                    f"{hours}, {saving(found)}, but {_doubt(found, len(step))}. Not enough to change anything on; a longer "
+                    "log may tell.")
     chosen, found = name[advice["chosen"]], step.loc[(advice["chosen"], "today")]
     what = {
         "rule": f"Switch to {chosen}", "qssf": f"Switch to {chosen}, smallest area first by run times predicted from "
@@ -111,12 +117,20 @@ def _rltune(
             f"{show(365 / max(facts['days'], 1e-9) * facts['training_s'] / 3600, 'number')} core hours a year")
     if advice["outcome"] == "rltune":
         return f"RLTune waits {saving(found)} than {rival}; {cost}."
-    if found["low"] > 0 and found["gain"] < worth:
+    if found["shows"] == "fewer":
         return (f"RLTune waits {saving(found)} than {rival}, below the {show(worth, 'percent')} that a change has to be "
                 f"worth here: do not bother ({cost}).")
-    if found["high"] < 0:
+    if found["shows"] == "more":
         return f"RLTune is worse than {rival}, {saving(found)}: do not bother ({cost})."
-    return f"RLTune adds nothing measurable over {rival}, {saving(found)}: do not bother ({cost})."
+    return (f"RLTune adds nothing measurable over {rival}: {saving(found)}, and {_doubt(found, len(step))}; do not bother "
+            f"({cost}).")
+
+
+def _doubt(found: pd.Series, count: int) -> str:
+    """Why a comparison shows nothing."""
+    if found["low"] > 0 or found["high"] < 0:
+        return f"with {count} comparisons made that may be chance (Holm’s p {show(found['p_holm'], 'p')})"
+    return "the interval covers zero"
 
 
 def _losers(advice: Mapping[str, Any], groups: pd.DataFrame) -> str:
@@ -245,10 +259,10 @@ def whatif_steps(
         columns={
             "ours_title": Column("Scheduler"), "theirs_title": Column("Against"), "ours_h": Column("Waited", "h", "int"),
             "theirs_h": Column("The other", "h", "int"), "gain": Column("Less", "", "percent", low="low", high="high"),
-            "p": Column("p", "", "p"), "p_holm": Column("Holm p", "", "p"), "windows": Column("Blocks", "", "int"),
+            "p": Column("p", "", "p"), "p_holm": Column("Holm p", "", "p"), "shows": Column("Shown"), "windows": Column("Blocks", "", "int"),
         },
-        notes=(f"A step counts where its interval lies above zero, Holm’s p is below {1 - confidence:.2g} and at least "
-               f"{show(worth, 'percent')} is saved. The best rule is chosen in hindsight on these very days.",),
+        notes=(f"Shown: the interval leaves zero out, and Holm’s p is below {1 - confidence:.2g}. A step counts where fewer "
+               f"hours are shown, and at least {show(worth, 'percent')} fewer. The best rule is chosen in hindsight on these very days.",),
     ), frame
 
 
