@@ -88,6 +88,20 @@ def test_too_few_days_and_no_waits_say_nothing_of_rltune() -> None:
     assert "below the 60.0 s" in none["Recommendation"] and "RLTune" not in none
 
 
+def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
+    frame = jobs({"saf-easy": 0.75}, blocks=9)
+    wild = np.random.default_rng(1).choice([0.1, 3.0], 9, p=[0.75, 0.25])
+    for name, factor in (("saf-easy", 1.0), ("rltune", 0.74)):
+        mine = frame["scheduler"] == name
+        frame.loc[mine, "wait_s"] *= factor * wild[frame.loc[mine, "block"]]
+    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
+    advice = recommend(found, compared, worth=0.05, least_wait_s=60.0)
+    real = against_recorded(frame[frame["scheduler"] == TODAY], pd.Series(dtype=float))
+    said = dict(sentences(asdict(advice), found, compared, RAN, groups(), real, FACTS, 0.05, 60.0))
+    assert said["Recommendation"].startswith("Undecided: ") and "the interval covers zero" in said["Recommendation"]
+    assert "over SAF + EASY" in said["RLTune"] and "today" not in said["RLTune"], said
+
+
 def test_backfilling_is_switched_on_where_there_is_none() -> None:
     ran = RAN.assign(blocking=RAN["blocking"].where(RAN["scheduler"] != TODAY, "none"))
     assert told({"saf-easy": 0.7}, ran)["Recommendation"].startswith("Switch on EASY backfilling, with the order SAF: ")

@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 def init(
-    log: Annotated[Path | None, typer.Argument(help="Job log: sacct text, CSV with a header, SWF, …; .gz works.")] = None,
+    log: Annotated[Path | None, typer.Argument(help="Job log: sacct text, CSV with a header, SWF, …; .gz "
+                                                    "works.")] = None,
     nodes: Annotated[Path | None, typer.Option(help="Nodes: sinfo or scontrol output, or a CSV.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the files to write, such as ourcluster.")] = None,
     time_zone: Annotated[str | None, typer.Option(help="Zone of the log's wall clock, such as Europe/Berlin.")] = None,
@@ -77,7 +78,8 @@ def _asked(question: str, option: str, given: object, check: Callable[[str], T],
         try:
             answer = typer.prompt(question, default=default)
         except typer.Abort:
-            raise ConfigError(f"{option}: not given, and nobody to ask; `rltune init --help` has every option") from None
+            raise ConfigError(f"{option}: not given, and nobody to ask; `rltune init --help` has every "
+                              "option") from None
         try:
             return check(str(answer).strip())
         except RLTuneError as error:

@@ -24,7 +24,8 @@ from rltune.errors import DataError
 
 SINFO = 'sinfo --Node --format="%N|%P|%c|%m|%G|%T" > nodes.txt'
 SCONTROL = "scontrol show nodes > nodes.txt"
-EXPECTED = f"the output of {SINFO!r} or {SCONTROL!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, partition"
+EXPECTED = f"the output of {SINFO!r} or {SCONTROL!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, "
+           "partition"
 GB_PER_MIB = 1048576e-9
 CSV_NAMES = {
     "name": ("name", "node", "nodename", "nodelist", "hostname", "host", "machineid", "sn", "machine"),
@@ -104,13 +105,15 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
     names = [SINFO_NAMES.get(field.strip().upper(), field) for field in lines[0].split(cut)]
     missing = [field for field, name in SINFO_NAMES.items() if field != "NODE" and name not in names and name != "state"]
     if missing:
-        raise DataError(f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; make the file "
+        raise DataError(f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; make "
+                        "the file "
                         f"with {SINFO}")
     rows: dict[str, dict[str, object]] = {}
     for number, line in enumerate(lines[1:], 2):
         fields = [field.strip() for field in line.split(cut)]
         if len(fields) != len(names):
-            raise DataError(f"{path}:{number}: found {len(fields)} fields, expected {len(names)} as in the header; make the "
+            raise DataError(f"{path}:{number}: found {len(fields)} fields, expected {len(names)} as in the header; "
+                            "make the "
                             f"file with {SINFO}")
         told = dict(zip(names, fields, strict=True))
         partition = told["partition"].rstrip("*")
@@ -118,7 +121,8 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
             row = _row(told["name"], told["gres"], float(told["cpus"].rstrip("+")), float(told["mib"].rstrip("+")),
                        (partition,), told.get("state", ""))
         except ValueError:
-            raise DataError(f"{path}:{number}: found CPUS {told['cpus']!r} and MEMORY {told['mib']!r}, expected numbers") from None
+            raise DataError(f"{path}:{number}: found CPUS {told['cpus']!r} and MEMORY {told['mib']!r}, expected "
+                            "numbers") from None
         if told["name"] in rows:
             rows[told["name"]]["partitions"] = (*rows[told["name"]]["partitions"], partition)  # type: ignore[misc]
         else:
@@ -130,11 +134,13 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     try:
         raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=None, engine="python", dtype="str")
     except (ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected {EXPECTED}") from None
+        raise DataError(f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected "
+                        f"{EXPECTED}") from None
     squeezed = {re.sub(r"[^a-z]", "", str(column).lower()): column for column in raw.columns}
     found = {name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed}
     if "gpus" not in found and "cpus" not in found:
-        raise DataError(f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected {EXPECTED}")
+        raise DataError(f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected "
+                        f"{EXPECTED}")
     table = pd.DataFrame(index=raw.index)
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
@@ -165,11 +171,13 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
     key = "gpus" if slots == "gpu" else "cpus"
     have = table[table[key].fillna(0) >= 1]
     if len(have) < len(table):
-        told.append(f"{len(table) - len(have):,} nodes without {'GPUs' if slots == 'gpu' else 'known CPUs'} are left out")
+        told.append(f"{len(table) - len(have):,} nodes without {'GPUs' if slots == 'gpu' else 'known CPUs'} are "
+                    "left out")
     if not len(have):
         raise DataError(f"no node of the list has {key}; expected {EXPECTED}")
     if down := int(have["down"].sum()):
-        told.append(f"{down:,} nodes were down or drained when the list was made; they are counted in: delete them if they "
+        told.append(f"{down:,} nodes were down or drained when the list was made; they are counted in: delete them "
+                    "if they "
                     "were so all the time")
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
         told.append("nodes with GPUs of several types count as a type of their own")
@@ -183,7 +191,8 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         pools.append(Pool(name=min(partitions) if len(partitions) == 1 else "all" if len(mine) == len(have) else
                           "+".join(sorted(partitions))[:60] or "no partition", vcs=sorted(partitions), groups=groups))
         if len(partitions) > 1:
-            told.append(f"partitions {', '.join(sorted(partitions))} share nodes and are one pool; limits of a partition on "
+            told.append(f"partitions {', '.join(sorted(partitions))} share nodes and are one pool; limits of a "
+                        "partition on "
                         "these nodes are not known to the simulator")
     if len(pools) == 1:
         told.append("one pool: every job of the log goes there, whatever its partition")

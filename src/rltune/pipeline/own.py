@@ -114,13 +114,16 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
     if lacks:
         raise DataError(
             f"{path}: no column of {' nor of '.join(lacks)} is known by its name; found "
-            f"{', '.join(map(str, found.table.columns))}. Rename columns (submit_time, start_time, end_time, gpus, user, …), "
+            f"{', '.join(map(str, found.table.columns))}. Rename columns (submit_time, start_time, end_time, gpus, "
+            "user, …), "
             "or write config/traces/NAME.yaml by hand (docs/data-dictionary.md, csv)"
         )
     told = []
     if "submit_s" not in columns:
-        text = text.replace("columns:\n", f"columns:\n  submit_s: {quoted(columns['start_s'])}  # no submissions in the log\n", 1)
-        told.append("no submission times: starts stand in for them, so what waited in the log is smoothed away, and all "
+        text = text.replace("columns:\n", f"columns:\n  submit_s: {quoted(columns['start_s'])}  # no submissions in "
+                                          "the log\n", 1)
+        told.append("no submission times: starts stand in for them, so what waited in the log is smoothed away, and "
+                    "all "
                     "waits come out too short")
     if "gpus" not in columns:
         text = text.replace("columns:\n", "columns:\n  resource: {constant: cpu}\n", 1)
@@ -147,11 +150,13 @@ def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
     types = {g.gpu_type for p in cluster.pools for g in p.groups}
     if cluster.gpu_types == "match" and not {part for kind in asked for part in kind.split("|")} <= types:
         cluster = cluster.model_copy(update={"gpu_types": "ignore"})
-        told.append(f"the log asks for GPU types ({_some(asked)}) that the nodes do not name ({_some(types)}): types are "
+        told.append(f"the log asks for GPU types ({_some(asked)}) that the nodes do not name ({_some(types)}): "
+                    "types are "
                     "ignored; write them alike and `gpu_types: match` to have them count")
     fitted, audit = fit(jobs, cluster, f"{name} on its cluster")
     if len(fitted) < FEWEST_JOBS:
-        raise DataError(f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to train and "
+        raise DataError(f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to "
+                        "train and "
                         f"to judge; give a longer log (left out: {_counts(audit.left_out)})")
     limits = float(fitted["requested_s"].notna().mean())
     estimate = "requested" if limits > 0 else "history-rolling"
@@ -182,7 +187,8 @@ def write(root: Path, own: Own, force: bool) -> list[Path]:
 
 def _trace_text(log: Log, name: str) -> str:
     body = log.text.replace("title: My cluster", f"title: {quoted(name)}", 1)
-    return f"{MARK}: the job log. docs/data-dictionary.md has every column; `rltune trace inspect` looks at the file.\n{body}\n"
+    return f"{MARK}: the job log. docs/data-dictionary.md has every column; `rltune trace inspect` looks at the "
+           f"file.\n{body}\n"
 
 
 def _cluster_text(cluster: ClusterConfig, path: Path) -> str:
@@ -224,7 +230,8 @@ def _log_lines(log: Log) -> list[str]:
     kinds = ", ".join(f"{n:,} {kind.upper()}" for kind, n in jobs["resource"].value_counts().items())
     lines = [
         f"{log.path}: {log.found.name}",
-        f"  jobs: {len(jobs):,} ({kinds}), submitted {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} ({meta.time_zone}), "
+        f"  jobs: {len(jobs):,} ({kinds}), submitted {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} "
+        f"({meta.time_zone}), "
         f"{jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
         f"  left out: {_counts(audit.left_out)}", f"  noted: {_counts(audit.noted)}", f"  states: {_states(log)}",
     ]  # fmt: skip
@@ -265,7 +272,8 @@ def _nodes_lines(path: Path, nodes: NodeList, cluster: ClusterConfig) -> list[st
     unit = "GPUs" if cluster.slots == "gpu" else "processors"
     lines = [f"{path}: {nodes.source}, {len(nodes.table):,} nodes, {cluster.gpus:,} {unit}"]
     for pool in cluster.pools:
-        groups = ", ".join(f"{g.nodes:,} × {g.gpus} {g.gpu_type} ({g.cpus:g} CPUs, {g.mem_gb:,.4g} GB)" for g in pool.groups)
+        groups = ", ".join(f"{g.nodes:,} × {g.gpus} {g.gpu_type} ({g.cpus:g} CPUs, {g.mem_gb:,.4g} "
+                           "GB)" for g in pool.groups)
         lines.append(f"  pool {pool.name}: {groups}")
     return lines
 
@@ -288,17 +296,20 @@ def _costs(jobs: pd.DataFrame, fitted: pd.DataFrame, limits: float) -> list[str]
     elif (share := fitted["wait_s"].isna().mean()) > 0.01:
         told.append(f"{share:.0%} of the jobs have no recorded wait; the others are held against the simulation")
     if limits == 0:
-        told.append("no time limits: all schedulers are told run times predicted from a user's earlier jobs (history-rolling)")
+        told.append("no time limits: all schedulers are told run times predicted from a user's earlier jobs "
+                    "(history-rolling)")
     elif limits < 0.9:
         told.append(f"{1 - limits:.0%} of the jobs have no time limit: theirs is predicted from earlier jobs")
     if fitted["user"].isna().all():
         told.append("no users: predictions, fair shares and groups go by virtual cluster")
     if len({*jobs["resource"]}) > 1:
-        told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs they hold")
+        told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs they "
+                    "hold")
     end = fitted.iloc[int(0.9 * len(fitted)):]
     days = (end["submit_s"].iloc[-1] - end["submit_s"].iloc[0]) / 86_400
     if days < 8:
-        told.append(f"the last tenth is {days:.1f} days long; a verdict needs 8 days with arrivals, a log of 80 days or more")
+        told.append(f"the last tenth is {days:.1f} days long; a verdict needs 8 days with arrivals, a log of 80 "
+                    "days or more")
     return told
 
 

@@ -83,10 +83,12 @@ def whatif_days(
         axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
         figure.legend(loc="outside upper center", ncols=3)
     worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
-    told = "; ".join(f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows())
+    told = "; ".join(f"{r['title']} at most {show(r['wait_h'], 'int')} h on "
+                     f"{r['at'][:10]}" for _, r in worst.iterrows())
     return Artefact(
         "whatif-days", "figure", "Hours waited day by day",
-        caption="Of the jobs that arrived on each day, whenever they started. Where recorded and simulated today differ, "
+        caption="Of the jobs that arrived on each day, whenever they started. Where recorded and simulated today "
+                "differ, "
         "the simulation leaves something out.",
         data=(str(facts["data"]),), source=source, alt=f"Hours waited by day of arrival: {told}.",
     ), frame, figure
@@ -123,7 +125,8 @@ def whatif_groups(
     )  # fmt: skip
     return Artefact(
         "whatif-groups", "figure", "Who waits, by users and by size",
-        caption="Mean wait of jobs by how much GPU time their user had before (heavy: the most, light: the least) and by "
+        caption="Mean wait of jobs by how much GPU time their user had before (heavy: the most, light: the least) "
+                "and by "
         "the GPUs they ask for.",
         data=(str(facts["data"]),), source=source,
         notes=("Linear below 0.1 h, logarithmic above. Intervals are in the table below.",),

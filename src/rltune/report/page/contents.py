@@ -52,7 +52,8 @@ CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peer
 
 SECTIONS = (
     Section("whatif-section", "Your cluster: what if",
-            "The log’s last part replayed under today’s order, simple rules, predictions from history, and RLTune: what "
+            "The log’s last part replayed under today’s order, simple rules, predictions from history, and RLTune: "
+            "what "
             "a change of scheduler would have been worth, to whom, and whether to bother.",
             tuple(WHATIF)),
     Section("results", "RLTune against others",

@@ -63,7 +63,8 @@ def sentences(
     load = float(facts["offered"])
     if load > 1:
         told.append(("Load", f"In these days jobs asked for {show(load, 'number')} times the {_machines(facts)} time "
-                     "there is: queues grew to the end whatever the order, and hours waited say as much about the length "
+                     "there is: queues grew to the end whatever the order, and hours waited say as much about the "
+                     "length "
                      "of the log as about the scheduler."))
     return told
 
@@ -81,20 +82,26 @@ def _advice(
     over = f"the log’s last {show(facts['days'], 'number')} days ({show(facts['jobs'], 'int')} jobs)"
     match advice["outcome"]:
         case "too few days":
-            return (f"Too few days for a verdict: arrivals of {advice['blocks']} days or part-days lie in the last part, at "
-                    f"least {FEWEST} are needed. A log {show(-(-FEWEST // max(int(advice['blocks']), 1)), 'int')} times as "
+            return (f"Too few days for a verdict: arrivals of {advice['blocks']} days or part-days lie in the last "
+                    "part, at "
+                    f"least {FEWEST} are needed. A log {show(-(-FEWEST // max(int(advice['blocks']), 1)), 'int')} "
+                    "times as "
                     "long would have them.")
         case "no waits":
-            return (f"Do not bother: under today’s order jobs wait {show(today['wait_mean_s'], 'seconds')} s in the mean, "
+            return (f"Do not bother: under today’s order jobs wait {show(today['wait_mean_s'], 'seconds')} s in the "
+                    "mean, "
                     f"below the {show(least_wait_s, 'seconds')} s from which on a change is weighed.")
         case "keep":
-            return (f"Do not bother: over {over} nothing that was tried waits less than {_lower(name['today'])} ({hours}), or "
+            return (f"Do not bother: over {over} nothing that was tried waits less than {_lower(name['today'])} "
+                    f"({hours}), or "
                     "not by enough to be worth a change.")
         case "open":
             fewest = totals.loc[totals["wait_h"].idxmin(), "scheduler"]
             found = step.loc[(fewest, "today")]
-            return (f"Undecided: over {over} {name[fewest]} waits {show(found['ours_h'], 'int')} h, {_lower(name['today'])} "
-                    f"{hours}, {saving(found)}, but {_doubt(found, len(step))}. Not enough to change anything on; a longer "
+            return (f"Undecided: over {over} {name[fewest]} waits {show(found['ours_h'], 'int')} h, "
+                    f"{_lower(name['today'])} "
+                    f"{hours}, {saving(found)}, but {_doubt(found, len(step))}. Not enough to change anything on; a "
+                    "longer "
                     "log may tell.")
     chosen, found = name[advice["chosen"]], step.loc[(advice["chosen"], "today")]
     what = {
@@ -111,19 +118,30 @@ def _advice(
 def _rltune(
     advice: Mapping[str, Any], name: Mapping[str, str], step: pd.DataFrame, facts: Facts, worth: float
 ) -> str:
-    found, rival = step.loc[("rltune", advice["reached"])], _lower(name[advice["reached"]])
+    undecided = advice["outcome"] == "open"
+    against = _best_rule(step) if undecided else advice["reached"]
+    found, rival = step.loc[("rltune", against)], _lower(name[against])
     cost = (f"training took {show(facts['training_s'], 'seconds')}{NBSP}s of one core, and what it was worth was "
             f"measured for {show(facts['days'], 'number')} days behind its training: retrain about as often, "
             f"{show(365 / max(facts['days'], 1e-9) * facts['training_s'] / 3600, 'number')} core hours a year")
     if advice["outcome"] == "rltune":
         return f"RLTune waits {saving(found)} than {rival}; {cost}."
+    if found["shows"] == "fewer" and undecided:
+        return f"RLTune waits {saving(found)} than {rival}, which is not shown to beat today’s order itself ({cost})."
     if found["shows"] == "fewer":
-        return (f"RLTune waits {saving(found)} than {rival}, below the {show(worth, 'percent')} that a change has to be "
+        return (f"RLTune waits {saving(found)} than {rival}, below the {show(worth, 'percent')} that a change has "
+                "to be "
                 f"worth here: do not bother ({cost}).")
     if found["shows"] == "more":
         return f"RLTune is worse than {rival}, {saving(found)}: do not bother ({cost})."
-    return (f"RLTune adds nothing measurable over {rival}: {saving(found)}, and {_doubt(found, len(step))}; do not bother "
+    return (f"RLTune adds nothing measurable over {rival}: {saving(found)}, and {_doubt(found, len(step))}; do not "
+            "bother "
             f"({cost}).")
+
+
+def _best_rule(step: pd.DataFrame) -> str:
+    """What QSSF was compared with besides today: the rule with the fewest hours."""
+    return next(theirs for ours, theirs in step.index if ours == "qssf" and theirs != "today")
 
 
 def _doubt(found: pd.Series, count: int) -> str:
@@ -156,14 +174,16 @@ def _recorded(recorded: Mapping[str, float], name: Mapping[str, str]) -> str:
                 f"{show(recorded['simulated_h'], 'int')} h.")
     ratio = recorded["ratio"]
     near = 1 / FAR <= ratio <= FAR
-    rank = "" if is_missing(recorded["rank"]) else f"; job by job the ranks correlate by {show(recorded['rank'], 'number')}"
+    rank = "" if is_missing(recorded["rank"]) else f"; job by job the ranks correlate by "
+                                                   f"{show(recorded['rank'], 'number')}"
     verdict = ("near enough to read the differences as this cluster’s" if near else
                "far off: the cluster is scheduled otherwise than the simulated today, or has limits, dependencies or "
                "nodes that the simulation does not know. Read the differences as between simulations, and set "
                "`whatif.today` and the node list right before acting on them")
     return (f"On the {show(recorded['jobs'], 'int')} jobs with a recorded wait the log has "
             f"{show(recorded['recorded_h'], 'int')} h, the simulated today ({today}) "
-            f"{show(recorded['simulated_h'], 'int')} h, {show(ratio, 'number')} times as much{rank}. That is {verdict}.")
+            f"{show(recorded['simulated_h'], 'int')} h, {show(ratio, 'number')} times as much{rank}. That is "
+            f"{verdict}.")
 
 
 def _lower(title: str) -> str:
@@ -175,7 +195,8 @@ def whatif_recommendation(told: list[tuple[str, str]], facts: Facts, source: str
     frame = pd.DataFrame(told, columns=["topic", "text"])
     return Artefact(
         "whatif-recommendation", "table", "The recommendation",
-        caption=f"What the replay of {facts['from']} to {facts['until']} (the log’s time) on {facts['cluster']} says; the "
+        caption=f"What the replay of {facts['from']} to {facts['until']} (the log’s time) on {facts['cluster']} "
+                "says; the "
         "rule it goes by is in docs/own-cluster.md.",
         data=(str(facts["data"]),), source=source,
         columns={"topic": Column("About"), "text": Column("What came out")},
@@ -205,7 +226,8 @@ def whatif_numbers(
     if len(known):
         wait = known["wait_s"]
         first = {
-            "scheduler": "recorded", "kind": "recorded", "title": "As recorded in the log", "jobs": len(known), "seeds": 0,
+            "scheduler": "recorded", "kind": "recorded", "title": "As recorded in the "
+                                                                  "log", "jobs": len(known), "seeds": 0,
             "ran": "", "windows": known["block"].nunique(), "wait_h": wait.sum() / 3600,
             "gpu_h": float((wait * known["gpus"]).sum()) / 3600, "wait_mean_s": wait.mean(),
             "wait_median_s": wait.median(), "wait_p95_s": wait.quantile(0.95), "bsld": known["bsld"].mean(),
@@ -215,12 +237,16 @@ def whatif_numbers(
     unit = f"{facts['machine']} h"
     less = "Less than today"
     notes = (
-        f"Measured: {show(facts['jobs'], 'int')} jobs that arrived from {facts['from']} to {facts['until']}, never trained "
-        f"on; {show(facts['warm_jobs'], 'int')} jobs before them are replayed first and not measured, under each scheduler "
+        f"Measured: {show(facts['jobs'], 'int')} jobs that arrived from {facts['from']} to {facts['until']}, never "
+        "trained "
+        f"on; {show(facts['warm_jobs'], 'int')} jobs before them are replayed first and not measured, under each "
+        "scheduler "
         "itself. After the last arrival nobody comes any more, so that the last jobs wait less than they would have.",
-        f"Blocks of arrivals are resampled, moving-block bootstrap; {100 * confidence:.0f} % intervals. Hours less: the "
+        f"Blocks of arrivals are resampled, moving-block bootstrap; {100 * confidence:.0f} % intervals. Hours less: "
+        "the "
         "share and its ends times today’s hours.",
-        f"{show(facts['limits'], 'percent')} of these jobs have a time limit of their user’s. All but QSSF are told the "
+        f"{show(facts['limits'], 'percent')} of these jobs have a time limit of their user’s. All but QSSF are told "
+        "the "
         "same estimates; QSSF goes by run times predicted from earlier jobs, for its order and its reservations.",
         *filter(None, [holm_note(frame, TESTED, "over today", confidence)]),
     )
@@ -261,8 +287,10 @@ def whatif_steps(
             "theirs_h": Column("The other", "h", "int"), "gain": Column("Less", "", "percent", low="low", high="high"),
             "p": Column("p", "", "p"), "p_holm": Column("Holm p", "", "p"), "shows": Column("Shown"), "windows": Column("Blocks", "", "int"),
         },
-        notes=(f"Shown: the interval leaves zero out, and Holm’s p is below {1 - confidence:.2g}. A step counts where fewer "
-               f"hours are shown, and at least {show(worth, 'percent')} fewer. The best rule is chosen in hindsight on these very days.",),
+        notes=(f"Shown: the interval leaves zero out, and Holm’s p is below {1 - confidence:.2g}. A step counts "
+               "where fewer "
+               f"hours are shown, and at least {show(worth, 'percent')} fewer. The best rule is chosen in hindsight "
+               "on these very days.",),
     ), frame
 
 
@@ -286,7 +314,9 @@ def whatif_groups(
             "bsld": Column("Slowdown", "", "number"),
             "less_bsld": Column("Less than today", "", "percent", low="less_bsld_low", high="less_bsld_high"),
         },
-        notes=("Heavy users are the tenth with the most GPU-hours before the measured part, light ones the half with the "
-               "least; new ones had none. A user who is not known counts as their virtual cluster. Of RLTune the first seed.",
+        notes=("Heavy users are the tenth with the most GPU-hours before the measured part, light ones the half "
+               "with the "
+               "least; new ones had none. A user who is not known counts as their virtual cluster. Of RLTune the "
+               "first seed.",
                f"Brackets: {100 * confidence:.0f} % intervals of single comparisons, not corrected for their number."),
     ), frame
