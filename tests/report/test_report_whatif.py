@@ -17,7 +17,7 @@ from rltune.report import figures, tables
 from rltune.report.artefact import load_artefacts, save_figure, save_table
 from rltune.report.page import contents
 from rltune.report.page.whatif import WHATIF, made, summary
-from rltune.report.tables.whatif import names, sentences
+from rltune.report.tables.whatif_words import names, sentences
 
 JUDGE = Judge(bootstrap=300)
 KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}

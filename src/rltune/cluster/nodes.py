@@ -24,8 +24,10 @@ from rltune.errors import DataError
 
 SINFO = 'sinfo --Node --format="%N|%P|%c|%m|%G|%T" > nodes.txt'
 SCONTROL = "scontrol show nodes > nodes.txt"
-EXPECTED = f"the output of {SINFO!r} or {SCONTROL!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, "
-           "partition"
+EXPECTED = (
+    f"the output of {SINFO!r} or {SCONTROL!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, "
+    "partition"
+)
 GB_PER_MIB = 1048576e-9
 CSV_NAMES = {
     "name": ("name", "node", "nodename", "nodelist", "hostname", "host", "machineid", "sn", "machine"),
@@ -84,8 +86,8 @@ def gres_gpus(gres: str) -> tuple[int, str]:
 
 def _row(name: str, gres: str, cpus: float, mib: float, partitions: tuple[str, ...], state: str) -> dict[str, object]:
     gpus, kind = gres_gpus(gres)
-    return {"name": name, "gpus": gpus, "type": kind, "cpus": cpus, "mem_gb": mib * GB_PER_MIB, "partitions": partitions,
-            "down": any(word in state.lower() for word in DOWN)}
+    return {"name": name, "gpus": gpus, "type": kind, "cpus": cpus, "mem_gb": mib * GB_PER_MIB,
+            "partitions": partitions, "down": any(word in state.lower() for word in DOWN)}
 
 
 def _scontrol(text: str) -> pd.DataFrame:
@@ -103,7 +105,8 @@ def _scontrol(text: str) -> pd.DataFrame:
 def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
     cut = "|" if "|" in lines[0] else None
     names = [SINFO_NAMES.get(field.strip().upper(), field) for field in lines[0].split(cut)]
-    missing = [field for field, name in SINFO_NAMES.items() if field != "NODE" and name not in names and name != "state"]
+    optional = ("NODE", "STATE")
+    missing = [field for field, name in SINFO_NAMES.items() if field not in optional and name not in names]
     if missing:
         raise DataError(f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; make "
                         "the file "
@@ -137,7 +140,8 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         raise DataError(f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected "
                         f"{EXPECTED}") from None
     squeezed = {re.sub(r"[^a-z]", "", str(column).lower()): column for column in raw.columns}
-    found = {name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed}
+    found = {name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases)
+             if alias in squeezed}  # fmt: skip
     if "gpus" not in found and "cpus" not in found:
         raise DataError(f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected "
                         f"{EXPECTED}")
@@ -164,8 +168,8 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
 def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[ClusterConfig, list[str]]:
     """(The cluster of a list of nodes, what was made of it that one should know, a sentence each).
 
-    ``slots``: ``gpu``: nodes without GPUs are left out; ``cpu``: processors stand in the place of GPUs. What is not known
-    of CPUs and memory is 8 cores and 64 GB a GPU. Raises DataError where no node is left.
+    ``slots``: ``gpu``: nodes without GPUs are left out; ``cpu``: processors stand in the place of GPUs. What is not
+    known of CPUs and memory is 8 cores and 64 GB a GPU. Raises DataError where no node is left.
     """
     told, table = [], nodes.table
     key = "gpus" if slots == "gpu" else "cpus"

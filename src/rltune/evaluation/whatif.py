@@ -73,8 +73,8 @@ def steps(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     """Comparisons of hours waited that the recommendation goes by, all of which are one family to Holm: every scheduler
     against today, and what predicts or learns against what is simpler.
 
-    ours, theirs, windows (blocks), ours_h, theirs_h, gain (fraction less), low, high, p, p_holm, ``shows`` (fewer | more,
-    where the interval leaves zero out and Holm's p is below 1 − confidence; else open). What is simpler: for
+    ours, theirs, windows (blocks), ours_h, theirs_h, gain (fraction less), low, high, p, p_holm, ``shows`` (fewer |
+    more, where the interval leaves zero out and Holm's p is below 1 − confidence; else open). What is simpler: for
     QSSF the rule that waits least of all on these jobs, in hindsight; for RLTune that rule, and QSSF.
     """
     hours = {s: by_block(jobs, s, "wait").sum(axis=1).mean() for s in dict.fromkeys(jobs["scheduler"])}

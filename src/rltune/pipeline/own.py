@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 import yaml
 from pydantic import ValidationError
 
 from rltune.cluster.fit import fit
-from rltune.cluster.load import offered_load
-from rltune.cluster.nodes import NodeList, as_cluster, read_nodes
+from rltune.cluster.nodes import as_cluster, read_nodes
 from rltune.config.cluster import ClusterConfig
 from rltune.config.load import read_block
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.files import write_text
+from rltune.pipeline.own_told import counts, fit_lines, lacking, log_lines, nodes_lines, some
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.guess import guess_columns, quoted
 from rltune.traces.inspect import suggested
-from rltune.traces.readers import sacct
 from rltune.traces.sniff import Found
 
 FEWEST_JOBS = 3000
@@ -107,8 +104,8 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
     """The map of a CSV without submissions, with the starts in their place; what that costs."""
     columns = guess_columns(list(map(str, found.table.columns)))
     has_run = "run_s" in columns or {"start_s", "end_s"} <= columns.keys()
-    lacks = [what for what, there in (("submission", "submit_s" in columns or "start_s" in columns), ("run time", has_run))
-             if not there]  # fmt: skip
+    has_time = "submit_s" in columns or "start_s" in columns
+    lacks = [what for what, there in (("submission", has_time), ("run time", has_run)) if not there]
     if "gpus" not in columns and "cpus" not in columns:
         lacks.append("number of GPUs or CPUs")
     if lacks:
@@ -150,14 +147,14 @@ def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
     types = {g.gpu_type for p in cluster.pools for g in p.groups}
     if cluster.gpu_types == "match" and not {part for kind in asked for part in kind.split("|")} <= types:
         cluster = cluster.model_copy(update={"gpu_types": "ignore"})
-        told.append(f"the log asks for GPU types ({_some(asked)}) that the nodes do not name ({_some(types)}): "
+        told.append(f"the log asks for GPU types ({some(asked)}) that the nodes do not name ({some(types)}): "
                     "types are "
                     "ignored; write them alike and `gpu_types: match` to have them count")
     fitted, audit = fit(jobs, cluster, f"{name} on its cluster")
     if len(fitted) < FEWEST_JOBS:
         raise DataError(f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to "
                         "train and "
-                        f"to judge; give a longer log (left out: {_counts(audit.left_out)})")
+                        f"to judge; give a longer log (left out: {counts(audit.left_out)})")
     limits = float(fitted["requested_s"].notna().mean())
     estimate = "requested" if limits > 0 else "history-rolling"
     texts = dict(zip(paths(name), (
@@ -169,8 +166,9 @@ def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
         TraceConfig.model_validate(yaml.safe_load(texts[paths(name)[0]]))
     except ValidationError as error:
         raise ConfigError(f"{name}: {_first(error)}") from None
-    understood = [*_log_lines(log), *_nodes_lines(nodes_path, nodes, cluster), *_fit_lines(fitted, audit.left_out, cluster)]
-    notes = [*log.told, *told, *_costs(jobs, fitted, limits)]
+    understood = [*log_lines(log.path, log.found, log.text, log.clean), *nodes_lines(nodes_path, nodes, cluster),
+                  *fit_lines(fitted, audit.left_out, cluster)]  # fmt: skip
+    notes = [*log.told, *told, *lacking(jobs, fitted, limits)]
     return Own(name, texts, "\n".join([*understood, *(["to know:"] if notes else []), *(f"  - {n}" for n in notes)]))
 
 
@@ -187,8 +185,7 @@ def write(root: Path, own: Own, force: bool) -> list[Path]:
 
 def _trace_text(log: Log, name: str) -> str:
     body = log.text.replace("title: My cluster", f"title: {quoted(name)}", 1)
-    return f"{MARK}: the job log. docs/data-dictionary.md has every column; `rltune trace inspect` looks at the "
-           f"file.\n{body}\n"
+    return f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/data-dictionary.md has every column.\n{body}\n"
 
 
 def _cluster_text(cluster: ClusterConfig, path: Path) -> str:
@@ -201,7 +198,8 @@ def _run_text(name: str, estimate: str, today: str, jobs: int) -> str:
     length = 256 if jobs >= 6000 else 64
     return f"""{MARK}: today's order against others on the last tenth of the log. docs/own-cluster.md explains it.
 title: {name}, what if
-description: Today's order of the queue against simple rules, predictions from history and RLTune, on the log's last tenth.
+description: >-
+  Today's order of the queue against simple rules, predictions from history and RLTune, on the log's last tenth.
 results: results/{name}
 
 experiments:
@@ -221,101 +219,3 @@ whatif:
 evaluation:
   sequence_jobs: [{length}]
 """
-
-
-def _log_lines(log: Log) -> list[str]:
-    jobs, audit, meta = log.clean.jobs, log.clean.audit, log.clean.meta
-    first = pd.Timestamp(meta.t0)
-    last = first + pd.Timedelta(seconds=float(jobs["submit_s"].iloc[-1]))
-    kinds = ", ".join(f"{n:,} {kind.upper()}" for kind, n in jobs["resource"].value_counts().items())
-    lines = [
-        f"{log.path}: {log.found.name}",
-        f"  jobs: {len(jobs):,} ({kinds}), submitted {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} "
-        f"({meta.time_zone}), "
-        f"{jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
-        f"  left out: {_counts(audit.left_out)}", f"  noted: {_counts(audit.noted)}", f"  states: {_states(log)}",
-    ]  # fmt: skip
-    if unused := _unused(log):
-        lines.append(f"  columns not used: {', '.join(unused)}")
-    return lines
-
-
-def _states(log: Log) -> str:
-    """What each state of the log is taken for, those that are not known named."""
-    table = log.found.table
-    if log.found.format == "sacct":
-        state = table["State"].astype(str).str.strip().str.split(" ").str[0].str.rstrip("+").str.upper()
-        known = {**sacct.STATUS, **dict.fromkeys(sacct.WAITING, "not started"), **dict.fromkeys(sacct.RUNNING, "not ended")}
-    elif log.found.format == "csv" and "status" in (columns := guess_columns(list(map(str, table.columns)))):
-        state = table[columns["status"]].dropna().astype(str)
-        known = yaml.safe_load(log.text)["columns"]["status"]["map"]
-    else:
-        return ", ".join(f"{n:,} {status}" for status, n in log.clean.jobs["status"].value_counts().items())
-    counted = state.value_counts()
-    told = ", ".join(f"{name} → {known[name]}" for name in counted.index if known.get(name, "unknown") != "unknown")
-    unknown = [f"{name} ({n:,})" for name, n in counted.items() if known.get(name, "unknown") == "unknown"]
-    return (told or "none known") + (f"; NOT KNOWN: {', '.join(unknown)}" if unknown else "")
-
-
-def _unused(log: Log) -> list[str]:
-    """Columns of the file that nothing is made of."""
-    names = [str(c) for c in log.found.table.columns]
-    if log.found.format == "sacct":
-        return [n for n in names if n.strip() not in sacct.KNOWN and not n.startswith("Unnamed")]
-    if log.found.format == "csv":
-        used = set(guess_columns(names).values())
-        return [n for n in names if n not in used]
-    return []
-
-
-def _nodes_lines(path: Path, nodes: NodeList, cluster: ClusterConfig) -> list[str]:
-    unit = "GPUs" if cluster.slots == "gpu" else "processors"
-    lines = [f"{path}: {nodes.source}, {len(nodes.table):,} nodes, {cluster.gpus:,} {unit}"]
-    for pool in cluster.pools:
-        groups = ", ".join(f"{g.nodes:,} × {g.gpus} {g.gpu_type} ({g.cpus:g} CPUs, {g.mem_gb:,.4g} "
-                           "GB)" for g in pool.groups)
-        lines.append(f"  pool {pool.name}: {groups}")
-    return lines
-
-
-def _fit_lines(fitted: pd.DataFrame, left_out: dict[str, int], cluster: ClusterConfig) -> list[str]:
-    end = fitted.iloc[int(0.9 * len(fitted)):]
-    days = (end["submit_s"].iloc[-1] - end["submit_s"].iloc[0]) / 86_400
-    return [
-        f"on this cluster: {len(fitted):,} jobs; left out: {_counts(left_out)}",
-        f"  offered load: {offered_load(fitted, cluster.gpus):.2f}; of the last tenth, which is measured: "
-        f"{offered_load(end, cluster.gpus):.2f} ({len(end):,} jobs in {days:,.1f} days)",
-    ]  # fmt: skip
-
-
-def _costs(jobs: pd.DataFrame, fitted: pd.DataFrame, limits: float) -> list[str]:
-    """What the log lacks, and what that costs the analysis."""
-    told = []
-    if fitted["wait_s"].isna().all():
-        told.append("no recorded waits (no starts): today can only be simulated, not held against what happened")
-    elif (share := fitted["wait_s"].isna().mean()) > 0.01:
-        told.append(f"{share:.0%} of the jobs have no recorded wait; the others are held against the simulation")
-    if limits == 0:
-        told.append("no time limits: all schedulers are told run times predicted from a user's earlier jobs "
-                    "(history-rolling)")
-    elif limits < 0.9:
-        told.append(f"{1 - limits:.0%} of the jobs have no time limit: theirs is predicted from earlier jobs")
-    if fitted["user"].isna().all():
-        told.append("no users: predictions, fair shares and groups go by virtual cluster")
-    if len({*jobs["resource"]}) > 1:
-        told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs they "
-                    "hold")
-    end = fitted.iloc[int(0.9 * len(fitted)):]
-    days = (end["submit_s"].iloc[-1] - end["submit_s"].iloc[0]) / 86_400
-    if days < 8:
-        told.append(f"the last tenth is {days:.1f} days long; a verdict needs 8 days with arrivals, a log of 80 "
-                    "days or more")
-    return told
-
-
-def _counts(counts: dict[str, int] | Counter[str]) -> str:
-    return "; ".join(f"{n:,} {what}" for what, n in counts.items()) or "none"
-
-
-def _some(names: set[str]) -> str:
-    return ", ".join(sorted(names)[:5]) + (", …" if len(names) > 5 else "")

@@ -60,8 +60,8 @@ class WhatIfStudy:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The job table that the cluster can hold, all of the log, with ``who`` (user, where not known virtual cluster),
-        ``at`` (submission, local time of the log)."""
+        """The job table that the cluster can hold, all of the log, with ``who`` (user, where not known virtual
+        cluster), ``at`` (submission, local time of the log)."""
         jobs, meta = ensure_fitted(self.workspace, self.main.trace, self.main.cluster)
         at = pd.Timestamp(meta.t0).tz_convert(meta.time_zone) + pd.to_timedelta(jobs["submit_s"], unit="s")
         return jobs.assign(who=jobs["user"].fillna(jobs["vc"]), at=at.dt.tz_localize(None))
@@ -79,7 +79,7 @@ class WhatIfStudy:
 
     @cached_property
     def blocks(self) -> np.ndarray:
-        """[measured] number of the block of arrivals of each measured job, from 0, blocks without arrivals not counted."""
+        """[measured] number of the block of arrivals of each measured job, from 0; those without arrivals have none."""
         at = self.table["at"].iloc[slice(*self.measured)]
         return pd.factorize(at.dt.floor(pd.Timedelta(hours=self.settings.block_h)), sort=True)[0]
 
@@ -181,8 +181,8 @@ class WhatIfStudy:
         }  # fmt: skip
 
     def days(self, jobs: pd.DataFrame) -> pd.DataFrame:
-        """Hours waited by the jobs of each block of arrivals: scheduler (`recorded`, where the log has waits, then those
-        of ``jobs``), block, at (its beginning, local time of the log), wait_h (mean of the seeds)."""
+        """Hours waited by the jobs of each block of arrivals: scheduler (`recorded`, where the log has waits, then
+        those of ``jobs``), block, at (its beginning, local time of the log), wait_h (mean of the seeds)."""
         at = self.table["at"].iloc[slice(*self.measured)].dt.floor(pd.Timedelta(hours=self.settings.block_h))
         begins = pd.Series(at.dt.strftime("%Y-%m-%d %H:%M").to_numpy(), self.blocks).groupby(level=0).first()
         recorded = self.recorded().dropna(subset="wait_s").assign(scheduler="recorded", seed=0)

@@ -12,14 +12,17 @@ from matplotlib.ticker import FuncFormatter
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.style import BLUE, GREEN, MARKERS, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
-from rltune.report.tables.whatif import GROUP_TITLE, names
+from rltune.report.tables.whatif import GROUP_TITLE
+from rltune.report.tables.whatif_words import names
 
 LOOKS = {"recorded": MUTED, "today": ORANGE, "rule": SKY, "qssf": PURPLE, "rltune": BLUE}
 LINES = (ORANGE, SKY, GREEN, VERMILION, PURPLE, BLUE)
 Facts = Mapping[str, Any]
 
 
-def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif(
+    numbers: pd.DataFrame, facts: Facts, confidence: float, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Hours waited, a bar a scheduler; the whisker is the interval of the difference from today.
 
     ``numbers``: the frame of the table `whatif-numbers`.

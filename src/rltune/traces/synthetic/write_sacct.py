@@ -31,7 +31,8 @@ LIMITS_S = tuple(3600 * h for h in (1, 2, 4, 8, 12, 24, 48, 72, 168))
 MARGIN = {0: 0.25, 1: 0.3, 2: 0.25, 3: 0.2}
 """How many further → share of jobs."""
 SECONDS_A_JOB = 900.0
-"""Mean gap between submissions: with such run times the cluster is asked for some six tenths of what it has, in busy weeks more than all."""
+"""Mean gap between submissions: with such run times the cluster is asked for some six tenths of what it has, in busy
+weeks for more than all."""
 STATES = {"FAILED": 0.12, "CANCELLED by 1007": 0.12, "OUT_OF_MEMORY": 0.02, "NODE_FAIL": 0.003}
 ODD = {"never started": 0.02, "unknown end": 0.001, "step": 0.05}
 LOOKS_AT = 200
@@ -67,9 +68,10 @@ def _rows(jobs: pd.DataFrame, rng: np.random.Generator) -> list[str]:
     at = {name: _slurm_time(seconds) for name, seconds in (("submit", submit), ("start", start), ("end", start + run))}
     lines = []
     for i in range(count):
-        job, user, nodes, cores = 100_000 + i, f"user{jobs['user'].iloc[i]:02d}", -(-int(gpus[i]) // 8), 4 * int(gpus[i])
+        job, user = 100_000 + i, f"user{jobs['user'].iloc[i]:02d}"
+        nodes, cores = -(-int(gpus[i]) // 8), 4 * int(gpus[i])
         asked = f"billing={cores},cpu={cores},gres/gpu={gpus[i]},mem={8 * cores}G,node={nodes}"
-        had = [f"{start_}" for start_ in (at["start"][i], at["end"][i])]
+        had = [at["start"][i], at["end"][i]]
         said, elapsed, given, alive = state[i], run[i], asked, cores
         if odd[i] == "never started":
             had, said, elapsed, given, alive = ["None", at["start"][i]], "CANCELLED by 1007", 0, "", 0
@@ -79,8 +81,9 @@ def _rows(jobs: pd.DataFrame, rng: np.random.Generator) -> list[str]:
                   f"{8 * cores}G", asked, given]
         lines.append("|".join(map(str, fields)))
         if odd[i] == "step":
-            lines.append("|".join(map(str, [f"{job}.batch", "", "", at["start"][i], *had, elapsed, "", said, 1, cores, cores,
-                                            "", "", f"cpu={cores},mem={8 * cores}G,node=1"])))
+            step = [f"{job}.batch", "", "", at["start"][i], *had, elapsed, "", said, 1, cores, cores, "", "",
+                    f"cpu={cores},mem={8 * cores}G,node=1"]  # fmt: skip
+            lines.append("|".join(map(str, step)))
     return lines
 
 
