@@ -13,7 +13,7 @@ from rltune.files import write_text
 from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.format import show
 from rltune.report.deviations import load_deviations
-from rltune.report.page import chapters, contents, inline, provenance, rivals, summary, tables
+from rltune.report.page import chapters, contents, inline, provenance, rivals, summary, tables, whatif
 from rltune.report.page.claims import claims, untested
 from rltune.report.page.marks import meanings
 from rltune.report.page.methods import methods
@@ -56,7 +56,8 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
         meanings=meanings(labels), answers=summary.answers(workspace, there, comparisons, claimed, len(without)),
         claims=claimed, untested=without,
         scores=summary.scores(comparisons), outcomes=list(summary.OUTCOMES), measured=summary.measured(comparisons),
-        others=summary.others(there), groups=rivals.groups(comparisons), opponents=list(rivals.OPPONENTS),
+        whatif=whatif.summary(there), others=summary.others(there), groups=rivals.groups(comparisons),
+        opponents=list(rivals.OPPONENTS),
         confidence=f"{100 * workspace.config.evaluation.confidence:.0f} %",
         sections=chapters.with_results(there), summary_artefacts=[there[n] for n in chapters.SUMMARY if n in there],
         missing=contents.missing(workspace.config, there), coverage=contents.coverage(paper, there),

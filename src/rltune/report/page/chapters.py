@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rltune.report.artefact import Saved
+from rltune.report.page.whatif import WHATIF
 from rltune.report.studies import BSLD, JCT, SLURM, UTILISATION, WAIT, Study
 
 
@@ -26,6 +27,10 @@ def _of(study: Study) -> tuple[str, ...]:
 
 
 SECTIONS = (
+    Section("whatif-section", "Your cluster: what if", "",
+            "The log’s last part replayed under today’s order, simple rules, predictions from history, and RLTune: what "
+            "a change of scheduler would have been worth, to whom, and whether to bother.",
+            tuple(WHATIF)),
     Section("motivation-section", "Why the order of a queue matters", "§1 and §2",
             "What another order of the same queue is worth, on two nodes and seven jobs; how jobs that ask for GPUs "
             "differ from those that ask for CPUs. None of this needs a trained agent.",
@@ -104,8 +109,9 @@ def unplaced(there: dict[str, Saved]) -> list[Saved]:
 
 
 def with_results(there: dict[str, Saved]) -> list[tuple[Section, list[Saved]]]:
-    """Every chapter with what it shows, and one more for what none of them names."""
+    """Every chapter with what it shows, and one more for what none of them names; the first in runs that have it."""
     found = [(section, section_artefacts(section, there)) for section in SECTIONS]
+    found = found if found[0][1] else found[1:]
     if rest := unplaced(there):
         found.append((Section("more", "More results", "", "", ()), rest))
     return found

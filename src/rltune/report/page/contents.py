@@ -10,6 +10,7 @@ from rltune.config import RunConfig
 from rltune.report.artefact import Saved
 from rltune.report.figures.training import CURVES_TITLE
 from rltune.report.page.peers import PEERS, absent
+from rltune.report.page.whatif import WHATIF
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
 from rltune.report.tables.carried import has_robustness, has_transfer
@@ -36,8 +37,8 @@ class Covered:
     """(id, title) of our artefacts."""
 
 
-CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peers", "figures")
-"""Notebooks over the whole run, each of whose page the report links to."""
+CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peers", "whatif", "figures")
+"""Notebooks over the whole run, each of whose page the report links to; `whatif` in runs that ask for it."""
 
 TITLES = {
     "improvements": "How much better RLTune is",
@@ -80,6 +81,7 @@ TITLES = {
     "loads-compared": "Overloaded slices beside balanced clusters",
     "loads-compared-numbers": "Overloaded and balanced, in numbers",
     **PEERS,
+    **WHATIF,
 }
 
 
@@ -141,7 +143,8 @@ def expected(config: RunConfig) -> dict[str, str]:
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
     unmade = absent(config)
     made = {name: title for name, title in TITLES.items()
-            if name not in unmade and (name != "placements" or has_placements(config))}
+            if name not in unmade and (name != "placements" or has_placements(config))
+            and (name not in WHATIF or config.whatif is not None)}
     boxes = [s for s in studies_of(judged(config)) if s.boxes]
     return {**made, **of_studies(config),
             **{f"{s.boxes}-{n}": f"{s.title} in windows of {n:,} jobs" for s in boxes for n in shorter}}
@@ -151,7 +154,12 @@ def pages(config: RunConfig) -> set[str]:
     """Names of the executed notebooks of a run."""
     cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
     traces = {f"clean-{trace}" for trace in config.traces()} | {f"compare-{cell.trace}" for cell in config.cells()}
-    return set(CHAPTERS) | traces | cells
+    return set(chapters(config)) | traces | cells
+
+
+def chapters(config: RunConfig) -> tuple[str, ...]:
+    """The chapters of a run."""
+    return tuple(name for name in CHAPTERS if name != "whatif" or config.whatif is not None)
 
 
 def steps(config: RunConfig) -> set[str]:
@@ -159,7 +167,7 @@ def steps(config: RunConfig) -> set[str]:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
-        {*CHAPTERS, "report"} | {f"clean/{trace}" for trace in config.traces()}
+        {*chapters(config), "report"} | {f"clean/{trace}" for trace in config.traces()}
         | {f"compare/{cell.trace}" for cell in config.cells()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
