@@ -2,17 +2,19 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CONFIG ?= config/default.yaml
-CORES ?= $(shell getconf _NPROCESSORS_ONLN)
+CORES ?=
 PYTHON ?= $(shell command -v python3)
 BENCH ?=
 STAGE ?=
 ARGS ?=
 
-RUN = --config "$(CONFIG)" --cores $(CORES)
+RUN = --config "$(CONFIG)" $(if $(CORES),--cores $(CORES))
 # what is on make's command line, not what the environment happens to have
 switch = $(if $(filter command,$(origin $(1))),$(if $(filter-out 0,$($(1))),--$(2)))
+SHARED = $(call given,SHARE,share)
 OPTIONS = $(call switch,YES,yes) $(call switch,VERBOSE,verbose)
 given = $(if $(filter command,$(origin $(1))),--$(2) "$($(1))")
+WHERE = $(call given,PROFILE,profile)
 AXES = $(call given,TRACE,trace) $(call given,CLUSTER,cluster) $(call given,POLICY,policy) \
   $(call given,METRIC,metric) $(call given,BLOCKING,blocking) $(call given,PLACEMENT,placement) \
   $(call given,LOCALITY,locality) $(call given,FEATURES,features) $(call given,ESTIMATE,estimate) \
@@ -43,7 +45,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 report: $(READY)  ## the whole run: traces to results/report/index.html (CONFIG=config/….yaml, CORES=n, ARGS=…)
-	@rltune run $(RUN) $(OPTIONS) -- $(ARGS)
+	@rltune run $(RUN) $(WHERE) $(SHARED) $(OPTIONS) -- $(ARGS)
 
 pdf: $(READY)  ## the report as a PDF, results/report/report.pdf; needs a Chromium (CONFIG=…)
 	@rltune pdf --config "$(CONFIG)"
@@ -55,23 +57,23 @@ paper: CONFIG := config/paper.yaml
 paper: report  ## the paper's whole matrix: says what it costs and asks (YES=1: does not ask)
 
 estimate: $(READY)  ## what a run would still cost: time, downloads, disk (CONFIG=…, CORES=n)
-	@rltune estimate $(RUN)
+	@rltune estimate $(RUN) $(WHERE)
 
 status:  ## how far a run is, also while it is at work (CONFIG=…)
-	@test -f $(READY) || { echo "not set up yet: make setup, or any other command, does that"; exit 2; }
+	@test -f $(READY) || { echo "not set up yet: make setup, or any other command, does that" >&2; exit 2; }
 	@rltune status $(RUN)
 
 notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE=… POLICY=… (ONLY=1: it alone)
-	@test -n "$(STAGE)" || { echo "make notebook STAGE=train TRACE=… POLICY=…; see README.md, One stage alone"; exit 2; }
-	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(OPTIONS) $(ARGS)
+	@test -n "$(STAGE)" || { echo "make notebook needs STAGE, one of: $$(sed -n 's/^rule \(.*\):$$/\1/p' workflow/rules/*.smk | xargs). For example: make notebook STAGE=figures, make notebook STAGE=train TRACE=philly-synthetic POLICY=sjf (README.md, One stage alone)" >&2; exit 2; }
+	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(WHERE) $(OPTIONS) $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
 	@python workflow/chromium.py
 	@python -m pytest $(ARGS)
 
 bench: $(READY)  ## one benchmark: make bench BENCH=name
-	@test -n "$(BENCH)" || { echo "make bench BENCH=name, where name is one of:" $$(cd benchmarks && ls *.py 2>/dev/null | sed 's/\.py$$//'); exit 2; }
-	@test -f "benchmarks/$(BENCH).py" || { echo "no benchmark '$(BENCH)'; there are:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//'); exit 2; }
+	@test -n "$(BENCH)" || { echo "make bench BENCH=name, where name is one of:" $$(cd benchmarks && ls *.py 2>/dev/null | sed 's/\.py$$//') >&2; exit 2; }
+	@test -f "benchmarks/$(BENCH).py" || { echo "no benchmark '$(BENCH)'; there are:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }
 	@python benchmarks/$(BENCH).py $(ARGS)
 
 lab: $(READY)  ## JupyterLab on the notebooks

@@ -18,10 +18,15 @@ OLDEST, TOO_NEW = (3, 11), (3, 14)  # as requires-python in pyproject.toml
 
 
 def run(*command: str) -> None:
-    """Run one command; on failure say which and stop."""
-    result = subprocess.run(command)
+    """Run one command without a word; on failure show all that it said, say which it was and stop."""
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if result.returncode:
-        sys.exit(f"set-up failed (exit status {result.returncode}) at: {' '.join(command)}")
+        print(result.stdout.rstrip(), file=sys.stderr, flush=True)
+        sys.exit(
+            f"set-up failed (exit status {result.returncode}) at: {' '.join(command)}\nWhat it said is above. If the "
+            "package index cannot be reached, set PIP_INDEX_URL (uv: UV_DEFAULT_INDEX) to one that can; the same make "
+            "command then goes on."
+        )
 
 
 def works(*command: str) -> bool:

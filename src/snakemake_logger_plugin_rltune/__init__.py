@@ -1,7 +1,8 @@
 """Snakemake's logger plugin `rltune`: what a run does, one JSON object a line, for `rltune run` and `rltune status`.
 
 Snakemake finds it by the name of this package: ``--logger rltune --logger-rltune-file FILE``. Each line has ``time``
-(seconds since 1970) and ``event``: ``job`` (a job starts, or in a dry run would), ``finished``, ``failed``.
+(seconds since 1970) and ``event``: ``job`` (a job starts, or in a dry run would), ``finished``, ``failed`` (with its
+logs, a scheduler's among them).
 """
 
 import json
@@ -40,12 +41,12 @@ class LogHandler(LogHandlerBase):
                     "event": "job", "id": fields["jobid"], "rule": fields["rule_name"],
                     "wildcards": dict(fields["wildcards"]), "output": [*map(str, fields["output"])],
                     "log": [*map(str, fields["log"])], "benchmark": fields["benchmark"],
-                    "forced": fields["reason"].startswith("Forced"),
+                    "forced": fields["reason"].startswith("Forced"), "reason": fields["reason"],
                 }  # fmt: skip
             case "job_finished":
                 told = {"event": "finished", "id": fields["job_id"]}
             case "job_error":
-                told = {"event": "failed", "id": fields["jobid"]}
+                told = {"event": "failed", "id": fields["jobid"], "logs": [*map(str, fields["log"])]}
             case _:
                 return
         with open(self.settings.file, "a", encoding="utf-8") as file:

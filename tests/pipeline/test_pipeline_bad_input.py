@@ -129,7 +129,7 @@ def test_text_where_numbers_belong(project: Any, fit: Cli) -> None:
 
 def test_cluster_without_nodes(project: Any, cli: Cli, fit: Cli) -> None:
     project.change(project.cluster, "nodes: 2, gpus: 8", "nodes: 0, gpus: 8")
-    fit().explains("config/clusters/small.yaml:7", "pools[0].groups[0].nodes", "found 0", "greater than or equal to 1")
+    fit().explains("config/clusters/small.yaml:7", "pools[0].groups[0].nodes", "found 0", "expected 1 or more")
     cli("run", "--config", "config/tiny.yaml").explains("config/clusters/small.yaml:7", "found 0")
 
 

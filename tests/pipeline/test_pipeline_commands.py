@@ -14,8 +14,8 @@ from rltune.config import Workspace
 from rltune.config.schema import schema_text
 
 COMMANDS = (
-    "", "init", "run", "estimate", "status", "notebook", "simulate", "cluster", "cluster balance", "trace", "trace inspect",
-    "trace list", "trace fetch", "config", "config check",
+    "", "init", "run", "merge", "pdf", "workflow-report", "estimate", "status", "notebook", "simulate", "cluster",
+    "cluster balance", "trace", "trace inspect", "trace list", "trace fetch", "config", "config check",
     "config schema", "stage", "stage notebook", "stage fit", "stage estimate", "stage baselines", "stage report",
 )  # fmt: skip
 Cli = Callable[..., Any]
@@ -47,7 +47,7 @@ def test_wrong_usage(arguments: list[str], cli: Cli) -> None:
 def test_the_installed_command_answers() -> None:
     command = Path(sys.executable).parent / "rltune"
     done = subprocess.run([command, "config", "check", "--config", "nope.yaml"], capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr == "rltune: nope.yaml: no such file\n" and not done.stdout
+    assert done.returncode == 1 and done.stderr.startswith("rltune: nope.yaml: no such file; there is none in ") and not done.stdout
 
 
 def test_check_lists_the_cells(project: Any, cli: Cli) -> None:

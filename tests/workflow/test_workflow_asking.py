@@ -106,11 +106,13 @@ def test_a_stage_is_found_by_the_axes_that_tell_it_apart(workspace: Workspace) -
     [
         ("train", {"trace": "philly-smoke"},
          ["2 jobs match", "trace philly-smoke given", "features=raw", "features=engineered"]),
-        ("train", {"policy": "sjf"}, ["no job matches", "policy sjf", "policy=fifo", "trace=alibaba-smoke"]),
+        ("train", {"policy": "sjf"}, ["policy: found 'sjf'; stage train has: fifo"]),
+        ("train", {"trace": "phily-smoke"}, ["trace: found 'phily-smoke' (did you mean 'philly-smoke'?)", "alibaba-smoke"]),
+        ("train", {"trace": "alibaba-smoke", "features": "raw"}, ["no job matches", "features raw", "trace=alibaba-smoke"]),
         ("clean", {"policy": "fifo"}, ["policy: not of stage clean", "trace"]),
         ("figures", {"trace": "philly-smoke"}, ["trace: not of stage figures", "asks for nothing"]),
         ("clean", {}, ["2 jobs match", "trace=philly-smoke", "trace=alibaba-smoke"]),
-        ("trane", {}, ["found 'trane'", "figures, train, clean"]),
+        ("trane", {}, ["found 'trane' (did you mean 'train'?)", "figures, train, clean"]),
     ],
 )  # fmt: skip
 def test_what_is_ambiguous_or_unknown_is_explained(

@@ -49,7 +49,7 @@ def test_the_plugin_writes_what_the_record_reads(workspace: Workspace, tmp_path:
     emit(msg="nothing of a job")
     record = Record(path)
     assert record.read() == [] and list(record.running) == [train.key]
-    assert record.planned[train.key] == Job(train.rule, train.wildcards, train.output, train.log, forced=True)
+    assert record.planned[train.key] == Job(train.rule, train.wildcards, train.output, train.log, forced=True, benchmark="b.tsv")
     emit(event="job_finished", job_id=3)
     assert [event for event, _ in record.read()] == ["finished"] and not record.running and not record.left
 
@@ -167,7 +167,7 @@ def test_on_a_terminal_one_line_is_rewritten(workspace: Workspace) -> None:
     lines = out.getvalue().split("\n")
     assert lines[0].endswith("done: clean philly-smoke, 1 min 03 s") and len(lines) == 2
     rewritten = lines[1].split("\r\x1b[2K")
-    assert rewritten[1].startswith("2 of 3 cells done; 1 of 2 stages; train philly-smoke") and rewritten[-1] == ""
+    assert rewritten[1].startswith("0 of 3 cells done; 1 of 2 stages; train philly-smoke") and rewritten[-1] == ""
     assert "left" in progress(workspace, record, live.costs)
 
 

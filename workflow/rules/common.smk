@@ -10,6 +10,20 @@ CODE = sources_digest("traces", *COMPILED)
 EVALUATION_CODE = sources_digest("evaluation", "traces", *COMPILED)
 REPORT_CODE = sources_digest("evaluation", "report")
 
+COSTS = Costs(workspace)
+
+
+def asks(rule):
+    """Memory and time that a scheduler is asked for (workflow/costs.yaml), more of it with each attempt."""
+
+    def job(wildcards):
+        return Job(rule, dict(wildcards.items()), ())
+
+    return {
+        "mem_mb": lambda wildcards, attempt: attempt * COSTS.memory_mb(job(wildcards)),
+        "runtime": lambda wildcards, attempt: attempt * COSTS.minutes(job(wildcards)),
+    }
+
 
 def here(path):
     """A path of the workspace relative to the folder the workflow runs in."""

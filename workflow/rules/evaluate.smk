@@ -21,7 +21,7 @@ rule baselines:
         here(workspace.results / "benchmarks" / "baselines" / "{trace}__{cluster}__{estimate}.tsv")
     threads: 1
     resources:
-        mem_mb=2000,
+        **asks("baselines"),
     params:
         evaluation=run.evaluation.model_dump(exclude={"also", "bootstrap", "confidence"}),
         simulation=run.simulation.model_dump(),
@@ -56,7 +56,7 @@ rule evaluate:
         here(workspace.results / "benchmarks" / "evaluate" / "{cell}.tsv")
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("evaluate"),
     params:
         evaluation=run.evaluation.model_dump(),
         lookahead=run.lookahead.model_dump(),
@@ -92,7 +92,7 @@ rule compare:
         here(workspace.results / "benchmarks" / "compare" / "{trace}.tsv")
     threads: 1
     resources:
-        mem_mb=2000,
+        **asks("compare"),
     params:
         cells=lambda w: [cell.name for cell in run.cells_of(w.trace)],
         code=REPORT_CODE,
@@ -118,7 +118,7 @@ rule ablation:
         here(workspace.results / "benchmarks" / "ablation.tsv")
     threads: 1
     resources:
-        mem_mb=2000,
+        **asks("ablation"),
     params:
         cells=list(CELLS),
         code=REPORT_CODE,

@@ -19,7 +19,7 @@ rule figures:
         here(workspace.results / "benchmarks" / "figures.tsv")
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("figures"),
     params:
         cells=list(CELLS),
         lengths=run.evaluation.sequence_jobs,

@@ -22,7 +22,7 @@ rule peers:
         here(workspace.results / "benchmarks" / "peers.tsv")
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("peers"),
     params:
         cells=list(CELLS),
         evaluation=run.evaluation.model_dump(),

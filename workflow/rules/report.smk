@@ -25,7 +25,7 @@ rule report:
         here(workspace.results / "benchmarks" / "report.tsv")
     threads: 1
     resources:
-        mem_mb=1000,
+        **asks("report"),
     params:
         code=REPORT_CODE,
     message:

@@ -29,7 +29,7 @@ rule semantics:
         here(workspace.results / "benchmarks" / "semantics.tsv")
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("semantics"),
     params:
         cells=list(CELLS),
         evaluation=run.evaluation.model_dump(),

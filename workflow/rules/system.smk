@@ -24,7 +24,7 @@ rule system:
         here(workspace.results / "benchmarks" / "system.tsv")
     threads: 1
     resources:
-        mem_mb=1000,
+        **asks("system"),
     params:
         policies=sorted({*run.evaluation.baseline_policies, *(cell.policy for cell in CELLS.values())}),
         networks=list(dict.fromkeys(map(network_of, CELLS.values()))),

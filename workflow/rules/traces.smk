@@ -26,7 +26,7 @@ rule clean:
         here(workspace.results / "benchmarks" / "clean" / "{trace}.tsv")
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("clean"),
     params:
         raw=raw_of,
         code=TRACES_CODE,
@@ -50,7 +50,7 @@ rule fit:
         here(workspace.results / "benchmarks" / "fit" / "{trace}__{cluster}.tsv")
     threads: 1
     resources:
-        mem_mb=2000,
+        **asks("fit"),
     params:
         known_share=lambda w: run.split.train if workspace.cluster(w.cluster).balance else None,
         code=CODE,
@@ -71,7 +71,7 @@ rule estimate:
         here(workspace.results / "benchmarks" / "estimate" / "{trace}__{cluster}__{estimate}.tsv")
     threads: 1
     resources:
-        mem_mb=2000,
+        **asks("estimate"),
     params:
         seed=run.evaluation.seed,
         predictions=predictions_of,
@@ -100,7 +100,7 @@ rule characterise:
         here(workspace.results / "benchmarks" / "characterise.tsv")
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("characterise"),
     params:
         split=run.split.model_dump(),
         seed=run.evaluation.seed,

@@ -34,7 +34,7 @@ rule train:
     # small networks gain little from a second thread; cells side by side use the cores better
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("train"),
     params:
         training=training_of,
         code=CODE,

@@ -20,7 +20,7 @@ rule transfer:
         here(workspace.results / "benchmarks" / "transfer.tsv")
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("transfer"),
     params:
         cells=list(CELLS),
         evaluation=run.evaluation.model_dump(exclude={"also"}),

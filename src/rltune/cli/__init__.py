@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import platform
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,30 +12,56 @@ from typing import Annotated
 
 import typer
 
+from rltune import COMPILED, __version__, sources_digest
 from rltune.cli import runs
+from rltune.cli.choices import (
+    check_estimate, check_factors, check_goes_together, check_named, check_outputs, check_words,
+)  # fmt: skip
 from rltune.cli.own import init
+from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
 from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
-from rltune.errors import ConfigError, RLTuneError
+from rltune.errors import RLTuneError
 from rltune.files import write_text
 
-HELP = "RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=HELP)
+EPILOG = (
+    "Exit status: 0 done; 1 a mistake in what was given, which the message explains, or a stage that failed; 2 a command "
+    "or option that does not exist, or a long run that was not agreed to. Messages go to standard error. Everything "
+    "that is made lies below --base, by default the project's folder."
+)
+RUNS, HAND, PARTS = "Whole runs", "By hand: no training, no report", "What a run is made of"
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, epilog=EPILOG
+)  # fmt: skip
 trace_app = typer.Typer(no_args_is_help=True, help="Look at traces and their files, and fetch them.")
 config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 cluster_app = typer.Typer(no_args_is_help=True, help="Look at clusters.")
 stage_app = typer.Typer(no_args_is_help=True, help="Single steps of the workflow, as its rules call them.")
-app.add_typer(trace_app, name="trace")
-app.add_typer(cluster_app, name="cluster")
-app.add_typer(config_app, name="config")
-app.add_typer(stage_app, name="stage")
 
-for command in (init, runs.run, runs.estimate, runs.status, runs.notebook, runs.pdf, runs.workflow_report):
-    app.command()(command)
+for command in (init, runs.run, runs.estimate, runs.status, runs.notebook, runs.merge, runs.pdf, runs.workflow_report):
+    app.command(rich_help_panel=RUNS)(command)
+app.add_typer(trace_app, name="trace", rich_help_panel=HAND)
+app.add_typer(cluster_app, name="cluster", rich_help_panel=HAND)
+app.add_typer(config_app, name="config", rich_help_panel=PARTS)
+app.add_typer(stage_app, name="stage", rich_help_panel=PARTS)
 
 
-@app.command()
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"rltune {__version__}, Python {platform.python_version()}, sources {sources_digest('traces', *COMPILED)}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help=(
+        "Say which version this is, and the digest of the sources that results depend on."))] = False,
+) -> None:  # fmt: skip
+    """RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."""
+
+
+@app.command(rich_help_panel=HAND)
 def simulate(
     trace: Annotated[str, typer.Option(help="Name of a file in config/traces.")],
     cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters.")],
@@ -63,23 +91,32 @@ def simulate(
     gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,
     config: ConfigOption = "config/default.yaml",
     base: BaseOption = "",
+    verbose: VerboseOption = False,
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print what it was worth. Times are in seconds.
 
     What --stretch, --sharing, --overrun and --commit do not say is as in the run's `simulation`: by default 1, 1, double,
     decision.
     """
-    if gantt is not None and gantt.suffix not in (".svg", ".png"):
-        raise ConfigError(f"--gantt: found {gantt}, expected a name that ends in .svg or .png")
-    for option, path in (("csv", csv), ("timeline", timeline), ("gantt", gantt)):
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            wrong = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-            raise ConfigError(f"--{option}: found {path}, but {wrong}")
     from rltune.config import Workspace
-    from rltune.pipeline import simulate as simulation
-    from rltune.report.simulation import draw, groups_summary, summary
 
+    make_verbose(verbose)
+    check_outputs(csv=csv, timeline=timeline)
+    check_outputs((".svg", ".png"), gantt=gantt)
+    check_goes_together(replay, warm_up, windows, part, begin, jobs)
+    check_factors(stretch=stretch, sharing=sharing)
+    check_estimate(estimate)
     workspace = Workspace.open(config, base)
+    check_words(
+        bool(workspace.plugins), policy=policy, blocking=blocking, placement=placement, locality=locality,
+        overrun=overrun, commit=commit, part=part, by=by,
+    )  # fmt: skip
+    check_named(workspace, trace, cluster)
+
+    with step("loading the simulator"):
+        from rltune.pipeline import simulate as simulation
+        from rltune.report.simulation import draw, groups_summary, summary
+
     rules = {"stretch": stretch, "sharing": sharing, "overrun": overrun, "commit": commit}
     setting = simulation.make_setting(
         workspace, policy=policy, blocking=blocking, placement=placement, locality=locality,
@@ -88,7 +125,7 @@ def simulate(
     request = simulation.Request(
         trace, cluster, estimate, part, begin, jobs, windows, replay, warm_up, by, gantt is not None
     )
-    result = simulation.run(workspace, request, setting)
+    result = simulation.run(workspace, request, setting, step)
     print(f"{trace} ({result.workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
     if result.workload.left_out:
         print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in result.workload.left_out.items()))
@@ -119,13 +156,19 @@ def balance(
     load: Annotated[float, typer.Option(help="Offered load to reach: GPU-seconds asked per second over GPUs.")] = 0.9,
     config: ConfigOption = "config/default.yaml",
     base: BaseOption = "",
+    verbose: VerboseOption = False,
 ) -> None:
     """Print a cluster file with as many nodes as bring a trace to an offered load; every node group stays."""
     from rltune.config import Workspace
-    from rltune.pipeline.balance import as_yaml
-    from rltune.pipeline.balance import balance as scale
 
-    found = scale(Workspace.open(config, base), trace, name, load)
+    make_verbose(verbose)
+    workspace = Workspace.open(config, base)
+    check_named(workspace, trace)
+    with step(f"reading {trace}, and what {name} can hold of it"):
+        from rltune.pipeline.balance import as_yaml
+        from rltune.pipeline.balance import balance as scale
+
+        found = scale(workspace, trace, name, load)
     after = f"{found.after:.3g} on this ({found.cluster.gpus} GPUs)"
     print(f"# offered load of {trace}: {found.before:.3g} on {name}, {after}")
     if not found.reached:
@@ -138,11 +181,15 @@ def balance(
 @trace_app.command()
 def inspect(
     file: Annotated[Path, typer.Argument(help="CSV, JSON, SWF, sacct text, parquet, tar.gz, zip; .gz works.")],
+    verbose: VerboseOption = False,
 ) -> None:
     """Say what a trace file holds, and suggest a column map for it."""
-    from rltune.traces.inspect import inspect_file
+    make_verbose(verbose)
+    with step(f"reading and cleaning {file}"):
+        from rltune.traces.inspect import inspect_file
 
-    print(inspect_file(file))
+        told = inspect_file(file)
+    print(told)
 
 
 @trace_app.command("list")
@@ -191,6 +238,9 @@ def check(
     cells = workspace.config.cells()
     own = own_policies(workspace)
     print(f"{config}: valid; {len(cells)} cells, results in {workspace.results}")
+    print(f"  simulation: {', '.join(f'{key} {value}' for key, value in workspace.config.simulation.model_dump().items())}")
+    if also := workspace.config.evaluation.also:
+        print(f"  judged also with: {'; '.join(map(str, also))}")
     for name, path in own.items():
         print(f"  policy {name} from {path}")
     for cell in cells:
@@ -272,6 +322,16 @@ CACHES = {
 """Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
 
 
+ADVICE = {
+    errno.ENOSPC: "; free some space, or name a folder on another disk with --base. What is finished is kept, and the "
+    "same command goes on from there",
+    errno.EDQUOT: "; your quota is used up: free some space, or name a folder elsewhere with --base",
+    errno.EACCES: "; you have no right to that: mend its rights (ls -l shows them), or name another folder with --base",
+    errno.EROFS: "; name a folder that can be written to with --base",
+}
+"""What to do about an error of the system."""
+
+
 def _say(line: str) -> None:
     """Print a line in one write: stages side by side share the terminal, and two writes could be torn apart."""
     sys.stdout.write(line + "\n")
@@ -288,7 +348,10 @@ def main() -> None:
     except RLTuneError as error:
         print(f"rltune: {error}", file=sys.stderr)
         sys.exit(1)
+    except BrokenPipeError:  # what reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        print(f"rltune: {where}{error.strerror or error}", file=sys.stderr)
+        print(f"rltune: {where}{error.strerror or error}{ADVICE.get(error.errno or 0, '')}", file=sys.stderr)
         sys.exit(1)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rltune.cli.options import ALL_CORES, BaseOption, ConfigOption, CoresOption, own_policies
+from rltune.cli.steps import step
+from rltune.cli.options import (
+    BaseOption, ConfigOption, CoresOption, ProfileOption, cores_here, own_policies, scheduler,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from rltune.config import Workspace
 
+ASKING = "asking Snakemake what is to do"
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Start a long run without asking.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show all that Snakemake and the stages say.")]
 PassedOn = Annotated[list[str] | None, typer.Argument(help="Passed on to Snakemake, after --.")]
@@ -19,9 +24,13 @@ PassedOn = Annotated[list[str] | None, typer.Argument(help="Passed on to Snakema
 
 def run(
     config: ConfigOption = "config/default.yaml",
-    cores: CoresOption = ALL_CORES,
+    cores: CoresOption = None,
+    profile: ProfileOption = "",
     base: BaseOption = "",
     yes: YesOption = False,
+    share: Annotated[str, typer.Option(metavar="I/N", help=(
+        "Only this share of the cells, trained and judged: 1/2 here, 2/2 on another machine; then `rltune merge`."
+    ))] = "",
     verbose: VerboseOption = False,
     arguments: PassedOn = None,
 ) -> None:
@@ -32,14 +41,50 @@ def run(
     from rltune.config import Workspace
 
     workspace = Workspace.open(config, base)
-    status = _start(workspace, cores, arguments or [], yes, verbose)
-    if status == 0 and not arguments:
+    wanted = []
+    if share:
+        from rltune.pipeline.workflow.share import shared, targets
+
+        wanted = targets(workspace, shared(workspace, share))
+    status = _start(workspace, cores, profile, [*wanted, *(arguments or [])], yes, verbose)
+    if status == 0 and share:
+        print(f"share {share} is done: {len(wanted)} cells; where all shares are to come together: rltune merge FOLDER")
+    elif status == 0 and not arguments:
         print(f"report: {workspace.report / 'index.html'}")
     raise typer.Exit(status)
 
 
+def merge(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER", help="Project folders of other machines.")],
+    keep: Annotated[bool, typer.Option("--keep", help="Where both have results of a cell, keep those of here.")] = False,
+    config: ConfigOption = "config/default.yaml",
+    base: BaseOption = "",
+) -> None:
+    """Take the cells that other machines trained and judged (`rltune run --share`) into this project's results.
+
+    Nothing is taken unless all can be: results of another configuration, of other sources or data are refused. The next
+    run makes the chapters, figures and report that depend on the new cells.
+    """
+    from rltune.config import Workspace
+    from rltune.pipeline.workflow.merge import merge as bring_together
+
+    workspace = Workspace.open(config, base)
+    with step("asking Snakemake what the cells depend on, and comparing"):
+        done = bring_together(workspace, folders, keep)
+    for name, there in done.taken.items():
+        print(f"taken: {name} from {there}")
+    for name in done.kept:
+        print(f"kept: {name}, of which there are other results elsewhere")
+    already = f", {len(done.same)} were here already" if done.same else ""
+    left = f"{done.left} cells are still to do" if done.left else "every cell is here"
+    print(f"{len(done.taken)} cells taken{already}; {left}; make the report with: rltune run --config {config}")
+
+
 def estimate(
-    config: ConfigOption = "config/default.yaml", cores: CoresOption = ALL_CORES, base: BaseOption = ""
+    config: ConfigOption = "config/default.yaml",
+    cores: CoresOption = None,
+    profile: ProfileOption = "",
+    base: BaseOption = "",
 ) -> None:
     """Say what a run would still cost: time, downloads, disk. Nothing is started."""
     from rltune.config import Workspace
@@ -47,18 +92,24 @@ def estimate(
     from rltune.pipeline.workflow.snakemake import would_run
 
     workspace = Workspace.open(config, base)
-    (jobs,) = would_run(workspace, cores, [])
-    print(reckon(workspace, jobs, cores).text if jobs else f"{config}: nothing to be done")
+    where = scheduler(workspace, profile)
+    at_once = cores or (where.jobs if where else cores_here())
+    with step(ASKING):
+        (jobs,) = would_run(workspace, at_once, [])
+    print(reckon(workspace, jobs, at_once, where.name if where else "").text if jobs else f"{config}: nothing to be done")
 
 
 def status(
-    config: ConfigOption = "config/default.yaml", cores: CoresOption = ALL_CORES, base: BaseOption = ""
+    config: ConfigOption = "config/default.yaml", cores: CoresOption = None, base: BaseOption = ""
 ) -> None:
     """Say how far a run is, while it is at work or after it ended: done, running, failed and to do for each stage."""
     from rltune.config import Workspace
     from rltune.pipeline.workflow.status import status as told
 
-    print(told(Workspace.open(config, base), cores))
+    workspace = Workspace.open(config, base)
+    with step(ASKING):
+        text = told(workspace, cores or cores_here())
+    print(text)
 
 
 def pdf(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
@@ -98,7 +149,8 @@ def notebook(
     only: Annotated[bool, typer.Option("--only", help="Only this one, not what depends on it.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would be done.")] = False,
     config: ConfigOption = "config/default.yaml",
-    cores: CoresOption = ALL_CORES,
+    cores: CoresOption = None,
+    profile: ProfileOption = "",
     base: BaseOption = "",
     yes: YesOption = False,
     verbose: VerboseOption = False,
@@ -117,27 +169,36 @@ def notebook(
     from rltune.pipeline.workflow.snakemake import would_run
 
     workspace = Workspace.open(config, base)
-    job = find(workspace, cores, stage, {axis: value for axis, value in wanted.items() if value})
+    with step(ASKING):
+        job = find(workspace, cores or 1, stage, {axis: value for axis, value in wanted.items() if value})
     told = arguments(job, only)
     if dry_run:
-        (jobs,) = would_run(workspace, cores, told)
-        print(plan(workspace, job, jobs))
+        with step(ASKING):
+            jobs, anyway = would_run(workspace, cores or 1, told, [])
+        print(plan(workspace, job, jobs, anyway))
         return
-    status = _start(workspace, cores, told, yes, verbose)
+    status = _start(workspace, cores, profile, told, yes, verbose)
     if status == 0:
         print("\n".join(str(workspace.base / log) for log in job.log))
     raise typer.Exit(status)
 
 
-def _start(workspace: Workspace, cores: int, arguments: list[str], yes: bool, verbose: bool) -> int:
+def _start(
+    workspace: Workspace, cores: int | None, profile: str, arguments: list[str], yes: bool, verbose: bool
+) -> int:
     """Run the workflow, after the question where there is one to ask; its exit status."""
     from rltune.pipeline.workflow.estimate import agreed
     from rltune.pipeline.workflow.estimate import estimate as reckon
     from rltune.pipeline.workflow.launch import launch
 
     own_policies(workspace)
+    where = scheduler(workspace, profile)
+    if where is None:
+        cores = cores or cores_here()
+    at_once, name = (cores or where.jobs, where.name) if where else (cores, "")
     status = launch(
-        workspace, cores, arguments, verbose, lambda jobs: agreed(reckon(workspace, jobs, cores), yes)
+        workspace, cores, arguments, verbose, lambda jobs: agreed(reckon(workspace, jobs, at_once, name), yes), where,
+        asking=lambda: step(ASKING),
     )  # fmt: skip
     if status == 1 and verbose:
         where = f"{workspace.results / 'notebooks'}, logs of other stages in {workspace.results / 'logs'}"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from rltune.config.cells import POLICIES, Workload
 from rltune.config.cluster import ClusterConfig
+from rltune.config.messages import dotted, explain, nearest
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError
 
 Model = TypeVar("Model", bound=BaseModel)
+MOST_NAMED = 12
+"""So many files of a folder are named."""
 
 
 def project_root(start: Path | None = None) -> Path:
@@ -45,7 +48,7 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
             unknown += _unknown_files(root, workload, ("experiments", i, "workloads", k))
         for k, name in enumerate(experiment.preset):
             if name not in (known := run.all_presets()):
-                unknown.append((("experiments", i, "preset", k), f"found {name!r}{_nearest(name, list(known))}; "
+                unknown.append((("experiments", i, "preset", k), f"found {name!r}{nearest(name, list(known))}; "
                                 f"allowed: {', '.join(known)}"))  # fmt: skip
     for k, workload in enumerate(run.workloads):
         unknown += _unknown_files(root, workload, ("workloads", k))
@@ -54,7 +57,7 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
     unknown += _wrong_policies(run, root)
     if unknown:
         shown = _shown(path, root)
-        raise ConfigError("\n".join(f"{shown}:{_line(node, loc)}: {_dotted(loc)}: {text}" for loc, text in unknown))
+        raise ConfigError("\n".join(f"{shown}:{_line(node, loc)}: {dotted(loc)}: {text}" for loc, text in unknown))
     for name in run.traces():
         load_trace(name, root)
     for workload in run.all_workloads():
@@ -83,28 +86,76 @@ def read_block(path: Path, model: type[Model], root: Path | None = None) -> Mode
 
 def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yaml.Node]:
     shown = _shown(path, root)
+    if path.is_dir():
+        raise ConfigError(f"{shown}: a folder, expected a YAML file{_there(path)}")
     if not path.is_file():
-        raise ConfigError(f"{shown}: {'a folder, expected a YAML file' if path.is_dir() else 'no such file'}")
+        raise ConfigError(f"{shown}: no such file{nearest(path.stem, [Path(f).stem for f in _yaml_files(path.parent)])}{_there(path.parent)}")
     try:
         text = path.read_text(encoding="utf-8")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         value = yaml.safe_load(text)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{shown}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise ConfigError(
+            f"{shown}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8 in your editor"
+        ) from None
     except yaml.YAMLError as error:
-        raise ConfigError(f"{shown}: not valid YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(_not_yaml(shown, text, error)) from None
+    except ValueError as error:
+        line, found = next(_no_dates(node))
+        raise ConfigError(f"{shown}:{line}: found {found}, which is no date ({error}); expected one like 2020-03-31") from None
     if not isinstance(value, dict):
-        found = "nothing" if value is None else type(value).__name__
-        raise ConfigError(f"{shown}: found {found}, expected a mapping of keys to values")
+        found = {list: "a list", str: "a text", type(None): "nothing"}.get(type(value), "a value")
+        raise ConfigError(f"{shown}: found {found}, expected a mapping of keys to values (title: …, …)")
     lines = [f"{shown}:{line}: {key}: found twice; give it once" for line, key in _repeated(node)]
     try:
         checked = model.model_validate(value)
     except ValidationError as error:
         own = model is RunConfig and bool(value.get("plugins"))
-        lines += [f"{shown}:{_line(node, e['loc'])}: {_explain(e, model, own)}" for e in error.errors()]
+        lines += [f"{shown}:{_line(node, loc)}: {text}" for loc, text in explain(error.errors(), model, own)]
     if lines:
         raise ConfigError("\n".join(dict.fromkeys(lines)))
     return checked, node
+
+
+def _not_yaml(shown: Path, text: str, error: yaml.YAMLError) -> str:
+    """Where a text stops to be YAML, and what stands there."""
+    mark = getattr(error, "problem_mark", None)
+    problem = " ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None)))) or str(error)
+    if mark is None:
+        return f"{shown}: not valid YAML: {' '.join(problem.split())}"
+    line = next(iter(text.splitlines()[mark.line : mark.line + 1]), "").strip()
+    hint = {
+        "mapping values are not allowed here": "; a text with a colon in it has to be in quotes, and keys of one block "
+        "start in one column",
+    }.get(error.problem, "")
+    if "\t" in "".join(text.splitlines()[mark.line : mark.line + 1]):
+        hint = "; YAML is indented with spaces, not tabs"
+    at = f", at {line!r}" if line else ", at the end of the file"
+    return f"{shown}:{mark.line + 1}: not valid YAML: {' '.join(problem.split())}{at}{hint}"
+
+
+def _no_dates(node: yaml.Node) -> Iterator[tuple[int, str]]:
+    """Lines and texts of what looks like a date and is none."""
+    if isinstance(node, yaml.ScalarNode):
+        try:
+            yaml.safe_load(node.value)
+        except ValueError:
+            yield node.start_mark.line + 1, node.value
+    else:
+        children = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value
+        for child in children:
+            yield from _no_dates(child)
+
+
+def _yaml_files(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.glob("*.yaml")) if folder.is_dir() else []
+
+
+def _there(folder: Path) -> str:
+    """The YAML files of a folder, in words."""
+    names = _yaml_files(folder)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"; there are: {', '.join(names[:MOST_NAMED])}{more}" if names else f"; there is none in {folder}"
 
 
 def _shown(path: Path, root: Path | None) -> Path:
@@ -135,7 +186,7 @@ def _wrong_policies(run: RunConfig, root: Path) -> list[tuple[tuple, str]]:
         if name not in POLICIES and not run.plugins:
             wrong.append((
                 ("evaluation", "baseline_policies", k),
-                f"found {name!r}{_nearest(name, list(POLICIES))}; allowed: {', '.join(POLICIES)}, and policies of "
+                f"found {name!r}{nearest(name, list(POLICIES))}; allowed: {', '.join(POLICIES)}, and policies of "
                 "your own from files under `plugins`",
             ))  # fmt: skip
     return wrong
@@ -162,7 +213,7 @@ def _named(root: Path, kind: str, name: str) -> Path:
     known = sorted(p.stem for p in folder.glob("*.yaml"))
     if name not in known:
         raise ConfigError(
-            f"found {name!r}, which has no file config/{kind}s/{name}.yaml{_nearest(name, known)}; "
+            f"found {name!r}, which has no file config/{kind}s/{name}.yaml{nearest(name, known)}; "
             f"allowed: {', '.join(known)}"
         )
     return folder / f"{name}.yaml"
@@ -171,59 +222,6 @@ def _named(root: Path, kind: str, name: str) -> Path:
 def _resolve(root: Path, path: Path | str) -> Path:
     path = Path(path).expanduser()
     return path if path.is_absolute() else root / path
-
-
-def _nearest(found: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(found, known, n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _explain(error: dict[str, Any], model: type[BaseModel], own: bool = False) -> str:
-    """A mistake in words; ``own``: the run has policies of the user's own."""
-    loc, kind, context = error["loc"], error["type"], error.get("ctx", {})
-    key = _dotted(loc)
-    if kind == "extra_forbidden":
-        known = list(_model_at(model, loc[:-1]).model_fields)
-        return f"{key}: unknown key{_nearest(str(loc[-1]), known)}; allowed here: {', '.join(known)}"
-    if kind == "missing":
-        return f"{key}: missing; it is required"
-    found = error["input"]
-    if kind == "literal_error":
-        # pydantic words the choices as 'a', 'b' or 'c'
-        choices = [c for part in context["expected"].split(" or ") for c in part.replace("'", "").split(", ")]
-        text = f"{key}: found {found!r}{_nearest(str(found), choices)}; allowed: {', '.join(choices)}"
-        if own and loc[-2:-1] == ("policy",):
-            text += "; a policy of your own cannot be trained against, name it in evaluation.baseline_policies"
-        return text
-    if kind == "string_pattern_mismatch":
-        return f"{key}: found {found!r}; allowed: letters, digits, dots, and single - or _ between them"
-    if kind == "value_error":
-        text = str(context["error"])
-        return f"{key}: {text}" if key else text
-    shown = repr(found) if not isinstance(found, (dict, list)) or not found else type(found).__name__
-    return f"{key}: found {shown}; {error['msg'][0].lower()}{error['msg'][1:]}"
-
-
-def _dotted(loc: tuple[str | int, ...]) -> str:
-    loc = tuple(part for part in loc if part != "[key]")
-    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in loc).lstrip(".")
-
-
-def _model_at(model: type[BaseModel], loc: tuple[str | int, ...]) -> type[BaseModel]:
-    """The block that a location inside ``model`` is in."""
-    here: Any = model
-    for part in loc:
-        if isinstance(here, type) and issubclass(here, BaseModel) and part in here.model_fields:
-            here = here.model_fields[part].annotation
-        candidates = [a for a in _flatten(here) if isinstance(a, type) and issubclass(a, BaseModel)]
-        if candidates:
-            here = candidates[0]
-    return here
-
-
-def _flatten(annotation: Any) -> list[Any]:
-    inner = get_args(annotation)
-    return [annotation] if not inner else [leaf for a in inner for leaf in _flatten(a)]
 
 
 def _line(node: yaml.Node | None, loc: tuple[str | int, ...]) -> int:

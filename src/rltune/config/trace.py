@@ -6,7 +6,7 @@ One file a trace in ``config/traces/<name>.yaml``; the file's stem is the trace'
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
@@ -67,6 +67,9 @@ class Download(Block):
 
 class Column(Block):
     """How one canonical column is made from the columns of a CSV file."""
+
+    SHORT: ClassVar[str] = "the name of a column of the file (a number in quotes), or "
+    """What may stand in place of the block, for messages."""
 
     column: str | None = None
     """Column of the file."""

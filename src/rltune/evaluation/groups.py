@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
 from rltune.evaluation.intervals import NAN, Improvement, block_length
 from rltune.evaluation.paired import Judge
@@ -124,6 +124,6 @@ def _around(value: float, drawn: np.ndarray, windows: int, confidence: float) ->
     if blocks < 2 or np.isnan(value):
         return NAN, NAN
     tail = (1 - confidence) / 2
-    widen = t.ppf(1 - tail, blocks - 1) / norm.ppf(1 - tail) * np.sqrt(blocks / (blocks - 1))
+    widen = stdtrit(blocks - 1, 1 - tail) / ndtri(1 - tail) * np.sqrt(blocks / (blocks - 1))
     low, high = value + widen * (np.quantile(drawn, [tail, 1 - tail]) - drawn.mean())
     return float(low), float(high)

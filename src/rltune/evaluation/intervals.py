@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
 
 FEWEST = 8
@@ -125,7 +125,7 @@ def _improvement(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 def _ends(estimate: float, away: np.ndarray, scale: float, degrees: float, level: float) -> tuple[float, float]:
     """The interval of confidence 1 − ``level``, from sorted distances of resamples from the estimate."""
-    widen = scale * t.ppf(1 - level / 2, degrees) / norm.ppf(1 - level / 2)
+    widen = scale * stdtrit(degrees, 1 - level / 2) / ndtri(1 - level / 2)
     low, high = estimate + widen * np.quantile(away, [level / 2, 1 - level / 2])
     return float(low), float(high)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -196,8 +198,14 @@ def make_setting(workspace: Workspace, **names: str | float) -> Setting:
         raise ConfigError(f"--{error}") from None
 
 
-def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
-    """Simulate; the clock does not count the engine's compilation.
+Step = Callable[[str], AbstractContextManager[None]]
+
+
+def run(
+    workspace: Workspace, request: Request, setting: Setting, step: Step = lambda text: nullcontext()
+) -> Result:
+    """Simulate; the clock does not count the engine's compilation. ``step`` is told what is being done, and is open
+    for as long.
 
     Raises ConfigError when the request names jobs there are not, or contradicts itself.
     """
@@ -207,7 +215,8 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
         raise ConfigError("--warm-up: goes with --replay; windows start from an idle cluster")
     if request.replay and request.window is not None:
         raise ConfigError("--windows: does not go with --replay, which is one sequence")
-    workload = make_workload(workspace, request.trace, request.cluster, request.estimate)
+    with step(f"reading {request.trace}, fitted to {request.cluster}"):
+        workload = make_workload(workspace, request.trace, request.cluster, request.estimate)
     begin, end = _range(request, workload)
     if request.window is not None and not 1 <= request.window <= end - begin:
         raise ConfigError(f"--windows: found {request.window}, expected 1 to {end - begin}: so many jobs are there")
@@ -230,9 +239,11 @@ def run(workspace: Workspace, request: Request, setting: Setting) -> Result:
     def placer() -> CountingPlacer | None:
         return placer_of(setting.placement, workspace.config.lookahead)
 
-    simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), setting, placer=placer())  # compiles
+    with step("compiling the simulator; a minute after a change of the sources, else at once"):
+        simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), setting, placer=placer())
     began = time.perf_counter()
-    with explaining(workspace.plugins):
+    what = f"simulating {int(n.sum()):,} jobs under {setting.policy}, blocking {setting.blocking}"
+    with explaining(workspace.plugins), step(what):
         asked = placer()
         state = simulate(workload.jobs, workload.layout, first, n, setting, placer=asked)
     took = max(time.perf_counter() - began, 1e-9)

@@ -28,6 +28,7 @@ _NAMES: dict[str, str] = {
 _STATUS = {"pass": "passed", "passed": "passed", "completed": "passed", "succeeded": "passed", "terminated": "passed",
            "success": "passed", "failed": "failed", "timeout": "failed", "node_fail": "failed", "error": "failed",
            "cancelled": "killed", "canceled": "killed", "killed": "killed", "running": "running"}
+NOT_KNOWN = "unknown  # which of passed, failed, killed, running is this? unknown jobs are kept, and simulated as they ran"
 _MEMORY = {"mib": "MiB", "gib": "GiB", "mb": "MB"}
 
 
@@ -64,7 +65,7 @@ def _entry(name: str, column: str, values: pd.Series) -> list[str]:
     if name == "status":
         states = [str(s) for s in values.dropna().unique()[:20]]
         lines = ["  status:", f"    column: {quoted(column)}", "    map:"]
-        return lines + [f"      {quoted(s)}: {_STATUS.get(s.lower(), 'unknown')}" for s in states]
+        return lines + [f"      {quoted(s)}: {_STATUS.get(s.lower(), NOT_KNOWN)}" for s in states]
     if name == "mem_gb":
         unit = next((u for mark, u in _MEMORY.items() if column.lower().endswith(mark)), "GB")
         return [f"  mem_gb: {{column: {quoted(column)}, unit: {unit}}}"]

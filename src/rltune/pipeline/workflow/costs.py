@@ -39,6 +39,22 @@ class Costs:
         for kind in self._kinds(job):
             self._seconds[kind].append(seconds)
 
+    def took(self, job: Job, seconds: float) -> float:
+        """How long a finished job took: as its benchmark file has it, which no queue lengthens, or ``seconds``."""
+        measured = _benchmark(self.workspace.base / job.benchmark) if job.benchmark else None
+        return seconds if measured is None else measured
+
+    def minutes(self, job: Job) -> int:
+        """Time limit that a scheduler is asked for."""
+        asked = self.table["ask"]
+        return max(asked["least_minutes"], round(asked["time_factor"] * self.seconds(job) / 60))
+
+    def memory_mb(self, job: Job) -> int:
+        """Memory that a scheduler is asked for, MB."""
+        asked = self.table["ask"]
+        memory = asked["memory_mb"].get(job.rule, asked["memory_mb"]["other"])
+        return memory * (asked["full_trace_memory"] if self._trace(job) in self._full else 1)
+
     def seconds(self, job: Job) -> float:
         """What a whole job takes."""
         for kind in self._kinds(job):
@@ -105,8 +121,12 @@ class Costs:
             return self._training(cell.preset)
         stages = self.table["stages_s"]
         seconds = stages.get(job.rule, stages["other"])
-        trace = cell.trace if cell else job.wildcards.get("trace")
-        return seconds * self.table["full_trace"] if trace in self._full else seconds
+        return seconds * self.table["full_trace"] if self._trace(job) in self._full else seconds
+
+    def _trace(self, job: Job) -> str | None:
+        """The trace that a job works on, where it is one."""
+        cell = job.cell(self.config)
+        return cell.trace if cell else job.wildcards.get("trace")
 
     def _training(self, name: str) -> float:
         """A cell's training by the table; presets that redefine a built-in one are scaled too."""
@@ -118,10 +138,8 @@ class Costs:
     def _read(self, folder: Path) -> None:
         """Learn from benchmark files: ``<rule>.tsv``, or a rule's folder with one a job."""
         for path in folder.rglob("*.tsv"):
-            try:
-                seconds = float(path.read_text(encoding="utf-8").splitlines()[1].split("\t")[0])
-            except (IndexError, ValueError):
-                continue  # cut off by a kill
+            if (seconds := _benchmark(path)) is None:
+                continue
             rule, name = (path.stem, "") if path.parent == folder else (path.parent.name, path.stem)
             if rule in ("train", "evaluate"):
                 try:
@@ -132,6 +150,14 @@ class Costs:
             else:
                 wildcards = {"trace": name.split("__")[0]} if name else {}
             self.learn(Job(rule, wildcards, (str(path),)), seconds)
+
+
+def _benchmark(path: Path) -> float | None:
+    """Seconds in a benchmark file of Snakemake's; None where there is none, or it was cut off by a kill."""
+    try:
+        return float(path.read_text(encoding="utf-8").splitlines()[1].split("\t")[0])
+    except (FileNotFoundError, IndexError, ValueError):
+        return None
 
 
 def _size(preset: Preset) -> int:

@@ -36,14 +36,15 @@ class Estimate:
         return self.seconds > ASK_S or self.bytes > ASK_BYTES
 
 
-def estimate(workspace: Workspace, jobs: Sequence[Job], cores: int) -> Estimate:
-    """Time, downloads and disk of these jobs on so many cores."""
+def estimate(workspace: Workspace, jobs: Sequence[Job], cores: int, scheduler: str = "") -> Estimate:
+    """Time, downloads and disk of these jobs on so many cores, of this machine or of a scheduler's."""
     costs = Costs(workspace)
     seconds = costs.time(jobs, cores)
     lines = [f"{workspace.config_path}: {cells_text(workspace, list(jobs))}, {len(jobs)} stages to do"]
     lines += _work(workspace, jobs, costs)
     alone = sum(costs.left(job) for job in jobs)
-    lines.append(f"time: about {time_text(seconds)} on {cores} cores ({time_text(alone)} on one)")
+    where = f" of {scheduler}, its queue not counted" if scheduler else ""
+    lines.append(f"time: about {time_text(seconds)} on {cores} cores{where} ({time_text(alone)} on one)")
     downloads, size = _downloads(workspace, jobs)
     free = shutil.disk_usage(_existing(workspace)).free
     need = costs.disk_mb(jobs) * 1e6 + size

@@ -23,11 +23,16 @@ class Job:
     output: tuple[str, ...]
     log: tuple[str, ...] = ()
     forced: bool = False
+    benchmark: str | None = None
+    """Where Snakemake writes how long it took, waiting in a scheduler's queue not counted."""
+    reason: str = field(default="", compare=False)
+    """Why it has to be done, in Snakemake's words."""
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Job:
         """From the plugin's event, or from :func:`dataclasses.asdict`."""
-        return cls(told["rule"], told["wildcards"], tuple(told["output"]), tuple(told["log"]), told["forced"])
+        return cls(told["rule"], told["wildcards"], tuple(told["output"]), tuple(told["log"]), told["forced"], told.get("benchmark"),
+                   told.get("reason", ""))  # fmt: skip
 
     @property
     def key(self) -> str:
@@ -74,14 +79,21 @@ class Record:
     process: int = 0
     """Snakemake's process id."""
     cores: int = 1
+    """Cores that it may use at once, here or at a scheduler."""
+    scheduler: str = ""
+    """Profile of the scheduler that its jobs are sent to; none: they run on this machine."""
+    host: str = ""
+    """Machine on which its Snakemake runs."""
     planned: dict[str, Job] = field(default_factory=dict)
     """Jobs that were to do, by key."""
     running: dict[str, float] = field(default_factory=dict)
-    """When each running job started."""
+    """When each running job started, or was sent to the scheduler."""
     finished: dict[str, float] = field(default_factory=dict)
     """Seconds that each finished job took."""
     failed: dict[str, float] = field(default_factory=dict)
     """When each failed job started."""
+    scheduler_logs: dict[str, list[str]] = field(default_factory=dict)
+    """What a scheduler left of each failed job."""
     ended: float | None = None
     """When it ended; None while it is at work, and for good if it was killed."""
     status: int | None = None
@@ -109,7 +121,8 @@ class Record:
             file.write(json.dumps({"time": time.time(), "event": event, **facts}) + "\n")
 
     def read(self) -> list[tuple[str, Job]]:
-        """Take in what was written since the last time; jobs that "finished" or "failed" since."""
+        """Take in what was written since the last time; jobs that since then "finished" or "failed", or are tried
+        "again"."""
         news = []
         with open(self.path, encoding="utf-8") as file:
             file.seek(self._read)
@@ -125,10 +138,10 @@ class Record:
         self.last = told["time"]
         match told["event"]:
             case "planned":
-                self.began, self.cores = told["time"], told["cores"]
+                self.began, self.cores, self.scheduler = told["time"], told["cores"], told.get("scheduler", "")
                 self.planned = {job.key: job for job in map(Job.of, told["jobs"])}
             case "process":
-                self.process = told["id"]
+                self.process, self.host = told["id"], told.get("host", "")
             case "ended":
                 self.ended, self.status = told["time"], told["status"]
             case "job" if told["output"]:  # the target `all` makes nothing
@@ -136,6 +149,8 @@ class Record:
                 self._ids[told["id"]] = job.key
                 self.planned.setdefault(job.key, job)
                 self.running[job.key] = told["time"]
+                if self.failed.pop(job.key, None) is not None:
+                    return "again", job
             case "finished" | "failed" as event if told["id"] in self._ids:
                 key = self._ids[told["id"]]
                 if (started := self.running.pop(key, None)) is not None:
@@ -143,6 +158,7 @@ class Record:
                         self.finished[key] = told["time"] - started
                     else:
                         self.failed[key] = started
+                        self.scheduler_logs[key] = told.get("logs", [])
                     return event, self.planned[key]
         return None
 

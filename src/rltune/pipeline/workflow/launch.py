@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -20,6 +21,7 @@ import psutil
 from rltune.config import Workspace
 from rltune.pipeline.workflow.jobs import Job, Record, runs_folder
 from rltune.pipeline.workflow.live import Live
+from rltune.pipeline.workflow.profile import Profile
 from rltune.pipeline.workflow.snakemake import (
     WorkflowError, command, environment, find_own_files, only_asks, would_run,
 )  # fmt: skip
@@ -32,33 +34,41 @@ after an orderly end."""
 
 def launch(
     workspace: Workspace,
-    cores: int,
+    cores: int | None,
     arguments: Sequence[str] = (),
     verbose: bool = False,
     agreed: Callable[[list[Job]], bool] = lambda jobs: True,
+    profile: Profile | None = None,
+    asking: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> int:
     """Run the workflow in the workspace's base folder; Snakemake's exit status, 2 where the plan was not agreed to.
 
     ``agreed`` is asked with the jobs that are to do. With ``verbose`` all that Snakemake and the stages say is shown;
     otherwise it goes to a file, and a line says how far the run is. Arguments with which Snakemake runs nothing are
-    passed on as they are.
+    passed on as they are. With a profile the stages run as jobs of a scheduler, on ``cores`` cores at once or, where
+    that is None, as many as the profile says. ``asking`` is open while Snakemake makes its plan.
 
     Raises WorkflowError when another run is at work there, or Snakemake cannot say what is to do; ConfigError or
     DataError, before the first job, when a trace's own file cannot be found.
     """
     find_own_files(workspace)
-    with _alone(workspace, cores) as lock:
+    at_once = cores or (profile.jobs if profile else 1)
+    with alone(workspace) as lock:
         if only_asks(arguments):
-            return _run([*command(workspace, cores), *arguments], workspace, lock)
-        (jobs,) = would_run(workspace, cores, arguments)
+            return _run([*command(workspace, cores, profile=profile), *arguments], workspace, lock)
+        with asking():
+            (jobs,) = would_run(workspace, at_once, arguments)
         if not jobs:
             print("nothing to be done", flush=True)
             return 0
         if not agreed(jobs):
             return 2
         record = Record(runs_folder(workspace) / time.strftime("%Y%m%d-%H%M%S.jsonl"))
-        record.add("planned", config=workspace.config_path, cores=cores, jobs=[asdict(job) for job in jobs])
-        started = [*command(workspace, cores, record.path), *arguments]
+        record.add(
+            "planned", config=workspace.config_path, cores=at_once, scheduler=profile.name if profile else "",
+            jobs=[asdict(job) for job in jobs],
+        )  # fmt: skip
+        started = [*command(workspace, cores, record.path, profile), *arguments]
         if verbose:
             status = _run(started, workspace, lock, record)
         else:
@@ -101,9 +111,9 @@ def _run(
         started, cwd=workspace.base, env=environment(workspace), stdout=log, stderr=log,
         pass_fds=(lock.fileno(),),  # Snakemake holds the lock too, so it lasts as long as either of us
     )  # fmt: skip
-    _write(lock, f"{os.getpid()} {process.pid}")
+    _write(lock, f"{os.getpid()} {process.pid} {platform.node()}")
     if record is not None:
-        record.add("process", id=os.getpid())
+        record.add("process", id=os.getpid(), host=platform.node())
     asked = 0
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -144,13 +154,13 @@ def _kill(pid: int) -> None:
 
 
 @contextmanager
-def _alone(workspace: Workspace, cores: int) -> Iterator[TextIO]:
+def alone(workspace: Workspace) -> Iterator[TextIO]:
     """Hold the folder's lock, and undo Snakemake's own where a killed run of ours left it."""
     path = workspace.base / LOCK
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+", encoding="utf-8") as lock:
         _acquire(lock, workspace.base)
-        _clear_stale_lock(lock, workspace, cores)
+        _clear_stale_lock(lock, workspace)
         _write(lock, "")
         yield lock
 
@@ -160,17 +170,27 @@ def _acquire(lock: TextIO, base: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.seek(0)
-        owner = _owner(lock.read())
-        how = f" (process {owner}): wait for it, or stop it with: kill {owner}" if owner else ": wait for it"
+        text = lock.read()
+        owner, host = _owner(text), _host(text)
+        where = "" if host in ("", platform.node()) else f" on {host}"
+        how = f" (process {owner}{where}): wait for it, or stop it{where} with: kill {owner}" if owner else ": wait for it"
         raise WorkflowError(f"another run is at work in {base}{how}") from None
 
 
 def _owner(text: str) -> int:
-    """The first of these process ids that lives; 0 where none is named, or none does."""
-    return next((pid for pid in map(int, text.split()) if psutil.pid_exists(pid)), 0)
+    """The first of these process ids that lives; 0 where none is named, or none does. Of those of another machine it is
+    not known which live: the first."""
+    elsewhere = _host(text) not in ("", platform.node())
+    pids = [int(word) for word in text.split()[:2]]
+    return next((pid for pid in pids if elsewhere or psutil.pid_exists(pid)), 0)
 
 
-def _clear_stale_lock(lock: TextIO, workspace: Workspace, cores: int) -> None:
+def _host(text: str) -> str:
+    """The machine that a lock's processes are on; nothing where it does not say."""
+    return (text.split()[2:] or [""])[0]
+
+
+def _clear_stale_lock(lock: TextIO, workspace: Workspace) -> None:
     """Unlock the folder when the Snakemake that locked it was ours and is gone."""
     base, locks = workspace.base, workspace.base / ".snakemake" / "locks"
     lock.seek(0)
@@ -184,7 +204,7 @@ def _clear_stale_lock(lock: TextIO, workspace: Workspace, cores: int) -> None:
         )
     print("clearing the lock of a run that was killed", flush=True)
     unlocked = subprocess.run(
-        [*command(workspace, cores), "--unlock"], cwd=base, env=environment(workspace), capture_output=True, text=True
+        [*command(workspace, 1), "--unlock"], cwd=base, env=environment(workspace), capture_output=True, text=True
     )
     if unlocked.returncode:
         raise WorkflowError(f"could not unlock {base}: {unlocked.stderr.strip()}")

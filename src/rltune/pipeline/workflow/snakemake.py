@@ -13,6 +13,7 @@ from pathlib import Path
 from rltune.config import Workspace
 from rltune.errors import RLTuneError
 from rltune.pipeline.workflow.jobs import Job
+from rltune.pipeline.workflow.profile import Profile
 from rltune.traces.fetch import given_file
 
 ASKS = {
@@ -33,13 +34,19 @@ def only_asks(arguments: Sequence[str]) -> bool:
     return any(a in ASKS or (a.startswith("-") and not a.startswith("--") and "n" in a) for a in arguments)
 
 
-def command(workspace: Workspace, cores: int, events: Path | None = None) -> list[str]:
-    """Snakemake's command line on the project's workflow; events of jobs are added to the file, if there is one."""
+def command(
+    workspace: Workspace, cores: int | None, events: Path | None = None, profile: Profile | None = None
+) -> list[str]:
+    """Snakemake's command line on the project's workflow; events of jobs are added to the file, if there is one.
+
+    Jobs run here on so many cores, or where the profile says.
+    """
     workflow = workspace.root / "workflow"
+    where = profile.arguments(cores) if profile else ["--cores", str(cores)]
     logger = ["--logger", "rltune", "--logger-rltune-file", str(events)] if events else []
     return [
         sys.executable, "-m", "snakemake", "--snakefile", str(workflow / "Snakefile"),
-        "--workflow-profile", str(workflow / "profiles" / "default"), "--cores", str(cores), *logger,
+        "--workflow-profile", str(workflow / "profiles" / "default"), *where, *logger,
         # --config takes all that follows up to the next option: it must not be the last
         "--config", f"run={workspace.config_path}", "--rerun-incomplete", "--directory", str(workspace.base),
     ]  # fmt: skip
@@ -48,7 +55,9 @@ def command(workspace: Workspace, cores: int, events: Path | None = None) -> lis
 def environment(workspace: Workspace) -> dict[str, str]:
     """This process's environment, with our own commands found first."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "RLTUNE_ROOT": str(workspace.root)}
+    return {
+        **os.environ, "PATH": path, "RLTUNE_ROOT": str(workspace.root), "RLTUNE_PYTHON": sys.executable,
+    }  # fmt: skip
 
 
 def find_own_files(workspace: Workspace) -> None:

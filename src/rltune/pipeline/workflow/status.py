@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections import Counter
 
@@ -11,7 +12,7 @@ from rltune.config import Workspace
 from rltune.pipeline.workflow.costs import Costs
 from rltune.pipeline.workflow.jobs import Job, Record, last_record
 from rltune.pipeline.workflow.launch import at_work
-from rltune.pipeline.workflow.live import cells_text, failure, running_text
+from rltune.pipeline.workflow.live import at_work_s, cells_text, failure, running_text
 from rltune.pipeline.workflow.snakemake import would_run
 from rltune.traces.fetch.progress import time_text
 
@@ -25,7 +26,8 @@ def status(workspace: Workspace, cores: int) -> str:
     """
     process, record = at_work(workspace.base), last_record(workspace)
     live = process is not None and record is not None and record.ended is None and (
-        record.process == process or bool(process and not psutil.pid_exists(record.process))  # its Snakemake alone lives
+        record.process == process or record.host not in ("", platform.node())  # of another machine's processes nothing is known
+        or bool(process and not psutil.pid_exists(record.process))  # its Snakemake alone lives
     )
     if live:
         (every,) = would_run(workspace, cores, ["--forceall"])
@@ -42,16 +44,18 @@ def status(workspace: Workspace, cores: int) -> str:
     for job in failed:
         lines.append(f"FAILED: {job.label(workspace.config)}\n{failure(workspace, record, job)}")
     if todo:
-        began = {key: time.time() - started for key, started in record.running.items()} if live else {}
+        began = at_work_s(workspace, record) if live else {}
         left = Costs(workspace).time(todo, cores, began)
-        lines.append(f"about {time_text(left)} left on {cores} cores")
+        where = f" of {record.scheduler}" if live and record.scheduler else ""
+        lines.append(f"about {time_text(left)} left on {cores} cores{where}")
     return "\n".join(lines)
 
 
 def _state(record: Record | None, process: int | None, live: bool) -> str:
     """Whether a run is at work, or how the last one ended."""
     if live:
-        return f"a run is at work, for {time_text(time.time() - record.began)} (process {process})"
+        where = "" if record.host in ("", platform.node()) else f" on {record.host}"
+        return f"a run is at work, for {time_text(time.time() - record.began)} (process {process}{where})"
     other = "; another run is at work in the folder" if process else ""
     if record is None:
         return f"no run yet{other}"

@@ -1,0 +1,90 @@
+"""Options of `rltune simulate` checked before anything slow is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rltune.config import Workspace
+from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES, parse_estimate
+from rltune.config.messages import nearest
+from rltune.errors import ConfigError
+
+OVERRUNS, COMMITS = ("double", "now"), ("decision", "head")
+PARTS, GROUPS = ("all", "train", "validation", "test"), ("user", "vc")
+BUILT_IN = {
+    "policy": POLICIES, "blocking": BLOCKINGS, "placement": PLACEMENTS, "locality": LOCALITIES, "overrun": OVERRUNS,
+    "commit": COMMITS, "part": PARTS, "by": GROUPS,
+}  # fmt: skip
+"""Option → the words it takes."""
+
+
+def check_words(own_policies: bool, **given: str | None) -> None:
+    """See that each option has a word that it knows; with policies of the user's own any may be named.
+
+    Raises ConfigError with every option that has not.
+    """
+    wrong = [
+        f"--{option}: found {word!r}{nearest(word, BUILT_IN[option])}, expected one of {', '.join(BUILT_IN[option])}"
+        for option, word in given.items()
+        if word is not None and word not in BUILT_IN[option] and not (option == "policy" and own_policies)
+    ]
+    if wrong:
+        raise ConfigError("\n".join(wrong))
+
+
+def check_estimate(name: str) -> None:
+    """See that the name of an estimate is one. Raises ConfigError where it is not."""
+    try:
+        parse_estimate(name)
+    except ConfigError as error:
+        raise ConfigError(f"--estimate: {error}") from None
+
+
+def check_factors(**given: float | None) -> None:
+    """See that factors on run times are 1 to 100, as in a run's `simulation`. Raises ConfigError where one is not."""
+    for option, value in given.items():
+        if value is not None and not 1 <= value <= 100:
+            raise ConfigError(f"--{option}: found {value:g}, expected a factor of 1 to 100: 1.2 is a fifth longer")
+
+
+def check_named(workspace: Workspace, trace: str, cluster: str | None = None) -> None:
+    """See that there is a trace, and a cluster, of these names, and that their files are right."""
+    for option, name, load in (("trace", trace, workspace.trace), ("cluster", cluster, workspace.cluster)):
+        if name is None:
+            continue
+        try:
+            load(name)
+        except ConfigError as error:
+            text = str(error)
+            raise ConfigError(f"--{option}: {text}" if text.startswith("found ") else text) from None
+
+
+def check_goes_together(
+    replay: bool, warm_up: float, windows: int | None, part: str, begin: int | None, jobs: int | None
+) -> None:
+    """See that the options that say which jobs to take do not contradict each other. Raises ConfigError where they do."""
+    if not 0 <= warm_up < 1:
+        raise ConfigError(f"--warm-up: found {warm_up:g}, expected a share of the jobs, 0 or more and below 1, such as 0.1")
+    if warm_up and not replay:
+        raise ConfigError("--warm-up: goes with --replay; windows start from an idle cluster")
+    if replay and windows is not None:
+        raise ConfigError("--windows: does not go with --replay, which is one sequence; leave one of them out")
+    if begin is not None and part != "all":
+        raise ConfigError("--from: does not go with --part; give one of them")
+    for option, value, least in (("from", begin, 0), ("jobs", jobs, 1), ("windows", windows, 1)):
+        if value is not None and value < least:
+            raise ConfigError(f"--{option}: found {value}, expected {least} or more")
+
+
+def check_outputs(suffixes: Iterable[str] = (), **given: Path | None) -> None:
+    """See that files can be written where they shall be. Raises ConfigError where one cannot."""
+    for option, path in given.items():
+        if path is None:
+            continue
+        if suffixes and path.suffix not in suffixes:
+            raise ConfigError(f"--{option}: found {path}, expected a name that ends in {' or '.join(suffixes)}")
+        if path.is_dir():
+            raise ConfigError(f"--{option}: found {path}, but it is a folder; name a file in it")
+        if not path.parent.is_dir():
+            raise ConfigError(f"--{option}: found {path}, but there is no folder {path.parent}; make it: mkdir -p {path.parent}")
