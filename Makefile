@@ -71,7 +71,7 @@ lab: $(READY)  ## JupyterLab on the notebooks
 	@jupyter lab --notebook-dir=. $(ARGS)
 
 lock: $(READY)  ## compile requirements.lock anew from pyproject.toml (needs uv)
-	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
+	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev --extra docs --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
 
 clean:  ## remove results, caches of code and the workflow's state (keeps .venv and downloads)
 	@find results -mindepth 1 ! -name README.md -delete
