@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from rltune.cli import runs
+from rltune.cli.expected import expected
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
 from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
@@ -28,7 +29,7 @@ app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
 app.add_typer(stage_app, name="stage")
 
-for command in (runs.run, runs.estimate, runs.status, runs.notebook):
+for command in (runs.run, runs.estimate, runs.status, runs.notebook, expected):
     app.command()(command)
 
 
