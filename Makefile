@@ -31,7 +31,7 @@ export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help setup report paper estimate status notebook test bench lab lock clean distclean
+.PHONY: help setup report paper estimate status notebook test bench docs lab lock clean distclean
 
 help:  ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -66,6 +66,11 @@ bench: $(READY)  ## one benchmark: make bench BENCH=name
 	@test -n "$(BENCH)" || { echo "make bench BENCH=name, where name is one of:" $$(cd benchmarks && ls *.py 2>/dev/null | sed 's/\.py$$//'); exit 2; }
 	@test -f "benchmarks/$(BENCH).py" || { echo "no benchmark '$(BENCH)'; there are:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//'); exit 2; }
 	@python benchmarks/$(BENCH).py $(ARGS)
+
+docs: $(READY)  ## the documents as a site: results/docs/index.html
+	@python docs/site/generate.py
+	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet $(ARGS)
+	@echo "documents: $(CURDIR)/results/docs/index.html"
 
 lab: $(READY)  ## JupyterLab on the notebooks
 	@jupyter lab --notebook-dir=. $(ARGS)

@@ -48,5 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, path, content=text))
     for path, name in FROM_ROOT.items():
         text = (ROOT / name).read_text(encoding="utf-8")
-        files.append(File.generated(config, path, content=re.sub(r"\]\(docs/", "](", text)))
+        for name_in_root, page in {v: k for k, v in FROM_ROOT.items()}.items():
+            text = text.replace(f"]({name_in_root})", f"]({page})")
+        files.append(File.generated(config, path, content=text.replace("](docs/", "](")))
     return files
