@@ -33,7 +33,7 @@ export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help setup report pdf snakemake paper estimate status notebook test bench lab lock clean distclean
+.PHONY: help setup report pdf snakemake paper estimate status notebook test bench docs lab lock clean distclean
 
 help:  ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -76,11 +76,16 @@ bench: $(READY)  ## one benchmark: make bench BENCH=name
 	@test -f "benchmarks/$(BENCH).py" || { echo "no benchmark '$(BENCH)'; there are:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }
 	@python benchmarks/$(BENCH).py $(ARGS)
 
+docs: $(READY)  ## the documents as a site: results/docs/index.html
+	@python docs/site/generate.py
+	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet $(ARGS)
+	@echo "documents: $(CURDIR)/results/docs/index.html"
+
 lab: $(READY)  ## JupyterLab on the notebooks
 	@jupyter lab --notebook-dir=. $(ARGS)
 
 lock: $(READY)  ## compile requirements.lock anew from pyproject.toml (needs uv)
-	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
+	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev --extra docs --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
 
 clean:  ## remove results, caches of code and the workflow's state (keeps .venv and downloads)
 	@find results -mindepth 1 ! -name README.md -delete

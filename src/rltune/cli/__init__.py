@@ -17,6 +17,7 @@ from rltune.cli import runs
 from rltune.cli.choices import (
     check_estimate, check_factors, check_goes_together, check_named, check_outputs, check_words,
 )  # fmt: skip
+from rltune.cli.expected import expected
 from rltune.cli.own import init
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
@@ -39,7 +40,9 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration."
 cluster_app = typer.Typer(no_args_is_help=True, help="Look at clusters.")
 stage_app = typer.Typer(no_args_is_help=True, help="Single steps of the workflow, as its rules call them.")
 
-for command in (init, runs.run, runs.estimate, runs.status, runs.notebook, runs.merge, runs.pdf, runs.workflow_report):
+for command in (
+    init, runs.run, runs.estimate, runs.status, runs.notebook, expected, runs.merge, runs.pdf, runs.workflow_report,
+):  # fmt: skip
     app.command(rich_help_panel=RUNS)(command)
 app.add_typer(trace_app, name="trace", rich_help_panel=HAND)
 app.add_typer(cluster_app, name="cluster", rich_help_panel=HAND)
