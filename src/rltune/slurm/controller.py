@@ -15,7 +15,7 @@ from rltune.agent.policy_file import TrainedPolicy, load_policy
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.decide import Decision, decide
-from rltune.slurm.folder import Folder
+from rltune.slurm.folder import Folder, Touch
 from rltune.slurm.observe import View, observe
 from rltune.slurm.priorities import assign
 from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode
@@ -38,6 +38,9 @@ class Slurm(Protocol):
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:
         """Give jobs back."""
+
+    def shared(self, ids: Iterable[int]) -> dict[int, str]:
+        """Over-subscription of jobs."""
 
 
 class Stop(RLTuneError):
@@ -74,8 +77,6 @@ class Controller:
     say: Callable[[str], None] = print
     _policy: TrainedPolicy | None = field(default=None, repr=False)
     _loaded_ns: int = field(default=0, repr=False)
-    _flags: dict[int, bool] = field(default_factory=dict, repr=False)
-    """Over-subscription written to each job so far: True shared, False whole nodes."""
     _last: tuple[float, float] | None = field(default=None, repr=False)
     _totals: dict[str, float] = field(default_factory=dict, repr=False)
     view: View | None = field(default=None, repr=False)
@@ -103,10 +104,10 @@ class Controller:
         done.ranked, done.left, done.running = len(view.ranked), len(view.left), len(view.running)
         began = time.perf_counter()
         decision = decide(view, policy, self.config) if view.ranked else Decision({}, {}, {}, frozenset())
-        changes = self._changes(view, decision)
+        changes = self._changes(view, decision, touched)
         done.decide_s = time.perf_counter() - began
         began = time.perf_counter()
-        self._write(view, decision, changes, touched, {job.id: job for job in queue.records}, done)
+        self._write(view, decision, changes, touched, done)
         done.write_s = time.perf_counter() - began
         self._report(done, now_s)
         return done
@@ -114,22 +115,42 @@ class Controller:
     def hand_back(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
         """Give every touched job that still waits back to Slurm: (how many, what Slurm refused).
 
-        ``band_too``: also jobs with a priority in the band that nobody remembers. Raises RLTuneError where Slurm does
-        not answer; the list of touched jobs is kept then.
+        A job that somebody holds is left so: it has no priority of ours any more. ``band_too``: also jobs with a priority
+        in the band that nobody remembers. Raises RLTuneError where Slurm does not answer; the list of touched jobs is
+        kept then.
         """
         touched = {} if band_too and not self._readable() else self.folder.touched()
-        waiting = {job.id: job for job in self.slurm.jobs().records if job.state in WAITING_STATES}
-        band = self.config.band
-        mine = [i for i in touched if i in waiting]
+        waiting = self._waiting()
+        mine = [job for job in touched if job in waiting]
         if band_too:
-            mine += [i for i, job in waiting.items() if band.low <= job.priority <= band.high and i not in touched]
-        refused = [o for o in (self.slurm.release(mine) if mine else []) if not o.ok]
-        kept = {o.job: touched.get(o.job, 0) for o in refused if self._still_waits(o.job)}
-        self.folder.write_touched(kept)
-        self.folder.write_journal({"time_s": self.clock(), "event": "handed back", "why": why, "jobs": mine,
-                                   "refused": {str(o.job): o.message for o in refused}})  # fmt: skip
-        self.say(f"handed back {len(mine) - len(refused)} jobs to Slurm: {why}")
-        return len(mine) - len(refused), refused
+            mine += [job for job, at in waiting.items() if self._in_band(at) and job not in touched]
+        shared = [Change(job, oversubscribe=True) for job in mine if job in touched and touched[job].alone]
+        outcomes = [*(self.slurm.update(shared) if shared else []), *(self.slurm.release(mine) if mine else [])]
+        refused = [o for o in outcomes if not o.ok]
+        still = self._waiting() if refused else {}
+        refused = [o for o in refused if o.job in still]
+        self._note(lambda: self.folder.write_touched({o.job: touched.get(o.job, Touch(0)) for o in refused}))
+        line = {"time_s": round(self.clock(), 3), "event": "handed back", "why": why, "jobs": mine,
+                "refused": {str(o.job): o.message for o in refused}}  # fmt: skip
+        self._note(lambda: self.folder.write_journal(line))
+        count = len(mine) - len({o.job for o in refused})
+        self.say(f"handed back {count} jobs to Slurm: {why}")
+        return count, refused
+
+    def _note(self, write: Callable[[], None]) -> None:
+        """Write to disk; where that fails, say so and go on: giving jobs back must not depend on a disk."""
+        try:
+            write()
+        except OSError as error:
+            self.say(f"{error.filename or self.folder.path}: {error.strerror or error}")
+
+    def _waiting(self) -> dict[int, int]:
+        """Jobs that wait and that nobody holds → their priority."""
+        jobs = self.slurm.jobs().records
+        return {job.id: job.priority for job in jobs if job.state in WAITING_STATES and job.priority > 0}
+
+    def _in_band(self, priority: int) -> bool:
+        return self.config.band.low <= priority <= self.config.band.high
 
     def _readable(self) -> bool:
         try:
@@ -137,9 +158,6 @@ class Controller:
         except DataError:
             return False
         return True
-
-    def _still_waits(self, job: int) -> bool:
-        return any(other.id == job and other.state in WAITING_STATES for other in self.slurm.jobs().records)
 
     def _ready_policy(self) -> TrainedPolicy:
         """The policy, read again where its file has changed. Raises Stop where it cannot be used any more."""
@@ -164,42 +182,47 @@ class Controller:
         if abs(jumped) > JUMP_S:
             raise RLTuneError(f"the clock jumped by {jumped:+.0f} s; this cycle is left out")
 
-    def _changes(self, view: View, decision: Decision) -> list[Change]:
+    def _changes(self, view: View, decision: Decision, touched: dict[int, Touch]) -> list[Change]:
         current = {job.id: job.priority for job in view.ranked}
         new: dict[int, int] = {}
         for order in decision.orders.values():
             new |= assign(order, current, self.config.band)
-        flags = {}
+        flags: dict[int, bool] = {}
         if self.config.exclusive == "model":
-            wanted = {job.id: job.id not in decision.alone for job in view.ranked if job.id in decision.starts}
-            flags = {job: share for job, share in wanted.items() if share != self._flags.get(job, True)}
+            was = {job: touch.alone for job, touch in touched.items()}
+            wanted = [j.id for j in view.ranked if (j.id in decision.alone) != was.get(j.id, False)]
+            own = self.slurm.shared(wanted) if wanted else {}
+            # a job whose user asked for whole nodes, or to share, keeps what was asked for
+            flags = {job: job not in decision.alone for job in wanted if job in was or own.get(job) == "OK"}
         return [Change(job, new.get(job), flags.get(job)) for job in sorted(new.keys() | flags.keys())]
 
     def _write(
-        self, view: View, decision: Decision, changes: list[Change], touched: dict[int, int],
-        everyone: dict[int, SlurmJob], done: Cycle,
-    ) -> None:  # fmt: skip
+        self, view: View, decision: Decision, changes: list[Change], touched: dict[int, Touch], done: Cycle
+    ) -> None:
         """Tell Slurm, and keep note of it: the list of touched jobs first."""
         ranked = {job.id for job in view.ranked}
-        waiting = {i for i, job in everyone.items() if job.state in WAITING_STATES}
-        mine = {job: priority for job, priority in touched.items() if job in waiting}
+        waiting = {job.id for job in self.jobs if job.state in WAITING_STATES and job.priority > 0}
+        mine = {job: touch for job, touch in touched.items() if job in waiting}
         leave = sorted(mine.keys() - ranked)
         if not self.live:
             self._journal(view, decision, changes, [], leave)
             done.changed = len(changes)
             return
-        mine |= {c.job: c.priority if c.priority is not None else mine.get(c.job, 0) for c in changes}
+        for change in changes:
+            before = mine.get(change.job, Touch(0))
+            alone = before.alone if change.oversubscribe is None else not change.oversubscribe
+            mine[change.job] = Touch(before.priority if change.priority is None else change.priority, alone)
         if mine != touched:
             self.folder.write_touched(mine)
-        outcomes = self.slurm.update(changes) if changes else []
+        unflag = [Change(job, oversubscribe=True) for job in leave if mine[job].alone]
+        outcomes = self.slurm.update([*changes, *unflag]) if changes or unflag else []
         given_back = self.slurm.release(leave) if leave else []
-        self._flags |= {c.job: c.oversubscribe for c, o in zip(changes, outcomes, strict=True)
-                        if o.ok and c.oversubscribe is not None}  # fmt: skip
-        self._flags = {job: flag for job, flag in self._flags.items() if job in waiting}
-        done.changed, done.released = sum(o.ok for o in outcomes), sum(o.ok for o in given_back)
+        done.changed = sum(o.ok for o in outcomes[: len(changes)])
+        done.released = sum(o.ok for o in given_back)
         done.refused = sum(not o.ok for o in (*outcomes, *given_back))
-        if any(o.ok for o in given_back):
-            self.folder.write_touched({j: p for j, p in mine.items() if j not in {o.job for o in given_back if o.ok}})
+        gone = {o.job for o in given_back if o.ok}
+        if gone:
+            self.folder.write_touched({job: touch for job, touch in mine.items() if job not in gone})
         self._journal(view, decision, changes, outcomes, leave)
 
     def _journal(

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,16 @@ from rltune.errors import DataError, RLTuneError
 from rltune.files import write_json, write_text
 
 FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What a job was given."""
+
+    priority: int
+    """0 where only its over-subscription was changed."""
+    alone: bool = False
+    """Whether it was given whole nodes."""
 
 
 class Busy(RLTuneError):
@@ -64,8 +75,8 @@ class Folder:
             file.flush()
             yield
 
-    def touched(self) -> dict[int, int]:
-        """Job → priority it was last given.
+    def touched(self) -> dict[int, Touch]:
+        """Job → what it was last given.
 
         Raises DataError where the file is not one of this version: then nobody can say what was touched.
         """
@@ -75,14 +86,14 @@ class Folder:
             content = json.loads(self.touched_path.read_text(encoding="utf-8"))
             if content["format"] != FORMAT:
                 raise ValueError(f"format {content['format']}, expected {FORMAT}")
-            return {int(job): int(priority) for job, priority in content["jobs"].items()}
+            return {int(job): Touch(int(told["priority"]), bool(told["alone"])) for job, told in content["jobs"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{self.touched_path}: cannot be read ({error}); give the jobs with a priority of the "
                             "controller's band back with `rltune slurm release --band`, then delete it") from None  # fmt: skip
 
-    def write_touched(self, jobs: Mapping[int, int]) -> None:
-        """Replace the list, at once and durably."""
-        write_json(self.touched_path, {"format": FORMAT, "jobs": {str(job): jobs[job] for job in sorted(jobs)}})
+    def write_touched(self, jobs: Mapping[int, Touch]) -> None:
+        """Replace the list at once."""
+        write_json(self.touched_path, {"format": FORMAT, "jobs": {str(job): asdict(jobs[job]) for job in sorted(jobs)}})
 
     def write_journal(self, line: dict[str, Any]) -> None:
         """Add a line."""
@@ -95,3 +106,18 @@ class Folder:
         lines = [text for name, (kind, about, value) in figures.items() for text in (
             f"# HELP rltune_{name} {about}", f"# TYPE rltune_{name} {kind}", f"rltune_{name} {value:g}")]
         write_text(self.metrics_path, "\n".join(lines) + "\n")
+
+
+def told(folder: Folder) -> str:
+    """The state of a controller's folder in lines."""
+    try:
+        with folder.lock():
+            lines = [f"{folder.path}: no controller is at work"]
+    except Busy as error:
+        lines = [str(error).split(";")[0]]
+    touched = folder.touched()
+    lines.append(f"{len(touched)} jobs have been given priorities or nodes to themselves")
+    if folder.metrics_path.is_file():
+        figures = [line for line in folder.metrics_path.read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
+        lines += [f"  {line.removeprefix('rltune_')}" for line in figures]
+    return "\n".join(lines)
