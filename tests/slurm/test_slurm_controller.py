@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy
-from rltune.config.slurm import BandConfig
+from rltune.config.load import project_root, read_block
+from rltune.config.slurm import BandConfig, SlurmConfig
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.controller import Stop
 from rltune.slurm.decide import decide
@@ -38,6 +39,12 @@ def busy(n: int = 6) -> FakeSlurm:
 
 def priorities(slurm: FakeSlurm) -> dict[int, int]:
     return {number: told.priority for number, told in slurm.queue.items() if told.state == "PENDING"}
+
+
+def test_the_example_is_valid() -> None:
+    root = project_root()
+    read = read_block(root / "config/slurm/example.yaml", SlurmConfig, root)
+    assert read.band == BAND and read.failures == SlurmConfig.model_fields["failures"].default
 
 
 # ---- who is ranked

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ControllerConfig = Annotated[Path, typer.Option("--config", help="Configuration of the controller.")]
 LiveOption = Annotated[bool, typer.Option("--live", help="Write priorities. Without it nothing is written.")]
-EXAMPLE = Path("config/slurm.example.yaml")
+EXAMPLE = Path("config/slurm/example.yaml")
 
 
 def run(

@@ -1,4 +1,4 @@
-"""The configuration of the controller of a live Slurm cluster: ``config/slurm.example.yaml`` and its like."""
+"""The configuration of the controller of a live Slurm cluster: ``config/slurm/example.yaml`` and its like."""
 
 from __future__ import annotations
 
