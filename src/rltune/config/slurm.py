@@ -57,6 +57,7 @@ class WatchdogConfig(Block):
     every job is handed back."""
 
     enabled: bool = True
+    """Whether it watches."""
     policy: Literal["multifactor", "multifactor_size", "fifo"] = "multifactor"
     """Slurm's own order as the simulation has it, with the controller's `blocking`."""
     every_s: float = Field(600.0, gt=0)
@@ -77,7 +78,9 @@ class SlurmConfig(Block):
     policy: str
     """The trained policy: `results/cells/<cell>/policy.npz`."""
     scope: ScopeConfig
+    """Which waiting jobs are ranked."""
     band: BandConfig = BandConfig()
+    """Priorities that are written."""
     interval_s: float = Field(60.0, gt=0)
     """Seconds from the beginning of one cycle to that of the next (paper §5.6: one minute)."""
     slurm_conf: str | None = None
@@ -93,6 +96,7 @@ class SlurmConfig(Block):
     placement: Literal["lookahead", "best_fit"] = "lookahead"
     """How the nodes of jobs that could start now are thought out: by the placement model, or by best fit."""
     lookahead: LookaheadConfig = LookaheadConfig()
+    """The placement model."""
     exclusive: Literal["never", "model"] = "never"
     """Who gets OverSubscribe=NO, a node to itself: nobody, or a job of several GPUs that the placement model puts on idle
     nodes although others would hold it (with `sharing` above 1)."""
@@ -105,3 +109,4 @@ class SlurmConfig(Block):
     policy_days: float | None = Field(None, gt=0)
     """Age of the policy file from which every job is handed back; null: any."""
     watchdog: WatchdogConfig = WatchdogConfig()
+    """When it gives up because jobs wait longer than without it."""
