@@ -17,8 +17,8 @@ RUNNING_STATES = frozenset({"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED",
 """States of jobs that hold nodes."""
 UNUSABLE = frozenset({
     "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "MAINT", "MAINTENANCE", "UNKNOWN",
-    "NO_RESPOND", "NOT_RESPONDING", "INVAL", "INVALID", "INVALID_REG", "POWERED_DOWN", "POWERING_DOWN", "REBOOT",
-    "REBOOT_ISSUED", "FUTURE", "PERFCTRS", "PLANNED_DOWN",
+    "NO_RESPOND", "NOT_RESPONDING", "INVAL", "INVALID", "INVALID_REG", "POWER_DOWN", "POWERING_DOWN", "REBOOT",
+    "REBOOT_REQUESTED", "REBOOT_ISSUED", "FUTURE", "RESERVED", "BLOCKED",
 })  # fmt: skip
 """Flags of a node on which Slurm starts no job now."""
 
@@ -130,7 +130,7 @@ class Change:
 
     job: int
     priority: int | None = None
-    """Priority, 0 to 4,294,967,294; 0 holds the job."""
+    """Priority, 0 to 4,294,967,293; 0 holds the job."""
     oversubscribe: bool | None = None
     """True: may share its nodes; False: asks for whole nodes."""
 
