@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rltune.cli import runs
+from rltune.cli import controller, runs
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
 from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
@@ -27,6 +27,10 @@ app.add_typer(trace_app, name="trace")
 app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
 app.add_typer(stage_app, name="stage")
+slurm_app = typer.Typer(no_args_is_help=True, help="Rank the jobs of a live Slurm cluster.")
+app.add_typer(slurm_app, name="slurm")
+for command in (controller.run, controller.status, controller.release):
+    slurm_app.command()(command)
 
 for command in (runs.run, runs.estimate, runs.status, runs.notebook):
     app.command()(command)

@@ -9,7 +9,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -70,9 +70,9 @@ class Folder:
                 who = file.read().strip() or "unknown"
                 raise Busy(f"{self.path}: a controller (process {who}) is at work with this folder; stop that one first, "
                            "or give this one another `folder` and other partitions") from None  # fmt: skip
-            file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
+            with suppress(OSError):  # on a full disk the lock holds all the same, without a name to tell
+                os.ftruncate(file.fileno(), 0)
+                os.write(file.fileno(), str(os.getpid()).encode())
             yield
 
     def touched(self) -> dict[int, Touch]:
