@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from rltune import COMPILED, __version__, sources_digest
-from rltune.cli import runs
+from rltune.cli import controller, runs
 from rltune.cli.choices import (
     check_estimate, check_factors, check_goes_together, check_named, check_outputs, check_words,
 )  # fmt: skip
