@@ -12,6 +12,7 @@ import typer
 
 from rltune.cli import runs
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
+from rltune.cli.slurm import slurm_app
 from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
 from rltune.errors import ConfigError, RLTuneError
@@ -27,6 +28,7 @@ app.add_typer(trace_app, name="trace")
 app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
 app.add_typer(stage_app, name="stage")
+app.add_typer(slurm_app, name="slurm")
 
 for command in (runs.run, runs.estimate, runs.status, runs.notebook):
     app.command()(command)

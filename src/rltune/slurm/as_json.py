@@ -30,7 +30,7 @@ def jobs_from_json(text: str) -> Parsed[SlurmJob]:
 
 
 def nodes_from_json(text: str) -> Parsed[SlurmNode]:
-    """Nodes of ``sinfo --json`` or ``scontrol show nodes --json``. Faults and errors as of jobs."""
+    """Nodes of ``sinfo -N --json``. Faults and errors as of jobs."""
     answer = _answer(text, "sinfo --json")
     if "nodes" not in answer and "sinfo" in answer:
         rows = _rows(answer, "sinfo", "sinfo --json")
@@ -119,7 +119,8 @@ def _job(item: Any) -> SlurmJob:
         end_limit_s=None if waiting or limit_s is None else moment(job.get("end_time"), "end_time"),
         time_limit_s=limit_s, nodes=nodes, tasks=tasks, cpus=cpus, mem_mb=_memory(job, asked, nodes, cpus),
         gpus=sum(by_type.values()), gpu_type=only_type(by_type), node_names=names, gpus_of_node=of_node,
-        priority=priority, held=waiting and priority == 0, dependency=texts("dependency"), array_id=array_id or None,
+        priority=priority, held=waiting and (priority == 0 or job.get("hold") is True),
+        dependency=texts("dependency"), array_id=array_id or None,
         het_id=het_id or None, constraint=texts("features"), shared=_shared(job), gpus_by_type=by_type,
         array_tasks=array_tasks(texts("array_task_string")) if waiting else 1,
         eligible_s=moment(job.get("eligible_time"), "eligible_time"), name=texts("name"), flags=flags,

@@ -106,10 +106,7 @@ class Client:
         if not self.json:
             columns = column_option(NODE_COLUMNS)
             return parse.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", columns]).stdout)
-        # as of 23.02 sinfo's JSON has rows of alike nodes, and scontrol has JSON
-        newer = [int(part) for part in self.version().split(".")[:2]] >= [23, 2]
-        command = ["scontrol", "--all", "show", "nodes", "--json"] if newer else ["sinfo", "--all", "--json"]
-        return parse.nodes_from_json(self._run(command).stdout)
+        return parse.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
 
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
         """Change waiting jobs, all in one scontrol; one outcome a change, in their order.

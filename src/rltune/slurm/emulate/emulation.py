@@ -61,6 +61,8 @@ class Emulation:
         self.user = _user_name()
         self.env: dict[str, str] = {}
         self.nodes: list[configure.Node] = []
+        self._processes: Processes | None = None
+        self._sent_away: set[str] = set()
 
     def __enter__(self) -> Emulation:
         self.start()
@@ -78,6 +80,10 @@ class Emulation:
     def logs(self) -> Path:
         """Folder of the daemons' logs."""
         return self.folders.logs
+
+    def log_of(self, daemon: str) -> Path:
+        """The log of a daemon: ``slurmctld``, ``slurmd p100-1``, ..."""
+        return self.logs / f"{daemon.replace(' ', '-')}.log"
 
     # Up and down
 
@@ -110,8 +116,6 @@ class Emulation:
             self._end_in_order(processes)
         finally:
             processes.end()
-
-    _processes: Processes | None = None
 
     def _start(self) -> None:
         self._processes = Processes()
@@ -257,11 +261,13 @@ class Emulation:
         """Start slurmctld; ``clear``: without the jobs it knew."""
         self.say("slurmctld")
         argv = [packages.found("slurmctld"), "-D", *(["-c"] if clear else [])]
-        self._processes.start("slurmctld", argv, self.env, self.logs / "slurmctld.log")
+        self._processes.start("slurmctld", argv, self.env, self.log_of("slurmctld"))
+        self._sent_away.discard("slurmctld")
         self._until(lambda: self._quietly(["scontrol", "ping"]), "slurmctld", 30)
 
     def kill_controller(self, number: int = signal.SIGKILL) -> None:
         """End slurmctld by a signal; jobs run on, and no command is answered until it is started again."""
+        self._sent_away.add("slurmctld")
         self._processes.kill("slurmctld", number)
 
     def restart_controller(self) -> None:
@@ -272,10 +278,12 @@ class Emulation:
     def start_node(self, name: str) -> None:
         """Start a node's slurmd."""
         argv = [packages.found("slurmd"), "-D", "-N", name]
-        self._processes.start(f"slurmd {name}", argv, self.env, self.logs / f"slurmd-{name}.log")
+        self._processes.start(f"slurmd {name}", argv, self.env, self.log_of(f"slurmd {name}"))
+        self._sent_away.discard(f"slurmd {name}")
 
     def kill_node(self, name: str, number: int = signal.SIGKILL) -> None:
         """End a node's slurmd by a signal."""
+        self._sent_away.add(f"slurmd {name}")
         self._processes.kill(f"slurmd {name}", number)
 
     def set_node(self, name: str, state: str, reason: str = "told to") -> None:
@@ -283,8 +291,9 @@ class Emulation:
         self.run("scontrol", "update", f"nodename={name}", f"state={state}", f"reason={reason}")
 
     def ended(self) -> dict[str, int]:
-        """Daemons that have ended, with their exit statuses."""
-        return {name: status for name, status in self._processes.states().items() if status is not None}
+        """Daemons that have ended of themselves, with their exit statuses."""
+        states = self._processes.states().items()
+        return {name: status for name, status in states if status is not None and name not in self._sent_away}
 
     @property
     def supervisor(self) -> int:
@@ -315,16 +324,13 @@ class Emulation:
         """Wait for something to become true. Raises SlurmError when a daemon ends first, or after ``timeout_s``."""
         deadline = time.monotonic() + timeout_s
         while not done():
-            ended = {name: status for name, status in self.ended().items() if name not in self._allowed_to_end}
-            if ended or time.monotonic() > deadline:
+            if (ended := self.ended()) or time.monotonic() > deadline:
                 name = next(iter(ended), daemon)
-                log = self.logs / f"{name.replace(' ', '-')}.log"
+                log = self.log_of(name)
                 tail = log.read_text(errors="replace").strip().splitlines()[-5:] if log.exists() else []
                 what = f"ended with status {ended[name]}" if ended else f"was not ready within {timeout_s:g} s"
                 raise SlurmError(f"{name} of the emulated cluster {what}; its log ends: " + " / ".join(tail))
             time.sleep(0.05)
-
-    _allowed_to_end: frozenset[str] = frozenset()
 
     def _logs(self) -> list[Path]:
         return sorted(self.logs.glob("*.log")) if hasattr(self, "folders") else []

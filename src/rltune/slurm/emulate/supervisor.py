@@ -126,10 +126,12 @@ def main() -> None:
     supervisor = Supervisor()
     try:
         for line in sys.stdin:
+            order = json.loads(line)
+            reply = {"number": order.get("number")}
             try:
-                reply = {"is": supervisor.answer(json.loads(line))}
+                reply["is"] = supervisor.answer(order)
             except (OSError, KeyError) as error:
-                reply = {"error": f"{type(error).__name__}: {error}"}
+                reply["error"] = f"{type(error).__name__}: {error}"
             print(json.dumps(reply), flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
