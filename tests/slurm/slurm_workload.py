@@ -1,13 +1,21 @@
-"""Jobs of every kind on an emulated cluster, for recording what Slurm says of them."""
+"""Jobs of every kind on an emulated cluster, for tests and for recording what Slurm says of them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from rltune.slurm.emulate import Emulation
+import pytest
+
+from rltune.slurm.emulate import Emulation, packages
 
 SCRIPT = "#!/bin/sh\nsleep 600\n"
+
+
+def need(accounting: bool = False, speed: float = 1.0) -> None:
+    """Skip the test where packages are absent."""
+    if lacking := packages.missing(packages.needed(accounting, speed)):
+        pytest.skip(f"not installed, make slurm-deps does it: {packages.install_command(lacking)}")
 
 
 def submit(slurm: Emulation, *options: str, name: str = "job") -> int:

@@ -135,14 +135,16 @@ def test_no_commands_at_all(commands: Commands) -> None:
 
 
 def test_half_an_answer_to_changes_is_an_error(commands: Commands) -> None:
-    commands.make("scontrol", "print('invalid keyword: rltune-mark-0', file=err); print('Segmentation fault', file=err)")
+    commands.make("scontrol", "print('invalid keyword: rltune-mark-0', file=err)\n"
+                              "print('Segmentation fault', file=err)")  # fmt: skip
     with pytest.raises(SlurmError, match="told of 1 of 2 changes, and then 'Segmentation fault'"):
         commands.client().update([Change(5, 1), Change(6, 1)])
 
 
 def test_text_where_there_is_no_json_and_that_is_asked_once(commands: Commands) -> None:
     text = RECORDED / "squeue.txt"
-    commands.make("squeue", f"if '--json' in args: print(\"squeue: unrecognized option '--json'\", file=err); sys.exit(1)\n"
+    commands.make("squeue", "if '--json' in args:\n"
+                            "    print('squeue: unrecognized option --json', file=err)\n    sys.exit(1)\n"
                             f"sys.stdout.write(open({str(text)!r}).read())")  # fmt: skip
     commands.make("sinfo", f"sys.stdout.write(open({str(RECORDED / 'sinfo.txt')!r}).read())")
     client = commands.client()

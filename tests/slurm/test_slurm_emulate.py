@@ -10,8 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import need
-from slurm_workload import many_kinds, state, submit, wait_for
+from slurm_workload import many_kinds, need, state, submit, wait_for
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.emulate import Emulation
@@ -176,8 +175,10 @@ def test_accounts_and_a_fast_clock() -> None:
 
 def command(*arguments: object, **options: object) -> subprocess.Popen[str]:
     code = "from rltune.cli import main; main()"
-    return subprocess.Popen([sys.executable, "-c", code, "slurm", "emulate", *map(str, arguments)], text=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "slurm", "emulate", *map(str, arguments)], text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
 
 
 def marked(mark: str) -> list[psutil.Process]:
@@ -232,6 +233,17 @@ def test_a_daemon_that_dies_is_told_and_the_rest_still_ends(slurm_packages: None
     assert process.returncode == 3 and "slurmctld has ended with status -9" in err and all_gone(processes, 5)
 
 
+def test_the_client_inside_a_fast_clock_waits_by_the_true_one() -> None:
+    need(speed=100)
+    code = ("import time; from rltune.slurm.client import Client; client = Client(timeout_s=20); begin = time.time()\n"
+            "print(len(client.nodes().records), len(client.jobs().records), time.time() - begin)")  # fmt: skip
+    process = command("--speed", 100, "--", sys.executable, "-c", code)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    nodes, jobs, seconds = out.split()
+    assert (nodes, jobs) == ("5", "0") and float(seconds) > 1  # the three commands take longer than 10 true ms
+
+
 def test_a_command_that_is_not_there(slurm_packages: None) -> None:
     process = command("--", "no-such-command-here")
     assert "no such command" in process.communicate(timeout=120)[1] and process.returncode == 127
@@ -256,7 +268,7 @@ def test_options_that_cannot_be(options: dict, words: str) -> None:
 
 
 def test_set_needs_a_key_and_a_value(cli: object) -> None:
-    cli("slurm", "emulate", "--set", "OverSubscribe", "--", "true").explains("--set: found 'OverSubscribe'", "KEY=VALUE")
+    cli("slurm", "emulate", "--set", "OverSubscribe", "--", "true").explains("--set", "'OverSubscribe'", "KEY=VALUE")
     cli("slurm", "emulate", "--cluster", "deploymint", "--", "true").explains("deploymint", "deployment")
 
 

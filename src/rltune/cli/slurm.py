@@ -21,7 +21,7 @@ def group() -> None:
 
 @slurm_app.command()
 def emulate(
-    command: Annotated[list[str] | None, typer.Argument(help="Command to run inside, after --; default: a shell.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(help="To run inside, after --; default: a shell.")] = None,
     cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters.")] = "deployment",
     accounting: Annotated[bool, typer.Option("--accounting", help="With slurmdbd: age, fair share, sacct.")] = False,
     account: Annotated[list[str], typer.Option(help="Account to make; may be given again.")] = [],  # noqa: B006

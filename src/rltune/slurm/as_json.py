@@ -107,8 +107,10 @@ def _job(item: Any) -> SlurmJob:
                   texts("tres_alloc_str"))  # fmt: skip
     detail = [] if waiting else _detail(job.get("gres_detail"))
     by_type = added(detail) or asked.gpus(not waiting, nodes, tasks, count(job.get("sockets_per_node"), "sockets", 1))
-    of_node = dict(zip(names, (sum(d.values()) for d in detail), strict=True)) if len(detail) == len(names) > 0 else None
-    if of_node is None and len(names) == 1:
+    of_node = None
+    if names and len(detail) == len(names):
+        of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
+    elif len(names) == 1:
         of_node = {names[0]: sum(by_type.values())}
     array_id, het_id = count(job.get("array_job_id"), "array_job_id", 0), count(job.get("het_job_id"), "het_job_id", 0)
     priority = count(job.get("priority"), "priority", 0)

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
 import signal
-import socket
-import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from random import SystemRandom
 
 from rltune.config.cluster import ClusterConfig
 from rltune.config.load import load_cluster, project_root
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.client import Client
 from rltune.slurm.emulate import clock, configure, database, packages
+from rltune.slurm.emulate.machine import free_ports, make_device, user_name
 from rltune.slurm.emulate.processes import Processes
 
-NULL_DEVICE = os.makedev(1, 3)
-PORTS = range(10000, 32000)
-"""Where free ports are looked for: below those that the system hands out to clients."""
 STARTS = 3
 """How often a start is tried while another program takes one of the ports in between."""
 OF_SLURM = ("SLURM", "SBATCH", "SALLOC", "SRUN", "SQUEUE", "SINFO", "SCANCEL", "SACCT", "MUNGE", "MYSQL")
@@ -58,7 +52,7 @@ class Emulation:
         self.accounting, self.accounts, self.speed = accounting, tuple(accounts), float(speed)
         self.settings, self.say = dict(settings or {}), say
         self.kept = None if directory is None else Path(directory).resolve()
-        self.user = _user_name()
+        self.user = user_name()
         self.env: dict[str, str] = {}
         self.nodes: list[configure.Node] = []
         self._processes: Processes | None = None
@@ -91,7 +85,7 @@ class Emulation:
         """Start every daemon and wait until all nodes are ready. Raises SlurmError that quotes the daemon's log."""
         packages.check(packages.needed(self.accounting, self.speed))
         if self.kept and self.kept.exists() and (not self.kept.is_dir() or any(self.kept.iterdir())):
-            raise SlurmError(f"{self.kept}: found something there, expected a new or empty folder to keep the cluster in")
+            raise SlurmError(f"{self.kept}: not empty, or no folder; expected a new or empty folder for the cluster")
         for attempt in range(1, STARTS + 1):
             try:
                 return self._start()
@@ -160,7 +154,7 @@ class Emulation:
         return fast
 
     def _configure(self) -> None:
-        ports = _free_ports(self.cluster.nodes + 2)
+        ports = free_ports(self.cluster.nodes + 2)
         self.nodes = configure.nodes_of(self.cluster, ports[2:])
         folders, dbd = self.folders, ports[1] if self.accounting else None
         text = configure.slurm_conf(self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd,
@@ -172,7 +166,7 @@ class Emulation:
             path.write_text(configure.slurmdbd_conf(folders, self.user, dbd, self.speed))
             path.chmod(0o600)
         for k in range(max(node.gpus for node in self.nodes)):
-            _make_device(folders.devices / f"gpu{k}")
+            make_device(folders.devices / f"gpu{k}")
         for node in self.nodes:
             (folders.spool / node.name).mkdir(exist_ok=True)
 
@@ -228,7 +222,7 @@ class Emulation:
             self.say(f"jobs are ended without Slurm: {error}")
 
     def _end_in_order(self, processes: Processes) -> None:
-        """The controller first, so that it saves its state where that is kept; the clock's child before the clock."""
+        """The controller first, so that it saves its state where that is kept."""
         living = [name for name, status in processes.states().items() if status is None]
         for name in ("slurmctld", "slurmdbd", "mariadbd"):
             if name in living:
@@ -334,35 +328,3 @@ class Emulation:
 
     def _logs(self) -> list[Path]:
         return sorted(self.logs.glob("*.log")) if hasattr(self, "folders") else []
-
-
-def _user_name() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        raise SlurmError(f"user {os.getuid()} has no name in /etc/passwd, and Slurm needs one") from None
-
-
-def _free_ports(number: int) -> list[int]:
-    """So many different TCP ports on which nobody listens now. Raises SlurmError where there are too few."""
-    found: list[int] = []
-    for port in SystemRandom().sample(PORTS, len(PORTS)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("", port))
-            except OSError:
-                continue
-        found.append(port)
-        if len(found) == number:
-            return found
-    raise SlurmError(f"found {len(found)} free TCP ports in {PORTS.start}-{PORTS.stop}, the cluster needs {number}")
-
-
-def _make_device(path: Path) -> None:
-    """A made-up GPU's device: a second /dev/null where that is allowed, else a plain file."""
-    try:
-        os.mknod(path, stat.S_IFCHR | 0o666, NULL_DEVICE)
-        path.chmod(0o666)
-    except PermissionError:
-        path.touch()

@@ -86,7 +86,8 @@ class Supervisor:
         """Start a daemon whose words are added to a file; its process id."""
         with open(log, "ab") as file:
             self.daemons[name] = subprocess.Popen(
-                [*self.leash, *argv], env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True, cwd="/",
+                [*self.leash, *argv], env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd="/",
+                start_new_session=True,
             )  # fmt: skip
         return self.daemons[name].pid
 
