@@ -33,10 +33,10 @@ export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help setup report pdf snakemake paper estimate status notebook test bench docs lab lock clean distclean
+.PHONY: help setup report pdf snakemake paper estimate status notebook test slurm-deps bench docs lab lock clean distclean
 
 help:  ## list these commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: $(READY)  ## the virtual environment, the project in it, its Jupyter kernel
 
@@ -69,7 +69,11 @@ notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
 	@python workflow/chromium.py
+	@python workflow/deps.py --quiet
 	@python -m pytest $(ARGS)
+
+slurm-deps: $(READY)  ## install the packages of the emulated Slurm cluster (apt, as root or with sudo), or say which
+	@python workflow/deps.py
 
 bench: $(READY)  ## one benchmark: make bench BENCH=name
 	@test -n "$(BENCH)" || { echo "make bench BENCH=name, where name is one of:" $$(cd benchmarks && ls *.py 2>/dev/null | sed 's/\.py$$//') >&2; exit 2; }

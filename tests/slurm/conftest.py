@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from slurm_workload import need
 
-from rltune.slurm.emulate import Emulation, packages
-
-
-def need(accounting: bool = False, speed: float = 1.0) -> None:
-    """Skip the test where packages are absent."""
-    if lacking := packages.missing(packages.needed(accounting, speed)):
-        pytest.skip(f"not installed, make slurm-deps does it: {packages.install_command(lacking)}")
+from rltune.slurm.emulate import Emulation
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from rltune.cli.expected import expected
 from rltune.cli.own import init
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
+from rltune.cli.slurm import slurm_app
 from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
 from rltune.errors import RLTuneError
@@ -48,6 +49,9 @@ app.add_typer(trace_app, name="trace", rich_help_panel=HAND)
 app.add_typer(cluster_app, name="cluster", rich_help_panel=HAND)
 app.add_typer(config_app, name="config", rich_help_panel=PARTS)
 app.add_typer(stage_app, name="stage", rich_help_panel=PARTS)
+for command in (controller.run, controller.status, controller.release):
+    slurm_app.command()(command)
+app.add_typer(slurm_app, name="slurm", rich_help_panel=HAND)
 
 
 def _version(asked: bool) -> None:

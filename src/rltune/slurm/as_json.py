@@ -30,7 +30,7 @@ def jobs_from_json(text: str) -> Parsed[SlurmJob]:
 
 
 def nodes_from_json(text: str) -> Parsed[SlurmNode]:
-    """Nodes of ``sinfo --json`` or ``scontrol show nodes --json``. Faults and errors as of jobs."""
+    """Nodes of ``sinfo -N --json``. Faults and errors as of jobs."""
     answer = _answer(text, "sinfo --json")
     if "nodes" not in answer and "sinfo" in answer:
         rows = _rows(answer, "sinfo", "sinfo --json")
@@ -107,8 +107,10 @@ def _job(item: Any) -> SlurmJob:
                   texts("tres_alloc_str"))  # fmt: skip
     detail = [] if waiting else _detail(job.get("gres_detail"))
     by_type = added(detail) or asked.gpus(not waiting, nodes, tasks, count(job.get("sockets_per_node"), "sockets", 1))
-    of_node = dict(zip(names, (sum(d.values()) for d in detail), strict=True)) if len(detail) == len(names) > 0 else None
-    if of_node is None and len(names) == 1:
+    of_node = None
+    if names and len(detail) == len(names):
+        of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
+    elif len(names) == 1:
         of_node = {names[0]: sum(by_type.values())}
     array_id, het_id = count(job.get("array_job_id"), "array_job_id", 0), count(job.get("het_job_id"), "het_job_id", 0)
     priority = count(job.get("priority"), "priority", 0)
@@ -119,7 +121,8 @@ def _job(item: Any) -> SlurmJob:
         end_limit_s=None if waiting or limit_s is None else moment(job.get("end_time"), "end_time"),
         time_limit_s=limit_s, nodes=nodes, tasks=tasks, cpus=cpus, mem_mb=_memory(job, asked, nodes, cpus),
         gpus=sum(by_type.values()), gpu_type=only_type(by_type), node_names=names, gpus_of_node=of_node,
-        priority=priority, held=waiting and priority == 0, dependency=texts("dependency"), array_id=array_id or None,
+        priority=priority, held=waiting and (priority == 0 or job.get("hold") is True),
+        dependency=texts("dependency"), array_id=array_id or None,
         het_id=het_id or None, constraint=texts("features"), shared=_shared(job), gpus_by_type=by_type,
         array_tasks=array_tasks(texts("array_task_string")) if waiting else 1,
         eligible_s=moment(job.get("eligible_time"), "eligible_time"), name=texts("name"), flags=flags,

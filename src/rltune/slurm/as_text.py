@@ -1,8 +1,8 @@
 """Slurm's answers in text, for builds without JSON: columns of fixed width, so that no text of a user's shifts them.
 
 ``squeue -O`` and ``sinfo -O`` pad every column, counted in bytes, to the width asked for. Names of jobs and comments,
-the free texts, are not asked for. A column that its value fills may be cut off, and its record is a fault. Times come as
-seconds since 1970 with ``SLURM_TIME_FORMAT=%s``.
+the free texts, are not asked for. A column that its value fills may be cut off, and its record is a fault. Times come
+as seconds since 1970 with ``SLURM_TIME_FORMAT=%s``.
 """
 
 from __future__ import annotations
@@ -147,6 +147,7 @@ def _node(line: bytes) -> SlurmNode:
     return SlurmNode(
         name=name, state=state, cpus=total, cpus_alloc=allocated, mem_mb=count(cells["Memory"], "Memory", 0),
         mem_alloc_mb=count(cells["AllocMem"], "AllocMem", 0), gpus=gpus(has),
-        gpus_alloc=used_gpus(has, text_of(cells["GresUsed"], "GresUsed")), partitions=words(cells["PartitionName"], "p"),
-        features=words(cells["Features"], "Features"), reason=text_of(cells["Reason"], "Reason"),
+        gpus_alloc=used_gpus(has, text_of(cells["GresUsed"], "GresUsed")),
+        partitions=words(cells["PartitionName"], "PartitionName"), features=words(cells["Features"], "Features"),
+        reason=text_of(cells["Reason"], "Reason"),
     )  # fmt: skip

@@ -17,6 +17,7 @@ from pathlib import Path
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm import parse
 from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS, column_option
+from rltune.slurm.pace import own_speed
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode
 
 LARGEST_PRIORITY = 2**32 - 3
@@ -65,6 +66,7 @@ class Client:
         if config is not None:
             self.env["SLURM_CONF"] = str(Path(config).resolve())
         self.timeout_s = timeout_s
+        self._speed = own_speed()  # waits here are by this process's clock
         self._json: bool | None = None
         self._version = ""
 
@@ -106,10 +108,7 @@ class Client:
         if not self.json:
             columns = column_option(NODE_COLUMNS)
             return parse.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", columns]).stdout)
-        # as of 23.02 sinfo's JSON has rows of alike nodes, and scontrol has JSON
-        newer = [int(part) for part in self.version().split(".")[:2]] >= [23, 2]
-        command = ["scontrol", "--all", "show", "nodes", "--json"] if newer else ["sinfo", "--all", "--json"]
-        return parse.nodes_from_json(self._run(command).stdout)
+        return parse.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
 
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
         """Change waiting jobs, all in one scontrol; one outcome a change, in their order.
@@ -144,7 +143,7 @@ class Client:
             again = [k for k, text in enumerate(said) if NOT_NOW in text]
             if not again:
                 break
-            time.sleep(pause)
+            time.sleep(pause * self._speed)
             for k, text in zip(again, self._send([orders[k] for k in again]), strict=True):
                 said[k] = text
         return [Outcome(job, not text, text) for (job, _), text in zip(orders, said, strict=True)]
@@ -163,7 +162,8 @@ class Client:
                 said.append("; ".join(dict.fromkeys(filter(None, before))))
                 before = []
         if silent := next((text for text in [*said, *before] if SILENCE.search(text)), ""):
-            raise SlurmUnavailable(f"scontrol: {silent}; {sum(not text for text in said)} of {len(orders)} changes made")
+            made = sum(not text for text in said)
+            raise SlurmUnavailable(f"scontrol: {silent}; {made} of {len(orders)} changes made")
         if len(said) != len(orders):
             raise SlurmError(
                 f"scontrol: told of {len(said)} of {len(orders)} changes, and then {' '.join(before)[-300:]!r}; "
@@ -176,7 +176,7 @@ class Client:
         try:
             done = subprocess.run(
                 argv, input=stdin, capture_output=True, encoding="utf-8", errors="replace", env=self.env,
-                timeout=self.timeout_s,
+                timeout=self.timeout_s * self._speed,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise SlurmUnavailable(f"{argv[0]}: no answer within {self.timeout_s:g} s") from None
@@ -204,7 +204,7 @@ def _update_line(change: Change) -> str:
         parts.append(f"priority={int(change.priority)}")
     if change.oversubscribe is not None:
         if not isinstance(change.oversubscribe, bool):
-            raise SlurmError(f"oversubscribe of job {change.job}: found {change.oversubscribe!r}, expected a truth value")
+            raise SlurmError(f"oversubscribe of job {change.job}: found {change.oversubscribe!r}, expected a bool")
         parts.append(f"oversubscribe={'YES' if change.oversubscribe else 'NO'}")
     if len(parts) == 1:
         raise SlurmError(f"job {change.job}: a change of nothing; give a priority or oversubscribe")

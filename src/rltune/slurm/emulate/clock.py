@@ -6,24 +6,16 @@ stay on the true clock.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from rltune.errors import SlurmError
 from rltune.slurm.emulate import packages
+from rltune.slurm.pace import SPEED
 
-SPEED = "RLTUNE_CLOCK_SPEED"
-"""Environment variable in programs on a fast clock: how fast it is."""
 CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED", "FAKETIME_DONT_RESET", "FAKETIME_FMT", SPEED)
 """Environment variables that make the clock."""
-
-
-def own_speed(env: Mapping[str, str] | None = None) -> float:
-    """How fast this process's own clock runs: above 1 inside a command of an emulated cluster with --speed."""
-    env = os.environ if env is None else env
-    return float(env.get(SPEED, 1)) if env.get("FAKETIME_SHARED") else 1.0
 
 
 def without_clock(env: Mapping[str, str]) -> dict[str, str]:

@@ -135,6 +135,7 @@ def slurm_conf(
         "JobAcctGatherType": "jobacct_gather/none",
         "MpiDefault": "none",
         "SwitchType": "switch/none",
+        "MailProg": "/bin/true",
         "SlurmdParameters": "config_overrides",
         "ReturnToService": "2",
         "MinJobAge": str(_seconds(300, speed)),

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 from rltune.errors import SlurmError
 from rltune.slurm.emulate import packages
@@ -35,13 +32,3 @@ def command(folders: Folders, user: str) -> list[str]:
         "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", "--innodb-flush-log-at-trx-commit=0",
         "--innodb-lock-wait-timeout=900", "--performance-schema=OFF", "--skip-log-bin",
     ]  # fmt: skip
-
-
-def wait(socket: Path, alive: Callable[[], None], timeout_s: float = 60.0) -> None:
-    """Wait until the database listens. Raises SlurmError where it does not in time."""
-    deadline = time.monotonic() + timeout_s
-    while not socket.exists():
-        alive()
-        if time.monotonic() > deadline:
-            raise SlurmError(f"the database did not start within {timeout_s:g} s")
-        time.sleep(0.05)

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
 import signal
-import socket
-import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from random import SystemRandom
 
 from rltune.config.cluster import ClusterConfig
 from rltune.config.load import load_cluster, project_root
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.client import Client
 from rltune.slurm.emulate import clock, configure, database, packages
+from rltune.slurm.emulate.machine import free_ports, make_device, user_name
 from rltune.slurm.emulate.processes import Processes
 
-NULL_DEVICE = os.makedev(1, 3)
-PORTS = range(10000, 32000)
-"""Where free ports are looked for: below those that the system hands out to clients."""
 STARTS = 3
 """How often a start is tried while another program takes one of the ports in between."""
 OF_SLURM = ("SLURM", "SBATCH", "SALLOC", "SRUN", "SQUEUE", "SINFO", "SCANCEL", "SACCT", "MUNGE", "MYSQL")
@@ -58,9 +52,11 @@ class Emulation:
         self.accounting, self.accounts, self.speed = accounting, tuple(accounts), float(speed)
         self.settings, self.say = dict(settings or {}), say
         self.kept = None if directory is None else Path(directory).resolve()
-        self.user = _user_name()
+        self.user = user_name()
         self.env: dict[str, str] = {}
         self.nodes: list[configure.Node] = []
+        self._processes: Processes | None = None
+        self._sent_away: set[str] = set()
 
     def __enter__(self) -> Emulation:
         self.start()
@@ -79,13 +75,17 @@ class Emulation:
         """Folder of the daemons' logs."""
         return self.folders.logs
 
+    def log_of(self, daemon: str) -> Path:
+        """The log of a daemon: ``slurmctld``, ``slurmd p100-1``, ..."""
+        return self.logs / f"{daemon.replace(' ', '-')}.log"
+
     # Up and down
 
     def start(self) -> None:
         """Start every daemon and wait until all nodes are ready. Raises SlurmError that quotes the daemon's log."""
         packages.check(packages.needed(self.accounting, self.speed))
         if self.kept and self.kept.exists() and (not self.kept.is_dir() or any(self.kept.iterdir())):
-            raise SlurmError(f"{self.kept}: found something there, expected a new or empty folder to keep the cluster in")
+            raise SlurmError(f"{self.kept}: not empty, or no folder; expected a new or empty folder for the cluster")
         for attempt in range(1, STARTS + 1):
             try:
                 return self._start()
@@ -110,8 +110,6 @@ class Emulation:
             self._end_in_order(processes)
         finally:
             processes.end()
-
-    _processes: Processes | None = None
 
     def _start(self) -> None:
         self._processes = Processes()
@@ -156,7 +154,7 @@ class Emulation:
         return fast
 
     def _configure(self) -> None:
-        ports = _free_ports(self.cluster.nodes + 2)
+        ports = free_ports(self.cluster.nodes + 2)
         self.nodes = configure.nodes_of(self.cluster, ports[2:])
         folders, dbd = self.folders, ports[1] if self.accounting else None
         text = configure.slurm_conf(self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd,
@@ -168,7 +166,7 @@ class Emulation:
             path.write_text(configure.slurmdbd_conf(folders, self.user, dbd, self.speed))
             path.chmod(0o600)
         for k in range(max(node.gpus for node in self.nodes)):
-            _make_device(folders.devices / f"gpu{k}")
+            make_device(folders.devices / f"gpu{k}")
         for node in self.nodes:
             (folders.spool / node.name).mkdir(exist_ok=True)
 
@@ -224,7 +222,7 @@ class Emulation:
             self.say(f"jobs are ended without Slurm: {error}")
 
     def _end_in_order(self, processes: Processes) -> None:
-        """The controller first, so that it saves its state where that is kept; the clock's child before the clock."""
+        """The controller first, so that it saves its state where that is kept."""
         living = [name for name, status in processes.states().items() if status is None]
         for name in ("slurmctld", "slurmdbd", "mariadbd"):
             if name in living:
@@ -257,11 +255,13 @@ class Emulation:
         """Start slurmctld; ``clear``: without the jobs it knew."""
         self.say("slurmctld")
         argv = [packages.found("slurmctld"), "-D", *(["-c"] if clear else [])]
-        self._processes.start("slurmctld", argv, self.env, self.logs / "slurmctld.log")
+        self._processes.start("slurmctld", argv, self.env, self.log_of("slurmctld"))
+        self._sent_away.discard("slurmctld")
         self._until(lambda: self._quietly(["scontrol", "ping"]), "slurmctld", 30)
 
     def kill_controller(self, number: int = signal.SIGKILL) -> None:
         """End slurmctld by a signal; jobs run on, and no command is answered until it is started again."""
+        self._sent_away.add("slurmctld")
         self._processes.kill("slurmctld", number)
 
     def restart_controller(self) -> None:
@@ -272,10 +272,12 @@ class Emulation:
     def start_node(self, name: str) -> None:
         """Start a node's slurmd."""
         argv = [packages.found("slurmd"), "-D", "-N", name]
-        self._processes.start(f"slurmd {name}", argv, self.env, self.logs / f"slurmd-{name}.log")
+        self._processes.start(f"slurmd {name}", argv, self.env, self.log_of(f"slurmd {name}"))
+        self._sent_away.discard(f"slurmd {name}")
 
     def kill_node(self, name: str, number: int = signal.SIGKILL) -> None:
         """End a node's slurmd by a signal."""
+        self._sent_away.add(f"slurmd {name}")
         self._processes.kill(f"slurmd {name}", number)
 
     def set_node(self, name: str, state: str, reason: str = "told to") -> None:
@@ -283,8 +285,9 @@ class Emulation:
         self.run("scontrol", "update", f"nodename={name}", f"state={state}", f"reason={reason}")
 
     def ended(self) -> dict[str, int]:
-        """Daemons that have ended, with their exit statuses."""
-        return {name: status for name, status in self._processes.states().items() if status is not None}
+        """Daemons that have ended of themselves, with their exit statuses."""
+        states = self._processes.states().items()
+        return {name: status for name, status in states if status is not None and name not in self._sent_away}
 
     @property
     def supervisor(self) -> int:
@@ -315,48 +318,13 @@ class Emulation:
         """Wait for something to become true. Raises SlurmError when a daemon ends first, or after ``timeout_s``."""
         deadline = time.monotonic() + timeout_s
         while not done():
-            ended = {name: status for name, status in self.ended().items() if name not in self._allowed_to_end}
-            if ended or time.monotonic() > deadline:
+            if (ended := self.ended()) or time.monotonic() > deadline:
                 name = next(iter(ended), daemon)
-                log = self.logs / f"{name.replace(' ', '-')}.log"
+                log = self.log_of(name)
                 tail = log.read_text(errors="replace").strip().splitlines()[-5:] if log.exists() else []
                 what = f"ended with status {ended[name]}" if ended else f"was not ready within {timeout_s:g} s"
                 raise SlurmError(f"{name} of the emulated cluster {what}; its log ends: " + " / ".join(tail))
             time.sleep(0.05)
 
-    _allowed_to_end: frozenset[str] = frozenset()
-
     def _logs(self) -> list[Path]:
         return sorted(self.logs.glob("*.log")) if hasattr(self, "folders") else []
-
-
-def _user_name() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        raise SlurmError(f"user {os.getuid()} has no name in /etc/passwd, and Slurm needs one") from None
-
-
-def _free_ports(number: int) -> list[int]:
-    """So many different TCP ports on which nobody listens now. Raises SlurmError where there are too few."""
-    found: list[int] = []
-    for port in SystemRandom().sample(PORTS, len(PORTS)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("", port))
-            except OSError:
-                continue
-        found.append(port)
-        if len(found) == number:
-            return found
-    raise SlurmError(f"found {len(found)} free TCP ports in {PORTS.start}-{PORTS.stop}, the cluster needs {number}")
-
-
-def _make_device(path: Path) -> None:
-    """A made-up GPU's device: a second /dev/null where that is allowed, else a plain file."""
-    try:
-        os.mknod(path, stat.S_IFCHR | 0o666, NULL_DEVICE)
-        path.chmod(0o666)
-    except PermissionError:
-        path.touch()

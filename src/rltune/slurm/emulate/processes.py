@@ -20,6 +20,7 @@ class Processes:
     def __init__(self) -> None:
         env = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "FAKETIME")}
         self._lock = threading.Lock()
+        self._orders = 0
         self._supervisor = subprocess.Popen(
             [sys.executable, "-I", supervisor.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=env, start_new_session=True,
@@ -58,16 +59,22 @@ class Processes:
                     self._supervisor.stdout.close()
 
     def _ask(self, order: dict) -> object:
+        """The answer to one order; the answer to one that a signal broke off before is passed over."""
         with self._lock:
-            try:
-                self._supervisor.stdin.write(json.dumps(order) + "\n")
-                self._supervisor.stdin.flush()
-                line = self._supervisor.stdout.readline()
-            except (OSError, ValueError):
-                line = ""
-        if not line:
-            raise SlurmError("the emulated cluster's supervisor has ended: its daemons are gone; start it anew")
-        reply = json.loads(line)
+            self._orders += 1
+            order = {"number": self._orders, **order}
+            reply: dict = {}
+            while reply.get("number") != order["number"]:
+                try:
+                    if not reply:
+                        self._supervisor.stdin.write(json.dumps(order) + "\n")
+                        self._supervisor.stdin.flush()
+                    line = self._supervisor.stdout.readline()
+                except (OSError, ValueError):
+                    line = ""
+                if not line:
+                    raise SlurmError("the emulated cluster's supervisor has ended: its daemons are gone; start it anew")
+                reply = json.loads(line)
         if "error" in reply:
             raise SlurmError(f"the emulated cluster: {reply['error']}")
         return reply["is"]

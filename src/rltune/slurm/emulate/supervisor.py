@@ -86,7 +86,8 @@ class Supervisor:
         """Start a daemon whose words are added to a file; its process id."""
         with open(log, "ab") as file:
             self.daemons[name] = subprocess.Popen(
-                [*self.leash, *argv], env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True, cwd="/",
+                [*self.leash, *argv], env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd="/",
+                start_new_session=True,
             )  # fmt: skip
         return self.daemons[name].pid
 
@@ -126,10 +127,12 @@ def main() -> None:
     supervisor = Supervisor()
     try:
         for line in sys.stdin:
+            order = json.loads(line)
+            reply = {"number": order.get("number")}
             try:
-                reply = {"is": supervisor.answer(json.loads(line))}
+                reply["is"] = supervisor.answer(order)
             except (OSError, KeyError) as error:
-                reply = {"error": f"{type(error).__name__}: {error}"}
+                reply["error"] = f"{type(error).__name__}: {error}"
             print(json.dumps(reply), flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
