@@ -29,7 +29,7 @@ from rltune.traces.readers import READERS
 from rltune.traces.table import STATUSES
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_RUNS = ("paper_results.yaml", "deviations.yaml")
+NO_RUNS = ("paper_results.yaml", "deviations.yaml", "expected.yaml")
 RUNS = sorted(p.name for p in (ROOT / "config").glob("*.yaml") if p.name not in NO_RUNS)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from rltune.cli.options import ALL_CORES
+from rltune.cli.options import cores_here
 from rltune.errors import ConfigError, RLTuneError
 
 T = TypeVar("T")
@@ -121,5 +121,5 @@ def _time(config: str) -> str:
     from rltune.traces.fetch.progress import time_text
 
     workspace = Workspace.open(config)
-    (jobs,) = would_run(workspace, ALL_CORES, [])
-    return f"about {time_text(Costs(workspace).time(jobs, ALL_CORES))} on {ALL_CORES} cores"
+    (jobs,) = would_run(workspace, cores_here(), [])
+    return f"about {time_text(Costs(workspace).time(jobs, cores_here()))} on {cores_here()} cores"
