@@ -252,4 +252,4 @@ def test_snakemakes_own_report_holds_the_artefacts(smoke_run: Any, shell: Any) -
     assert outcome.status == 0 and outcome.out.splitlines()[-1] == f"workflow report: {path}", outcome
     text = path.read_text(encoding="utf-8")
     path.unlink()
-    assert "§5.2 Waiting time" in text and "fig12-numbers.csv" in text and "fig7.svg" in text
+    assert "5.2 Waiting time" in text and "fig12-numbers.csv" in text and "fig7.svg" in text

@@ -221,7 +221,7 @@
   };
   const choose = (table, bar) => {
     const groups = grouped(table);
-    if (groups.length < 2 || !groups.some(([, columns]) => columns.length > 2)) return;
+    if (groups.filter(([title]) => title !== "More").length < 2 || !groups.some(([, columns]) => columns.length > 2)) return;
     const heads = new Map(headings(table.tHead).map(([cell, i]) => [i, cell]));
     const over = [...table.tHead.rows[0].cells].filter((cell) => cell.rowSpan === 1);
     const box = document.createElement("span");
