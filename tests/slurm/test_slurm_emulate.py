@@ -210,7 +210,7 @@ def test_a_command_runs_inside_and_its_status_is_passed_on(slurm_packages: None,
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signals_end_the_command_and_the_cluster(slurm_packages: None, command: Command, number: signal.Signals) -> None:
+def test_signals_end_command_and_cluster(slurm_packages: None, command: Command, number: signal.Signals) -> None:
     process = command("--", "sh", "-c", "echo $SLURM_CONF; exec sleep 98765.3")
     conf = Path(process.stdout.readline().strip())
     processes = below(process.pid)[1:]
