@@ -14,8 +14,8 @@ from rltune.config import Workspace
 from rltune.config.schema import schema_text
 
 COMMANDS = (
-    "", "run", "estimate", "status", "notebook", "simulate", "cluster", "cluster balance", "trace", "trace inspect", "trace list",
-    "trace fetch", "config", "config check",
+    "", "run", "estimate", "status", "notebook", "expected", "simulate", "cluster", "cluster balance", "trace",
+    "trace inspect", "trace list", "trace fetch", "config", "config check",
     "config schema", "stage", "stage notebook", "stage fit", "stage estimate", "stage baselines", "stage report",
 )  # fmt: skip
 Cli = Callable[..., Any]
