@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -83,10 +84,8 @@ def test_a_policy(project: Any, cli: Cli) -> None:
     for policy in ("smallest", "patient_smallest"):
         outcome = cli(*run, f"{policy}.csv", "--policy", policy)
         assert outcome.status == 0, outcome
-    own, built_in = (np.genfromtxt(f"{p}.csv", delimiter=",", names=True, usecols=("wait_s",))["wait_s"]
-                     for p in ("patient_smallest", "smallest"))  # fmt: skip
-    assert len(own) == len(built_in) > 1000
-    assert own.max() < built_in.max() and built_in.max() > 6 * 3600
+    own, built_in = (pd.read_csv(f"{policy}.csv").groupby("gpus")["wait_s"].mean() for policy in ("patient_smallest", "smallest"))
+    assert own[8] < built_in[8], "jobs of many GPUs wait less, as they need not wait for ever"
 
 
 def test_a_csv_trace(project: Any) -> None:

@@ -73,7 +73,7 @@ def test_within_and_outside(run: Workspace, cli: Cli) -> None:
     save_table(run.artefacts, Artefact("waits", "table", "Waits", "…"), pd.concat([changed, changed.tail(1)]).iloc[:2])
     outcome = cli("expected", "--config", "config/tiny.yaml")
     assert outcome.status == 1 and "1 of 3 within tolerance" in outcome.out
-    assert re.search(r"waits +mean wait of FIFO +100 s ± 10\.0 +110 s +OUTSIDE", outcome.out)
+    assert re.search(r"waits +mean wait of FIFO +100 ± 10\.0 s +110 s +OUTSIDE", outcome.out)
     assert re.search(r"a verdict +holds +undecided +OUTSIDE", outcome.out)
 
 
@@ -128,7 +128,7 @@ def test_tolerances_in_words() -> None:
     def text(**how: Any) -> str:
         return expected_text(Number(says="x", artefact="a", **how))
 
-    assert text(value=0.747, unit="fraction", absolute=0.2) == "74.7\u00a0% ± 20.0"
+    assert text(value=0.747, unit="fraction", absolute=0.2) == "74.7 ± 20.0\u00a0%"
     assert text(value=1500, unit="jobs") == "1,500 jobs" and text(value=2.5, unit="ratio", relative=0.1) == "2.50 ± 0.250"
 
 

@@ -18,13 +18,13 @@ from rltune.config.load import read_block
 from rltune.errors import ConfigError, DataError
 from rltune.files import write_text
 from rltune.report.artefact import load_artefact
-from rltune.report.format import MISSING, show
+from rltune.report.format import MISSING, NBSP, show
 
 FILE = "config/expected.yaml"
 """Where the expectations of the default run lie, relative to the project's root."""
 Cell = str | bool | int | float
 
-FORMAT = {"fraction": "percent", "rows": "int", "jobs": "int", "s": "seconds", "": "text"}
+FORMAT = {"fraction": "percent", "rows": "int", "jobs": "int", "s": "seconds"}
 """Unit → how a number of it is printed; others get three digits."""
 
 
@@ -178,12 +178,13 @@ def as_table(checked: Sequence[Checked]) -> str:
 
 
 def expected_text(number: Number) -> str:
-    """The value with its tolerance: ``74.7 % ± 12.0``."""
+    """The value with its tolerance, the unit once: ``74.7 ± 20.0 %``."""
     text = show_number(number.value, number.unit)
     if not number.tolerance:
         return text
-    least = number.tolerance * (100 if number.unit == "fraction" else 1)
-    return f"{text} ± {show(least, 'number')}"
+    if number.unit == "fraction":
+        return f"{text.removesuffix(f'{NBSP}%')} ± {show(100 * number.tolerance, 'number')}{NBSP}%"
+    return f"{text.removesuffix(f' {number.unit}')} ± {show_number(number.tolerance, number.unit)}"
 
 
 def show_number(value: Cell | None, unit: str) -> str:
@@ -192,7 +193,7 @@ def show_number(value: Cell | None, unit: str) -> str:
         return MISSING
     if isinstance(value, str):
         return value
-    text = show(value, FORMAT.get(unit, "number") if unit else "number")
+    text = show(value, FORMAT.get(unit, "number"))
     return text if unit in ("", "fraction", "ratio") else f"{text} {unit}"
 
 

@@ -53,7 +53,7 @@ class Folder:
     @property
     def metrics_path(self) -> Path:
         """Figures in the text format that Prometheus' node exporter collects."""
-        return self.path / "rltune.prom"
+        return self.path / "metrics.prom"
 
     @contextmanager
     def lock(self) -> Iterator[None]:
