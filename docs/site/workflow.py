@@ -51,7 +51,7 @@ def _outputs(section: str, workspace: Workspace) -> tuple[str, ...]:
     """The files of an output section, whose expressions are asked of the workspace; a notebook's page is left out."""
     known = {"workspace": workspace, "ANY_CELL": SimpleNamespace(name="{cell}")}
     files = ["artefacts/<id>.csv, .json, .svg, .png"] if "artefact_files(" in section else []
-    for name, arguments in re.findall(r"here\((workspace\.\w+)(.*)\),?$", section, re.MULTILINE):
+    for name, arguments in re.findall(r"here\((workspace\.\w+)((?:[^()]|\([^()]*\))*)\)", section):
         path = eval(f"{name}{arguments}", {}, known)  # the project's own rule files
         if name != "workspace.page":
             files.append(str(path.relative_to(workspace.results)))

@@ -83,8 +83,9 @@ def test_commands_named_are_there(page: Path) -> None:
         while words and hasattr(at, "commands") and not words[0].startswith("--"):
             assert words[0] in at.commands, f"rltune {line}: no command {words[0]}"
             at = at.commands[words.pop(0)]
+        words = words[: words.index("--")] if "--" in words else words  # behind it stands another program's command
         options = {o for p in at.params for o in (*p.opts, *p.secondary_opts)} | {"--help"}
-        unknown = {w.partition("=")[0].rstrip(",.") for w in words if w.startswith("--") and w != "--"} - options
+        unknown = {w.partition("=")[0].rstrip(",.") for w in words if w.startswith("--")} - options
         assert not unknown, f"rltune {line}"
 
 
