@@ -33,7 +33,9 @@ def reproduction_table() -> str:
             continue
         command = f"`make notebook STAGE={part.stage}`<br>{expectations.stage_s[part.stage]:.0f} s, {_ids(part.ids)}"
         numbers = [f"{n.says}: {expected_text(n)}" + (f" ({n.why})" if n.why else "") for n in part.numbers]
-        lines.append(f"| {what} | {command} | {'<br>'.join([*numbers, *([part.note] if part.note else [])])} | {part.shrink} |")
+        lines.append(
+            f"| {what} | {command} | {'<br>'.join([*numbers, *([part.note] if part.note else [])])} | {part.shrink} |"
+        )
     return "\n".join(lines)
 
 

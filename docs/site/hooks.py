@@ -33,7 +33,9 @@ def api_pages() -> dict[str, str]:
 def _only_names(module: str) -> bool:
     """Whether a package says no more than its first sentence, which the page has at its top."""
     path = path_of(module)
-    return path.name == "__init__.py" and not re.search(r"^(def|class) ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return path.name == "__init__.py" and not re.search(
+        r"^(def|class) ", path.read_text(encoding="utf-8"), re.MULTILINE
+    )
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

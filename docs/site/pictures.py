@@ -1,4 +1,4 @@
-"""The two pictures of docs/architecture.md, as SVG: the layers with what each imports, and the rules of the workflow."""
+"""The two pictures of docs/architecture.md, as SVG: layers with what each imports, and the rules of the workflow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ FONT = "font-family='Roboto, Helvetica, Arial, sans-serif'"
 
 def _svg(width: int, height: int, title: str, body: Sequence[str]) -> str:
     return "\n".join([
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' height='{height}' {FONT} "
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' height='{height}' "
+        f"{FONT} "
         f"role='img'>", f"<title>{escape(title)}</title>",
         "<defs><marker id='arrow' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'>"
         f"<path d='M0,0 L8,4 L0,8 z' fill='{MUTED}'/></marker></defs>",
@@ -34,8 +35,12 @@ def layers_picture() -> str:
     imports = layer_imports()
     row, left, cell, top = 40, 580, 22, 96
     width, height = left + cell * len(order) + 16, top + row * len(order) + 12
-    body = [_text(16, 30, "Layers, from the top down", 16, INK, "font-weight='bold'"),
-            _text(16, 50, "● the row’s layer imports from the column’s; below the diagonal there is nothing to see", 12, MUTED)]
+    body = [
+        _text(16, 30, "Layers, from the top down", 16, INK, "font-weight='bold'"),
+        _text(
+            16, 50, "● the row’s layer imports from the column’s; below the diagonal there is nothing to see", 12, MUTED
+        ),
+    ]
     for i, name in enumerate(order):
         x = left + cell * i + cell / 2
         body.append(_text(x + 4, top - 8, name, 11, MUTED, f"transform='rotate(-45 {x + 4:g} {top - 8:g})'"))
@@ -87,8 +92,10 @@ def workflow_picture(rules: Sequence[Rule], edges: Sequence[tuple[str, str]]) ->
             at[name] = centre + (k - (len(rank) - 1) / 2) * (box + gap), 62 + r * down
     for k, name in enumerate(sorted(aside, key=depth, reverse=True)):
         at[name] = across + (k + 0.5) * (box + gap), 62 + depth(name) * down
-    body = [_text(16, 30, "Rules of the workflow, and what each waits for", 16, INK, "font-weight='bold'"),
-            _text(16, 48, "tinted: an executed notebook; plain: a command; below the name: runs once a …", 11, MUTED)]
+    body = [
+        _text(16, 30, "Rules of the workflow, and what each waits for", 16, INK, "font-weight='bold'"),
+        _text(16, 48, "tinted: an executed notebook; plain: a command; below the name: runs once a …", 11, MUTED),
+    ]
     for a, b in edges:
         (x0, y0), (x1, y1) = at[a], at[b]
         y0, bend = y0 + high, (down - high) / 2
@@ -98,7 +105,9 @@ def workflow_picture(rules: Sequence[Rule], edges: Sequence[tuple[str, str]]) ->
                     f"stroke='{MUTED}' stroke-width='1.2' marker-end='url(#arrow)'/>")  # fmt: skip
     for name, (x, y) in at.items():
         tint = "#fdeccd" if notebook[name] else "#eceff1"
-        body.append(f"<rect x='{x - box / 2:g}' y='{y:g}' width='{box}' height='{high}' rx='5' fill='{tint}' stroke='{MUTED}'/>")
+        body.append(
+            f"<rect x='{x - box / 2:g}' y='{y:g}' width='{box}' height='{high}' rx='5' fill='{tint}' stroke='{MUTED}'/>"
+        )
         body.append(_text(x, y + 19, name, 13, INK, "text-anchor='middle' font-weight='bold'"))
         body.append(_text(x, y + 34, per[name], 10, MUTED, "text-anchor='middle'"))
     return _svg(int(width), 62 + len(ranks) * down, "The rules of the workflow", body)

@@ -34,7 +34,9 @@ class Rule:
 
 def _rules() -> tuple[Rule, ...]:
     workspace = Workspace.open(CONFIG)
-    includes = re.findall(r'^include: "(.+)"$', (ROOT / "workflow" / "Snakefile").read_text(encoding="utf-8"), re.MULTILINE)
+    includes = re.findall(
+        r'^include: "(.+)"$', (ROOT / "workflow" / "Snakefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     found = []
     for path in includes:
         for name, body in BLOCK.findall((ROOT / "workflow" / path).read_text(encoding="utf-8")):
@@ -43,7 +45,9 @@ def _rules() -> tuple[Rule, ...]:
             wildcards = list(dict.fromkeys(re.findall(r"\{(\w+)\}", sections["log"])))
             notebook = re.search(r"rltune stage notebook (\w+)", body)
             per = " × ".join(wildcards) or "run"
-            found.append(Rule(name, message, per, notebook[1] if notebook else "", _outputs(sections["output"], workspace)))
+            found.append(
+                Rule(name, message, per, notebook[1] if notebook else "", _outputs(sections["output"], workspace))
+            )
     return tuple(found)
 
 
@@ -61,7 +65,7 @@ def _outputs(section: str, workspace: Workspace) -> tuple[str, ...]:
 def edges() -> list[tuple[str, str]]:
     """(rule, rule that waits for it), without what follows from others; of the default run, as Snakemake sees it."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"), "--rulegraph",
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow/Snakefile"), "--rulegraph",
                    "--quiet", "all", "--config", f"run={CONFIG}"]  # fmt: skip
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     names = dict(re.findall(r'(\d+)\[label = "(\w+)"', done.stdout))

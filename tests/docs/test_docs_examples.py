@@ -67,14 +67,18 @@ def edit(root: Path, edits: str) -> None:
 def in_copy(root: Path, code: str) -> Any:
     """What a program prints as JSON, run on the copied library."""
     environment = {**os.environ, "PYTHONPATH": str(root / "src"), "RLTUNE_ROOT": str(root)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_every_example_is_on_the_page() -> None:
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-    assert {f"examples/{p.name}" for p in EXAMPLES.iterdir() if p.is_file()} == set(re.findall(r'--8<-- "(examples/.+)"', page))
+    assert {f"examples/{p.name}" for p in EXAMPLES.iterdir() if p.is_file()} == set(
+        re.findall(r'--8<-- "(examples/.+)"', page)
+    )
 
 
 def test_a_policy(project: Any, cli: Cli) -> None:
@@ -84,7 +88,9 @@ def test_a_policy(project: Any, cli: Cli) -> None:
     for policy in ("smallest", "patient_smallest"):
         outcome = cli(*run, f"{policy}.csv", "--policy", policy)
         assert outcome.status == 0, outcome
-    own, built_in = (pd.read_csv(f"{policy}.csv").groupby("gpus")["wait_s"].mean() for policy in ("patient_smallest", "smallest"))
+    own, built_in = (
+        pd.read_csv(f"{policy}.csv").groupby("gpus")["wait_s"].mean() for policy in ("patient_smallest", "smallest")
+    )
     assert own[8] < built_in[8], "jobs of many GPUs wait less, as they need not wait for ever"
 
 
@@ -96,17 +102,26 @@ def test_a_csv_trace(project: Any) -> None:
     assert jobs["job_id"].tolist() == ["a1", "a2", "a4"]
     assert jobs["run_s"].tolist() == [5400.0, 750.0, 14400.0] and jobs["gpus"].tolist() == [4, 1, 8]
     assert jobs["submit_s"].diff().dropna().tolist() == [600.0, 3000.0]
-    assert jobs["wait_s"].tolist() == [300.0, 5100.0, 30.0] and jobs["status"].tolist() == ["passed", "failed", "passed"]
+    assert jobs["wait_s"].tolist() == [300.0, 5100.0, 30.0] and jobs["status"].tolist() == [
+        "passed",
+        "failed",
+        "passed",
+    ]
 
 
 def test_a_reader(copied: Path) -> None:
     edit(copied, "jsonlines_edits.yaml")
     shutil.copy(EXAMPLES / "jsonlines.py", copied / "src" / "rltune" / "traces" / "readers")
-    rows = [{"id": "x", "at": 1e9, "ran": 60, "gpus": 2, "by": "ann"}, {"id": "y", "at": 1e9 + 30, "ran": None, "gpus": 1},
+    rows = [{"id": "x", "at": 1e9, "ran": 60, "gpus": 2, "by": "ann"},
+            {"id": "y", "at": 1e9 + 30, "ran": None, "gpus": 1},
             {"id": "z", "at": 1e9 + 45, "ran": 9.5, "gpus": 1, "by": "ben"}]  # fmt: skip
     (copied / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (copied / "config" / "traces" / "lines.yaml").write_text("title: Lines\ndata: own\nformat: jsonlines\npath: log.jsonl\n")
-    found = in_copy(copied, """
+    (copied / "config" / "traces" / "lines.yaml").write_text(
+        "title: Lines\ndata: own\nformat: jsonlines\npath: log.jsonl\n"
+    )
+    found = in_copy(
+        copied,
+        """
 import json
 from pathlib import Path
 from rltune.config.load import load_trace
@@ -114,13 +129,19 @@ from rltune.traces.clean import clean_trace
 made = clean_trace("lines", load_trace("lines", Path(".")), Path("log.jsonl"))
 rows = made.jobs[["job_id", "gpus", "run_s", "submit_s", "user"]].values.tolist()
 print(json.dumps({"jobs": rows, "out": made.audit.left_out}))
-""")
-    assert found == {"jobs": [["x", 2, 60.0, 0.0, "ann"], ["z", 1, 9.5, 45.0, "ben"]], "out": {"cancelled before it ran": 1}}
+""",
+    )
+    assert found == {
+        "jobs": [["x", 2, 60.0, 0.0, "ann"], ["z", 1, 9.5, 45.0, "ben"]],
+        "out": {"cancelled before it ran": 1},
+    }
 
 
 def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
     names = runpy.run_path(str(EXAMPLES / "own_metric.py"))
-    assert re.fullmatch(r"FIFO [\d,]+ s, SAF [\d,]+ s: -?[\d.]+% less \(-?[\d.]+% to -?[\d.]+%\)\n", capsys.readouterr().out)
+    assert re.fullmatch(
+        r"FIFO [\d,]+ s, SAF [\d,]+ s: -?[\d.]+% less \(-?[\d.]+% to -?[\d.]+%\)\n", capsys.readouterr().out
+    )
     jobs, layout = example_workload()
     state = simulate(jobs, layout, np.array([256]), np.array([256]), Setting("fifo", blocking="easy"))
     assert names["fifo"][1] == pytest.approx(np.percentile(job_table(jobs, state)["wait_s"], 95))
@@ -128,7 +149,9 @@ def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_metric_to_train_for(copied: Path) -> None:
     edit(copied, "metric_edits.yaml")
-    found = in_copy(copied, """
+    found = in_copy(
+        copied,
+        """
 import json
 import pandas as pd
 from rltune.config.metric import parse_metric
@@ -139,8 +162,14 @@ base, agent = pd.DataFrame({"largest_wait_s": [100.0, 50.0]}), pd.DataFrame({"la
 cells = pd.DataFrame({"metric": ["largest_wait"], "policy": ["fifo"]})
 print(json.dumps([rewards("largest_wait", base, agent).tolist(), parse_metric("0.8*wait+0.2*largest_wait"),
                   [s.numbers for s in studies_of(cells)], [CURVES_TITLE[c] for c in curves_of(cells)]]))
-""")
-    assert found == [[0.75, -0.5], {"wait": 0.8, "largest_wait": 0.2}, ["largest-wait"], ["Training curves, largest wait"]]
+""",
+    )
+    assert found == [
+        [0.75, -0.5],
+        {"wait": 0.8, "largest_wait": 0.2},
+        ["largest-wait"],
+        ["Training curves, largest wait"],
+    ]
 
 
 def test_a_placement() -> None:
@@ -185,7 +214,11 @@ def test_nodes_that_fit_are_those_where_first_fit_would_go() -> None:
 
 @pytest.mark.parametrize(
     ("name", "made", "says"),
-    [("best_fit", object, "built in"), ("Mine!", object, "lower-case"), ("mine", object, "found no top, counts, place")],
+    [
+        ("best_fit", object, "built in"),
+        ("Mine!", object, "lower-case"),
+        ("mine", object, "found no top, counts, place"),
+    ],
 )
 def test_a_placement_that_cannot_be_one(name: str, made: type, says: str) -> None:
     with pytest.raises(ValueError, match=says):

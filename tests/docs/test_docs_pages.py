@@ -16,13 +16,18 @@ from markdown.extensions.toc import slugify
 from rltune.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
+    (ROOT / "docs").glob("*.md")
+)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"```.*?```", re.DOTALL)
 ONLY_ON_THE_SITE = ("api/index.md",)
 MADE = ("results/", ".venv/", ".cache/")
-IN_WORDS = ("config/mine.yaml", "config/traces/mine.yaml", "config/traces/NAME.yaml", "src/rltune/traces/readers/jsonlines.py",
-            "config/ourcluster.yaml", "config/traces/ourcluster.yaml", "config/clusters/ourcluster.yaml", "config/slurm/mine.yaml")
+IN_WORDS = (
+    "config/mine.yaml", "config/traces/mine.yaml", "config/traces/NAME.yaml",
+    "src/rltune/traces/readers/jsonlines.py", "config/ourcluster.yaml", "config/traces/ourcluster.yaml",
+    "config/clusters/ourcluster.yaml", "config/slurm/mine.yaml",
+)  # fmt: skip
 """Files that a reader makes in an example."""
 TOP = ("benchmarks", "config", "docs", "notebooks", "src", "tests", "workflow")
 
@@ -62,8 +67,11 @@ def test_modules_named_are_there(page: Path) -> None:
     missing = []
     for name in set(re.findall(r"`(rltune(?:\.\w+)+)`", text_of(page))):
         parts = name.split(".")
-        inside = [i for i in range(len(parts), 0, -1)
-                  if (base := ROOT / "src" / Path(*parts[:i])).is_dir() or base.with_suffix(".py").is_file()]
+        inside = [
+            i
+            for i in range(len(parts), 0, -1)
+            if (base := ROOT / "src" / Path(*parts[:i])).is_dir() or base.with_suffix(".py").is_file()
+        ]
         module = ROOT / "src" / Path(*parts[: inside[0]])
         source = (module / "__init__.py" if module.is_dir() else module.with_suffix(".py")).read_text(encoding="utf-8")
         if any(not re.search(rf"\b{part}\b", source) for part in parts[inside[0] :]):
@@ -101,7 +109,9 @@ def test_every_page_is_listed_and_in_the_navigation() -> None:
 def test_what_is_generated_is_up_to_date() -> None:
     from generate import MEND, generated
 
-    stale = [str(path.relative_to(ROOT)) for path, text in generated().items() if path.read_text(encoding="utf-8") != text]
+    stale = [
+        str(path.relative_to(ROOT)) for path, text in generated().items() if path.read_text(encoding="utf-8") != text
+    ]
     assert not stale, f"{', '.join(stale)}: not what the sources say; {MEND} mends it"
 
 
@@ -115,6 +125,10 @@ def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     assert {"index.html", "reproduction.html", "changelog.html", "api/simulator.html"} <= {
         str(p.relative_to(tmp_path)) for p in pages
     }
-    fetched = {found for text in pages.values() for found in re.findall(r'(?:src|<link[^>]*href)="((?:https?:)?//[^"]+)"', text)}
+    fetched = {
+        found
+        for text in pages.values()
+        for found in re.findall(r'(?:src|<link[^>]*href)="((?:https?:)?//[^"]+)"', text)
+    }
     assert not fetched
     assert 'id="rltune.simulator.batch.simulate"' in pages[tmp_path / "api" / "simulator.html"]

@@ -129,14 +129,19 @@ def test_tolerances_in_words() -> None:
         return expected_text(Number(says="x", artefact="a", **how))
 
     assert text(value=0.747, unit="fraction", absolute=0.2) == "74.7 ± 20.0\u00a0%"
-    assert text(value=1500, unit="jobs") == "1,500 jobs" and text(value=2.5, unit="ratio", relative=0.1) == "2.50 ± 0.250"
+    assert (
+        text(value=1500, unit="jobs") == "1,500 jobs" and text(value=2.5, unit="ratio", relative=0.1) == "2.50 ± 0.250"
+    )
 
 
 def test_the_projects_file_covers_the_paper_and_names_what_the_default_run_makes() -> None:
     expectations = load_expectations(ROOT / FILE, ROOT)
     papers = [part.paper for part in expectations.reproduced]
     assert len(papers) == len(set(papers))
-    assert {f"Table {i}" for i in range(1, 10)} | {f"Figure {i}" for i in range(1, 20)} | {"Section 5.7", "Section 3.2"} <= set(papers)
+    assert {f"Table {i}" for i in range(1, 10)} | {f"Figure {i}" for i in range(1, 20)} | {
+        "Section 5.7",
+        "Section 3.2",
+    } <= set(papers)
     workspace = Workspace.open(expectations.config)
     made = set(artefacts_of(workspace.config))
     assert {name for part in expectations.reproduced for name in part.ids} <= made

@@ -12,7 +12,9 @@ from rltune.cli.options import BaseOption, ConfigOption
 def expected(
     config: ConfigOption = "config/default.yaml",
     base: BaseOption = "",
-    file: Annotated[str, typer.Option("--file", help="The expectations; relative to the project.")] = "config/expected.yaml",
+    file: Annotated[
+        str, typer.Option("--file", help="The expectations; relative to the project.")
+    ] = "config/expected.yaml",
     write: Annotated[bool, typer.Option("--write", help="Take the run's numbers as the new expectations.")] = False,
 ) -> None:
     """Compare a finished run's tables and figures with the numbers expected of it; exit status 1 if any is outside.

@@ -30,7 +30,7 @@ def placement(name: str) -> Callable[[Made], Made]:
 
     It is made without arguments, once a simulation, and asked whenever the first job of a ranking fits and could be
     placed in several ways. ``state.place`` then has the answer of best_fit: a placer that writes nothing has placed so,
-    too. Reservations and backfilling go by best_fit. For ``rltune simulate --placement`` and for ``simulate`` in Python.
+    too. Reservations and backfilling go by best_fit. For ``rltune simulate --placement`` and ``simulate`` in Python.
     Raises ValueError for a name that is not lower-case letters, digits and underscores, or is taken, and for what
     lacks one of the three.
     """
@@ -42,7 +42,9 @@ def placement(name: str) -> Callable[[Made], Made]:
     def register(made: Made) -> Made:
         one = made()
         if missing := [part for part in ("top", "counts", "place") if not hasattr(one, part)]:
-            raise ValueError(f"placement {name!r}: found no {', '.join(missing)}; expected a placer with top, counts, place")
+            raise ValueError(
+                f"placement {name!r}: found no {', '.join(missing)}; expected a placer with top, counts, place"
+            )
         OWN[name] = made
         ASKED[name] = ALWAYS
         return made

@@ -1,4 +1,4 @@
-"""What a finished run should show: headline numbers with tolerances, kept in a file and compared with a run's artefacts."""
+"""What a finished run should show: headline numbers with tolerances, compared with a run's artefacts."""
 
 from __future__ import annotations
 
@@ -147,14 +147,18 @@ def check(workspace: Workspace, expectations: Expectations) -> list[Checked]:
             f"config: found {workspace.config_path}, but the expectations are those of {expectations.config}; "
             "numbers of another configuration cannot be compared with them"
         )
-    frames = {number.artefact: load_artefact(workspace.artefacts, number.artefact).frame for number in expectations.numbers()}
+    frames = {
+        number.artefact: load_artefact(workspace.artefacts, number.artefact).frame for number in expectations.numbers()
+    }
     return [_found(number, frames[number.artefact]) for number in expectations.numbers()]
 
 
 def _found(number: Number, frame: pd.DataFrame) -> Checked:
     unknown = [c for c in (*number.where, *([number.column] if number.column else [])) if c not in frame]
     if unknown:
-        raise DataError(f"{number.artefact}.csv: found no column {', '.join(unknown)}; there are {', '.join(frame.columns)}")
+        raise DataError(
+            f"{number.artefact}.csv: found no column {', '.join(unknown)}; there are {', '.join(frame.columns)}"
+        )
     rows = frame
     for column, value in number.where.items():
         rows = rows[rows[column] == value]
@@ -163,7 +167,11 @@ def _found(number: Number, frame: pd.DataFrame) -> Checked:
     if len(rows) != 1:
         return Checked(number, None, f"{len(rows)} rows, expected 1")
     value = rows.iloc[0][number.column]
-    return Checked(number, None, "no value") if pd.isna(value) else Checked(number, getattr(value, "item", lambda: value)())
+    return (
+        Checked(number, None, "no value")
+        if pd.isna(value)
+        else Checked(number, getattr(value, "item", lambda: value)())
+    )
 
 
 def as_table(checked: Sequence[Checked]) -> str:
