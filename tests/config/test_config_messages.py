@@ -79,21 +79,30 @@ def test_unknown_key(kind: str, text: str, parts: list[str], mistake: Mistake) -
         ("run", RUN + "presets:\n  mine:\n    epochs: many\n", ["mine.yaml:8: presets.mine.epochs: found 'many'"]),
         ("run", RUN + "split: {train: 1.5}\n", ["mine.yaml:6: split.train: found 1.5", "less than 1"]),
         ("run", RUN + "split: {train: .nan}\n", ["mine.yaml:6: split.train: found nan"]),
-        ("run", RUN + "    seed: [1.5]\n", ["mine.yaml:6: experiments[0].seed[0]: found 1.5", "a whole number (0 or more)"]),
+        ("run", RUN + "    seed: [1.5]\n",
+         ["mine.yaml:6: experiments[0].seed[0]: found 1.5", "a whole number (0 or more)"]),
         ("run", RUN + "lookahead:\n  jobs: 99\n", ["mine.yaml:7: lookahead.jobs: found 99, expected 16 or less"]),
-        ("run", RUN.replace("[fifo]", "fifo"), ["mine.yaml:5: experiments[0].policy: found 'fifo', expected a list, such as policy: [fifo]"]),
-        ("run", RUN.replace("[fifo]", "[]"), ["mine.yaml:5: experiments[0].policy: found [] (a list), expected at least 1"]),
-        ("run", RUN + "presets: [paper]\n", ["mine.yaml:6: presets: found ['paper'] (a list), expected a block of names"]),
-        ("run", "title: T\nexperiments:\n", ["mine.yaml:2: experiments: found nothing, expected a list", "[{name: …, workloads: …, policy: …}]"]),
-        ("run", RUN.replace("title: T", "title: 2020-01-01"), ["mine.yaml:1: title: found 2020-01-01, expected a text", "quotes"]),
-        ("cluster", CLUSTER.replace("gpus: 8", "gpus: eight"), [".gpus: found 'eight', expected a whole number (1 or more, at most 64)", "GPUs a node"]),
+        ("run", RUN.replace("[fifo]", "fifo"),
+         ["mine.yaml:5: experiments[0].policy: found 'fifo', expected a list, such as policy: [fifo]"]),
+        ("run", RUN.replace("[fifo]", "[]"),
+         ["mine.yaml:5: experiments[0].policy: found [] (a list), expected at least 1"]),
+        ("run", RUN + "presets: [paper]\n",
+         ["mine.yaml:6: presets: found ['paper'] (a list), expected a block of names"]),
+        ("run", "title: T\nexperiments:\n",
+         ["mine.yaml:2: experiments: found nothing, expected a list", "[{name: …, workloads: …, policy: …}]"]),
+        ("run", RUN.replace("title: T", "title: 2020-01-01"),
+         ["mine.yaml:1: title: found 2020-01-01, expected a text", "quotes"]),
+        ("cluster", CLUSTER.replace("gpus: 8", "gpus: eight"),
+         [".gpus: found 'eight', expected a whole number (1 or more, at most 64)", "GPUs a node"]),
         ("cluster", CLUSTER.replace("nodes: 2", "nodes: 0"), ["mine.yaml:5: pools[0].groups[0].nodes: found 0"]),
         ("cluster", CLUSTER.replace("cpus: 64", "cpus: -1"), [".cpus: found -1, expected 0.001 or more"]),
         ("cluster", "title: C\npools: []\n", ["mine.yaml:2: pools: found [] (a list), expected at least 1"]),
-        ("cluster", "title: C\npools: [{name: a, groups: []}]\n", ["pools[0].groups: found [] (a list), expected at least 1"]),
+        ("cluster", "title: C\npools: [{name: a, groups: []}]\n",
+         ["pools[0].groups: found [] (a list), expected at least 1"]),
         ("trace", TRACE + "start: yesterday\n", ["mine.yaml:6: start: found 'yesterday'", "date"]),
         ("trace", TRACE + "time_zone: Mars/Olympus\n", ["mine.yaml:6: time_zone", "Mars/Olympus", "IANA"]),
-        ("run", RUN + "    metric: [slowdown]\n", [":6: experiments[0].metric[0]: found 'slowdown'", "wait, jct, bsld"]),
+        ("run", RUN + "    metric: [slowdown]\n",
+         [":6: experiments[0].metric[0]: found 'slowdown'", "wait, jct, bsld"]),
     ],
 )
 def test_wrong_value(kind: str, text: str, parts: list[str], mistake: Mistake) -> None:
@@ -106,7 +115,8 @@ def test_wrong_value(kind: str, text: str, parts: list[str], mistake: Mistake) -
     [
         ("run", RUN.replace("[fifo]", "[fifo, sfj]"), [":5: experiments[0].policy[1]: found 'sfj'", "'sjf'", "wfp3"]),
         ("run", RUN + "    blocking: [easyy]\n", [":6: experiments[0].blocking[0]: found 'easyy'", "'easy'", "fits"]),
-        ("run", RUN + "    blocking: [~]\n", [":6: experiments[0].blocking[0]: found nothing (did you mean 'none'?)", "none, fits, easy"]),
+        ("run", RUN + "    blocking: [~]\n",
+         [":6: experiments[0].blocking[0]: found nothing (did you mean 'none'?)", "none, fits, easy"]),
         ("run", RUN + "    placement: [bestfit]\n", ["found 'bestfit'", "'best_fit'", "first_fit", "lookahead"]),
         ("trace", TRACE.replace("data: own", "data: mine"), [":2: data: found 'mine'", "synthetic, sample, full, own"]),
         ("trace", TRACE.replace("csv\n", "slurm\n", 1), [":3: format: found 'slurm'", "philly, helios, alibaba2020"]),
@@ -381,7 +391,8 @@ def test_nothing_is_trained_with_algorithm1(mistake: Mistake) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "parts"),
     [
-        ("run", RUN + "split: 0.9\n", [":6: split: found 0.9, expected a block of keys: split: {train: …, validation: …}"]),
+        ("run", RUN + "split: 0.9\n",
+         [":6: split: found 0.9, expected a block of keys: split: {train: …, validation: …}"]),
         ("run", RUN + "split:\n", [":6: split: found nothing, expected a block of keys"]),
         ("run", RUN.replace("[{trace: philly-smoke, cluster: philly-192}]", "[philly-smoke]"),
          [":4: experiments[0].workloads[0]: found 'philly-smoke'", "{trace: …, cluster: …}"]),
@@ -389,11 +400,13 @@ def test_nothing_is_trained_with_algorithm1(mistake: Mistake) -> None:
         ("run", RUN + "evaluation: {also: best_fit}\n", ["expected a list, such as also: [{placement: …}]"]),
         ("run", RUN + "evaluation: {sequence_jobs: 256}\n", ["expected a list, such as sequence_jobs: [256]"]),
         ("run", RUN + "plugins: mine.py\n", ["expected a list, such as plugins: [mine.py]"]),
-        ("run", RUN + "lookahead: {slot_s: 10 min}\n", ["a number (more than 0) alone, without a unit", "seconds from one"]),
+        ("run", RUN + "lookahead: {slot_s: 10 min}\n",
+         ["a number (more than 0) alone, without a unit", "seconds from one"]),
         ("run", RUN + "split: {train: 90%}\n", ["found '90%'", "such as 0.9 for 90%"]),
         ("run", RUN.replace("main", "3"), ["experiments[0].name: found 3, expected a text", 'in quotes, "3"']),
         ("run", RUN + "true: x\n", [":6: true: found a key that is no text", 'in quotes it is one: "true"']),
-        ("cluster", "title: C\npools: all\n", [":2: pools: found 'all', expected a list, such as pools: [{name: …, groups: …}]"]),
+        ("cluster", "title: C\npools: all\n",
+         [":2: pools: found 'all', expected a list, such as pools: [{name: …, groups: …}]"]),
         ("cluster", CLUSTER + "balance: 0.9\n", [":6: balance: found 0.9", "balance: {load: …}"]),
         ("cluster", CLUSTER + "type_shares: 3\n", ["a block of names with a value each", "type_shares: {NAME: …}"]),
         ("cluster", CLUSTER + "type_shares: {P100: a}\n", ["type_shares.P100: found 'a', expected a number"]),
@@ -407,7 +420,9 @@ def test_nothing_is_trained_with_algorithm1(mistake: Mistake) -> None:
         ("trace", TRACE + "start: 2020\n", [":6: start: found 2020, expected a date such as 2020-03-31"]),
     ],
 )  # fmt: skip
-def test_what_is_expected_is_said_in_the_files_own_words(kind: str, text: str, parts: list[str], mistake: Mistake) -> None:
+def test_what_is_expected_is_said_in_the_files_own_words(
+    kind: str, text: str, parts: list[str], mistake: Mistake
+) -> None:
     """In one line, without the names of classes and types that the code has for it."""
     message = mistake(text, MODELS[kind][0])
     assert not [part for part in parts if part not in message], message

@@ -49,7 +49,8 @@ def test_wrong_usage(arguments: list[str], cli: Cli) -> None:
 def test_the_installed_command_answers() -> None:
     command = Path(sys.executable).parent / "rltune"
     done = subprocess.run([command, "config", "check", "--config", "nope.yaml"], capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr.startswith("rltune: nope.yaml: no such file; there is none in ") and not done.stdout
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr.startswith("rltune: nope.yaml: no such file; there is none in ")
 
 
 def test_check_lists_the_cells(project: Any, cli: Cli) -> None:

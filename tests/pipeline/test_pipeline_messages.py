@@ -47,7 +47,9 @@ Cli = Callable[..., Any]
         (["--policy", "sfj", "--by", "usr"], ["--policy: found 'sfj'", "--by: found 'usr'"]),
     ],
 )
-def test_an_option_of_simulate_is_refused_with_what_it_takes(options: list[str], parts: list[str], project: Any, cli: Cli) -> None:
+def test_an_option_of_simulate_is_refused_with_what_it_takes(
+    options: list[str], parts: list[str], project: Any, cli: Cli
+) -> None:
     cli(*SIMULATE, *options).explains(*parts)
 
 
@@ -72,7 +74,8 @@ def test_help_states_the_exit_statuses_and_groups_the_commands(cli: Cli) -> None
 
 
 def test_check_shows_the_rules_and_what_is_judged_too(project: Any, cli: Cli) -> None:
-    project.change(project.run, "evaluation: {", "simulation: {stretch: 1.5}\nevaluation: {also: [{placement: spread}], ")
+    also = "evaluation: {also: [{placement: spread}], "
+    project.change(project.run, "evaluation: {", f"simulation: {{stretch: 1.5}}\n{also}")
     text = cli("config", "check", "config/tiny.yaml").out
     assert "simulation: overrun double, commit decision, stretch 1.5, sharing 1.0" in text
     assert "judged also with: placement spread, locality strict" in text
@@ -124,7 +127,8 @@ def test_simulate_tells_its_steps_on_standard_error(project: Any, cli: Cli) -> N
 
 @pytest.mark.parametrize(
     ("asked", "parts"),
-    [(["notebook"], ["make notebook needs STAGE, one of: ", "train", "figures"]), (["bench"], ["make bench BENCH=name"]),
+    [(["notebook"], ["make notebook needs STAGE, one of: ", "train", "figures"]),
+     (["bench"], ["make bench BENCH=name"]),
      (["bench", "BENCH=nope"], ["no benchmark 'nope'; there are:", "simulator"])],
 )  # fmt: skip
 def test_make_says_what_it_needs(asked: list[str], parts: list[str]) -> None:

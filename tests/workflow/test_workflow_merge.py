@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -66,12 +67,16 @@ def test_other_settings_or_data_are_refused_and_nothing_is_taken(
     assert f"cell {cell.name}: evaluate was made with other settings" in str(caught.value)
     assert "'bootstrap': 300" in str(caught.value)
     estimates = here.estimates(cell.trace, cell.cluster, cell.estimate)
-    frame = pd.read_parquet(estimates)
+    frame, before = pd.read_parquet(estimates), estimates.stat()
     frame.assign(estimate_s=frame["estimate_s"] + 1).to_parquet(estimates)
+    os.utime(estimates, ns=(before.st_atime_ns, before.st_mtime_ns))  # Snakemake is to see no change
     with pytest.raises(MergeError, match=f"{estimates.name}: other rows than {estimates}"):
         merge(here, [there])
     estimates.unlink()
-    with pytest.raises(MergeError, match=f"{estimates}: not made here yet"):
+    with pytest.raises(MergeError, match=f"{estimates}: not here, to compare with; make it: "):
+        merge(here, [there])
+    here.jobs(cell.trace).touch()
+    with pytest.raises(MergeError, match=f"to be made here first: fit {cell.trace} .*baselines"):
         merge(here, [there])
     assert not here.policy(cell).parent.exists()
 
@@ -82,7 +87,7 @@ def test_results_that_differ_are_told_and_never_replaced(here: Workspace, there:
     frame = pd.read_csv(path)
     frame.assign(wait_s=frame["wait_s"] + 100).to_csv(path, index=False)
     mine = path.read_bytes()
-    with pytest.raises(MergeError, match=f"cell {other.name}: results here that differ from those in .*--keep"):
+    with pytest.raises(MergeError, match=f"(?s)cell {other.name}: results here that differ from those in .*--keep"):
         merge(here, [there])
     assert not here.policy(cell).parent.exists(), "nothing is taken unless all can be"
     done = merge(here, [there], keep=True)

@@ -103,11 +103,14 @@ def test_waiting_in_a_queue_is_told_from_running_and_not_counted(workspace: Work
     assert "on 50 cores of slurm, its queue not counted" in text
 
 
-def test_what_a_scheduler_left_of_a_failed_job_is_shown(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_scheduler_left_of_a_failed_job_is_shown(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     train = cell_job("train", workspace)
     left = workspace.base / "slurm_logs" / "7.log"
     left.parent.mkdir()
-    left.write_text("SNAKEMAKE\n=====\nslurmstepd: error: Detected 1 oom_kill event in StepId=7.batch.\nElapsed time: 0\n")
+    said = "slurmstepd: error: Detected 1 oom_kill event in StepId=7.batch."
+    left.write_text(f"SNAKEMAKE\n=====\n{said}\nElapsed time: 0\n")
     failed = {"event": "failed", "id": 1, "logs": ["slurm_logs/7.log"]}
     record = record_of(workspace.base / "a.jsonl", told(train, 1), failed, told(train, 2))
     live = Live(workspace, record, sys.stdout)
@@ -185,8 +188,8 @@ def call(*words: str | Path, cwd: Path) -> str:
 def test_a_kubernetes_job_is_made_asked_and_deleted(script: str, state: str, kubectl: Path, tmp_path: Path) -> None:
     (tmp_path / "job.sh").write_text(script)
     asked = yaml.safe_load((KUBERNETES / "config.yaml").read_text())["cluster-generic-submit-cmd"]
-    for old, new in (("{rule}", "train"), ("{threads}", "1"), ("{resources.mem_mb}", "4000"), ("{resources.runtime}", "30"),
-                     ("$RLTUNE_PYTHON", sys.executable), ("$RLTUNE_ROOT", str(ROOT))):
+    for old, new in (("{rule}", "train"), ("{threads}", "1"), ("{resources.mem_mb}", "4000"),
+                     ("{resources.runtime}", "30"), ("$RLTUNE_PYTHON", sys.executable), ("$RLTUNE_ROOT", str(ROOT))):
         asked = asked.replace(old, new)
     name = call(*asked.split(), tmp_path / "job.sh", cwd=tmp_path)
     job = json.loads((kubectl / name).read_text())
@@ -202,6 +205,7 @@ def test_a_kubernetes_job_is_made_asked_and_deleted(script: str, state: str, kub
 
 def test_without_kubectl_it_says_so(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, KUBERNETES / "job.py", "status", "x"], env={"PATH": str(tmp_path)}, capture_output=True, text=True
-    )
+        [sys.executable, KUBERNETES / "job.py", "status", "x"], env={"PATH": str(tmp_path)}, capture_output=True,
+        text=True,
+    )  # fmt: skip
     assert done.returncode == 1 and "needs the command kubectl" in done.stderr

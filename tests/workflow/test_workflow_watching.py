@@ -49,7 +49,8 @@ def test_the_plugin_writes_what_the_record_reads(workspace: Workspace, tmp_path:
     emit(msg="nothing of a job")
     record = Record(path)
     assert record.read() == [] and list(record.running) == [train.key]
-    assert record.planned[train.key] == Job(train.rule, train.wildcards, train.output, train.log, forced=True, benchmark="b.tsv")
+    planned = Job(train.rule, train.wildcards, train.output, train.log, forced=True, benchmark="b.tsv")
+    assert record.planned[train.key] == planned
     emit(event="job_finished", job_id=3)
     assert [event for event, _ in record.read()] == ["finished"] and not record.running and not record.left
 

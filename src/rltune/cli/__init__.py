@@ -28,8 +28,8 @@ from rltune.errors import RLTuneError
 from rltune.files import write_text
 
 EPILOG = (
-    "Exit status: 0 done; 1 a mistake in what was given, which the message explains, or a stage that failed; 2 a command "
-    "or option that does not exist, or a long run that was not agreed to. Messages go to standard error. Everything "
+    "Exit status: 0 done; 1 a mistake in what was given, which the message explains, or a stage that failed; 2 a "
+    "command or option that does not exist, or a long run that was not agreed to. Messages go to standard error. Everything "
     "that is made lies below --base, by default the project's folder."
 )
 RUNS, HAND, PARTS = "Whole runs", "By hand: no training, no report", "What a run is made of"
@@ -56,7 +56,8 @@ app.add_typer(slurm_app, name="slurm", rich_help_panel=HAND)
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"rltune {__version__}, Python {platform.python_version()}, sources {sources_digest('traces', *COMPILED)}")
+        sources = sources_digest("traces", *COMPILED)
+        print(f"rltune {__version__}, Python {platform.python_version()}, sources {sources}")
         raise typer.Exit
 
 
@@ -245,7 +246,8 @@ def check(
     cells = workspace.config.cells()
     own = own_policies(workspace)
     print(f"{config}: valid; {len(cells)} cells, results in {workspace.results}")
-    print(f"  simulation: {', '.join(f'{key} {value}' for key, value in workspace.config.simulation.model_dump().items())}")
+    rules = workspace.config.simulation.model_dump()
+    print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items())}")
     if also := workspace.config.evaluation.also:
         print(f"  judged also with: {'; '.join(map(str, also))}")
     for name, path in own.items():

@@ -63,9 +63,9 @@ def check_named(workspace: Workspace, trace: str, cluster: str | None = None) ->
 def check_goes_together(
     replay: bool, warm_up: float, windows: int | None, part: str, begin: int | None, jobs: int | None
 ) -> None:
-    """See that the options that say which jobs to take do not contradict each other. Raises ConfigError where they do."""
+    """See that the options that say which jobs to take agree with each other. Raises ConfigError where they do not."""
     if not 0 <= warm_up < 1:
-        raise ConfigError(f"--warm-up: found {warm_up:g}, expected a share of the jobs, 0 or more and below 1, such as 0.1")
+        raise ConfigError(f"--warm-up: found {warm_up:g}, expected a share of the jobs, 0 or more and below 1: 0.1")
     if warm_up and not replay:
         raise ConfigError("--warm-up: goes with --replay; windows start from an idle cluster")
     if replay and windows is not None:
@@ -87,4 +87,5 @@ def check_outputs(suffixes: Iterable[str] = (), **given: Path | None) -> None:
         if path.is_dir():
             raise ConfigError(f"--{option}: found {path}, but it is a folder; name a file in it")
         if not path.parent.is_dir():
-            raise ConfigError(f"--{option}: found {path}, but there is no folder {path.parent}; make it: mkdir -p {path.parent}")
+            make = f"make it: mkdir -p {path.parent}"
+            raise ConfigError(f"--{option}: found {path}, but there is no folder {path.parent}; {make}")

@@ -56,7 +56,7 @@ def run(
 
 def merge(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER", help="Project folders of other machines.")],
-    keep: Annotated[bool, typer.Option("--keep", help="Where both have results of a cell, keep those of here.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Of a cell that both have, keep this machine's results.")] = False,
     config: ConfigOption = "config/default.yaml",
     base: BaseOption = "",
 ) -> None:
@@ -96,7 +96,8 @@ def estimate(
     at_once = cores or (where.jobs if where else cores_here())
     with step(ASKING):
         (jobs,) = would_run(workspace, at_once, [])
-    print(reckon(workspace, jobs, at_once, where.name if where else "").text if jobs else f"{config}: nothing to be done")
+    name = where.name if where else ""
+    print(reckon(workspace, jobs, at_once, name).text if jobs else f"{config}: nothing to be done")
 
 
 def status(

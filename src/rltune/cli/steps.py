@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Say each step and how long it took, on standard error.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Say each step and its time, on standard error.")]
 _verbose = False
 
 

@@ -89,7 +89,8 @@ def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yam
     if path.is_dir():
         raise ConfigError(f"{shown}: a folder, expected a YAML file{_there(path)}")
     if not path.is_file():
-        raise ConfigError(f"{shown}: no such file{nearest(path.stem, [Path(f).stem for f in _yaml_files(path.parent)])}{_there(path.parent)}")
+        meant = nearest(path.stem, [Path(file).stem for file in _yaml_files(path.parent)])
+        raise ConfigError(f"{shown}: no such file{meant}{_there(path.parent)}")
     try:
         text = path.read_text(encoding="utf-8")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -102,7 +103,8 @@ def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yam
         raise ConfigError(_not_yaml(shown, text, error)) from None
     except ValueError as error:
         line, found = next(_no_dates(node))
-        raise ConfigError(f"{shown}:{line}: found {found}, which is no date ({error}); expected one like 2020-03-31") from None
+        told = f"found {found}, which is no date ({error}); expected one like 2020-03-31"
+        raise ConfigError(f"{shown}:{line}: {told}") from None
     if not isinstance(value, dict):
         found = {list: "a list", str: "a text", type(None): "nothing"}.get(type(value), "a value")
         raise ConfigError(f"{shown}: found {found}, expected a mapping of keys to values (title: …, …)")

@@ -88,7 +88,8 @@ def _explain(error: dict[str, Any], loc: Location, model: type[BaseModel], own: 
     if kind == "value_error":
         return str(context["error"])
     if kind in ("model_type", "model_attributes_type"):
-        return f"found {shown(found)}, expected {getattr(_model_at(model, loc), 'SHORT', '')}a block of keys: {_example(model, loc)}"
+        short = getattr(_model_at(model, loc), "SHORT", "")
+        return f"found {shown(found)}, expected {short}a block of keys: {_example(model, loc)}"
     if kind == "dict_type":
         return f"found {shown(found)}, expected a block of names with a value each: {loc[-1]}: {{NAME: …}}"
     if kind == "list_type":

@@ -28,7 +28,8 @@ _NAMES: dict[str, str] = {
 _STATUS = {"pass": "passed", "passed": "passed", "completed": "passed", "succeeded": "passed", "terminated": "passed",
            "success": "passed", "failed": "failed", "timeout": "failed", "node_fail": "failed", "error": "failed",
            "cancelled": "killed", "canceled": "killed", "killed": "killed", "running": "running"}
-NOT_KNOWN = "unknown  # which of passed, failed, killed, running is this? unknown jobs are kept, and simulated as they ran"
+NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
+"""What stands beside a state of which it is not known what it means."""
 _MEMORY = {"mib": "MiB", "gib": "GiB", "mb": "MB"}
 
 

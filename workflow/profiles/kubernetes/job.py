@@ -66,7 +66,7 @@ def kubectl(*words: str, send: str | None = None) -> str:
         try:
             done = subprocess.run(command, input=send, capture_output=True, text=True)
         except FileNotFoundError:
-            sys.exit("rltune: profile kubernetes needs the command kubectl, which is not on PATH; install it in the pod")
+            sys.exit("rltune: profile kubernetes needs the command kubectl, which is not on PATH: put it into the pod")
         if not done.returncode or pause is None or send is not None:  # a job sent twice would run twice
             break
         time.sleep(pause)

@@ -31,8 +31,10 @@ class Job:
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Job:
         """From the plugin's event, or from :func:`dataclasses.asdict`."""
-        return cls(told["rule"], told["wildcards"], tuple(told["output"]), tuple(told["log"]), told["forced"], told.get("benchmark"),
-                   told.get("reason", ""))  # fmt: skip
+        return cls(
+            told["rule"], told["wildcards"], tuple(told["output"]), tuple(told["log"]), told["forced"],
+            told.get("benchmark"), told.get("reason", ""),
+        )  # fmt: skip
 
     @property
     def key(self) -> str:

@@ -173,7 +173,8 @@ def _acquire(lock: TextIO, base: Path) -> None:
         text = lock.read()
         owner, host = _owner(text), _host(text)
         where = "" if host in ("", platform.node()) else f" on {host}"
-        how = f" (process {owner}{where}): wait for it, or stop it{where} with: kill {owner}" if owner else ": wait for it"
+        stop = f" (process {owner}{where}): wait for it, or stop it{where} with: kill {owner}"
+        how = stop if owner else ": wait for it"
         raise WorkflowError(f"another run is at work in {base}{how}") from None
 
 

@@ -84,7 +84,7 @@ class Live:
 
 
 def cells_text(workspace: Workspace, left: list[Job]) -> str:
-    """How many of the run's cells are trained and judged, given the jobs that are not done (of a part of the run, maybe)."""
+    """How many of the run's cells are trained and judged, given the jobs that are not done (maybe of a part of it)."""
     cells = workspace.config.cells()
     undone = {job.wildcards["cell"] for job in left if "cell" in job.wildcards}
     done = sum(cell.name not in undone and workspace.windows(cell).is_file() for cell in cells)
@@ -103,8 +103,8 @@ def progress(workspace: Workspace, record: Record, costs: Costs) -> str:
 
 
 def at_work_s(workspace: Workspace, record: Record) -> dict[str, float]:
-    """For how long each job has run, by key, seconds; of those with a scheduler only what left its queue counts, and the
-    time in the queue with it."""
+    """For how long each job has run, by key, seconds; of those with a scheduler only what left its queue is here, and
+    the time in the queue is counted with it."""
     now = time.time()
     return {
         key: now - started for key, started in record.running.items()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -29,7 +30,11 @@ from rltune.pipeline.workflow.launch import alone, at_work
 from rltune.pipeline.workflow.snakemake import would_run
 
 STAGES = ("train", "evaluate")
+WORKLOADS = ("clean", "fit", "estimate", "baselines")
+"""What cells depend on: each machine makes it for itself, so that it can be compared."""
 STATE = ".snakemake"
+FOLLOWS = "Input files updated by another job"
+"""Snakemake's reason of a stage that only follows one that it names too."""
 RELATIVE = 1e-6
 """Numbers of two machines may differ by as much; dates, names and whole numbers may not."""
 
@@ -68,6 +73,8 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
             mine.setdefault(job.wildcards["cell"], []).append(job)
         (todo,) = would_run(workspace, 1, [])
         undone = {job.wildcards["cell"] for job in todo if job.rule in STAGES}
+        # of what is missing Snakemake wants nothing as long as all that was made of it is there
+        undone |= {n for n, jobs in mine.items() if not all((workspace.base / o).is_file() for j in jobs for o in j.output)}
         taken: dict[str, Path] = {}
         same, kept, wrong = [], [], []
         for folder in folders:
@@ -75,7 +82,7 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
             found = [name for name, jobs in mine.items() if _finished(there, jobs)]
             if not found:
                 raise MergeError(
-                    f"{there}: no finished cell of {workspace.config_path} in {there.name}/{workspace.config.results}; a "
+                    f"{there}: no finished cell of {workspace.config_path} in its {workspace.config.results}; a "
                     "share is made there with: rltune run --share 1/2 (docs/scale-out.md)"
                 )
             new = [name for name in found if name in undone and name not in taken]
@@ -86,9 +93,10 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
                 elif keep:
                     kept.append(name)
                 else:
-                    wrong.append(f"cell {name}: results here that differ from those in {there}" if first == workspace.base
-                                 else f"cell {name}: different results in {first} and {there}")  # fmt: skip
-            wrong += _differences(workspace, there, {name: mine[name] for name in new})
+                    mine_too = first == workspace.base
+                    differ = f"results here that differ from those in {there}"
+                    wrong.append(f"cell {name}: {differ if mine_too else f'different results in {first} and {there}'}")
+            wrong += _unmade(workspace, todo, new) or _differences(workspace, there, {name: mine[name] for name in new})
             taken.update(dict.fromkeys(new, there))
         if wrong:
             shown = wrong[:10] + ([f"… and {len(wrong) - 10} more"] if len(wrong) > 10 else [])
@@ -123,6 +131,23 @@ def _finished(there: Path, jobs: Sequence[Job]) -> bool:
     return all((there / out).is_file() and _record(there, out).is_file() for job in jobs for out in job.output)
 
 
+def _unmade(workspace: Workspace, todo: Sequence[Job], names: Sequence[str]) -> list[str]:
+    """Workloads of these cells that this machine has to make first: cells taken before that would be trained again."""
+    cells = [workspace.config.cell(name) for name in names]
+    first = [
+        job for job in todo
+        if job.rule in WORKLOADS and any(
+            all(getattr(cell, axis) == value for axis, value in job.wildcards.items()) for cell in cells
+        )
+    ]  # fmt: skip
+    if not first:
+        return []
+    files = [workspace.baselines(cell.trace, cell.cluster, cell.estimate) for cell in cells]
+    last = dict.fromkeys(str(file.relative_to(workspace.base)) for file in files)
+    named = ", ".join(job.label(workspace.config) for job in first[:4]) + (" …" if len(first) > 4 else "")
+    return [f"to be made here first: {named}; with: rltune run --config {workspace.config_path} -- {' '.join(last)}"]
+
+
 def _differences(workspace: Workspace, there: Path, cells: dict[str, list[Job]]) -> list[str]:
     """In what the cells are not what this machine would make."""
     wrong = [text for name, jobs in cells.items() for job in jobs for text in _job_differences(workspace, there, job)]
@@ -155,8 +180,7 @@ def _data_differences(workspace: Workspace, there: Path, trace: str, cluster: st
     for mine in files:
         theirs = there / mine.relative_to(workspace.base)
         if not mine.is_file():
-            target = files[-1].relative_to(workspace.base)
-            yield f"{mine}: not made here yet, to compare with; make it: rltune run … -- {target}"
+            yield f"{mine}: not here, to compare with; make it: rltune run … -- --force {mine.relative_to(workspace.base)}"
         elif not theirs.is_file():
             yield f"{theirs}: no such file; copy the whole of {workspace.config.results}"
         elif not _same_rows(mine, theirs):
@@ -177,9 +201,16 @@ def _parameter_differences(workspace: Workspace, there: Path, cells: dict[str, l
         wanted = [str(workspace.windows(workspace.config.cell(name)).relative_to(workspace.base)) for name in cells]
         (again,) = would_run(trial, 1, [*wanted, "--rerun-triggers", "params"])
     return [
-        f"cell {job.wildcards['cell']}: {job.rule} was made with other settings or other sources: {job.reason}"
-        for job in again if job.rule in STAGES
+        f"cell {job.wildcards['cell']}: {job.rule} was made with other settings or other sources: {_why(job.reason)}"
+        for job in again if job.rule in STAGES and not job.reason.startswith(FOLLOWS)
     ]  # fmt: skip
+
+
+def _why(reason: str) -> str:
+    """Snakemake's reason, with there and here for before and now."""
+    text = reason.split("across all output: ")[-1].strip().replace("before: ", "there ").replace(" now: ", ", here ")
+    digests = re.fullmatch(r"there '[0-9a-f]{12}',? here '[0-9a-f]{12}'", text)
+    return f"{text} (digests of the sources)" if digests else text
 
 
 def _take(workspace: Workspace, there: Path, name: str, jobs: Sequence[Job]) -> None:
@@ -234,7 +265,8 @@ def _same_rows(mine: Path, theirs: Path) -> bool:
     first, second = map(pd.read_parquet if mine.suffix == ".parquet" else pd.read_csv, (mine, theirs))
     timed = [column for column in first if column.endswith(("_ms", "seconds"))]  # what a clock says differs always
     try:
-        pd.testing.assert_frame_equal(first.drop(columns=timed), second.drop(columns=timed, errors="ignore"), rtol=RELATIVE)
+        second = second.drop(columns=timed, errors="ignore")
+        pd.testing.assert_frame_equal(first.drop(columns=timed), second, rtol=RELATIVE)
     except AssertionError:
         return False
     return True
