@@ -33,10 +33,10 @@ export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help setup report paper estimate status notebook test bench lab lock clean distclean
+.PHONY: help setup report pdf snakemake paper estimate status notebook test slurm-deps bench docs lab lock clean distclean
 
 help:  ## list these commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: $(READY)  ## the virtual environment, the project in it, its Jupyter kernel
 
@@ -46,6 +46,12 @@ $(READY): requirements.lock pyproject.toml
 
 report: $(READY)  ## the whole run: traces to results/report/index.html (CONFIG=config/….yaml, CORES=n, ARGS=…)
 	@rltune run $(RUN) $(WHERE) $(SHARED) $(OPTIONS) -- $(ARGS)
+
+pdf: $(READY)  ## the report as a PDF, results/report/report.pdf; needs a Chromium (CONFIG=…)
+	@rltune pdf --config "$(CONFIG)"
+
+snakemake: $(READY)  ## Snakemake's own report of a finished run, results/report/snakemake.html (CONFIG=…)
+	@rltune workflow-report --config "$(CONFIG)"
 
 paper: CONFIG := config/paper.yaml
 paper: report  ## the paper's whole matrix: says what it costs and asks (YES=1: does not ask)
@@ -62,18 +68,28 @@ notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE
 	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(WHERE) $(OPTIONS) $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
+	@python workflow/chromium.py
+	@python workflow/deps.py --quiet
 	@python -m pytest $(ARGS)
+
+slurm-deps: $(READY)  ## install the packages of the emulated Slurm cluster (apt, as root or with sudo), or say which
+	@python workflow/deps.py
 
 bench: $(READY)  ## one benchmark: make bench BENCH=name
 	@test -n "$(BENCH)" || { echo "make bench BENCH=name, where name is one of:" $$(cd benchmarks && ls *.py 2>/dev/null | sed 's/\.py$$//') >&2; exit 2; }
 	@test -f "benchmarks/$(BENCH).py" || { echo "no benchmark '$(BENCH)'; there are:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }
 	@python benchmarks/$(BENCH).py $(ARGS)
 
+docs: $(READY)  ## the documents as a site: results/docs/index.html
+	@python docs/site/generate.py
+	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet $(ARGS)
+	@echo "documents: $(CURDIR)/results/docs/index.html"
+
 lab: $(READY)  ## JupyterLab on the notebooks
 	@jupyter lab --notebook-dir=. $(ARGS)
 
 lock: $(READY)  ## compile requirements.lock anew from pyproject.toml (needs uv)
-	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
+	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev --extra docs --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
 
 clean:  ## remove results, caches of code and the workflow's state (keeps .venv and downloads)
 	@find results -mindepth 1 ! -name README.md -delete

@@ -6,14 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from chromium import Chromium
 
 from rltune.config import Workspace
+from rltune.report.pdf import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -215,6 +217,16 @@ def smoke_run(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> SmokeRu
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         return SmokeRun(Workspace.open("config/smoke.yaml", base), outcome, (before, checkout_listing()))
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """A headless Chromium; tests that need one are skipped where there is none."""
+    if (program := find_chromium()) is None:
+        pytest.skip("no Chromium on this machine (make test installs one where it has root and apt)")
+    started = Chromium(program, tmp_path_factory.mktemp("chromium"))
+    yield started
+    started.close()
 
 
 @pytest.fixture(scope="session")

@@ -13,3 +13,11 @@ class ConfigError(RLTuneError):
 
 class DataError(RLTuneError):
     """A trace file is missing, truncated, or not what its configuration says."""
+
+
+class SlurmError(RLTuneError):
+    """Slurm answered with what cannot be read, or its emulation cannot be started."""
+
+
+class SlurmUnavailable(SlurmError):
+    """Slurm does not answer: its commands are absent, its controller is down, or a command took too long."""

@@ -52,7 +52,8 @@ def project(root: Path, run: str = RUN) -> Workspace:
     write_text(root / "workflow" / "Snakefile", "")
     write_text(root / "config" / "default.yaml", run)
     (root / "config").mkdir(exist_ok=True)
-    shutil.copy(SOURCE / "config" / "paper_results.yaml", root / "config")
+    for name in ("paper_results.yaml", "deviations.yaml"):
+        shutil.copy(SOURCE / "config" / name, root / "config")
     for name, format in (("philly", "philly"), ("venus", "helios"), ("pai", "alibaba2020")):
         part = "part: Venus\n" if format == "helios" else ""
         write_text(root / "config" / "traces" / f"{name}.yaml",

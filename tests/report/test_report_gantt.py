@@ -146,6 +146,17 @@ def test_jobs_keep_one_colour_on_all_their_nodes_and_neighbours_have_another() -
     assert len(set(small)) == 5
 
 
+def test_few_jobs_have_the_same_colours_in_whatever_order_they_start() -> None:
+    jobs = sorted(SMALL["job"].unique())
+    turned = SMALL.assign(job=SMALL["job"].map(dict(zip(jobs, reversed(jobs)))))
+
+    def colours(frame: pd.DataFrame) -> dict[int, str]:
+        ordered = frame.sort_values(["start_s", "job", "node", "gpu"])["job"]
+        return dict(zip(ordered, (to_hex(c) for c in bars_of(gantt(frame, [4, 4])).get_facecolor())))
+
+    assert colours(SMALL) == colours(turned) and len(set(colours(SMALL).values())) == len(jobs)
+
+
 def test_nothing_on_a_bar_changes_with_the_page() -> None:
     swapped = {INK, MUTED, GRID, PAPER}
     assert not swapped & {*JOBS, *ON.values(), WAIT_TINT} and not {PURPLE, VERMILION} & set(JOBS)

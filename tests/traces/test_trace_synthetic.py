@@ -80,7 +80,7 @@ def test_unknown_format_or_part(tmp_path: Path) -> None:
     for part in (None, "KTH"):
         with pytest.raises(ConfigError, match="expected one of HPC2N, SDSC-SP2"):
             generate("swf", tmp_path, 0, 10, part)
-    assert set(WRITERS) == {*FORMATS, "swf"}
+    assert set(WRITERS) == {*FORMATS, "swf", "sacct"}
 
 
 @pytest.mark.parametrize("name", NAMES)

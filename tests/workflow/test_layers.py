@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 LAYERS = ("errors", "files", "kernels", "config", "traces", "cluster", "policies", "simulator", "placement",
-          "environment", "agent", "evaluation", "report", "pipeline", "calibration", "cli")
+          "environment", "agent", "evaluation", "slurm", "report", "pipeline", "calibration", "cli")
 """From the bottom up; each may import from its own and from those before it."""
 REPORT_MAY = ("rltune.errors", "rltune.files", "rltune.config", "rltune.report", "rltune.traces.audit",
               "rltune.evaluation.compare", "rltune.evaluation.intervals")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import page_checks
 import pytest
 
 from rltune.agent.policy_file import load_policy
@@ -22,7 +23,9 @@ ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6",
              "verdicts",
              "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
              "semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
-             "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback")
+             "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback",
+             "whatif", "whatif-recommendation", "whatif-numbers", "whatif-steps", "whatif-days", "whatif-groups",
+             "whatif-groups-numbers")
 
 
 @pytest.fixture
@@ -44,12 +47,12 @@ def test_it_says_where_the_report_is(smoke_run: Any) -> None:
 
 def test_it_says_what_it_costs_then_how_far_it_is(smoke_run: Any) -> None:
     lines = smoke_run.outcome.out.splitlines()[:-1]
-    assert lines[0] == "config/smoke.yaml: 0 of 3 cells done, 24 stages to do"
+    assert lines[0] == "config/smoke.yaml: 0 of 3 cells done, 26 stages to do"
     told = [line for line in lines if line.startswith(("time: ", "disk: "))]
     assert len(told) == 2
     rest = lines[lines.index(told[-1]) + 1 :]
     done = [line for line in rest if re.fullmatch(r"done: [a-z].*, (\d+ min )?\d+ s", line)]
-    assert len(done) == 24 and sum("done: train" in line for line in done) == 3
+    assert len(done) == 26 and sum("done: train" in line for line in done) == 3
     assert all("cells done; " in line and line.endswith(" left") for line in rest if line not in done)
 
 
@@ -138,24 +141,27 @@ CHAPTERS_AFTER = {"semantics": 1, "transfer": 1, "peers": 1, "figures": 1, "repo
 """What depends on the results of any cell."""
 ALL_AFTER = {"compare": 2, "ablation": 1, **CHAPTERS_AFTER}
 """What depends on the results of all."""
+FIRST_AFTER = {**ALL_AFTER, "whatif": 1}
+"""… and on the first agent and how differences are judged."""
 
 
 @pytest.mark.parametrize(
     ("old", "new", "planned"),
     [
-        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, **ALL_AFTER}),
+        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, **FIRST_AFTER}),
         ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "compare": 1, "ablation": 1, **CHAPTERS_AFTER}),
         ("{placement: best_fit}, ", "", {"evaluate": 3, **ALL_AFTER}),
         ("sharing: 1.25", "sharing: 1.5",
-         {"baselines": 2, "train": 3, "evaluate": 3, **ALL_AFTER}),
-        ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, **ALL_AFTER}),
+         {"baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER}),
+        ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, **FIRST_AFTER}),
+        ("whatif: {}", "whatif: {worth: 0.1}", {"whatif": 1, "report": 1}),
         ("features: [raw]\n    preset: [smoke]", "features: [raw]\n    preset: [paper]",
          {"train": 1, "evaluate": 1, "compare": 1, **CHAPTERS_AFTER}),
         ("train: 0.9", "train: 0.8",
-         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, **ALL_AFTER}),
+         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER}),
         ("title: RLTune, smoke run", "title: Another", {"report": 1}),
     ],
-    ids=["budget", "one-cell", "also", "sharing", "evaluation", "another-preset", "split", "title"],
+    ids=["budget", "one-cell", "also", "sharing", "evaluation", "whatif", "another-preset", "split", "title"],
 )
 def test_a_change_makes_anew_what_depends_on_it(
     old: str, new: str, planned: dict[str, int], smoke_run: Any, shell: Any, tmp_path: Path
@@ -229,3 +235,21 @@ def test_a_wrong_value_stops_before_the_first_job(shell: Any, tmp_path: Path) ->
     outcome = shell.rltune("run", "--config", config, "--base", base, "--cores", 2, cwd=ROOT)
     outcome.explains(f"{config}:", "presets.smoke.epochs: found 0", "greater than or equal to 1")
     assert not outcome.out and not base.exists()
+
+
+@pytest.mark.parametrize(
+    "check", [page_checks.check_layout, page_checks.check_words, page_checks.check_contrast, page_checks.check_links],
+    ids=lambda check: check.__name__.removeprefix("check_"),
+)  # fmt: skip
+def test_the_report_in_a_browser(smoke_run: Any, browser: Any, check: Any) -> None:
+    check(browser, (smoke_run.workspace.report / "index.html").resolve())
+
+
+def test_snakemakes_own_report_holds_the_artefacts(smoke_run: Any, shell: Any) -> None:
+    base = smoke_run.workspace.base
+    outcome = shell.rltune("workflow-report", "--config", "config/smoke.yaml", "--base", base, cwd=ROOT)
+    path = smoke_run.workspace.report / "snakemake.html"
+    assert outcome.status == 0 and outcome.out.splitlines()[-1] == f"workflow report: {path}", outcome
+    text = path.read_text(encoding="utf-8")
+    path.unlink()
+    assert "5.2 Waiting time" in text and "fig12-numbers.csv" in text and "fig7.svg" in text

@@ -35,10 +35,21 @@ def source(*parts):
     return str(workspace.root.joinpath(*parts))
 
 
+def shown(name, kind):
+    """A file of an artefact, and in Snakemake's own report what it is: by chapter of ours, with its title."""
+    path = here(workspace.artefacts / f"{name}.{kind}")
+    if kind not in ("csv", "svg"):
+        return path
+    labels = {"artefact": ARTEFACT_TITLES.get(name, name), "file": f"{name}.{kind}"}
+    return report(path, caption=CAPTION, category=chapter_of(name), labels=labels)
+
+
 def artefact_files(tables=(), figures=()):
     """Every file of these artefacts, so that one that is missing is made again."""
     kinds = {**dict.fromkeys(tables, ("csv", "json")), **dict.fromkeys(figures, ("csv", "svg", "png", "json"))}
-    return [here(workspace.artefacts / f"{name}.{kind}") for name in kinds for kind in kinds[name]]
+    return [shown(name, kind) for name in kinds for kind in kinds[name]]
 
 
+CAPTION = source("workflow", "artefact.rst")
+ARTEFACT_TITLES = artefact_titles()
 PAPER = source("config", "paper_results.yaml")

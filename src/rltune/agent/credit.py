@@ -31,7 +31,8 @@ def credit(
     Args:
         metric: one of CREDITED.
         state: of S sequences that have ended, each group of ``rollouts`` consecutive ones the same jobs.
-        run_s, submit_s: of all jobs of the workload [J], s.
+        run_s: run times of all jobs of the workload [J], s.
+        submit_s: their submissions [J], s.
         now_s: [D] when each decision was made, s.
         sequence: [D] in which sequence.
         rollouts: 2 or more.

@@ -13,12 +13,15 @@ from typing import Annotated
 import typer
 
 from rltune import COMPILED, __version__, sources_digest
-from rltune.cli import runs
+from rltune.cli import controller, runs
 from rltune.cli.choices import (
     check_estimate, check_factors, check_goes_together, check_named, check_outputs, check_words,
 )  # fmt: skip
+from rltune.cli.expected import expected
+from rltune.cli.own import init
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
+from rltune.cli.slurm import slurm_app
 from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
 from rltune.errors import RLTuneError
@@ -38,12 +41,17 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration."
 cluster_app = typer.Typer(no_args_is_help=True, help="Look at clusters.")
 stage_app = typer.Typer(no_args_is_help=True, help="Single steps of the workflow, as its rules call them.")
 
-for command in (runs.run, runs.estimate, runs.status, runs.notebook, runs.merge):
+for command in (
+    init, runs.run, runs.estimate, runs.status, runs.notebook, expected, runs.merge, runs.pdf, runs.workflow_report,
+):  # fmt: skip
     app.command(rich_help_panel=RUNS)(command)
 app.add_typer(trace_app, name="trace", rich_help_panel=HAND)
 app.add_typer(cluster_app, name="cluster", rich_help_panel=HAND)
 app.add_typer(config_app, name="config", rich_help_panel=PARTS)
 app.add_typer(stage_app, name="stage", rich_help_panel=PARTS)
+for command in (controller.run, controller.status, controller.release):
+    slurm_app.command()(command)
+app.add_typer(slurm_app, name="slurm", rich_help_panel=HAND)
 
 
 def _version(asked: bool) -> None:

@@ -19,15 +19,15 @@ BUILT_IN = {
 """Option → the words it takes."""
 
 
-def check_words(own_policies: bool, **given: str | None) -> None:
-    """See that each option has a word that it knows; with policies of the user's own any may be named.
+def check_words(plugins: bool, **given: str | None) -> None:
+    """See that each option has a word that it knows; with files of the user's own any policy or placement may be named.
 
     Raises ConfigError with every option that has not.
     """
     wrong = [
         f"--{option}: found {word!r}{nearest(word, BUILT_IN[option])}, expected one of {', '.join(BUILT_IN[option])}"
         for option, word in given.items()
-        if word is not None and word not in BUILT_IN[option] and not (option == "policy" and own_policies)
+        if word is not None and word not in BUILT_IN[option] and not (plugins and option in ("policy", "placement"))
     ]
     if wrong:
         raise ConfigError("\n".join(wrong))

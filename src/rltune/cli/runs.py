@@ -113,6 +113,26 @@ def status(
     print(text)
 
 
+def pdf(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
+    """Print the run's report to report.pdf beside it, with a Chromium that is on the machine."""
+    from rltune.config import Workspace
+    from rltune.report.pdf import print_page
+
+    print(f"pdf: {print_page(Workspace.open(config, base).report / 'index.html')}")
+
+
+def workflow_report(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
+    """Write Snakemake's own report of a finished run, snakemake.html beside the other."""
+    from rltune.config import Workspace
+    from rltune.pipeline.workflow.launch import launch
+
+    workspace = Workspace.open(config, base)
+    path = workspace.report / "snakemake.html"
+    if status := launch(workspace, 1, ["--report", str(path)]):
+        raise typer.Exit(status)
+    print(f"workflow report: {path}")
+
+
 def notebook(
     stage: Annotated[str, typer.Argument(help="Stage: clean, train, evaluate, figures, …")],
     trace: Annotated[str, typer.Option(help="Trace of the stage or its cell, and so on.")] = "",

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from rltune.config.base import Block, Name
 from rltune.config.cells import Blocking, Cell, Experiment, Judged, Workload
 from rltune.config.preset import BUILT_IN, Preset
+from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
 
 Overrun = Literal["double", "now"]
@@ -121,6 +122,8 @@ class RunConfig(Block):
     """Rules of the simulator that every policy shares."""
     evaluation: EvaluationConfig = EvaluationConfig()
     """Judging."""
+    whatif: WhatIf | None = None
+    """Today's order against others on the log's end, as hours waited and a recommendation; null: not made."""
     presets: dict[Name, Preset] = {}
     """Presets of your own, or the built-in ones (paper, quick) redefined."""
 

@@ -16,7 +16,7 @@ from rltune.config.base import Block
 Format = Literal["philly", "helios", "alibaba2020", "alibaba2023", "authors", "swf", "sacct", "csv"]
 Status = Literal["passed", "failed", "killed", "running", "unknown"]
 GpuShare = Literal["round_up", "round_up_each", "nearest", "leave_out"]
-GENERATED = ("philly", "helios", "alibaba2020", "swf")
+GENERATED = ("philly", "helios", "alibaba2020", "swf", "sacct")
 """Formats whose raw files `synthetic` can make."""
 PARTS: dict[str, tuple[str, ...] | None] = {
     "helios": ("Earth", "Saturn", "Uranus", "Venus", "all"),

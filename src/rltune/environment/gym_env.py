@@ -27,7 +27,7 @@ REWARDS = ("final", "dense")
 
 
 class SchedulingEnv(gymnasium.Env):
-    """
+    r"""
     ## Description
 
     Jobs of a trace arrive at a GPU cluster that is idle at first and wait in queues, one a virtual cluster. Whenever

@@ -1,4 +1,4 @@
-"""Policies of the user's own: load the files that define them, and say where one of them failed."""
+"""Policies and placements of the user's own: load the files that define them, and say where one of them failed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from rltune.config import Workspace
 from rltune.config.cells import POLICIES
 from rltune.errors import ConfigError, RLTuneError
+from rltune.placement.placers import OWN as PLACEMENTS
 from rltune.policies import OWN
 
 
@@ -40,11 +41,12 @@ def load_plugins(workspace: Workspace) -> dict[str, Path]:
 def load_plugin(path: Path) -> list[str]:
     """Run one file; the names of the policies it registers with ``rltune.policies.policy``.
 
-    Raises ConfigError with file and line where it fails, or when it registers none.
+    It may register placements (``rltune.placement.placers.placement``) as well, or instead. Raises ConfigError with file
+    and line where it fails, or when it registers neither.
     """
     if not path.is_file():
         raise ConfigError(f"plugins: {path}: {'a folder' if path.is_dir() else 'no such file'}, expected a Python file")
-    before = dict(OWN)
+    before, placed = dict(OWN), dict(PLACEMENTS)
     name = f"rltune_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -59,10 +61,10 @@ def load_plugin(path: Path) -> list[str]:
     finally:
         sys.dont_write_bytecode = kept
     made = [key for key, score in OWN.items() if before.get(key) is not score]
-    if not made:
+    if not made and all(placed.get(key) is made_by for key, made_by in PLACEMENTS.items()):
         raise ConfigError(
             f'plugins: {path}: registers no policy; put @rltune.policies.policy("name") before a function of '
-            "(queue, now) that returns a score a job"
+            "(queue, now) that returns a score a job (or @rltune.placement.placers.placement before a class of placers)"
         )
     return made
 

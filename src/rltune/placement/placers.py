@@ -1,10 +1,55 @@
-"""The placers by the name of their placement."""
+"""The placers by the name of their placement, and a decorator for one's own."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.cluster.search import RULES
 from rltune.config import LookaheadConfig
 from rltune.placement.counts import CountingPlacer
 from rltune.placement.lookahead import Lookahead
+from rltune.simulator.how import ALWAYS
+from rltune.simulator.setting import ASKED
+from rltune.simulator.state import State
+
+BUILT_IN = ("lookahead", "algorithm1")
+OWN: dict[str, Callable[[], CountingPlacer]] = {}
+"""The user's own placements by name."""
+
+Made = TypeVar("Made", bound=Callable[[], CountingPlacer])
+
+
+def placement(name: str) -> Callable[[Made], Made]:
+    """Decorator: make a class of placers (rltune.simulator.batch.Placer, with ``counts``) a placement of this name.
+
+    It is made without arguments, once a simulation, and asked whenever the first job of a ranking fits and could be
+    placed in several ways. ``state.place`` then has the answer of best_fit: a placer that writes nothing has placed so,
+    too. Reservations and backfilling go by best_fit. For ``rltune simulate --placement`` and ``simulate`` in Python.
+    Raises ValueError for a name that is not lower-case letters, digits and underscores, or is taken, and for what
+    lacks one of the three.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"placement name: found {name!r}, expected lower-case letters, digits, underscores")
+    if name in (*RULES, *BUILT_IN):
+        raise ValueError(f"placement name: {name!r} is built in; choose another")
+
+    def register(made: Made) -> Made:
+        one = made()
+        if missing := [part for part in ("top", "counts", "place") if not hasattr(one, part)]:
+            raise ValueError(
+                f"placement {name!r}: found no {', '.join(missing)}; expected a placer with top, counts, place"
+            )
+        OWN[name] = made
+        ASKED[name] = ALWAYS
+        return made
+
+    return register
 
 
 def placer_of(placement: str, lookahead: LookaheadConfig) -> CountingPlacer | None:
@@ -15,4 +60,18 @@ def placer_of(placement: str, lookahead: LookaheadConfig) -> CountingPlacer | No
         from rltune.placement.algorithm1 import Algorithm1  # CVXPY takes seconds to load
 
         return Algorithm1()
-    return None
+    return OWN[placement]() if placement in OWN else None
+
+
+def fitting_nodes(jobs: Jobs, layout: Layout, state: State, s: int) -> np.ndarray:
+    """Nodes [k] int64, ascending, each of which could hold all of the job chosen in sequence ``s`` now, by itself."""
+    nodes, j = layout.nodes, state.first[s] + state.me["chosen"][s]
+    row, pool = jobs.row[j], jobs.row["pool"][j]
+    domains = nodes.domain_of[pool, jobs.cut["full"][j] >= 0]
+    here = nodes.pool[pool]
+    node = np.arange(here["start"], here["stop"])
+    free, has = state.free.row[s][node], nodes.row[node]
+    cpu = row["cpu_milli"] if row["cpu_milli"] >= 0 else has["share_cpu"]
+    mem = row["mem_mb"] if row["mem_mb"] >= 0 else has["share_mem"]
+    fits = (free["gpus"] >= row["gpus"]) & (free["cpu"] >= row["gpus"] * cpu) & (free["mem"] >= row["gpus"] * mem)
+    return node[fits & np.isin(has["domain"], domains)]

@@ -48,11 +48,13 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 
 
 def show(value: Any, format: str = "text") -> str:
-    """A value as text; unknown values are a dash, minus signs are true ones."""
+    """A value as text; unknown values are a dash, minus signs are true ones, and what rounds to zero has none."""
     if is_missing(value):
         return MISSING
     text = FORMATS[format](value)
-    return text.replace("-", MINUS, 1) if format != "text" and text.startswith("-") else text
+    if format == "text" or not text.startswith("-"):
+        return text
+    return text.replace("-", MINUS, 1) if any(digit in "123456789" for digit in text) else text[1:]
 
 
 def show_interval(low: Any, high: Any, format: str) -> str:

@@ -24,7 +24,7 @@ class Study:
     metric: str
     """What agents were trained for and are compared on."""
     paper: str
-    """The paper's artefact with the figures, and the beginning of the names of ours."""
+    """The paper's artefact with the figures, and the beginning of the names of ours; "" where it has none."""
     numbers: str
     """Id of our table."""
     boxes: str

@@ -62,6 +62,20 @@ def inspect_file(path: Path | str) -> str:
     return "\n".join(parts) + "\n"
 
 
+def suggested(path: Path) -> tuple[Found, str]:
+    """(What a raw file is, the lines of config/traces/NAME.yaml that read it).
+
+    Raises DataError as :func:`inspect_file`, and for a file that no reader takes.
+    """
+    if not path.is_file():
+        kind = "a folder; name one file in it" if path.is_dir() else "no such file"
+        raise DataError(f"{path}: {kind}. Expected a trace file: {EXPECTED}.")
+    found = _sniffed(path)
+    if not found.format:
+        raise DataError(f"{path}: {found.name}, which has no jobs that could be read. Expected a job log: {EXPECTED}.")
+    return found, guess_map(found.table, path) if found.format == "csv" else _config(found, path)
+
+
 def _sniffed(path: Path) -> Found:
     try:
         return sniff(path)

@@ -21,9 +21,10 @@ from rltune.report.figures.room import room
 from rltune.report.figures.semantics import semantics
 from rltune.report.figures.sensitivity import sensitivity
 from rltune.report.figures.training import training
+from rltune.report.figures.whatif import whatif, whatif_days, whatif_groups
 
 __all__ = [
     "ablation", "ablation_training", "arrivals", "boxes", "distributions", "fairness", "fig17", "fig5", "fig6",
     "fig7", "fig8", "fig9", "improvements", "loads_compared", "robustness", "room", "schedule", "semantics",
-    "sensitivity", "training",
+    "sensitivity", "training", "whatif", "whatif_days", "whatif_groups",
 ]

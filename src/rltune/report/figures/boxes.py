@@ -63,7 +63,7 @@ def boxes(
     artefact = Artefact(
         study.boxes if n == longest else f"{study.boxes}-{n}", "figure",
         f"{name} in windows of {show(n, 'int')} jobs" + (" (Slurm multifactor)" if study.slurm else ""),
-        paper_ref=paper.ref(study.paper),
+        paper_ref=paper.ref(study.paper) if study.paper else "",
         caption=f"{name} of every job in the test windows of {show(n, 'int')} jobs under the base policy and under "
         f"RLTune; lower is better. Box: middle half, line: median, whiskers: 5th to 95th percentile, diamond and "
         f"number: mean{unit}. " + (f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below." if study.metric == "wait"

@@ -22,10 +22,13 @@ from rltune.report.style import (
 GREY = "#98a2ad"
 JOBS = (BLUE, ORANGE, SKY, GREEN, GREY)
 """Purple is left for waits and vermilion for the makespan. Beside these, five tell neighbours apart."""
+BROWN, OLIVE = "#7a5c3e", "#c9c35a"
+FEW = (*JOBS, BROWN, OLIVE)
+"""So many jobs have a colour each, the same in every chart of the same jobs."""
 WAIT_TINT = "#f0dbe6"
 LIGHT, DARK = "#fefefe", "#101418"
 """Labels on bars: the bars keep their colours in dark mode, so these must not be inks that the page swaps."""
-ON = {BLUE: LIGHT, ORANGE: DARK, SKY: DARK, GREEN: LIGHT, GREY: DARK}
+ON = {BLUE: LIGHT, ORANGE: DARK, SKY: DARK, GREEN: LIGHT, GREY: DARK, BROWN: LIGHT, OLIVE: DARK}
 
 MAX_LANES = 30
 """With more waiting jobs than this, the strip below shows the length of the queue instead of a lane for each."""
@@ -149,7 +152,9 @@ def _nodes(axis: Axes, sizes: np.ndarray, names: list[str], height: float) -> No
 def _jobs(axis: Axes, frame: pd.DataFrame, sizes: np.ndarray, across: float, down: float) -> None:
     """Bars and their labels; a unit of time is ``across`` points wide, a lane ``down`` points high."""
     lane = np.append(0, np.cumsum(sizes))[frame["node"]] + frame["gpu"].to_numpy()
-    colours = [JOBS[i] for i in _colours(frame, lane, int(sizes.sum()))]
+    known = sorted(frame["job"].unique())
+    colours = ([FEW[known.index(job)] for job in frame["job"]] if len(known) <= len(FEW) else
+               [JOBS[i] for i in _colours(frame, lane, int(sizes.sum()))])
     x, width, tall = (v.to_numpy(float) for v in (frame["start"], frame["end"] - frame["start"], frame["gpus"]))
     boxes = [Rectangle((a, b), w, h) for a, b, w, h in zip(x, lane, width, tall)]
     edge = float(np.clip(0.12 * down, 0.25, 0.8))

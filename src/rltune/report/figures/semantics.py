@@ -89,17 +89,17 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
         elif high > low:
             axis.barh(y, high - low, 0.62, left=low, color=GREEN if r["wait_s"] < r["before_s"] else VERMILION)
         axis.plot([r["wait_s"]] * 2, [y - 0.31, min(y + 1.31, len(places) - 0.69)], color=INK, linewidth=0.9)
-        _name(axis, max(r["wait_s"], r["before_s"]), y, r["wait_s"])
+        _name(axis, y, r["wait_s"])
     agent = where(part, who=AGENT).iloc[0]
     axis.barh(len(places), agent["wait_s"], 0.62, color=BLUE)
-    _name(axis, agent["wait_s"], len(places), agent["wait_s"])
+    _name(axis, len(places), agent["wait_s"])
     for policy, (marker, colour) in looks.items():
         rows = where(orders, policy=policy)
         if policy != reference and len(rows):
             axis.plot(rows["wait_s"], rows["rung"].map(places), linestyle="", marker=marker, color=colour,
                       markersize=4.5, markeredgewidth=0)
     axis.set_title(f"{part['workload'].iloc[0]},\n{POLICY_TITLE.get(reference, reference)}")
-    axis.set_xlim(0, 1.3 * top if top > 0 else 1)
+    axis.set_xlim(0, 1.45 * top if top > 0 else 1)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axis.xaxis.set_major_formatter(lambda v, _: show(round(v, 9), "printed"))
     axis.set_xlabel("Mean wait (h)")
@@ -107,6 +107,7 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
     axis.tick_params(axis="y", length=0)
 
 
-def _name(axis: Axes, x: float, y: float, hours: float) -> None:
-    axis.annotate(show(hours, "number") + " h", (x, y), xytext=(4, 0), textcoords="offset points", va="center",
-                  fontsize=7, color=INK)
+def _name(axis: Axes, y: float, hours: float) -> None:
+    """The reference's wait at the panel's right edge, where no bar and no mark reaches."""
+    axis.annotate(show(hours, "number") + " h", (1, y), xycoords=("axes fraction", "data"), xytext=(-2, 0),
+                  textcoords="offset points", ha="right", va="center", fontsize=7, color=INK)

@@ -1,4 +1,4 @@
-"""What belongs on the page, in which order; what of it is missing; what of the paper is there."""
+"""What belongs on the page; what of it is missing; what of the paper is there."""
 
 from __future__ import annotations
 
@@ -10,21 +10,12 @@ from rltune.config import RunConfig
 from rltune.report.artefact import Saved
 from rltune.report.figures.training import CURVES_TITLE
 from rltune.report.page.peers import PEERS, absent
+from rltune.report.page.whatif import WHATIF
 from rltune.report.paper import PaperResults
-from rltune.report.studies import CURVES, STUDIES, curves_of, studies_of
+from rltune.report.studies import STUDIES, curves_of, studies_of
 from rltune.report.tables.carried import has_robustness, has_transfer
 from rltune.report.tables.common import NAIVE, PRO
 from rltune.report.verdict import ABSENT
-
-
-@dataclass(frozen=True)
-class Section:
-    """A chapter of the page: what it is about and the artefacts it shows."""
-
-    id: str
-    title: str
-    lead: str
-    artefacts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -46,53 +37,8 @@ class Covered:
     """(id, title) of our artefacts."""
 
 
-CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peers", "figures")
-"""Notebooks over the whole run, each of whose page the report links to."""
-
-SECTIONS = (
-    Section("results", "RLTune against others",
-            "Base policy and RLTune schedule the same test jobs on the same nodes, given the same estimates. What "
-            "differs is the order of the queue and, of agents that chose their own way in training, what they chose "
-            "beside it, such as for whom nodes are reserved. Then the strongest of the heuristics takes the base "
-            "policy’s place.",
-            tuple(name for s in STUDIES for name in (s.numbers, *([s.boxes, f"{s.boxes}-*"] if s.boxes else [])))),
-    Section("verdicts-section", "What holds of the paper’s claims",
-            "Each relative improvement that the paper prints, and what this run measured in its place.",
-            ("verdicts",)),
-    Section("heuristics-section", "Simple heuristics, and how much is left",
-            "Simple orders under each blocking rule of this run, beside a bound that no schedule goes below.",
-            ("heuristics",)),
-    Section("training", "Training",
-            "What the agent learned against each base policy, on training sequences and on validation windows.",
-            tuple(CURVES)),
-    Section("ablation-section", "What features and placement are worth",
-            "The same training with raw features and simple placement, beside RLTune proper; then, where the run "
-            "asks for it, the same agents under other placements.",
-            ("ablation", "ablation-numbers", "ablation-training", "placements")),
-    Section("system", "The system, and why the order of a queue matters",
-            "What another order of the same queue is worth, on two nodes and seven jobs; then the parts of the system "
-            "and how a job goes through them. None of this needs a trained agent, nor a trace.",
-            ("fig1", "fig2", "fig3", "fig4", "motivation", "table1", "fig7", "table3", "fig8", "fig9", "table5")),
-    Section("semantics-section", "How much of the gain is the baseline’s doing, and who pays",
-            "What better rules do without any learning; what is left to gain; which jobs, users and virtual clusters "
-            "wait longer for it; and what remains of the gain on a cluster that keeps up with its load.",
-            ("semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
-             "loads-compared", "loads-compared-numbers")),
-    Section("transfer-section", "Does it carry over?",
-            "Agents judged away from where they were trained: against other base policies, on other traces and "
-            "clusters, and with better or worse estimates of run times.",
-            ("table7", "transfer", "robustness")),
-    Section("peers-section", "Against other learners and predictors",
-            "The same jobs under schedulers that other authors built: one that predicts run times from history, two "
-            "that learn otherwise, and a tuned score of twelve weights; then what the number of features is worth.",
-            ("table8", "fig17", "fig17-numbers", "table9", "table9-numbers", "sensitivity")),
-    Section("workloads", "Workloads",
-            "What the traces hold, what they ask of the clusters, and what can be known of a run time beforehand.",
-            ("table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits")),
-    Section("cost", "Costs", "Time to train, time to decide, and how the placement model’s solver fared.",
-            ("costs", "latency", "payback")),
-)
-SUMMARY = ("improvements",)
+CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peers", "whatif", "figures")
+"""Notebooks over the whole run, each of whose page the report links to; `whatif` in runs that ask for it."""
 
 TITLES = {
     "improvements": "How much better RLTune is",
@@ -135,6 +81,7 @@ TITLES = {
     "loads-compared": "Overloaded slices beside balanced clusters",
     "loads-compared-numbers": "Overloaded and balanced, in numbers",
     **PEERS,
+    **WHATIF,
 }
 
 
@@ -167,6 +114,13 @@ def of_studies(config: RunConfig) -> dict[str, str]:
     }  # fmt: skip
 
 
+def names() -> dict[str, str]:
+    """Id → title of every artefact that some run makes."""
+    studies = {name: title for s in STUDIES for name, title in (
+        (s.numbers, f"{s.title} in numbers"), *([(s.boxes, f"{s.title}, distributions")] if s.boxes else []))}
+    return {**TITLES, **CURVES_TITLE, **studies}
+
+
 def results_artefacts(config: RunConfig) -> tuple[list[str], list[str]]:
     """Ids of the tables and of the figures that the notebook `figures` always makes for this configuration."""
     tables = {s.numbers for s in STUDIES}
@@ -189,7 +143,8 @@ def expected(config: RunConfig) -> dict[str, str]:
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
     unmade = absent(config)
     made = {name: title for name, title in TITLES.items()
-            if name not in unmade and (name != "placements" or has_placements(config))}
+            if name not in unmade and (name != "placements" or has_placements(config))
+            and (name not in WHATIF or config.whatif is not None)}
     boxes = [s for s in studies_of(judged(config)) if s.boxes]
     return {**made, **of_studies(config),
             **{f"{s.boxes}-{n}": f"{s.title} in windows of {n:,} jobs" for s in boxes for n in shorter}}
@@ -199,7 +154,12 @@ def pages(config: RunConfig) -> set[str]:
     """Names of the executed notebooks of a run."""
     cells = {f"{stage}-{cell.name}" for cell in config.cells() for stage in ("train", "evaluate")}
     traces = {f"clean-{trace}" for trace in config.traces()} | {f"compare-{cell.trace}" for cell in config.cells()}
-    return set(CHAPTERS) | traces | cells
+    return set(chapters(config)) | traces | cells
+
+
+def chapters(config: RunConfig) -> tuple[str, ...]:
+    """The chapters of a run."""
+    return tuple(name for name in CHAPTERS if name != "whatif" or config.whatif is not None)
 
 
 def steps(config: RunConfig) -> set[str]:
@@ -207,7 +167,7 @@ def steps(config: RunConfig) -> set[str]:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
-        {*CHAPTERS, "report"} | {f"clean/{trace}" for trace in config.traces()}
+        {*chapters(config), "report"} | {f"clean/{trace}" for trace in config.traces()}
         | {f"compare/{cell.trace}" for cell in config.cells()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
@@ -253,24 +213,6 @@ def _not_carried(config: RunConfig, name: str) -> str:
     if name == "robustness" and not has_robustness(config):
         return "no agent of the run’s matrix was trained on exact or lognormal estimates"
     return ""
-
-
-def section_artefacts(section: Section, there: dict[str, Saved]) -> list[Saved]:
-    """The section's artefacts that are there, in order; `fig12-*` stands for all of that beginning not yet named."""
-    named = [a for s in SECTIONS for a in s.artefacts]
-    chosen: list[Saved] = []
-    for name in section.artefacts:
-        if name.endswith("*"):
-            chosen += [v for k, v in there.items() if k.startswith(name[:-1]) and k not in named]
-        elif name in there:
-            chosen.append(there[name])
-    return chosen
-
-
-def unplaced(there: dict[str, Saved]) -> list[Saved]:
-    """Artefacts no section names: shown all the same."""
-    placed = {s.artefact.id for section in SECTIONS for s in section_artefacts(section, there)} | set(SUMMARY)
-    return [saved for name, saved in there.items() if name not in placed]
 
 
 def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:

@@ -35,6 +35,14 @@ class Provenance:
     """`stage`, `seconds`, longest first; empty where the workflow has not measured."""
 
     @property
+    def kinds(self) -> pd.DataFrame:
+        """`kind` of step (train, evaluate, …), `steps` of it and their `seconds` in all, longest first."""
+        kind = self.stages["stage"].str.split("/").str[0].rename("kind")
+        frame = self.stages["seconds"].groupby(kind).agg(["size", "sum"]).reset_index()
+        frame.columns = ["kind", "steps", "seconds"]
+        return frame.sort_values(["seconds", "kind"], ascending=[False, True], ignore_index=True)
+
+    @property
     def run(self) -> dict[str, str]:
         """When, from what and on what the page was made."""
         return {"Page made": self.made, "Commit": self.commit, **self.machine}

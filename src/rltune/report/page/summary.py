@@ -1,4 +1,4 @@
-"""What came out, in sentences made from the frames: every number in them is a cell of a CSV or a count of rows."""
+"""What came out, in half a minute: every number is a cell of a CSV, a count of rows or a sum of a column."""
 
 from __future__ import annotations
 
@@ -7,21 +7,14 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
+from rltune.config import Workspace
 from rltune.report.artefact import Saved
-from rltune.report.format import is_missing, show
-from rltune.report.page.tables import slug
+from rltune.report.format import show
+from rltune.report.page.claims import Claim
+from rltune.report.page.marks import badge, count, total
 from rltune.report.studies import STUDIES, Study
-from rltune.report.style import scheduler_title
 from rltune.report.tables.common import best_measured
-from rltune.report.verdict import TOO_FEW
-
-DATA_MEANING = {
-    "synthetic": "generated rows that follow the published distributions of the traces, not measurements",
-    "sample": "a part of the published traces",
-    "full": "the whole published traces",
-    "own": "your own job log",
-}
-
+from rltune.report.verdict import FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED
 
 OUTCOMES = {
     "Better than its base policy": ("shows", ("better",)),
@@ -31,6 +24,8 @@ OUTCOMES = {
     "The paper’s figure holds or is matched": ("verdict", ("matches", "holds")),
 }
 """Ways in which a comparison may come out → the column of a study's table that says so, and its words for it."""
+UP_TO = "Abstract"
+"""Where the paper prints its headlines, which repeat the best of its other claims."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +45,13 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Group:
-    """The comparisons of one trace."""
+class Answer:
+    """A question that every reader has, and the answer."""
 
-    title: str
-    data: str
-    notebook: str
-    """Where the agents of the trace stand side by side."""
-    sentences: list[Markup]
-
-
-def cell(artefact: str, row: int, column: str, value: object, format: str, unsigned: bool = False) -> Markup:
-    """A number with the place it comes from; `unsigned` where the words around it say which way it points."""
-    return Markup('<data value="{v}" data-from="{a}.csv:{r}:{c}">{t}</data>').format(
-        v=value, a=artefact, r=row, c=column, t=show(abs(value) if unsigned else value, format))
+    question: str
+    word: str
+    """The answer in a word or two; "" where it takes a sentence."""
+    told: Markup
 
 
 def comparisons(there: dict[str, Saved]) -> dict[Study, pd.DataFrame]:
@@ -79,88 +67,116 @@ def measured(rows: dict[Study, pd.DataFrame]) -> str:
 
 def scores(rows: dict[Study, pd.DataFrame]) -> list[Scores]:
     """How many comparisons came out for RLTune, study by study."""
-    return [Scores(study.title, [_score(study, frame, *outcome) for outcome in OUTCOMES.values()])
+    return [Scores(study.title, [_score({study: frame}, *outcome) for outcome in OUTCOMES.values()])
             for study, frame in rows.items()]
 
 
-def _score(study: Study, rows: pd.DataFrame, column: str, words: tuple[str, ...]) -> Score | None:
+def _score(rows: dict[Study, pd.DataFrame], column: str, words: tuple[str, ...]) -> Score | None:
     """Of the comparisons that were measured and have windows enough for a verdict."""
-    known = rows[column].replace(["", TOO_FEW], None).dropna() if column in rows else pd.Series(dtype=object)
-    if known.empty:
+    told = {study: frame[column].replace(["", TOO_FEW], None).dropna() for study, frame in rows.items() if column in frame}
+    known = {study: values for study, values in told.items() if len(values)}
+    if not known:
         return None
-    return Score(_count(study.numbers, f"{column}={'|'.join(words)}", int(known.isin(words).sum())), len(known))
+    hits = sum(int(values.isin(words).sum()) for values in known.values())
+    return Score(count([s.numbers for s in known], f"{column}={'|'.join(words)}", hits), sum(map(len, known.values())))
 
 
-def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
-    """A list of sentences a trace, a sentence a base policy and metric, about the best measured windows."""
-    made: dict[str, Group] = {}
-    for study, frame in rows.items():
-        for title, mine in frame.groupby("trace_title", sort=False):
-            same = mine.duplicated("policy", keep=False)
-            first = mine.iloc[0]
-            new = Group(str(title), str(first["data"]), f"compare-{first['trace']}", [])
-            group = made.setdefault(str(title), new)
-            group.sentences.extend(sentence(study, i, row, bool(same[i])) for i, row in mine.iterrows())
-    return list(made.values())
+def answers(
+    workspace: Workspace, there: dict[str, Saved], rows: dict[Study, pd.DataFrame], claimed: list[Claim],
+    without: int,
+) -> list[Answer]:
+    """What was run, on which data, what holds, what does not, whether it takes an agent at all."""
+    found = [Answer("What was run", "", _run(workspace, rows))]
+    if claimed:
+        found.append(_claims(claimed, without))
+    if rows:
+        found += [a for a in (_learned(rows), _heuristic(rows)) if a]
+    return found
 
 
-def sentence(study: Study, index: int, row: pd.Series, with_setting: bool = False) -> Markup:
-    """One comparison in plain words: the base policy, the paper, the strongest heuristic."""
-    def number(column: str, format: str = study.format) -> Markup:
-        unit = f"\u00a0{study.unit}" if study.unit and format == study.format else ""
-        return cell(study.numbers, index, column, row[column], format) + unit
-
-    def outcome(over: str, low: str, high: str, shows: str) -> Markup:
-        return _outcome(study, index, row, over, low, high, str(row[shows]))
-
-    setting = (f" ({row['preset']}, {row['blocking']}, {row['estimate']}, seed {row['seed']}, trained for "
-               f"{row['metric']})" if with_setting else "")
-    text = Markup("<strong>{}</strong>{}: {} {} with RLTune, {} without, over {} windows; ").format(
-        scheduler_title(str(row["policy"])), setting, study.noun, number("rltune_mean"), number("base_mean"),
-        number("windows", "int"))
-    text += outcome("improvement", "low", "high", "shows") + ". "
-    if not is_missing(row.get("paper_says")):
-        text += Markup("The paper says {}").format(row["paper_says"])
-        if not is_missing(row.get("verdict")):
-            text += Markup(': <span class="badge {}">{}</span>').format(slug(row["verdict"]), row["verdict"])
-        text += ". "
-    if str(row.get("learned")).startswith("no"):
-        text += Markup("<strong>It did not learn</strong>: on validation windows the agent does not beat both its base "
-                       "policy and a random order. ") if row["learned"] == "no" else Markup(
-                           "<strong>It did not learn</strong>: the heuristic that it started from was kept. ")
-    if not is_missing(row.get("random_mean")):
-        text += Markup("Against a random order ({}): ").format(number("random_mean"))
-        text += outcome("over_random", "over_random_low", "over_random_high", "shows_random") + ". "
-    if not is_missing(row.get("strong")):
-        text += Markup("Against {} ({}), the strongest heuristic: ").format(row["strong"], number("strong_mean"))
-        text += outcome("over_strong", "over_strong_low", "over_strong_high", "shows_strong") + "."
-    return text
+def _run(workspace: Workspace, rows: dict[Study, pd.DataFrame]) -> Markup:
+    config = workspace.config
+    cells = config.cells()
+    kinds: dict[str, list[str]] = {}
+    for name in dict.fromkeys(cell.trace for cell in cells):
+        kinds.setdefault(workspace.trace(name).data, []).append(workspace.trace(name).title)
+    traces = Markup(", ").join(
+        Markup('{}\u00a0{}').format(", ".join(titles), badge(data, f"{data} data")) for data, titles in kinds.items())
+    told = Markup("{}: {}.").format(_several(len(cells), "agent", "was trained on the earlier part of its trace",
+                                             "were trained on the earlier parts of their traces"), traces)
+    if rows:
+        told += Markup(" Judged on the later part, which training does not see, in windows of {} jobs, each from an "
+                       "idle cluster.").format(measured(rows))
+    return told
 
 
-def _outcome(study: Study, index: int, row: pd.Series, value: str, low: str, high: str, shows: str) -> Markup:
-    def size(column: str) -> Markup:
-        return cell(study.numbers, index, column, row[column], "percent", unsigned=True)
-
-    good, bad = study.words
-    if is_missing(row[value]):
-        why = "nobody waits, so there is " if study.metric == "wait" else ""
-        return Markup("{}nothing to compare").format(why)
-    word = good if row[value] >= 0 else bad
-    if is_missing(row[low]) or is_missing(row[high]):
-        return Markup("{} {}, too few windows for an interval").format(size(value), word)
-    if shows == TOO_FEW:
-        return Markup("{} {} over too few windows for a verdict").format(size(value), word)
-    if shows == "open":
-        return Markup("no difference is shown: {} {}, but the interval, {} {} to {} {}, covers zero").format(
-            size(value), word, size(low), bad, size(high), good)
-    ends = (low, high) if row[value] >= 0 else (high, low)
-    return Markup("{} {} (interval {} to {})").format(size(value), word, *map(size, ends))
+def _several(n: int, noun: str, one: str, more: str) -> str:
+    return f"{n} {noun} {one}" if n == 1 else f"{n} {noun}s {more}"
 
 
-def data_sentences(labels: list[str]) -> list[Markup]:
-    """What the data are, label by label."""
-    return [Markup('<span class="badge {c}">{l}</span> {m}').format(c=slug(x), l=x, m=DATA_MEANING.get(x, x))
-            for x in labels]
+def _claims(claimed: list[Claim], without: int) -> Answer:
+    single = [c for c in claimed if c.where != UP_TO]
+    counts = {word: sum(c.verdict == word for c in single) for word in (MATCHES, HOLDS, UNDECIDED, FAILS)}
+    undecided = len(single) - sum(counts.values()) + counts[UNDECIDED]
+    told = Markup("Of {} figures of the paper that this run can be compared with, ").format(len(single))
+    told += Markup("{} {}, {} {}, {} {} and {} {}. ").format(
+        counts[MATCHES], badge(MATCHES, "matched"), counts[HOLDS], badge(HOLDS, "hold with another size"), undecided,
+        badge(UNDECIDED), counts[FAILS], badge(FAILS, "do not hold"))
+    if fails := [c for c in single if c.verdict == FAILS]:
+        told += Markup("Not: {}. ").format("; ".join(c.text[0].lower() + c.text[1:] for c in fails))
+    told += Markup("{} more have no counterpart here.").format(without)
+    good = counts[MATCHES] + counts[HOLDS]
+    word = _share(good, len(single), unknown=undecided)
+    word = "Yes, as far as they can be compared" if word == "Yes" else word
+    return Answer("Do the paper’s figures hold?", word, told)
+
+
+def _share(good: int, of: int, unknown: int = 0) -> str:
+    """Of so many, so many good: in a word."""
+    if not of or (not good and unknown == of):
+        return "Not decided"
+    if good == of:
+        return "Yes"
+    return "In part" if good else "No"
+
+
+def _learned(rows: dict[Study, pd.DataFrame]) -> Answer | None:
+    better, random = _score(rows, *OUTCOMES["Better than its base policy"]), _score(
+        rows, *OUTCOMES["Better than a random order"])
+    if better is None:
+        return None
+    told = Markup("Better than its base policy in {} of {} comparisons").format(better.count, better.of)
+    if random is not None:
+        told += Markup(", than a random order of the same queue in {} of {}").format(random.count, random.of)
+    idle = {s: f["learned"].astype(str).str.startswith("no") for s, f in rows.items() if "learned" in f}
+    idle_count = sum(int(c.sum()) for c in idle.values())
+    told += Markup(". A base policy that lets a job that does not fit block the queue is beaten by almost anything: "
+                   "the random order is the control. ")
+    if idle_count:
+        told += Markup("In {} of {} the agent learned nothing by its own account.").format(
+            count([s.numbers for s in idle], "learned=no", idle_count), sum(map(len, idle.values())))
+    counted = better if random is None else random
+    return Answer("Does the agent beat its base policy, and a random order?",
+                  _share(int(_value(counted)), counted.of), told)
+
+
+def _heuristic(rows: dict[Study, pd.DataFrame]) -> Answer | None:
+    column, _ = OUTCOMES["Better than the strongest heuristic"]
+    better, worse = (_score(rows, column, (word,)) for word in ("better", "worse"))
+    if better is None or worse is None:
+        return None
+    won, lost, of = _value(better), _value(worse), better.of
+    word = "No" if won == of else "Yes" if not won else "Mostly" if 2 * won < of else "Sometimes"
+    rivals = max(int(f["rivals"].max()) for f in rows.values() if "rivals" in f and f["rivals"].notna().any())
+    told = Markup(
+        "Against the strongest of {} heuristics on the very same windows (chosen in hindsight, so harder to beat than "
+        "any that one could have picked) RLTune is better in {} of {} comparisons, worse in {}; in the other {} no "
+        "difference is shown.").format(rivals, better.count, of, worse.count, of - won - lost)
+    return Answer("Does a simple heuristic do as well?", word, told)
+
+
+def _value(score: Score) -> int:
+    return int(score.count.striptags())
 
 
 def others(there: dict[str, Saved]) -> list[Markup]:
@@ -172,29 +188,20 @@ def others(there: dict[str, Saved]) -> list[Markup]:
         if len(naive):
             told.append(Markup("Engineered features and look-ahead placement together: better than naive in {} of {} "
                                "settings, worse in {}, no difference shown in the others.").format(
-                _count("ablation-numbers", "pro_over_low>0", (naive["pro_over_low"] > 0).sum()), len(naive),
-                _count("ablation-numbers", "pro_over_high<0", (naive["pro_over_high"] < 0).sum())))
+                count(["ablation-numbers"], "pro_over_low>0", (naive["pro_over_low"] > 0).sum()), len(naive),
+                count(["ablation-numbers"], "pro_over_high<0", (naive["pro_over_high"] < 0).sum())))
     if "loads" in there:
         frame = there["loads"].frame
         over = int((frame["load_test"] > 1).sum())
         told.append(Markup("The test part asks for more GPU time than the cluster has in {} of {} workloads{}").format(
-            _count("loads", "load_test>1", over), len(frame),
+            count(["loads"], "load_test>1", over), len(frame),
             "; waits there grow with the length of the window and are no steady state." if over else "."))
     if "costs" in there:
         frame = there["costs"].frame
         trouble = {c: int(frame[f"milp_{c}"].sum()) for c in ("infeasible", "limit", "failure")}
         told.append(Markup("Training took {}\u00a0s over {} agents. Of {} questions to the placement model {} "
                            "were infeasible, {} hit the time limit and {} failed.").format(
-            _sum("costs", "training_s", frame["training_s"].sum()), len(frame),
-            _sum("costs", "milp_asked", frame["milp_asked"].sum()),
-            *(_sum("costs", f"milp_{c}", n) for c, n in trouble.items())))
+            total("costs", "training_s", frame["training_s"].sum()), len(frame),
+            total("costs", "milp_asked", frame["milp_asked"].sum()),
+            *(total("costs", f"milp_{c}", n) for c, n in trouble.items())))
     return told
-
-
-def _count(artefact: str, condition: str, value: int) -> Markup:
-    return Markup('<data value="{v}" data-count="{a}.csv:{c}">{v}</data>').format(v=int(value), a=artefact, c=condition)
-
-
-def _sum(artefact: str, column: str, value: float) -> Markup:
-    return Markup('<data value="{v}" data-sum="{a}.csv:{c}">{t}</data>').format(
-        v=value, a=artefact, c=column, t=show(value, "int"))

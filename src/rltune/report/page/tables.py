@@ -13,6 +13,9 @@ from rltune.report.format import is_missing, show, show_interval
 BADGES = {"verdict", "shows", "shows_strong", "data", "regime"}
 """Columns whose words are shown as badges, and all that end in `_verdict`."""
 
+MANY = 20
+"""Tables of more rows scroll by themselves, so that their headings stay in sight."""
+
 
 def slug(text: object) -> str:
     """A word or two as a CSS class: `does not hold` → `does-not-hold`."""
@@ -25,10 +28,11 @@ def render(artefact: Artefact, frame: pd.DataFrame) -> Markup:
     if not columns or frame.empty:
         return Markup("")
     body = Markup("").join(_row(row, columns) for _, row in frame.iterrows())
+    many = " many" if len(frame) > MANY else ""
     return Markup(
-        '<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table class="sortable">'
+        '<div class="scroll{many}" tabindex="0" role="region" aria-label="{label}"><table class="sortable">'
         '<caption class="sr">{title}</caption><thead>{head}</thead><tbody>{body}</tbody></table></div>'
-    ).format(label=f"Table: {artefact.title}", title=artefact.title, head=_head(columns), body=body)
+    ).format(many=many, label=f"Table: {artefact.title}", title=artefact.title, head=_head(columns), body=body)
 
 
 def _width(text: str) -> Markup | str:

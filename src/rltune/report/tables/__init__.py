@@ -18,6 +18,7 @@ from rltune.report.tables.semantics import semantics
 from rltune.report.tables.table7 import table7
 from rltune.report.tables.transfer import transfer
 from rltune.report.tables.verdicts import verdicts
+from rltune.report.tables.whatif import whatif_groups, whatif_numbers, whatif_recommendation, whatif_steps
 from rltune.report.tables.words import table1, table3, table5
 from rltune.report.tables.workloads import loads, table2, table4
 
@@ -25,4 +26,5 @@ __all__ = [
     "ablation", "audits", "comparison", "costs", "estimates", "fairness", "fig17_numbers", "heuristics", "latency",
     "loads", "loads_compared", "losers", "motivation", "payback", "placements", "semantics", "table1", "table2",
     "table3", "table4", "table5", "table7", "table8", "table9", "table9_numbers", "transfer", "verdicts",
+    "whatif_groups", "whatif_numbers", "whatif_recommendation", "whatif_steps",
 ]

@@ -139,7 +139,7 @@ def _one_learned(history: pd.DataFrame) -> str:
 
 def _printed(cell: pd.Series, study: Study, paper: PaperResults) -> PaperEntry | None:
     """The paper's figure for this setting: agents trained for this metric alone, without backfilling."""
-    if cell["metric"] != study.metric or cell["blocking"] != "none":
+    if not study.paper or cell["metric"] != study.metric or cell["blocking"] != "none":
         return None
     policy = PAPER_POLICY.get(cell["policy"], cell["policy"])
     return paper.find(study.paper, cell["paper_trace"], policy, study.metric)

@@ -28,7 +28,7 @@ def artefact_of(
     level = f"{100 * confidence:.0f} %"
     return Artefact(
         study.numbers, "table", f"{study.title}: RLTune, its base policy and the strongest heuristic",
-        paper_ref=paper.ref(study.paper),
+        paper_ref=paper.ref(study.paper) if study.paper else "",
         caption=f"{study.title} over disjoint windows of test jobs, each from an idle cluster. Brackets: {level} "
         "interval of the relative improvement (moving-block bootstrap over time, paired by window); negative is worse.",
         data=data_labels(cells), source=source,

@@ -18,6 +18,8 @@ from rltune.report.verdict import ABSENT, HOLDS, MATCHES, RULE, verdict
 NAN = float("nan")
 HEADLINES: dict[str, Study] = {"wait": WAIT, "jct": JCT, "utilisation": UTILISATION}
 """Key of an entry of the abstract → where its counterpart is sought."""
+ON_SLURM = {"makespan": "Shorter makespan", "utilisation": UTILISATION.less, "wait": WAIT.less}
+"""Key of an entry of Section 5.6 → the claim."""
 STUDY_OF = {study.paper: study for study in STUDIES}
 POLICY_OF = {theirs: ours for ours, theirs in PAPER_POLICY.items()}
 SHOWN = ("trace_title", "preset", "estimate", "seed", "sequence_jobs", "windows", "data")
@@ -33,7 +35,8 @@ def verdicts(
     ``numbers``: id → frame of `tables.comparison`, of the studies there are; ``variants``: frame of `tables.ablation`,
     which may be empty; ``table7`` and ``fig17``: frames of `tables.table7` and `tables.fig17_numbers`, where the run has
     them. Columns: `claim` in plain words, `where` in the paper, `paper` its figure, `ours` with `low` and
-    `high` (all fractions), what of ours it is (`SHOWN`), `verdict`, and `artefact`, the id of the table it is from.
+    `high` (all fractions), what of ours it is (`SHOWN`), `verdict`, and `artefact` and `row`: the id of the table it is
+    from, and which row of its CSV, from 0.
     """
     rows: list[dict[str, Any]] = []
     for name, artefact in paper.artefacts.items():
@@ -46,7 +49,7 @@ def verdicts(
             rows += [claim | ours for ours in found] or [claim | _absent()]
     frame = pd.DataFrame(rows)
     frame = frame.assign(sort=frame["verdict"] == ABSENT).sort_values("sort", kind="stable", ignore_index=True)
-    frame = frame.drop(columns="sort").astype({"sequence_jobs": "Int64", "windows": "Int64"})
+    frame = frame.drop(columns="sort").astype({"sequence_jobs": "Int64", "windows": "Int64", "row": "Int64"})
     return _artefact(frame, source), frame
 
 
@@ -123,12 +126,12 @@ def _at_home(printed: float, key: str, frame: pd.DataFrame | None) -> list[dict[
 def _ours(row: pd.Series, artefact: str, columns: tuple[str, str, str]) -> dict[str, Any]:
     value, low, high = (row[c] for c in columns)
     return {"ours": value, "low": low, "high": high, **{k: row.get(k) for k in SHOWN}, "verdict": row["verdict"],
-            "way": row.get("way") or "", "learned": row.get("learned") or "", "artefact": artefact}
+            "way": row.get("way") or "", "learned": row.get("learned") or "", "artefact": artefact, "row": row.name}
 
 
 def _absent() -> dict[str, Any]:
     return {"ours": NAN, "low": NAN, "high": NAN, **dict.fromkeys(SHOWN, None), "verdict": ABSENT, "way": "",
-            "learned": "", "artefact": ""}
+            "learned": "", "artefact": "", "row": None}
 
 
 def _claim(name: str, key: str, title: str) -> str:
@@ -140,10 +143,14 @@ def _claim(name: str, key: str, title: str) -> str:
     if name == "fig10":
         return f"Lower slowdown of pro than of naive RLTune on {parts[0]}, {_policy(parts[1])} as base policy"
     if name == "abstract":
-        return f"{HEADLINES[key].less}, up to" if key in HEADLINES else f"{title}: {key}"
+        return f"{HEADLINES[key].less} than the base policy, up to" if key in HEADLINES else f"{title}: {key}"
     if name == "table7":
         trace, trained, tested, _ = parts
         return f"Less wait than {_policy(tested)} on {trace}, trained against {_policy(trained)}"
+    if name == "fig17":
+        return f"{JCT.less} than QSSF on {parts[0]}, one long sequence"
+    if name == "fig18" and key in ON_SLURM:
+        return f"{ON_SLURM[key]} than Slurm on a real cluster"
     return f"{title}: {' '.join(parts)}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rltune.errors import ConfigError
-from rltune.traces.synthetic import write_alibaba, write_helios, write_philly, write_swf
+from rltune.traces.synthetic import write_alibaba, write_helios, write_philly, write_sacct, write_swf
 
 GENERATOR_VERSION = 2
 """Raised with every change to what a seed gives; archives of another version are made anew."""
@@ -16,6 +16,7 @@ WRITERS: dict[str, Callable[..., list[Path]]] = {
     "helios": write_helios.write,
     "alibaba2020": write_alibaba.write,
     "swf": write_swf.write,
+    "sacct": write_sacct.write,
 }
 PARTS = {"swf": tuple(write_swf.SALT)}
 """Formats with several logs to imitate, of which ``part`` names one."""

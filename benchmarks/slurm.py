@@ -1,0 +1,91 @@
+"""Cycles of the controller on an emulated Slurm cluster: seconds to read, decide and write, and CPU, by the queue's length.
+
+Real daemons on this machine, five nodes with made-up GPUs, all of them taken. `first`: every job is given a priority;
+`next`: ten more jobs have come; CPU is the controller's and that of Slurm's commands it starts, not of the daemons. The
+last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+
+from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
+from rltune.config.slurm import SlurmConfig
+from rltune.slurm.controller import Controller
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.folder import Folder
+
+INTERVAL_S = 60.0
+
+
+def policy(path: Path) -> Path:
+    """A policy in the paper's shape, untrained: it costs what a trained one does."""
+    rng, widths = np.random.default_rng(1), [shapes_of("engineered")["actor"][1], 32, 16, 8, 1]
+    layers = [rng.normal(size=shape).astype(np.float32) for a, b in zip(widths, widths[1:]) for shape in ((a, b), (b,))]
+    save_policy(path, TrainedPolicy(tuple(layers), {"features": "engineered"}))
+    return path
+
+
+def submit(slurm: Emulation, n: int, *options: str) -> None:
+    """Submit so many jobs."""
+    argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", *options)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: slurm.run(*argv, stdin="#!/bin/sh\nsleep 36000\n"), range(n)))
+
+
+def cpu_s() -> float:
+    """CPU seconds of this process and its ended children."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queues", nargs="+", type=int, default=[128, 256, 512, 1024, 10_000])
+    args = parser.parse_args()
+    figures: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder, Emulation(settings={"MaxJobCount": "30000"}) as slurm:
+        path = Path(folder)
+        config = SlurmConfig.model_validate({"policy": "-", "scope": {"partitions": ["all"]}, "watchdog": {"enabled": False}})
+        for gpus in (4, 4, 2, 2, 1):
+            submit(slurm, 1, f"--gres=gpu:{gpus}")
+        waiting, kinds = 0, ("--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4")
+        controller = Controller(config, slurm.client(), Folder(path), policy(path / "policy.npz"), True, say=lambda _: None)
+        submit(slurm, 2, "--gres=gpu:1")
+        controller.cycle()  # compiles
+        waiting = 2
+        print(f"{'queue':>6}  {'cycle':>6}  {'read':>6}  {'decide':>6}  {'write':>6}  {'all':>6}  CPU  written  % of a core")
+        for n in args.queues:
+            while waiting < n:
+                some = min(n - waiting, 500)
+                submit(slurm, some, kinds[waiting // 500 % 3], "--time=60")
+                waiting += some
+            for name in ("first", "next"):
+                if name == "next":
+                    submit(slurm, 10, "--gres=gpu:1")
+                    waiting += 10
+                began, used = time.perf_counter(), cpu_s()
+                done = controller.cycle()
+                took, used = time.perf_counter() - began, cpu_s() - used
+                share = 100 * used / INTERVAL_S
+                print(f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {done.write_s:6.2f}  {took:6.2f}"
+                      f"  {used:.2f}  {done.changed:>7}  {share:.1f}", flush=True)  # fmt: skip
+                figures[f"cycle_{n}_{name}_s"], figures[f"cycle_{n}_{name}_cpu_s"] = round(took, 3), round(used, 3)
+        controller.hand_back("end of the benchmark")
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""``rltune init``: asks for a job log, a list of nodes and a name, and writes the configuration of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from rltune.cli.options import cores_here
+from rltune.errors import ConfigError, RLTuneError
+
+T = TypeVar("T")
+
+
+def init(
+    log: Annotated[Path | None, typer.Argument(help="Job log: sacct text, CSV with a header, SWF, …; .gz "
+                                                    "works.")] = None,
+    nodes: Annotated[Path | None, typer.Option(help="Nodes: sinfo or scontrol output, or a CSV.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the files to write, such as ourcluster.")] = None,
+    time_zone: Annotated[str | None, typer.Option(help="Zone of the log's wall clock, such as Europe/Berlin.")] = None,
+    today: Annotated[str, typer.Option(help="Today's order: multifactor (Slurm's), fifo.")] = "multifactor",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write files anew that `rltune init` wrote before.")] = False,
+) -> None:
+    """Set up a what-if analysis of your own cluster: asks for its job log and nodes, and writes the configuration.
+
+    How to get the files out of Slurm or another system: docs/own-cluster.md.
+    """
+    from rltune.cluster.nodes import read_nodes
+    from rltune.config.load import project_root
+    from rltune.pipeline import own
+    from rltune.traces.inspect import suggested
+
+    root = project_root()
+
+    def free(text: str) -> str:
+        own.check_free(root, own.check_name(text), force)
+        return text
+
+    def readable(text: str) -> Path:
+        suggested(Path(text).expanduser())
+        return Path(text).expanduser()
+
+    def listed(text: str) -> Path:
+        read_nodes(Path(text).expanduser())
+        return Path(text).expanduser()
+
+    log_path = _asked("Job log (a file)", "LOG", log, readable)
+    nodes_path = _asked("List of nodes (a file)", "--nodes", nodes, listed)
+    chosen = _asked("A name for your cluster", "--name", name, free)
+    found, text = suggested(log_path)
+    if time_zone is None and found.format in ("sacct", "csv"):
+        default = _here()
+        time_zone = default if yes else _asked("Time zone of the log's clock", "--time-zone", None, _zone, default)
+        if yes:
+            print(f"time zone of the log's clock: {default}, this machine's; another: --time-zone")
+    elif time_zone is not None:
+        _zone(time_zone)
+    made = own.make(own.read_log(log_path, time_zone), nodes_path, chosen, today)
+    print(made.understood)
+    if not yes and not _agreed():
+        print("nothing written")
+        raise typer.Exit(1)
+    for path in own.write(root, made, force):
+        print(f"written: {path.relative_to(root)}")
+    config = own.paths(chosen)[2]
+    print(f"next: make report CONFIG={config}   ({_time(config)})")
+
+
+def _asked(question: str, option: str, given: object, check: Callable[[str], T], default: str | None = None) -> T:
+    """The answer to a question, asked again until it holds; where an option gave it, that, or its error."""
+    if given is not None:
+        return check(str(given))
+    while True:
+        try:
+            answer = typer.prompt(question, default=default)
+        except typer.Abort:
+            raise ConfigError(f"{option}: not given, and nobody to ask; `rltune init --help` has every "
+                              "option") from None
+        try:
+            return check(str(answer).strip())
+        except RLTuneError as error:
+            print(error)
+
+
+def _agreed() -> bool:
+    try:
+        return typer.confirm("Write the configuration?", default=True)
+    except typer.Abort:
+        raise ConfigError("--yes: not given, and nobody to ask whether to write") from None
+
+
+def _zone(text: str) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ConfigError(f"time zone: found {text!r}, expected an IANA name such as America/Los_Angeles") from None
+    return text
+
+
+def _here() -> str:
+    """This machine's time zone by name; UTC where it does not say."""
+    link = Path("/etc/localtime")
+    found = os.environ.get("TZ") or (str(link.resolve()).partition("zoneinfo/")[2] if link.exists() else "")
+    try:
+        return _zone(found or "UTC")
+    except ConfigError:
+        return "UTC"
+
+
+def _time(config: str) -> str:
+    """How long the run will take, in words."""
+    from rltune.config import Workspace
+    from rltune.pipeline.workflow.costs import Costs
+    from rltune.pipeline.workflow.snakemake import would_run
+    from rltune.traces.fetch.progress import time_text
+
+    workspace = Workspace.open(config)
+    (jobs,) = would_run(workspace, cores_here(), [])
+    return f"about {time_text(Costs(workspace).time(jobs, cores_here()))} on {cores_here()} cores"

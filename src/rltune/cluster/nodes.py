@@ -1,0 +1,241 @@
+"""A cluster's list of nodes, as Slurm or a table says it, to a cluster's configuration.
+
+Read are, known by their first lines:
+
+- ``sinfo --Node --format="%N|%P|%c|%m|%G|%T"``: a row a node and partition, ``|`` or blanks between fields, a header;
+- ``scontrol show nodes`` (with ``--oneliner`` or without): ``NodeName=… CPUTot=… RealMemory=… Gres=… Partitions=…``;
+- a CSV with a header: name, gpus, and where known cpus, mem_gb, type, partition; a column ``nodes`` counts alike ones.
+
+Partitions that share nodes are one pool: in Slurm they compete for the same nodes, and a pool has nodes of its own.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
+from rltune.errors import DataError
+
+SINFO = 'sinfo --Node --format="%N|%P|%c|%m|%G|%T" > nodes.txt'
+SCONTROL = "scontrol show nodes > nodes.txt"
+EXPECTED = (
+    f"the output of {SINFO!r} or {SCONTROL!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, "
+    "partition"
+)
+GB_PER_MIB = 1048576e-9
+CSV_NAMES = {
+    "name": ("name", "node", "nodename", "nodelist", "hostname", "host", "machineid", "sn", "machine"),
+    "gpus": ("gpus", "gpu", "numberofgpus", "numgpus", "ngpus", "gpunum", "capgpu"),
+    "cpus": ("cpus", "cpu", "cores", "numcpus", "ncpus", "capcpu"),
+    "mem_gb": ("memgb", "mem", "memory", "memorygb", "ramgb", "capmem"),
+    "type": ("type", "gputype", "gpumodel", "model"),
+    "partition": ("partition", "partitions", "vc", "pool", "queue"),
+    "nodes": ("nodes", "count"),
+}
+SINFO_NAMES = {"NODELIST": "name", "NODE": "name", "PARTITION": "partition", "CPUS": "cpus", "MEMORY": "mib",
+               "GRES": "gres", "STATE": "state"}
+DOWN = ("down", "drain", "fail", "maint", "future", "unknown", "powered_down", "powering_down")
+NO_TYPE = "gpu"
+"""Type of GPUs whose type is not said."""
+MOST_SLOTS = 64
+"""GPUs, or processors of a CPU cluster, that a node of the simulator can have."""
+
+
+@dataclass(frozen=True)
+class NodeList:
+    """What a list of nodes says."""
+
+    table: pd.DataFrame
+    """A row a node: name, gpus, type, cpus, mem_gb (the last two NaN where not known), partitions (tuple), down."""
+    source: str
+    """What it was read as, in words."""
+
+
+def read_nodes(path: Path | str) -> NodeList:
+    """The nodes of a file. Raises DataError where it is not there, is none of the known lists, or names no node."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: {'a folder' if path.is_dir() else 'no such file'}; expected {EXPECTED}")
+    text = path.read_text(encoding="utf-8-sig", errors="replace").replace("\r\n", "\n")
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        raise DataError(f"{path}: the file is empty; expected {EXPECTED}")
+    if re.search(r"^NodeName=\S+", text, re.MULTILINE):
+        table, source = _scontrol(text), "scontrol show nodes"
+    elif set(re.split(r"[|\s]+", lines[0].strip().upper())) & {"NODELIST"}:
+        table, source = _sinfo(lines, path), "sinfo"
+    else:
+        table, source = _csv(text, path), "CSV"
+    if not len(table):
+        raise DataError(f"{path}: names no node; expected {EXPECTED}")
+    return NodeList(table, source)
+
+
+def gres_gpus(gres: str) -> tuple[int, str]:
+    """(GPUs, type) of a node's GRES: ``gpu:a100:8(S:0-1)``, ``gpu:4``, ``gpu:a:2,gpu:b:2``; types are joined by +."""
+    found = re.findall(r"(?:^|,)gpu(?::([A-Za-z_][^:,(]*))?(?::(\d+))?(?:\([^)]*\))?(?=,|$)", gres)
+    kinds = dict.fromkeys(kind for kind, _ in found if kind)
+    return sum(int(number or 1) for _, number in found), "+".join(kinds) or NO_TYPE
+
+
+def _row(name: str, gres: str, cpus: float, mib: float, partitions: tuple[str, ...], state: str) -> dict[str, object]:
+    gpus, kind = gres_gpus(gres)
+    return {"name": name, "gpus": gpus, "type": kind, "cpus": cpus, "mem_gb": mib * GB_PER_MIB,
+            "partitions": partitions, "down": any(word in state.lower() for word in DOWN)}
+
+
+def _scontrol(text: str) -> pd.DataFrame:
+    rows = []
+    for block in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE):
+        found = dict(re.findall(r"(?:^|\s)(NodeName|CPUTot|CPUEfctv|RealMemory|Gres|Partitions|State)=(\S*)", block))
+        if "NodeName" in found:
+            partitions = tuple(p for p in found.get("Partitions", "").split(",") if p)
+            cpus = found.get("CPUEfctv") or found.get("CPUTot") or "nan"
+            rows.append(_row(found["NodeName"], found.get("Gres", ""), float(cpus),
+                             float(found.get("RealMemory", "nan")), partitions, found.get("State", "")))
+    return pd.DataFrame(rows)
+
+
+def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
+    cut = "|" if "|" in lines[0] else None
+    names = [SINFO_NAMES.get(field.strip().upper(), field) for field in lines[0].split(cut)]
+    optional = ("NODE", "STATE")
+    missing = [field for field, name in SINFO_NAMES.items() if field not in optional and name not in names]
+    if missing:
+        raise DataError(f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; make "
+                        "the file "
+                        f"with {SINFO}")
+    rows: dict[str, dict[str, object]] = {}
+    for number, line in enumerate(lines[1:], 2):
+        fields = [field.strip() for field in line.split(cut)]
+        if len(fields) != len(names):
+            raise DataError(f"{path}:{number}: found {len(fields)} fields, expected {len(names)} as in the header; "
+                            "make the "
+                            f"file with {SINFO}")
+        told = dict(zip(names, fields, strict=True))
+        partition = told["partition"].rstrip("*")
+        try:
+            row = _row(told["name"], told["gres"], float(told["cpus"].rstrip("+")), float(told["mib"].rstrip("+")),
+                       (partition,), told.get("state", ""))
+        except ValueError:
+            raise DataError(f"{path}:{number}: found CPUS {told['cpus']!r} and MEMORY {told['mib']!r}, expected "
+                            "numbers") from None
+        if told["name"] in rows:
+            rows[told["name"]]["partitions"] = (*rows[told["name"]]["partitions"], partition)  # type: ignore[misc]
+        else:
+            rows[told["name"]] = row
+    return pd.DataFrame(list(rows.values()))
+
+
+def _csv(text: str, path: Path) -> pd.DataFrame:
+    try:
+        raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=None, engine="python", dtype="str")
+    except (ValueError, pd.errors.ParserError) as error:
+        raise DataError(f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected "
+                        f"{EXPECTED}") from None
+    squeezed = {re.sub(r"[^a-z]", "", str(column).lower()): column for column in raw.columns}
+    found = {name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases)
+             if alias in squeezed}  # fmt: skip
+    if "gpus" not in found and "cpus" not in found:
+        raise DataError(f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected "
+                        f"{EXPECTED}")
+    table = pd.DataFrame(index=raw.index)
+    for name in ("gpus", "cpus", "mem_gb", "nodes"):
+        values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
+        if name in found and (bad := values.isna() & raw[found[name]].notna()).any():
+            line = int(bad.to_numpy().argmax()) + 2
+            raise DataError(f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected a number")
+        table[name] = values
+    table["gpus"] = table["gpus"].fillna(0).round().astype(int)
+    table["name"] = raw[found["name"]] if "name" in found else [f"node{i}" for i in range(len(raw))]
+    table["type"] = raw[found["type"]].fillna(NO_TYPE) if "type" in found else NO_TYPE
+    parts = raw[found["partition"]].fillna("") if "partition" in found else pd.Series("", raw.index)
+    table["partitions"] = [tuple(p for p in re.split(r"[,;+ ]+", text) if p) for text in parts]
+    table["down"] = False
+    table = table.loc[table.index.repeat(table.pop("nodes").fillna(1).clip(lower=1).astype(int))]
+    if table.duplicated("name").any() and "nodes" not in found:
+        twice = table.loc[table.duplicated("name"), "name"].iloc[0]
+        raise DataError(f"{path}: node {twice!r} is there twice; name each once, its partitions in one field")
+    return table[["name", "gpus", "type", "cpus", "mem_gb", "partitions", "down"]].reset_index(drop=True)
+
+
+def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[ClusterConfig, list[str]]:
+    """(The cluster of a list of nodes, what was made of it that one should know, a sentence each).
+
+    ``slots``: ``gpu``: nodes without GPUs are left out; ``cpu``: processors stand in the place of GPUs. What is not
+    known of CPUs and memory is 8 cores and 64 GB a GPU. Raises DataError where no node is left.
+    """
+    told, table = [], nodes.table
+    key = "gpus" if slots == "gpu" else "cpus"
+    have = table[table[key].fillna(0) >= 1]
+    if len(have) < len(table):
+        told.append(f"{len(table) - len(have):,} nodes without {'GPUs' if slots == 'gpu' else 'known CPUs'} are "
+                    "left out")
+    if not len(have):
+        raise DataError(f"no node of the list has {key}; expected {EXPECTED}")
+    if down := int(have["down"].sum()):
+        told.append(f"{down:,} nodes were down or drained when the list was made; they are counted in: delete them "
+                    "if they "
+                    "were so all the time")
+    if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
+        told.append("nodes with GPUs of several types count as a type of their own")
+    if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
+        told.append("CPUs or memory of some nodes are not in the list: 8 cores and 64 GB a GPU are assumed")
+    if slots == "cpu" and (have["cpus"] > MOST_SLOTS).any():
+        told.append(f"nodes of more than {MOST_SLOTS} processors are taken in equal parts of at most that")
+    pools = []
+    for partitions, mine in _pools(have):
+        groups = _groups(mine, slots)
+        pools.append(Pool(name=min(partitions) if len(partitions) == 1 else "all" if len(mine) == len(have) else
+                          "+".join(sorted(partitions))[:60] or "no partition", vcs=sorted(partitions), groups=groups))
+        if len(partitions) > 1:
+            told.append(f"partitions {', '.join(sorted(partitions))} share nodes and are one pool; limits of a "
+                        "partition on "
+                        "these nodes are not known to the simulator")
+    if len(pools) == 1:
+        told.append("one pool: every job of the log goes there, whatever its partition")
+        pools = [Pool(name="all", groups=pools[0].groups)]
+    types = {g.gpu_type for p in pools for g in p.groups}
+    return ClusterConfig(
+        title=title, source=f"{nodes.source}, {len(table):,} nodes", pools=pools, slots=slots,  # type: ignore[arg-type]
+        gpu_types="ignore" if slots == "cpu" or len(types) == 1 else "match",
+    ), told  # fmt: skip
+
+
+def _pools(have: pd.DataFrame) -> list[tuple[set[str], pd.DataFrame]]:
+    """Nodes by partitions; partitions that share a node go together. Of a list without partitions: one."""
+    sets: list[set[str]] = []
+    for partitions in dict.fromkeys(have["partitions"]):
+        mine = set(partitions)
+        for other in [s for s in sets if s & mine]:
+            sets.remove(other)
+            mine |= other
+        sets.append(mine)
+    found = [(s, have[[bool(s & set(p)) or (not s and not p) for p in have["partitions"]]]) for s in sets]
+    return sorted(found, key=lambda pool: (-len(pool[1]), sorted(pool[0])))
+
+
+def _groups(mine: pd.DataFrame, slots: str) -> list[NodeGroup]:
+    """Identical nodes together, the largest group first."""
+    counted: dict[tuple, int] = {}
+    for _, node in mine.iterrows():
+        if slots == "cpu":
+            parts = int(np.ceil(node["cpus"] / MOST_SLOTS))
+            size = int(node["cpus"] // parts)
+            counted[("processor", size, float(size), float(size))] = counted.get(
+                ("processor", size, float(size), float(size)), 0) + parts  # fmt: skip
+            continue
+        cpus = float(node["cpus"]) if node["cpus"] > 0 else 8.0 * node["gpus"]
+        mem = round(float(node["mem_gb"]), 1) if node["mem_gb"] > 0 else 64.0 * node["gpus"]
+        kind = (str(node["type"]), int(node["gpus"]), cpus, mem)
+        counted[kind] = counted.get(kind, 0) + 1
+    if too_many := [k for k in counted if k[1] > MOST_SLOTS]:
+        raise DataError(f"a node has {too_many[0][1]} GPUs, at most {MOST_SLOTS} are possible; check the list")
+    return [NodeGroup(gpu_type=kind, nodes=n, gpus=gpus, cpus=cpus, mem_gb=mem)
+            for (kind, gpus, cpus, mem), n in sorted(counted.items(), key=lambda item: -item[1])]

@@ -1,0 +1,240 @@
+"""What a finished run should show: headline numbers with tolerances, compared with a run's artefacts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from rltune.config import Workspace
+from rltune.config.base import Block
+from rltune.config.load import read_block
+from rltune.errors import ConfigError, DataError
+from rltune.files import write_text
+from rltune.report.artefact import load_artefact
+from rltune.report.format import MISSING, NBSP, show
+
+FILE = "config/expected.yaml"
+"""Where the expectations of the default run lie, relative to the project's root."""
+Cell = str | bool | int | float
+
+FORMAT = {"fraction": "percent", "rows": "int", "jobs": "int", "s": "seconds"}
+"""Unit → how a number of it is printed; others get three digits."""
+
+
+class Number(Block):
+    """One number of an artefact, and how far from it another run may be."""
+
+    says: str
+    """What it is, in words."""
+    artefact: str
+    """Id of the artefact, as in results/artefacts."""
+    where: dict[str, Cell] = {}
+    """Column → value: which row of its CSV; each number is of exactly one row, or counts the rows."""
+    column: str = ""
+    """Which column; empty: the number of rows."""
+    value: Cell
+    """What the default run found."""
+    unit: Literal["", "fraction", "rows", "jobs", "s", "ms", "ratio"] = ""
+    """A fraction is printed in per cent."""
+    absolute: float = Field(default=0.0, ge=0)
+    """How far another run may be from it, in its own unit."""
+    relative: float = Field(default=0.0, ge=0)
+    """The same as a share of the value; the wider of both counts."""
+    why: str = ""
+    """Where the tolerance comes from, where it is not that of its group."""
+
+    @model_validator(mode="after")
+    def _only_numbers_have_tolerances(self) -> Number:
+        if isinstance(self.value, str) and (self.absolute or self.relative):
+            raise ValueError("a text has no tolerance")
+        return self
+
+    @property
+    def tolerance(self) -> float:
+        """In the value's own unit; 0: exactly equal."""
+        return 0.0 if isinstance(self.value, str) else max(self.absolute, self.relative * abs(float(self.value)))
+
+
+class Reproduced(Block):
+    """A table, figure or section of the paper."""
+
+    paper: str
+    """As the paper calls it."""
+    title: str
+    """What it shows."""
+    stage: str = ""
+    """The notebook that makes it; empty where this version does not."""
+    ids: list[str] = []
+    """Our artefacts."""
+    shrink: str = ""
+    """What makes it cheaper."""
+    note: str = ""
+    """What a reader has to know; where there is no stage: why it is not here."""
+    numbers: list[Number] = []
+    """One to three headline numbers."""
+
+    @model_validator(mode="after")
+    def _made_or_explained(self) -> Reproduced:
+        if not self.stage and not self.note:
+            raise ValueError("without a `stage`, `note` has to say why it is not reproduced")
+        if self.stage and not (self.ids and self.numbers):
+            raise ValueError("what a stage makes has `ids` and `numbers`")
+        strange = [n.artefact for n in self.numbers if n.artefact not in self.ids]
+        if strange:
+            raise ValueError(f"numbers of {', '.join(strange)}, which are not among `ids`")
+        return self
+
+
+class Expectations(Block):
+    """What a finished run of one configuration shows."""
+
+    config: str
+    """The run's configuration."""
+    why: str
+    """Where the tolerances come from."""
+    stage_s: dict[str, float]
+    """Seconds of each stage by itself, in the run that the values are of."""
+    reproduced: list[Reproduced] = Field(min_length=1)
+    """In the paper's order."""
+
+    def stages(self) -> list[str]:
+        """The stages that make them."""
+        return list(dict.fromkeys(part.stage for part in self.reproduced if part.stage))
+
+    def numbers(self) -> list[Number]:
+        """All of them, in the file's order."""
+        return [number for part in self.reproduced for number in part.numbers]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A number, and what a run has in its place."""
+
+    number: Number
+    found: Cell | None
+    """None where it has no such row, or an empty cell."""
+    why: str = ""
+    """Why it has none."""
+
+    @property
+    def inside(self) -> bool:
+        """Whether it is within its tolerance."""
+        value = self.number.value
+        if self.found is None or isinstance(self.found, str) or isinstance(value, str):
+            return self.found == value
+        return math.isclose(float(self.found), float(value), rel_tol=1e-12, abs_tol=self.number.tolerance)
+
+
+def load_expectations(path: Path, root: Path) -> Expectations:
+    """Read an expectations file. Raises ConfigError naming file, line and key of every mistake."""
+    return read_block(path, Expectations, root)
+
+
+def check(workspace: Workspace, expectations: Expectations) -> list[Checked]:
+    """Compare a finished run with what is expected of it, number by number.
+
+    Raises ConfigError where the run's configuration is another, DataError where an artefact is missing.
+    """
+    if Path(workspace.config_path).name != Path(expectations.config).name:
+        raise ConfigError(
+            f"config: found {workspace.config_path}, but the expectations are those of {expectations.config}; "
+            "numbers of another configuration cannot be compared with them"
+        )
+    frames = {
+        number.artefact: load_artefact(workspace.artefacts, number.artefact).frame for number in expectations.numbers()
+    }
+    return [_found(number, frames[number.artefact]) for number in expectations.numbers()]
+
+
+def _found(number: Number, frame: pd.DataFrame) -> Checked:
+    unknown = [c for c in (*number.where, *([number.column] if number.column else [])) if c not in frame]
+    if unknown:
+        raise DataError(
+            f"{number.artefact}.csv: found no column {', '.join(unknown)}; there are {', '.join(frame.columns)}"
+        )
+    rows = frame
+    for column, value in number.where.items():
+        rows = rows[rows[column] == value]
+    if not number.column:
+        return Checked(number, len(rows))
+    if len(rows) != 1:
+        return Checked(number, None, f"{len(rows)} rows, expected 1")
+    value = rows.iloc[0][number.column]
+    return (
+        Checked(number, None, "no value")
+        if pd.isna(value)
+        else Checked(number, getattr(value, "item", lambda: value)())
+    )
+
+
+def as_table(checked: Sequence[Checked]) -> str:
+    """A line a number: what is expected, what was found, whether that is within the tolerance."""
+    lines = [("artefact", "what", "expected", "found", "")]
+    for one in checked:
+        n = one.number
+        found = one.why or show_number(one.found, n.unit)
+        lines.append((n.artefact, n.says, expected_text(n), found, "within" if one.inside else "OUTSIDE"))
+    widths = [max(len(line[i]) for line in lines) for i in range(4)]
+    return "\n".join("  ".join([*(t.ljust(w) for t, w in zip(line, widths)), line[4]]).rstrip() for line in lines)
+
+
+def expected_text(number: Number) -> str:
+    """The value with its tolerance, the unit once: ``74.7 ± 20.0 %``."""
+    text = show_number(number.value, number.unit)
+    if not number.tolerance:
+        return text
+    if number.unit == "fraction":
+        return f"{text.removesuffix(f'{NBSP}%')} ± {show(100 * number.tolerance, 'number')}{NBSP}%"
+    return f"{text.removesuffix(f' {number.unit}')} ± {show_number(number.tolerance, number.unit)}"
+
+
+def show_number(value: Cell | None, unit: str) -> str:
+    """A value with its unit."""
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return value
+    text = show(value, FORMAT.get(unit, "number"))
+    return text if unit in ("", "fraction", "ratio") else f"{text} {unit}"
+
+
+def stage_seconds(workspace: Workspace, stages: Sequence[str]) -> dict[str, float]:
+    """What the workflow measured of each stage. Raises DataError naming a file that is missing."""
+    found = {}
+    for stage in stages:
+        path = workspace.results / "benchmarks" / f"{stage}.tsv"
+        if not path.is_file():
+            raise DataError(f"{path}: no such file; the run has to be finished")
+        found[stage] = float(pd.read_csv(path, sep="\t")["s"].iloc[-1])
+    return found
+
+
+def write_values(path: Path, checked: Sequence[Checked], stage_s: Mapping[str, float]) -> int:
+    """Put what was found in the place of the values in the file, whose layout stays; how many values changed.
+
+    Every value stands on a line of its own, ``value: …``, and the seconds of the stages on theirs. Raises DataError for
+    a number that was not found, and where the file is laid out otherwise.
+    """
+    absent = [one.number.says for one in checked if one.found is None]
+    if absent:
+        raise DataError(f"{path}: no value was found for: {'; '.join(absent)}")
+    text, at = path.read_text(encoding="utf-8"), iter([_written(one.found) for one in checked])
+    before = re.findall(r"(?m)^ +value: (.*)$", text)
+    seconds = ", ".join(f"{stage}: {s:.0f}" for stage, s in stage_s.items())
+    text, lines = re.subn(r"(?m)^stage_s: \{.*?\}", f"stage_s: {{{seconds}}}", text)
+    if len(before) != len(checked) or lines != 1:
+        raise DataError(f"{path}: found {len(before)} lines `value: …` and {lines} `stage_s: {{…}}`, "
+                        f"expected {len(checked)}, one a number, and 1")  # fmt: skip
+    write_text(path, re.sub(r"(?m)^( +value: ).*$", lambda match: match[1] + next(at), text))
+    return sum(old != _written(one.found) for old, one in zip(before, checked, strict=True))
+
+
+def _written(value: Cell | None) -> str:
+    return f'"{value}"' if isinstance(value, str) else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,137 @@
+"""Your cluster, what if: hours waited by scheduler, by day, and by group of users and size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from rltune.report.artefact import Artefact
+from rltune.report.format import show
+from rltune.report.style import BLUE, GREEN, MARKERS, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
+from rltune.report.tables.whatif import GROUP_TITLE
+from rltune.report.tables.whatif_words import names
+
+LOOKS = {"recorded": MUTED, "today": ORANGE, "rule": SKY, "qssf": PURPLE, "rltune": BLUE}
+LINES = (ORANGE, SKY, GREEN, VERMILION, PURPLE, BLUE)
+Facts = Mapping[str, Any]
+
+
+def whatif(
+    numbers: pd.DataFrame, facts: Facts, confidence: float, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Hours waited, a bar a scheduler; the whisker is the interval of the difference from today.
+
+    ``numbers``: the frame of the table `whatif-numbers`.
+    """
+    frame = numbers[["scheduler", "kind", "title", "wait_h", "hours_less", "hours_less_low", "hours_less_high", "data"]]
+    with styled():
+        figure = Figure(figsize=(WIDTH_IN, 0.9 + 0.38 * len(frame)))
+        axis = figure.subplots()
+        places = range(len(frame))[::-1]
+        axis.barh(places, frame["wait_h"], color=[LOOKS[k] for k in frame["kind"]], height=0.62)
+        today = float(frame.loc[frame["kind"] == "today", "wait_h"].iloc[0])
+        axis.axvline(today, color=ORANGE, linewidth=1, linestyle="--")
+        for place, (_, row) in zip(places, frame.iterrows(), strict=True):
+            right = row["wait_h"]
+            if pd.notna(row["hours_less_low"]):
+                ends = [today - row["hours_less_high"], today - row["hours_less_low"]]
+                axis.plot(ends, [place, place], color="black", linewidth=1.2, marker="|", markersize=7)
+                right = max(right, *ends)
+            axis.annotate(f"{show(row['wait_h'], 'int')} h", (right, place), xytext=(4, 0), textcoords="offset points",
+                          va="center", fontsize=8)
+        axis.set_yticks(list(places), list(frame["title"]))
+        axis.set_xlim(left=0)
+        axis.margins(x=0.14)
+        axis.set_xlabel(f"Hours waited by {show(facts['jobs'], 'int')} jobs in {show(facts['days'], 'number')} days")
+        axis.grid(axis="y", visible=False)
+        axis.tick_params(axis="y", length=0)
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    told = "; ".join(f"{r['title']} {show(r['wait_h'], 'int')} h" for _, r in frame.iterrows())
+    return Artefact(
+        "whatif", "figure", "Hours waited under each scheduler",
+        caption="All measured jobs together. Whiskers: where the hours lie by the "
+        f"{100 * confidence:.0f} % interval of the difference from the simulated today (dashed).",
+        data=(str(facts["data"]),), source=source, alt=f"Hours waited: {told}.",
+    ), frame, figure
+
+
+def whatif_days(
+    days: pd.DataFrame, ran: pd.DataFrame, facts: Facts, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Hours waited by the jobs of each block of arrivals: recorded, today and some others.
+
+    ``days``: scheduler, block, at (text), wait_h.
+    """
+    title = {**names(ran), "recorded": "As recorded"}
+    frame = days.assign(title=days["scheduler"].map(title), data=facts["data"])
+    with styled():
+        figure = Figure(figsize=(WIDTH_IN, 3.0))
+        axis = figure.subplots()
+        looks = dict(zip([s for s in dict.fromkeys(frame["scheduler"]) if s != "recorded"], LINES * 3, strict=False))
+        for i, (scheduler, part) in enumerate(frame.groupby("scheduler", sort=False)):
+            dashed = scheduler == "recorded"
+            axis.plot(part["block"], part["wait_h"], label=part["title"].iloc[0], marker=MARKERS[i % len(MARKERS)],
+                      markersize=3.5, color=MUTED if dashed else looks[scheduler], linestyle="--" if dashed else "-",
+                      linewidth=1.2)
+        ticks = frame.drop_duplicates("block").sort_values("block")
+        ticks = ticks.iloc[:: max(1, -(-len(ticks) // 12))]
+        axis.set_xticks(list(ticks["block"]), [at[5:10] for at in ticks["at"]])
+        axis.set_ylim(bottom=0)
+        axis.set_ylabel("Hours waited")
+        axis.set_xlabel("Day of arrival (the log’s time)")
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
+        figure.legend(loc="outside upper center", ncols=3)
+    worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
+    told = "; ".join(f"{r['title']} at most {show(r['wait_h'], 'int')} h on "
+                     f"{r['at'][:10]}" for _, r in worst.iterrows())
+    return Artefact(
+        "whatif-days", "figure", "Hours waited day by day",
+        caption="Of the jobs that arrived on each day, whenever they started. Where recorded and simulated today "
+                "differ, "
+        "the simulation leaves something out.",
+        data=(str(facts["data"]),), source=source, alt=f"Hours waited by day of arrival: {told}.",
+    ), frame, figure
+
+
+def whatif_groups(
+    groups: pd.DataFrame, facts: Facts, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
+    frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
+    with styled():
+        figure = Figure(figsize=(WIDTH_IN, 3.4))
+        panels = figure.subplots(1, frame["grouping"].nunique(), sharey=True, squeeze=False)[0]
+        schedulers = list(dict.fromkeys(frame["scheduler"]))
+        for axis, (grouping, part) in zip(panels, frame.groupby("grouping", sort=False), strict=True):
+            order = list(dict.fromkeys(part["group"]))
+            for k, (scheduler, mine) in enumerate(part.groupby("scheduler", sort=False)):
+                at = [order.index(g) + 0.11 * (k - (len(schedulers) - 1) / 2) for g in mine["group"]]
+                axis.plot(at, mine["wait_s"] / 3600, linestyle="", marker=MARKERS[k % len(MARKERS)],
+                          color=LINES[k % len(LINES)], markersize=5, label=mine["title"].iloc[0])
+            axis.set_xticks(range(len(order)), order)
+            axis.set_xlabel(GROUP_TITLE[grouping].capitalize() if grouping == "user" else GROUP_TITLE[grouping])
+            axis.set_yscale("symlog", linthresh=0.1, linscale=0.5)
+            axis.set_ylim(0, max(2 * float(frame["wait_s"].max()) / 3600, 0.2))
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+            rows_only(axis)
+        panels[0].set_ylabel("Mean wait (h)")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    told = "; ".join(
+        f"{group} {GROUP_TITLE[grouping]}: " + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h"
+                                                       for _, r in part.iterrows())
+        for (grouping, group), part in frame.groupby(["grouping", "group"], sort=False)
+    )  # fmt: skip
+    return Artefact(
+        "whatif-groups", "figure", "Who waits, by users and by size",
+        caption="Mean wait of jobs by how much GPU time their user had before (heavy: the most, light: the least) "
+                "and by "
+        "the GPUs they ask for.",
+        data=(str(facts["data"]),), source=source,
+        notes=("Linear below 0.1 h, logarithmic above. Intervals are in the table below.",),
+        alt=f"Mean wait. {told}.",
+    ), frame, figure

@@ -1,0 +1,49 @@
+"""Numbers and words of the summary as HTML: every number says which cell of which CSV it is, or what it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from markupsafe import Markup
+
+from rltune.report.format import show
+from rltune.report.page.tables import slug
+from rltune.report.verdict import TOO_FEW
+
+DATA_MEANING = {
+    "synthetic": "generated rows that follow the published distributions of the traces, not measurements",
+    "sample": "a part of the published traces",
+    "full": "the whole published traces",
+    "own": "your own job log",
+}
+OUTCOME = {"better": "better", "worse": "worse", "open": "no difference shown", TOO_FEW: "too few windows"}
+"""What an interval shows → the words for it on the page."""
+
+
+def cell(artefact: str, row: int, column: str, value: object, format: str, unsigned: bool = False) -> Markup:
+    """A number with the place it comes from; `unsigned` where the words around it say which way it points."""
+    return Markup('<data value="{v}" data-from="{a}.csv:{r}:{c}">{t}</data>').format(
+        v=value, a=artefact, r=row, c=column, t=show(abs(value) if unsigned else value, format))
+
+
+def count(artefacts: Iterable[str], condition: str, value: int) -> Markup:
+    """A number of rows of these artefacts, with what holds of them."""
+    where = "+".join(f"{name}.csv" for name in artefacts)
+    return Markup('<data value="{v}" data-count="{w}:{c}">{v}</data>').format(v=int(value), w=where, c=condition)
+
+
+def total(artefact: str, column: str, value: float) -> Markup:
+    """The sum of a column of an artefact."""
+    return Markup('<data value="{v}" data-sum="{a}.csv:{c}">{t}</data>').format(
+        v=value, a=artefact, c=column, t=show(value, "int"))
+
+
+def badge(words: object, text: str = "") -> Markup:
+    """Words as a badge in the colour that goes with them."""
+    return Markup('<span class="badge {}">{}</span>').format(slug(words), text or words)
+
+
+def meanings(titles: Mapping[str, Iterable[str]]) -> list[Markup]:
+    """What the data are, label by label; ``titles``: label → the traces of that kind."""
+    return [Markup("{} {}: {}").format(badge(label), DATA_MEANING.get(label, label), ", ".join(names))
+            for label, names in titles.items()]

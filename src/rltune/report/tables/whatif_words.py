@@ -1,0 +1,182 @@
+"""Your cluster, what if, in words: the recommendation, what of RLTune, who would wait longer, how near the log is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from rltune.evaluation.intervals import FEWEST
+from rltune.report.format import NBSP, is_missing, show, show_interval
+from rltune.report.style import scheduler_title
+
+FAR = 2.0
+"""A simulated today that waits more than so many times as long as recorded, or less than one over it, is far off."""
+Facts = Mapping[str, Any]
+
+
+def names(ran: pd.DataFrame) -> dict[str, str]:
+    """Scheduler → its name: `Today: Slurm multifactor + EASY`, `SAF + EASY`, `QSSF + EASY`, `RLTune`.
+
+    ``ran``: scheduler, kind, policy, blocking.
+    """
+    found = {}
+    for _, row in ran.drop_duplicates("scheduler").iterrows():
+        title = scheduler_title(row["policy"], row["blocking"])
+        found[row["scheduler"]] = {
+            "today": f"Today: {title}", "qssf": "QSSF + EASY", "rltune": "RLTune",
+        }.get(row["kind"], title)
+    return found
+
+
+def saving(step: pd.Series) -> str:
+    """`21.7 % fewer hours (interval of the saving 10.1 to 30.2 %)`: a comparison, in words."""
+    def size(value: float) -> str:
+        return show(abs(value), "percent")
+
+    if is_missing(step["gain"]):
+        return "nothing to compare, as nobody waits"
+    word = "fewer" if step["gain"] >= 0 else "more"
+    between = show_interval(step["low"], step["high"], "percent")
+    return f"{size(step['gain'])} {word} hours" + (f" (interval of the saving {between})" if between else "")
+
+
+def sentences(
+    advice: Mapping[str, Any], totals: pd.DataFrame, steps: pd.DataFrame, ran: pd.DataFrame, groups: pd.DataFrame,
+    recorded: Mapping[str, float], facts: Facts, worth: float, least_wait_s: float,
+) -> list[tuple[str, str]]:
+    """(Topic, text) of what came out, the recommendation first. ``advice``: the fields of
+    rltune.evaluation.recommend.Advice."""
+    name, step = names(ran), steps.set_index(["ours", "theirs"])
+    told = [("Recommendation", _advice(advice, name, totals, step, ran, facts, least_wait_s))]
+    if advice["outcome"] not in ("too few days", "no waits"):
+        told.append(("RLTune", _rltune(advice, name, step, facts, worth)))
+        if advice["outcome"] not in ("keep", "open"):
+            told.append(("Who would wait longer", _losers(advice, groups)))
+    told.append(("Simulated and recorded", _recorded(recorded, name)))
+    load = float(facts["offered"])
+    if load > 1:
+        told.append(("Load", f"In these days jobs asked for {show(load, 'number')} times the {facts['machine']} time "
+                     "there is: queues grew to the end whatever the order, and hours waited say as much about the "
+                     "length "
+                     "of the log as about the scheduler."))
+    return told
+
+
+def _advice(
+    advice: Mapping[str, Any], name: Mapping[str, str], totals: pd.DataFrame, step: pd.DataFrame, ran: pd.DataFrame,
+    facts: Facts, least_wait_s: float,
+) -> str:
+    today = totals[totals["scheduler"] == "today"].iloc[0]
+    hours = f"{show(today['wait_h'], 'int')} h"
+    over = f"the log’s last {show(facts['days'], 'number')} days ({show(facts['jobs'], 'int')} jobs)"
+    match advice["outcome"]:
+        case "too few days":
+            return (f"Too few days for a verdict: arrivals of {advice['blocks']} days or part-days lie in the last "
+                    "part, at "
+                    f"least {FEWEST} are needed. A log {show(-(-FEWEST // max(int(advice['blocks']), 1)), 'int')} "
+                    "times as "
+                    "long would have them.")
+        case "no waits":
+            return (f"Do not bother: under today’s order jobs wait {show(today['wait_mean_s'], 'seconds')} s in the "
+                    "mean, "
+                    f"below the {show(least_wait_s, 'seconds')} s from which on a change is weighed.")
+        case "keep":
+            return (f"Do not bother: over {over} nothing that was tried waits less than {_lower(name['today'])} "
+                    f"({hours}), or "
+                    "not by enough to be worth a change.")
+        case "open":
+            fewest = totals.loc[totals["wait_h"].idxmin(), "scheduler"]
+            found = step.loc[(fewest, "today")]
+            return (f"Undecided: over {over} {name[fewest]} waits {show(found['ours_h'], 'int')} h, "
+                    f"{_lower(name['today'])} "
+                    f"{hours}, {saving(found)}, but {_doubt(found, len(step))}. Not enough to change anything on; a "
+                    "longer "
+                    "log may tell.")
+    chosen, found = name[advice["chosen"]], step.loc[(advice["chosen"], "today")]
+    what = {
+        "rule": f"Switch to {chosen}", "qssf": f"Switch to {chosen}, smallest area first by run times predicted from "
+        "earlier jobs", "rltune": f"Use {chosen}",
+    }[advice["outcome"]]  # fmt: skip
+    policies = ran.drop_duplicates("scheduler").set_index("scheduler")["blocking"]
+    if advice["outcome"] == "rule" and policies["today"] in ("none", "fits") and policies[advice["chosen"]] == "easy":
+        what = f"Switch on EASY backfilling, with the order {chosen.removesuffix(' + EASY')}"
+    return (f"{what}: over {over} jobs would have waited {show(found['ours_h'], 'int')} h instead of {hours}, "
+            f"{saving(found)}.")
+
+
+def _rltune(
+    advice: Mapping[str, Any], name: Mapping[str, str], step: pd.DataFrame, facts: Facts, worth: float
+) -> str:
+    undecided = advice["outcome"] == "open"
+    against = _best_rule(step) if undecided else advice["reached"]
+    found, rival = step.loc[("rltune", against)], _lower(name[against])
+    cost = (f"training took {show(facts['training_s'], 'seconds')}{NBSP}s of one core, and what it was worth was "
+            f"measured for {show(facts['days'], 'number')} days behind its training: retrain about as often, "
+            f"{show(365 / max(facts['days'], 1e-9) * facts['training_s'] / 3600, 'number')} core hours a year")
+    if advice["outcome"] == "rltune":
+        return f"RLTune waits {saving(found)} than {rival}; {cost}."
+    if found["shows"] == "fewer" and undecided:
+        return f"RLTune waits {saving(found)} than {rival}, which is not shown to beat today’s order itself ({cost})."
+    if found["shows"] == "fewer":
+        return (f"RLTune waits {saving(found)} than {rival}, below the {show(worth, 'percent')} that a change has "
+                "to be "
+                f"worth here: do not bother ({cost}).")
+    if found["shows"] == "more":
+        return f"RLTune is worse than {rival}, {saving(found)}: do not bother ({cost})."
+    return (f"RLTune adds nothing measurable over {rival}: {saving(found)}, and {_doubt(found, len(step))}; do not "
+            "bother "
+            f"({cost}).")
+
+
+def _best_rule(step: pd.DataFrame) -> str:
+    """What QSSF was compared with besides today: the rule with the fewest hours."""
+    return next(theirs for ours, theirs in step.index if ours == "qssf" and theirs != "today")
+
+
+def _doubt(found: pd.Series, count: int) -> str:
+    """Why a comparison shows nothing."""
+    if found["low"] > 0 or found["high"] < 0:
+        return f"with {count} comparisons made that may be chance (Holm’s p {show(found['p_holm'], 'p')})"
+    return "the interval covers zero"
+
+
+def _losers(advice: Mapping[str, Any], groups: pd.DataFrame) -> str:
+    mine = groups[(groups["scheduler"] == advice["chosen"]) & (groups["less_wait_high"] < 0)]
+    if not len(mine):
+        return "No group of users or of job sizes is shown to wait longer."
+    each = [f"{group_name(row)} ({show(-row['less_wait'], 'percent')} longer, interval "
+            f"{show_interval(-row['less_wait_high'], -row['less_wait_low'], 'percent')})" for _, row in mine.iterrows()]
+    return f"Shown to wait longer than today: {'; '.join(each)}."
+
+
+def group_name(row: pd.Series) -> str:
+    """`heavy users`, `jobs of 5–8 GPUs`, of a row of groups."""
+    return f"{row['group']} users" if row["grouping"] == "user" else f"jobs of {row['group']} GPUs"
+
+
+def _recorded(recorded: Mapping[str, float], name: Mapping[str, str]) -> str:
+    today = name["today"].removeprefix("Today: ")
+    if not recorded["jobs"]:
+        return ("The log records no waits, so that the simulated today cannot be held against what happened: all "
+                "differences are between simulations.")
+    if is_missing(recorded["ratio"]):
+        return (f"The log records no waiting at all; the simulated today ({today}) has "
+                f"{show(recorded['simulated_h'], 'int')} h.")
+    ratio = recorded["ratio"]
+    near = 1 / FAR <= ratio <= FAR
+    known = not is_missing(recorded["rank"])
+    rank = f"; job by job the ranks correlate by {show(recorded['rank'], 'number')}" if known else ""
+    verdict = ("near enough to read the differences as this cluster’s" if near else
+               "far off: the cluster is scheduled otherwise than the simulated today, or has limits, dependencies or "
+               "nodes that the simulation does not know. Read the differences as between simulations, and set "
+               "`whatif.today` and the node list right before acting on them")
+    return (f"On the {show(recorded['jobs'], 'int')} jobs with a recorded wait the log has "
+            f"{show(recorded['recorded_h'], 'int')} h, the simulated today ({today}) "
+            f"{show(recorded['simulated_h'], 'int')} h, {show(ratio, 'number')} times as much{rank}. That is "
+            f"{verdict}.")
+
+
+def _lower(title: str) -> str:
+    return title.replace("Today: ", "today’s ")

@@ -1,0 +1,117 @@
+"""A run that begins with a cluster as it is found: jobs running on it, others queued, an instant that is now.
+
+Everything else of the simulator starts from an idle cluster. A live cluster does not, and a replay's middle neither;
+from here on the same engine, observation and placement go to work on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.free import CHUNK, change
+from rltune.cluster.layout import Layout
+from rltune.kernels import allocating, kernel
+from rltune.simulator.batch import Placer, Run
+from rltune.simulator.queue import enqueue
+from rltune.simulator.setting import Setting
+from rltune.simulator.start import start_job
+from rltune.simulator.state import MAX_VISIBLE, POOL, one_of
+
+ROOM = np.dtype([("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64)])
+"""What is free on a node: GPUs, thousandths of a CPU, MB."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is found at one instant; R jobs running, all others of Jobs queued or yet to come."""
+
+    now_s: float
+    """Now, s since the same t0 as the submissions of Jobs."""
+    start_s: np.ndarray
+    """[R] starts, ascending; the running jobs are the first R of Jobs, in this order."""
+    end_s: np.ndarray
+    """[R] when each ends in a simulation that goes on from here; after now."""
+    offsets: np.ndarray
+    """[R + 1] int64: job r runs on ``chunks[offsets[r]:offsets[r + 1]]``."""
+    chunks: np.ndarray
+    """[C] CHUNK."""
+    free: np.ndarray
+    """[M] ROOM, what is free on each node now; whatever is neither free nor a running job's stays taken."""
+    queued: int
+    """Jobs queued now: the Q behind the first R of Jobs, in the order of submission; those behind them are to come."""
+
+
+def resume(
+    jobs: Jobs, layout: Layout, found: Found, setting: Setting, placer: Placer | None = None, asks: bool = False
+) -> Run:
+    """A run at the instant that was found, before its first decision.
+
+    ``asks``: rankings are asked of the driver, of the first MAX_VISIBLE jobs of each queue; else the order is the
+    setting's. The start and end of each running job are those found. Raises ValueError where what was found
+    contradicts itself: chunks and free GPUs beyond a node's, starts or submissions after now, ends before it.
+    """
+    _check(jobs, layout, found)
+    everyone = np.array([len(jobs.row)])
+    run = Run(jobs, layout, np.array([0]), everyone, setting, placer, MAX_VISIBLE if asks else None, track=True)
+    state = run.state
+    widest = int(np.diff(found.offsets).max(initial=0))
+    if widest > state.place.shape[1]:  # jobs found on more nodes than the setting would have put them on
+        state = state._replace(place=np.zeros((1, widest), CHUNK))
+    state = state._replace(chunk=np.zeros((1, state.chunk.shape[1] + len(found.chunks)), CHUNK))
+    run.state = state
+    _resume(layout.nodes, jobs, state, found.start_s, found.end_s, found.offsets, found.chunks, found.free,
+            found.now_s, found.queued)  # fmt: skip
+    return run
+
+
+def _check(jobs: Jobs, layout: Layout, found: Found) -> None:
+    r, q = len(found.start_s), found.queued
+    if r + q > len(jobs.row):
+        raise ValueError(f"found {r} jobs running and {q} queued, of {len(jobs.row)} jobs")
+    taken = np.bincount(found.chunks["node"], found.chunks["gpus"], minlength=len(layout.nodes.row))
+    over = np.flatnonzero((taken + found.free["gpus"] > layout.nodes.gpus) | (found.free["gpus"] < 0))
+    if len(over):
+        m = int(over[0])
+        raise ValueError(f"node {m}: found {int(taken[m])} GPUs in use and {int(found.free['gpus'][m])} free, expected "
+                         f"no more than its {int(layout.nodes.gpus[m])}")
+    if (np.diff(found.start_s) < 0).any() or (found.start_s > found.now_s).any():
+        raise ValueError("start_s: expected starts in ascending order, none after now_s")
+    if (found.end_s <= found.now_s).any():
+        raise ValueError("end_s: expected ends after now_s")
+    submitted = jobs.submit_s[r : r + q]
+    if (np.diff(submitted) < 0).any() or (submitted > found.now_s).any():
+        raise ValueError("queued jobs: expected submissions in ascending order, none after now_s")
+
+
+@kernel
+def _resume(nodes, jobs, st, start_s, end_s, offsets, chunks, free, now_s, queued):
+    one = one_of(st, 0)
+    me, running = one.me, start_s.shape[0]
+    for r in range(running):
+        n = offsets[r + 1] - offsets[r]
+        for c in range(n):
+            one.place[c].node, one.place[c].gpus = chunks[offsets[r] + c].node, chunks[offsets[r] + c].gpus
+        me.now = start_s[r]
+        start_job(nodes, jobs, one, st.how, r, n)
+    _end_at(one, end_s)
+    for m in range(nodes.row.shape[0]):
+        here = one.free.row[m]
+        change(nodes, one.free, m, free[m].gpus - here.gpus, free[m].cpu - here.cpu, free[m].mem - here.mem)
+    me.now, me.arrived, me.events = now_s, running + queued, 1
+    for job in range(running, running + queued):
+        q = 0 if st.how.commit else jobs.row[job].pool
+        enqueue(nodes, jobs, one, q, st.how.base, job)
+        one.line[q].dirty = True
+    me.queue, me.phase = 0, POOL
+
+
+@allocating
+def _end_at(one, end_s):
+    """Let the running jobs end when they are said to (with company slowing jobs down: until that changes)."""
+    order = np.argsort(end_s, kind="mergesort")
+    for i in range(order.shape[0]):  # sorted is a heap
+        one.run[order[i]].end = end_s[order[i]]
+        one.heap[i].end, one.heap[i].job = end_s[order[i]], order[i]

@@ -1,0 +1,222 @@
+"""Slurm's queue and nodes read, priorities written, through its own commands; never through a shell.
+
+Changes go to one ``scontrol`` on its standard input, a line each, with a line between them that is no command: what
+scontrol says of that line ("invalid keyword: ...") tells what it said before of one change from what it says of the
+next. scontrol gets numbers only, never a name that a user chose.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rltune.errors import SlurmError, SlurmUnavailable
+from rltune.slurm import parse
+from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS, column_option
+from rltune.slurm.pace import own_speed
+from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode
+
+LARGEST_PRIORITY = 2**32 - 3
+LARGEST_ID = 2**32 - 3
+"""Slurm's larger 32-bit numbers mean "not set" and "without end" (slurm.h)."""
+MARK = "rltune-mark-"
+MARKED = re.compile(rf"{MARK}(\d+)\s*$")
+NOT_NOW = "not available right now"
+"""scontrol of a job that slurmdbd does not know yet, just after sbatch."""
+PAUSES_S = (0.2, 0.5, 1.0, 2.0, 3.0)
+"""Between tries of changes that are not possible right now."""
+SILENCE = re.compile(
+    r"unable to contact|connect failure|connection refused|socket timed out|unexpected message received|zero bytes|"
+    r"controller .*not responding|could not (load|establish) (a )?conf|protocol authentication|"
+    r"communication connection failure|in standby mode|can't find an address",
+    re.IGNORECASE,
+)
+"""Slurm's words when its controller does not answer."""
+NO_JSON = re.compile(r"json|unrecognized option|unrecognised option|serializer|plugin|data_parser", re.IGNORECASE)
+"""Words of a build without JSON when asked for it."""
+STEERING = ("SQUEUE_", "SINFO_", "SCONTROL_", "SLURM_CLUSTERS", "SLURM_JSON", "SLURM_YAML", "SLURM_BITSTR_LEN")
+"""Beginnings of environment variables that change what the commands print."""
+
+
+class Client:
+    """One Slurm cluster, reached through the commands squeue, sinfo and scontrol.
+
+    ``config``: its slurm.conf; default: where Slurm looks for it (``SLURM_CONF``, /etc/slurm). ``timeout_s``: how long
+    a command may take, in seconds of the true clock. ``env``: environment of the commands; default: this process's.
+
+    Methods raise :class:`rltune.errors.SlurmUnavailable` where Slurm does not answer (the command is absent, the
+    controller is down or silent for ``timeout_s``) and :class:`rltune.errors.SlurmError` where its answer as a whole
+    cannot be read.
+    """
+
+    def __init__(
+        self, config: Path | str | None = None, timeout_s: float = 30.0, env: Mapping[str, str] | None = None
+    ) -> None:
+        if not timeout_s > 0:
+            raise SlurmError(f"timeout_s: found {timeout_s}, expected seconds above 0")
+        if config is not None and not Path(config).is_file():
+            raise SlurmUnavailable(f"{config}: no such file, expected Slurm's slurm.conf")
+        given = dict(os.environ if env is None else env)
+        self.env = {name: value for name, value in given.items() if not name.startswith(STEERING)}
+        self.env |= {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C.UTF-8"}
+        if config is not None:
+            self.env["SLURM_CONF"] = str(Path(config).resolve())
+        self.timeout_s = timeout_s
+        self._speed = own_speed()  # waits here are by this process's clock
+        self._json: bool | None = None
+        self._version = ""
+
+    def version(self) -> str:
+        """Slurm's version, such as 22.05.8, as its commands tell it (the controller is not asked)."""
+        if not self._version:
+            told = self._run(["scontrol", "--version"]).stdout.split()
+            if not told or not re.match(r"\d+\.\d+", told[-1]):
+                raise SlurmError(f"scontrol --version: found {' '.join(told)!r}, expected slurm and its version")
+            self._version = told[-1]
+        return self._version
+
+    @property
+    def json(self) -> bool:
+        """Whether this build of Slurm answers in JSON; asked once."""
+        if self._json is None:
+            done = self._run(["squeue", "--all", "--json"], check=False)
+            if done.returncode == 0:
+                parse.jobs_from_json(done.stdout)
+                self._json = True
+            elif SILENCE.search(done.stderr) or not NO_JSON.search(done.stderr):
+                raise _failure(["squeue", "--json"], done)
+            else:
+                self._json = False
+        return self._json
+
+    def jobs(self) -> Parsed[SlurmJob]:
+        """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
+        if self.json:
+            read = parse.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
+        else:
+            columns = column_option(JOB_COLUMNS)
+            read = parse.jobs_from_text(self._run(["squeue", "--all", "--noheader", "-O", columns]).stdout)
+        at_hand = WAITING_STATES | RUNNING_STATES  # the JSON has jobs that ended lately besides
+        return Parsed(tuple(job for job in read.records if job.state in at_hand), read.faults)
+
+    def nodes(self) -> Parsed[SlurmNode]:
+        """Every node."""
+        if not self.json:
+            columns = column_option(NODE_COLUMNS)
+            return parse.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", columns]).stdout)
+        return parse.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
+
+    def update(self, changes: Sequence[Change]) -> list[Outcome]:
+        """Change waiting jobs, all in one scontrol; one outcome a change, in their order.
+
+        A job that has started, ended or gone in the meantime is an outcome, not an error. Raises SlurmError for a
+        change of nothing, or to what Slurm does not take, before any is sent.
+        """
+        return self._tell([(change.job, _update_line(change)) for change in changes])
+
+    def release(self, ids: Iterable[int]) -> list[Outcome]:
+        """Give jobs back to Slurm: it computes their priority again. Releases jobs that their users hold, too."""
+        return self._tell([(job, f"release {_id(job)}") for job in ids])
+
+    def shared(self, ids: Iterable[int]) -> dict[int, str]:
+        """Over-subscription of jobs (``OK``, ``NO``, ``YES``, ...); jobs that are gone are not in it."""
+        wanted = {_id(job) for job in ids}
+        if not wanted:
+            return {}
+        found = {}
+        for line in self._run(["squeue", "--all", "--noheader", "--states=all", "-o", "%A|%h"]).stdout.splitlines():
+            job, _, word = line.strip().partition("|")
+            if not job.isascii() or not job.isdigit():
+                raise SlurmError(f"squeue -o '%A|%h': found the line {line[:80]!r}, expected a job id and a word")
+            if int(job) in wanted:
+                found[int(job)] = word.upper()
+        return found
+
+    def _tell(self, orders: list[tuple[int, str]]) -> list[Outcome]:
+        """Send orders, those again that are not possible right now; an outcome each, in their order."""
+        said = self._send(orders) if orders else []
+        for pause in PAUSES_S:
+            again = [k for k, text in enumerate(said) if NOT_NOW in text]
+            if not again:
+                break
+            time.sleep(pause * self._speed)
+            for k, text in zip(again, self._send([orders[k] for k in again]), strict=True):
+                said[k] = text
+        return [Outcome(job, not text, text) for (job, _), text in zip(orders, said, strict=True)]
+
+    def _send(self, orders: list[tuple[int, str]]) -> list[str]:
+        """What one scontrol says of each order; empty where it did it without a word."""
+        lines = "".join(f"{order}\n{MARK}{k}\n" for k, (_, order) in enumerate(orders))
+        done = self._run(["scontrol"], lines, check=False)
+        said: list[str] = []
+        before: list[str] = []
+        for line in done.stderr.splitlines():
+            mark = MARKED.search(line)
+            if mark is None:
+                before.append(line.strip())
+            elif int(mark[1]) == len(said):
+                said.append("; ".join(dict.fromkeys(filter(None, before))))
+                before = []
+        if silent := next((text for text in [*said, *before] if SILENCE.search(text)), ""):
+            made = sum(not text for text in said)
+            raise SlurmUnavailable(f"scontrol: {silent}; {made} of {len(orders)} changes made")
+        if len(said) != len(orders):
+            raise SlurmError(
+                f"scontrol: told of {len(said)} of {len(orders)} changes, and then {' '.join(before)[-300:]!r}; "
+                "what became of the others is not known"
+            )
+        return said
+
+    def _run(self, argv: list[str], stdin: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run one command to its end, killed at the time limit. ``check``: a failure raises."""
+        try:
+            done = subprocess.run(
+                argv, input=stdin, capture_output=True, encoding="utf-8", errors="replace", env=self.env,
+                timeout=self.timeout_s * self._speed,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise SlurmUnavailable(f"{argv[0]}: no answer within {self.timeout_s:g} s") from None
+        except FileNotFoundError:
+            raise SlurmUnavailable(f"{argv[0]}: no such command; are Slurm's commands installed and on PATH?") from None
+        if check and done.returncode:
+            raise _failure(argv, done)
+        return done
+
+
+def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmError:
+    """The error for a command that failed."""
+    text = " ".join(done.stderr.split())[-400:] or "no message"
+    kind = SlurmUnavailable if SILENCE.search(text) else SlurmError
+    return kind(f"{' '.join(argv[:3])}: exit status {done.returncode}: {text}")
+
+
+def _update_line(change: Change) -> str:
+    """The order for scontrol, of numbers alone."""
+    parts = [f"update jobid={_id(change.job)}"]
+    if change.priority is not None:
+        if not _whole(change.priority) or not 0 <= change.priority <= LARGEST_PRIORITY:
+            raise SlurmError(f"priority of job {change.job}: found {change.priority!r}, "
+                             f"expected a whole number from 0 to {LARGEST_PRIORITY}")  # fmt: skip
+        parts.append(f"priority={int(change.priority)}")
+    if change.oversubscribe is not None:
+        if not isinstance(change.oversubscribe, bool):
+            raise SlurmError(f"oversubscribe of job {change.job}: found {change.oversubscribe!r}, expected a bool")
+        parts.append(f"oversubscribe={'YES' if change.oversubscribe else 'NO'}")
+    if len(parts) == 1:
+        raise SlurmError(f"job {change.job}: a change of nothing; give a priority or oversubscribe")
+    return " ".join(parts)
+
+
+def _id(job: int) -> int:
+    if not _whole(job) or not 1 <= job <= LARGEST_ID:
+        raise SlurmError(f"job id: found {job!r}, expected a whole number from 1 to {LARGEST_ID}")
+    return int(job)
+
+
+def _whole(value: object) -> bool:
+    """A whole number, numpy's too, but no truth value."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)

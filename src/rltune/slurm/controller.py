@@ -1,0 +1,270 @@
+"""The controller: reads queue and nodes, ranks, writes priorities, and gives every job back when it had better not.
+
+A cycle either ends well or changes nothing that the next one, or `rltune slurm release`, does not find again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from rltune.agent.policy_file import TrainedPolicy, load_policy
+from rltune.config.slurm import SlurmConfig
+from rltune.errors import DataError, RLTuneError
+from rltune.slurm.decide import Decision, decide
+from rltune.slurm.folder import Folder, Touch
+from rltune.slurm.observe import View, observe
+from rltune.slurm.priorities import assign
+from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode
+
+JUMP_S = 300.0
+"""Difference of the two clocks' progress over one interval from which the system's clock was set."""
+
+
+class Slurm(Protocol):
+    """What the controller needs of a client (rltune.slurm.client)."""
+
+    def jobs(self) -> Parsed[SlurmJob]:
+        """Every job that waits or runs."""
+
+    def nodes(self) -> Parsed[SlurmNode]:
+        """Every node."""
+
+    def update(self, changes: list[Change]) -> list[Outcome]:
+        """Change waiting jobs."""
+
+    def release(self, ids: Iterable[int]) -> list[Outcome]:
+        """Give jobs back."""
+
+    def shared(self, ids: Iterable[int]) -> dict[int, str]:
+        """Over-subscription of jobs."""
+
+
+class Stop(RLTuneError):
+    """The controller has to stop and hand every job back; its text is why."""
+
+
+@dataclass
+class Cycle:
+    """What one cycle did."""
+
+    ranked: int = 0
+    left: int = 0
+    running: int = 0
+    changed: int = 0
+    refused: int = 0
+    released: int = 0
+    faults: tuple[str, ...] = ()
+    read_s: float = 0.0
+    decide_s: float = 0.0
+    write_s: float = 0.0
+
+
+@dataclass
+class Controller:
+    """One controller of one cluster. ``live``: priorities are written; else only told."""
+
+    config: SlurmConfig
+    slurm: Slurm
+    folder: Folder
+    policy_path: Path
+    live: bool = False
+    clock: Callable[[], float] = time.time
+    """s since 1970, on the clock that Slurm goes by."""
+    say: Callable[[str], None] = print
+    _policy: TrainedPolicy | None = field(default=None, repr=False)
+    _loaded_ns: int = field(default=0, repr=False)
+    _last: tuple[float, float] | None = field(default=None, repr=False)
+    _totals: dict[str, float] = field(default_factory=dict, repr=False)
+    view: View | None = field(default=None, repr=False)
+    """What the last cycle saw."""
+    jobs: tuple[SlurmJob, ...] = field(default=(), repr=False)
+    """All jobs that it was told of."""
+
+    def cycle(self) -> Cycle:
+        """One cycle: read, decide, write.
+
+        Raises Stop where the controller must not go on, RLTuneError where this cycle could not be done.
+        """
+        done, policy = Cycle(), self._ready_policy()
+        began = time.perf_counter()
+        queue, nodes = self.slurm.jobs(), self.slurm.nodes()
+        now_s = self.clock()
+        done.read_s = time.perf_counter() - began
+        self._check_clock(now_s)
+        touched = self.folder.touched()
+        self.jobs = queue.records
+        self.view = view = observe(queue.records, nodes.records, self.config, now_s)
+        if view is None:
+            raise RLTuneError("no usable node with GPUs in the ranked partitions")
+        done.faults = (*queue.faults, *nodes.faults, *view.faults)
+        done.ranked, done.left, done.running = len(view.ranked), len(view.left), len(view.running)
+        began = time.perf_counter()
+        decision = decide(view, policy, self.config) if view.ranked else Decision({}, {}, {}, frozenset())
+        changes = self._changes(view, decision, touched)
+        done.decide_s = time.perf_counter() - began
+        began = time.perf_counter()
+        self._write(view, decision, changes, touched, done)
+        done.write_s = time.perf_counter() - began
+        self._report(done, now_s)
+        return done
+
+    def hand_back(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
+        """Give every touched job that still waits back to Slurm: (how many, what Slurm refused).
+
+        A job that somebody holds is left so: it has no priority of ours any more. ``band_too``: also jobs with a priority
+        in the band that nobody remembers. Raises RLTuneError where Slurm does not answer; the list of touched jobs is
+        kept then.
+        """
+        touched = {} if band_too and not self._readable() else self.folder.touched()
+        waiting = self._waiting()
+        mine = [job for job in touched if job in waiting]
+        if band_too:
+            mine += [job for job, at in waiting.items() if self._in_band(at) and job not in touched]
+        shared = [Change(job, oversubscribe=True) for job in mine if job in touched and touched[job].alone]
+        outcomes = [*(self.slurm.update(shared) if shared else []), *(self.slurm.release(mine) if mine else [])]
+        refused = [o for o in outcomes if not o.ok]
+        still = self._waiting() if refused else {}
+        refused = [o for o in refused if o.job in still]
+        self._note(lambda: self.folder.write_touched({o.job: touched.get(o.job, Touch(0)) for o in refused}))
+        line = {"time_s": round(self.clock(), 3), "event": "handed back", "why": why, "jobs": mine,
+                "refused": {str(o.job): o.message for o in refused}}  # fmt: skip
+        self._note(lambda: self.folder.write_journal(line))
+        count = len(mine) - len({o.job for o in refused})
+        self.say(f"handed back {count} jobs to Slurm: {why}")
+        return count, refused
+
+    def _note(self, write: Callable[[], None]) -> None:
+        """Write to disk; where that fails, say so and go on: giving jobs back must not depend on a disk."""
+        try:
+            write()
+        except OSError as error:
+            self.say(f"{error.filename or self.folder.path}: {error.strerror or error}")
+
+    def _waiting(self) -> dict[int, int]:
+        """Jobs that wait and that nobody holds → their priority."""
+        jobs = self.slurm.jobs().records
+        return {job.id: job.priority for job in jobs if job.state in WAITING_STATES and job.priority > 0}
+
+    def _in_band(self, priority: int) -> bool:
+        return self.config.band.low <= priority <= self.config.band.high
+
+    def _readable(self) -> bool:
+        try:
+            self.folder.touched()
+        except DataError:
+            return False
+        return True
+
+    def _ready_policy(self) -> TrainedPolicy:
+        """The policy, read again where its file has changed. Raises Stop where it cannot be used any more."""
+        try:
+            stat = self.policy_path.stat()
+            if self._policy is None or stat.st_mtime_ns != self._loaded_ns:
+                self._policy, self._loaded_ns = load_policy(self.policy_path), stat.st_mtime_ns
+        except (RLTuneError, OSError) as error:
+            raise Stop(f"the policy cannot be used: {error}") from None
+        days = (time.time() - stat.st_mtime) / 86400
+        if self.config.policy_days is not None and days > self.config.policy_days:
+            raise Stop(f"{self.policy_path} is {days:.1f} days old, expected {self.config.policy_days:g} at most: "
+                       "train it again on what has happened since")  # fmt: skip
+        return self._policy
+
+    def _check_clock(self, now_s: float) -> None:
+        """Raise RLTuneError for a cycle before which the clock was set: waits and limits would be wrong."""
+        last, self._last = self._last, (now_s, time.monotonic())
+        if last is None or self.clock is not time.time:
+            return
+        jumped = (now_s - last[0]) - (time.monotonic() - last[1])
+        if abs(jumped) > JUMP_S:
+            raise RLTuneError(f"the clock jumped by {jumped:+.0f} s; this cycle is left out")
+
+    def _changes(self, view: View, decision: Decision, touched: dict[int, Touch]) -> list[Change]:
+        current = {job.id: job.priority for job in view.ranked}
+        new: dict[int, int] = {}
+        for order in decision.orders.values():
+            new |= assign(order, current, self.config.band)
+        flags: dict[int, bool] = {}
+        if self.config.exclusive == "model":
+            was = {job: touch.alone for job, touch in touched.items()}
+            wanted = [j.id for j in view.ranked if (j.id in decision.alone) != was.get(j.id, False)]
+            own = self.slurm.shared(wanted) if wanted else {}
+            # a job whose user asked for whole nodes, or to share, keeps what was asked for
+            flags = {job: job not in decision.alone for job in wanted if job in was or own.get(job) == "OK"}
+        return [Change(job, new.get(job), flags.get(job)) for job in sorted(new.keys() | flags.keys())]
+
+    def _write(
+        self, view: View, decision: Decision, changes: list[Change], touched: dict[int, Touch], done: Cycle
+    ) -> None:
+        """Tell Slurm, and keep note of it: the list of touched jobs first."""
+        ranked = {job.id for job in view.ranked}
+        waiting = {job.id for job in self.jobs if job.state in WAITING_STATES and job.priority > 0}
+        mine = {job: touch for job, touch in touched.items() if job in waiting}
+        leave = sorted(mine.keys() - ranked)
+        if not self.live:
+            self._journal(view, decision, changes, [], leave)
+            done.changed = len(changes)
+            return
+        for change in changes:
+            before = mine.get(change.job, Touch(0))
+            alone = before.alone if change.oversubscribe is None else not change.oversubscribe
+            mine[change.job] = Touch(before.priority if change.priority is None else change.priority, alone)
+        if mine != touched:
+            self.folder.write_touched(mine)
+        unflag = [Change(job, oversubscribe=True) for job in leave if mine[job].alone]
+        outcomes = self.slurm.update([*changes, *unflag]) if changes or unflag else []
+        given_back = self.slurm.release(leave) if leave else []
+        done.changed = sum(o.ok for o in outcomes[: len(changes)])
+        done.released = sum(o.ok for o in given_back)
+        done.refused = sum(not o.ok for o in (*outcomes, *given_back))
+        gone = {o.job for o in given_back if o.ok}
+        if gone:
+            self.folder.write_touched({job: touch for job, touch in mine.items() if job not in gone})
+        self._journal(view, decision, changes, outcomes, leave)
+
+    def _journal(
+        self, view: View, decision: Decision, changes: list[Change], outcomes: list[Outcome], released: list[int]
+    ) -> None:
+        refused = {o.job: o.message for o in outcomes if not o.ok}
+        rank = {job: (pool, k) for pool, order in decision.orders.items() for k, job in enumerate(order)}
+        for change in changes:
+            pool, place = rank.get(change.job, ("", -1))
+            line: dict[str, Any] = {
+                "time_s": round(view.now_s, 3), "event": "change" if self.live else "would change", "job": change.job,
+                "pool": pool, "rank": place + 1, "of": len(decision.orders.get(pool, ())),
+                "score": _rounded(decision.scores.get(change.job)), "priority": change.priority,
+            }  # fmt: skip
+            if change.oversubscribe is not None:
+                line["oversubscribe"] = "YES" if change.oversubscribe else "NO"
+            if change.job in decision.starts:
+                line["could_start_on"] = decision.starts[change.job]
+            if change.job in refused:
+                line["refused"] = refused[change.job]
+            self.folder.write_journal(line)
+        for job in released:
+            self.folder.write_journal({"time_s": round(view.now_s, 3), "event": "released" if self.live else
+                                       "would release", "job": job, "why": view.left.get(job, "not ranked")})  # fmt: skip
+
+    def _report(self, done: Cycle, now_s: float) -> None:
+        for name, value in (("cycles", 1), ("changes", done.changed), ("refusals", done.refused)):
+            self._totals[name] = self._totals.get(name, 0) + value
+        self.folder.write_metrics({
+            "live": ("gauge", "1 where priorities are written, 0 in a dry run", float(self.live)),
+            "last_cycle_time_seconds": ("gauge", "When the last cycle ended well, s since 1970", now_s),
+            "ranked_jobs": ("gauge", "Waiting jobs that are ranked", done.ranked),
+            "left_jobs": ("gauge", "Waiting jobs that are left to Slurm", done.left),
+            "running_jobs": ("gauge", "Running jobs with GPUs", done.running),
+            "read_seconds": ("gauge", "Seconds to read queue and nodes", done.read_s),
+            "decide_seconds": ("gauge", "Seconds to rank and place", done.decide_s),
+            "write_seconds": ("gauge", "Seconds to write", done.write_s),
+            "cycles_total": ("counter", "Cycles that ended well", self._totals["cycles"]),
+            "changes_total": ("counter", "Jobs changed", self._totals["changes"]),
+            "refusals_total": ("counter", "Changes that Slurm refused", self._totals["refusals"]),
+        })  # fmt: skip
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)

@@ -1,0 +1,231 @@
+"""Slurm's configuration files of an emulated cluster, from one of the project's cluster files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rltune.config.cluster import ClusterConfig
+from rltune.errors import SlurmError
+
+NAME = re.compile(r"[^A-Za-z0-9-]+")
+LARGEST_U16 = 65000
+"""Largest number of seconds that Slurm's 16-bit settings take."""
+PARTITION_KEYS = frozenset({
+    "OverSubscribe", "DefaultTime", "MaxTime", "DefMemPerCPU", "DefMemPerNode", "PriorityTier", "PriorityJobFactor",
+    "MaxNodes", "MinNodes", "LLN", "ExclusiveUser", "PreemptMode", "GraceTime", "QOS", "TRESBillingWeights",
+})  # fmt: skip
+"""Settings that stand on the lines of partitions; all others stand on lines of their own."""
+WEIGHTS = {"PriorityWeightAge": "1000", "PriorityWeightFairshare": "1000", "PriorityWeightJobSize": "1000",
+           "PriorityWeightPartition": "1000", "PriorityWeightQOS": "1000", "PriorityMaxAge": "1-0",
+           "PriorityCalcPeriod": "1"}  # fmt: skip
+"""Slurm's multifactor priority, every factor of the same weight (paper §5.6 compares with it; weights: our choice)."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An emulated node."""
+
+    name: str
+    gpu_type: str
+    gpus: int
+    cpus: int
+    mem_mb: int
+    partition: str
+    port: int
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where everything of one emulation lies; sockets lie apart, since their paths must be short."""
+
+    root: Path
+    sockets: Path
+
+    @property
+    def conf(self) -> Path:
+        return self.root / "slurm.conf"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "log"
+
+    @property
+    def devices(self) -> Path:
+        return self.root / "dev"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def spool(self) -> Path:
+        return self.root / "spool"
+
+    @property
+    def database(self) -> Path:
+        return self.root / "database"
+
+    @property
+    def munge(self) -> Path:
+        return self.sockets / "munge.sock"
+
+    @property
+    def mysql(self) -> Path:
+        return self.sockets / "mysql.sock"
+
+    def make(self) -> None:
+        """Make the folders, which clients of other users may pass through but not list."""
+        for folder in (self.root, self.sockets, self.logs, self.devices, self.state, self.run, self.spool):
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o711)
+
+
+def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
+    """The nodes of a cluster, named by GPU type and number: p100-1, p100-2, k80-1, ...
+
+    Raises SlurmError where the cluster's pools or GPU types cannot be told apart by the names that Slurm allows.
+    """
+    partitions = {pool.name: _name(pool.name) for pool in cluster.pools}
+    if len({p.lower() for p in partitions.values()}) < len(partitions):
+        raise SlurmError(f"pools {', '.join(partitions)}: the same once written with letters, digits and - alone, "
+                         "which Slurm's partitions are; give them other names")  # fmt: skip
+    nodes: list[Node] = []
+    counts: dict[str, int] = {}
+    for pool in cluster.pools:
+        for group in pool.groups:
+            kind = _name(group.gpu_type).lower()
+            for _ in range(group.nodes):
+                counts[kind] = counts.get(kind, 0) + 1
+                gpus, cpus = (0, group.gpus) if cluster.slots == "cpu" else (group.gpus, max(1, int(group.cpus)))
+                nodes.append(Node(f"{kind}-{counts[kind]}", kind, gpus, cpus, max(1, int(group.mem_gb * 1024)),
+                                  partitions[pool.name], ports[len(nodes)]))  # fmt: skip
+    return nodes
+
+
+def slurm_conf(
+    cluster: ClusterConfig, nodes: list[Node], folders: Folders, user: str, controller_port: int, speed: float = 1.0,
+    accounting_port: int | None = None, settings: Mapping[str, str] | None = None,
+) -> str:
+    """The text of slurm.conf. ``settings`` replace lines of the same name, and values on the lines of partitions."""
+    given = dict(settings or {})
+    partition = {"MaxTime": "INFINITE", "State": "UP", "OverSubscribe": "NO"}
+    partition |= {key: given.pop(key) for key in list(given) if key in PARTITION_KEYS}
+    lines = {
+        "ClusterName": "emulated",
+        "SlurmctldHost": "localhost(127.0.0.1)",
+        "SlurmctldPort": str(controller_port),
+        "SlurmUser": user,
+        "SlurmdUser": user,
+        "AuthType": "auth/munge",
+        "CredType": "cred/munge",
+        "AuthInfo": f"socket={folders.munge},cred_expire={_seconds(120, speed)}",
+        "StateSaveLocation": str(folders.state),
+        "SlurmdSpoolDir": f"{folders.spool}/%n",
+        "SlurmctldPidFile": f"{folders.run}/slurmctld.pid",
+        "SlurmdPidFile": f"{folders.run}/%n.pid",
+        "ProctrackType": "proctrack/linuxproc",
+        "TaskPlugin": "task/none",
+        "JobAcctGatherType": "jobacct_gather/none",
+        "MpiDefault": "none",
+        "SwitchType": "switch/none",
+        "MailProg": "/bin/true",
+        "SlurmdParameters": "config_overrides",
+        "ReturnToService": "2",
+        "MinJobAge": str(_seconds(300, speed)),
+        "MaxJobCount": "100000",
+        "MaxArraySize": "100001",
+        "SchedulerType": "sched/backfill",
+        "SchedulerParameters": _scheduler(speed),
+        "SelectType": "select/cons_tres",
+        "SelectTypeParameters": "CR_CPU",
+        "PriorityType": "priority/multifactor",
+        **WEIGHTS,
+        "GresTypes": "gpu",
+        "PropagateResourceLimits": "NONE",
+        **_timeouts(speed),
+        **_accounting(nodes, folders, accounting_port),
+    }  # fmt: skip
+    lines |= given
+    text = [f"{key}={value}" for key, value in lines.items()]
+    for node in nodes:
+        gres = f" Gres=gpu:{node.gpu_type}:{node.gpus}" if node.gpus else ""
+        text.append(
+            f"NodeName={node.name} NodeHostname=localhost NodeAddr=127.0.0.1 Port={node.port} CPUs={node.cpus} "
+            f"RealMemory={node.mem_mb}{gres} Feature={node.gpu_type} State=UNKNOWN"
+        )
+    options = " ".join(f"{key}={value}" for key, value in partition.items())
+    top = max((pool.priority for pool in cluster.pools), default=0) or 1
+    for k, pool in enumerate(cluster.pools):
+        own = [node.name for node in nodes if node.partition == _name(pool.name)]
+        factor = "" if "PriorityJobFactor" in partition else f" PriorityJobFactor={round(1000 * pool.priority / top)}"
+        text.append(f"PartitionName={_name(pool.name)} Nodes={','.join(own)} Default={'NO' if k else 'YES'} "
+                    f"{options}{factor}")  # fmt: skip
+    return "\n".join(text) + "\n"
+
+
+def gres_conf(nodes: list[Node], folders: Folders) -> str:
+    """The text of gres.conf; each GPU has to have a device file, or Slurm refuses the node."""
+    most = max((node.gpus for node in nodes), default=0)
+    if not most:
+        return ""
+    lines = ["AutoDetect=off"]
+    for node in nodes:
+        if node.gpus:
+            devices = f"[0-{node.gpus - 1}]" if node.gpus > 1 else "0"
+            lines.append(f"NodeName={node.name} Name=gpu Type={node.gpu_type} File={folders.devices}/gpu{devices}")
+    return "\n".join(lines) + "\n"
+
+
+def slurmdbd_conf(folders: Folders, user: str, port: int, speed: float = 1.0) -> str:
+    """The text of slurmdbd.conf."""
+    lines = {
+        "AuthType": "auth/munge", "AuthInfo": f"socket={folders.munge}", "DbdHost": "localhost", "DbdPort": str(port),
+        "SlurmUser": user, "StorageType": "accounting_storage/mysql", "StorageHost": "localhost", "StorageUser": user,
+        "StorageLoc": "slurm", "PidFile": f"{folders.run}/slurmdbd.pid", "CommitDelay": "1",
+        "MessageTimeout": str(_seconds(10, speed)), "TCPTimeout": str(_seconds(2, speed)),
+    }  # fmt: skip
+    return "".join(f"{key}={value}\n" for key, value in lines.items())
+
+
+def _name(text: str) -> str:
+    """A name as Slurm takes it."""
+    return NAME.sub("-", text).strip("-") or "x"
+
+
+def _seconds(seconds: float, speed: float) -> int:
+    """So many true seconds, on the fast clock, as far as Slurm's settings go."""
+    return max(1, min(LARGEST_U16, round(seconds * max(1.0, speed))))
+
+
+def _scheduler(speed: float) -> str:
+    """Slurm's intervals of scheduling, at least a fifth of a true second apart and no longer than by default."""
+    between = min(30, max(1, round(speed / 5)))
+    return f"batch_sched_delay=0,sched_interval={between},bf_interval={between},bf_continue"
+
+
+def _timeouts(speed: float) -> dict[str, str]:
+    """Slurm's timeouts, as long on the true clock as they are by default."""
+    message = _seconds(10, speed)
+    scaled = {"MessageTimeout": message, "TCPTimeout": _seconds(2, speed), "SlurmctldTimeout": _seconds(120, speed),
+              "SlurmdTimeout": _seconds(300, speed), "BatchStartTimeout": _seconds(20, speed),
+              "KillWait": _seconds(2, speed), "UnkillableStepTimeout": _seconds(60, speed)}  # fmt: skip
+    return {key: str(value) for key, value in scaled.items()}
+
+
+def _accounting(nodes: list[Node], folders: Folders, port: int | None) -> dict[str, str]:
+    if port is None:
+        return {"AccountingStorageType": "accounting_storage/none", "JobCompType": "jobcomp/filetxt",
+                "JobCompLoc": f"{folders.logs}/jobcomp.txt"}  # fmt: skip
+    types = sorted({f"gres/gpu:{node.gpu_type}" for node in nodes if node.gpus})
+    return {
+        "AccountingStorageType": "accounting_storage/slurmdbd", "AccountingStorageHost": "localhost",
+        "AccountingStoragePort": str(port), "AccountingStoragePass": str(folders.munge),
+        "AccountingStorageTRES": ",".join(["gres/gpu", *types]) if types else "cpu", "JobCompType": "jobcomp/none",
+    }  # fmt: skip

@@ -1,0 +1,330 @@
+"""The emulated cluster: its daemons started in order, steered while they run, and ended whatever happens."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from rltune.config.cluster import ClusterConfig
+from rltune.config.load import load_cluster, project_root
+from rltune.errors import SlurmError, SlurmUnavailable
+from rltune.slurm.client import Client
+from rltune.slurm.emulate import clock, configure, database, packages
+from rltune.slurm.emulate.machine import free_ports, make_device, user_name
+from rltune.slurm.emulate.processes import Processes
+
+STARTS = 3
+"""How often a start is tried while another program takes one of the ports in between."""
+OF_SLURM = ("SLURM", "SBATCH", "SALLOC", "SRUN", "SQUEUE", "SINFO", "SCANCEL", "SACCT", "MUNGE", "MYSQL")
+"""Beginnings of environment variables that would steer Slurm's commands elsewhere."""
+
+
+class Emulation:
+    """An emulated cluster, as a context: ``with Emulation() as slurm: slurm.run("sbatch", ...)``.
+
+    ``cluster``: a cluster's configuration or the name of its file; default: the 5 nodes of paper §5.6.
+    ``accounting``: with slurmdbd and MariaDB, without which age and fair share count nothing in Slurm's priority.
+    ``accounts``: accounts to make (needs ``accounting``), for the user who runs this.
+    ``speed``: how fast the cluster's clock runs; its daemons, clients and jobs have it, this process does not.
+    ``settings``: lines of slurm.conf to replace or add; ``OverSubscribe`` and the like go to every partition.
+    ``directory``: a folder, empty or not there yet, to keep; default: a temporary one. ``say``: told of each step.
+
+    Entering raises :class:`rltune.errors.SlurmError` where packages are missing or a daemon does not start.
+    """
+
+    def __init__(
+        self, cluster: ClusterConfig | str = "deployment", *, accounting: bool = False, accounts: Sequence[str] = (),
+        speed: float = 1.0, settings: Mapping[str, str] | None = None, directory: Path | str | None = None,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:  # fmt: skip
+        if not speed >= 1:
+            raise SlurmError(f"speed: found {speed}, expected 1 (the true clock) or more")
+        if accounts and not accounting:
+            raise SlurmError(f"accounts {', '.join(accounts)}: Slurm knows accounts with accounting only; switch it on")
+        self.cluster = load_cluster(cluster, project_root()) if isinstance(cluster, str) else cluster
+        self.accounting, self.accounts, self.speed = accounting, tuple(accounts), float(speed)
+        self.settings, self.say = dict(settings or {}), say
+        self.kept = None if directory is None else Path(directory).resolve()
+        self.user = user_name()
+        self.env: dict[str, str] = {}
+        self.nodes: list[configure.Node] = []
+        self._processes: Processes | None = None
+        self._sent_away: set[str] = set()
+
+    def __enter__(self) -> Emulation:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def conf(self) -> Path:
+        """The cluster's slurm.conf."""
+        return self.folders.conf
+
+    @property
+    def logs(self) -> Path:
+        """Folder of the daemons' logs."""
+        return self.folders.logs
+
+    def log_of(self, daemon: str) -> Path:
+        """The log of a daemon: ``slurmctld``, ``slurmd p100-1``, ..."""
+        return self.logs / f"{daemon.replace(' ', '-')}.log"
+
+    # Up and down
+
+    def start(self) -> None:
+        """Start every daemon and wait until all nodes are ready. Raises SlurmError that quotes the daemon's log."""
+        packages.check(packages.needed(self.accounting, self.speed))
+        if self.kept and self.kept.exists() and (not self.kept.is_dir() or any(self.kept.iterdir())):
+            raise SlurmError(f"{self.kept}: not empty, or no folder; expected a new or empty folder for the cluster")
+        for attempt in range(1, STARTS + 1):
+            try:
+                return self._start()
+            except BaseException as error:
+                taken = any("already in use" in log.read_text(errors="replace") for log in self._logs())
+                self.stop(at_once=True)
+                if attempt == STARTS or not taken or not isinstance(error, SlurmError):
+                    raise
+                self._empty()
+
+    def stop(self, at_once: bool = False) -> None:
+        """End jobs and daemons, and remove the folder unless it is kept. A second call does nothing.
+
+        ``at_once``: jobs are not cancelled first, their processes are just ended.
+        """
+        if self._processes is None:
+            return
+        processes, self._processes = self._processes, None
+        try:
+            if not at_once:
+                self._cancel_all(processes)
+            self._end_in_order(processes)
+        finally:
+            processes.end()
+
+    def _start(self) -> None:
+        self._processes = Processes()
+        sockets = Path(tempfile.mkdtemp(prefix="rltune-slurm-"))
+        self._processes.remove_at_end(sockets)
+        self.folders = configure.Folders(self.kept or sockets / "cluster", sockets)
+        self.folders.make()
+        if len(str(self.folders.munge)) > 100:
+            raise SlurmError(f"{sockets}: too long a path for sockets; set TMPDIR to a shorter one, as /tmp")
+        base = {k: v for k, v in clock.without_clock(os.environ).items() if not k.startswith(OF_SLURM)}
+        base["PATH"] = os.pathsep.join([base.get("PATH", os.defpath), *packages.SYSTEM_PATH])
+        fast = self._start_clock(base)
+        self.env = {**base, **fast, "SLURM_CONF": str(self.conf)}
+        self._configure()
+        self._start_munge(base)
+        if self.accounting:
+            self._start_accounting(base)
+        self.start_controller(clear=True)
+        for node in self.nodes:
+            self.start_node(node.name)
+        self._wait_for_nodes()
+        for account in self.accounts:
+            self.run("sacctmgr", "-i", "add", "account", account, "cluster=emulated")
+            self.run("sacctmgr", "-i", "add", "user", self.user, f"account={account}", "cluster=emulated")
+
+    def _start_clock(self, base: Mapping[str, str]) -> dict[str, str]:
+        """Start the fast clock, where there is one: the environment of those who live on it."""
+        self._zero = (time.time(), time.time())
+        if self.speed == 1:
+            return {}
+        self.say(f"clock: {self.speed:g} times as fast")
+        pid = self._processes.start("clock", clock.holder_command(self.speed), base, self.folders.logs / "clock.log")
+        self._processes.remove_at_end(f"/dev/shm/faketime_shm_{pid}", f"/dev/shm/sem.faketime_sem_{pid}")
+        fast = clock.of_holder(pid, self.speed)
+        reads = []
+        for _ in range(3):
+            before = time.time()
+            told = subprocess.run(["date", "+%s.%N"], env={**base, **fast}, capture_output=True, text=True, check=True)
+            after = time.time()
+            reads.append((after - before, (before + after) / 2, float(told.stdout)))
+        self._zero = min(reads)[1:]
+        return fast
+
+    def _configure(self) -> None:
+        ports = free_ports(self.cluster.nodes + 2)
+        self.nodes = configure.nodes_of(self.cluster, ports[2:])
+        folders, dbd = self.folders, ports[1] if self.accounting else None
+        text = configure.slurm_conf(self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd,
+                                    self.settings)  # fmt: skip
+        folders.conf.write_text(text)
+        (folders.root / "gres.conf").write_text(configure.gres_conf(self.nodes, folders))
+        if dbd is not None:
+            path = folders.root / "slurmdbd.conf"
+            path.write_text(configure.slurmdbd_conf(folders, self.user, dbd, self.speed))
+            path.chmod(0o600)
+        for k in range(max(node.gpus for node in self.nodes)):
+            make_device(folders.devices / f"gpu{k}")
+        for node in self.nodes:
+            (folders.spool / node.name).mkdir(exist_ok=True)
+
+    def _start_munge(self, base: Mapping[str, str]) -> None:
+        self.say("munged")
+        key = self.folders.root / "munge.key"
+        key.write_bytes(secrets.token_bytes(1024))
+        key.chmod(0o600)
+        run, log = self.folders.run, self.folders.logs / "munged.log"
+        argv = [packages.found("munged"), "-F", "--force", f"--key-file={key}", f"--socket={self.folders.munge}",
+                f"--pid-file={run}/munged.pid", f"--seed-file={run}/munged.seed", f"--log-file={log}"]  # fmt: skip
+        self._processes.start("munged", argv, base, log)
+        self._until(self.folders.munge.exists, "munged", 10)
+
+    def _start_accounting(self, base: Mapping[str, str]) -> None:
+        self.say("database (MariaDB)")
+        folders = self.folders
+        database.make(folders, self.user)
+        self._processes.start("mariadbd", database.command(folders, self.user), base, folders.logs / "mariadbd.log")
+        self._until(folders.mysql.exists, "mariadbd", 60)
+        self.say("slurmdbd")
+        env = {**self.env, "MYSQL_UNIX_PORT": str(folders.mysql)}
+        self._processes.start("slurmdbd", [packages.found("slurmdbd"), "-D"], env, folders.logs / "slurmdbd.log")
+        add = ["sacctmgr", "-i", "add", "cluster", "emulated"]
+        self._until(lambda: self._quietly(add), "slurmdbd", 60)
+
+    def _wait_for_nodes(self) -> None:
+        self.say(f"{len(self.nodes)} nodes, {sum(node.gpus for node in self.nodes)} GPUs: waiting for them")
+
+        def ready() -> bool:
+            try:
+                told = self.run("sinfo", "-h", "-N", "-o", "%N|%T|%E").splitlines()
+            except SlurmError:
+                return False
+            words = [line.split("|", 2) for line in dict.fromkeys(told)]
+            if wrong := [f"{name}: {state}, {why}" for name, state, why in words if "inval" in state]:
+                raise SlurmError(f"Slurm refuses nodes of the emulated cluster: {'; '.join(wrong[:3])}")
+            return sum(state == "idle" for _, state, _ in words) >= len(self.nodes)
+
+        self._until(ready, "slurmctld", 30 + 0.5 * len(self.nodes))
+
+    def _cancel_all(self, processes: Processes) -> None:
+        """End every job, as far as the controller answers; what is left is ended with the daemons."""
+        if processes.states().get("slurmctld", 0) is not None:
+            return
+        deadline = time.monotonic() + 5
+        try:
+            self._run(["scancel", "--quiet", f"--user={self.user}"], timeout_s=5)
+            self._run(["scancel", "--quiet", "--state=PENDING", "--state=RUNNING", "--state=SUSPENDED"], timeout_s=5)
+            while time.monotonic() < deadline and self._run(["squeue", "-h", "-o", "%i"], timeout_s=5).strip():
+                time.sleep(0.05)
+        except SlurmError as error:
+            self.say(f"jobs are ended without Slurm: {error}")
+
+    def _end_in_order(self, processes: Processes) -> None:
+        """The controller first, so that it saves its state where that is kept."""
+        living = [name for name, status in processes.states().items() if status is None]
+        for name in ("slurmctld", "slurmdbd", "mariadbd"):
+            if name in living:
+                processes.kill(name, signal.SIGTERM if self.kept else signal.SIGKILL, 10.0)
+
+    def _empty(self) -> None:
+        """Make the folder to keep empty again, for another start."""
+        if self.kept and self.kept.exists():
+            shutil.rmtree(self.kept)
+
+    # While it runs
+
+    def now(self) -> float:
+        """The cluster's time, s since 1970."""
+        true, own = self._zero
+        return own + (time.time() - true) * self.speed
+
+    def client(self, timeout_s: float = 30.0) -> Client:
+        """A client of this cluster; ``timeout_s`` is on the true clock."""
+        return Client(self.conf, timeout_s, self.env)
+
+    def run(self, *argv: str | Path, stdin: str | None = None, timeout_s: float = 60.0) -> str:
+        """Run a command with the cluster's environment to its end; what it printed.
+
+        Raises SlurmError with its words where it fails.
+        """
+        return self._run([str(a) for a in argv], stdin, timeout_s)
+
+    def start_controller(self, clear: bool = False) -> None:
+        """Start slurmctld; ``clear``: without the jobs it knew."""
+        self.say("slurmctld")
+        argv = [packages.found("slurmctld"), "-D", *(["-c"] if clear else [])]
+        self._processes.start("slurmctld", argv, self.env, self.log_of("slurmctld"))
+        self._sent_away.discard("slurmctld")
+        self._until(lambda: self._quietly(["scontrol", "ping"]), "slurmctld", 30)
+
+    def kill_controller(self, number: int = signal.SIGKILL) -> None:
+        """End slurmctld by a signal; jobs run on, and no command is answered until it is started again."""
+        self._sent_away.add("slurmctld")
+        self._processes.kill("slurmctld", number)
+
+    def restart_controller(self) -> None:
+        """End slurmctld orderly and start it again, with the jobs it knew."""
+        self.kill_controller(signal.SIGTERM)
+        self.start_controller()
+
+    def start_node(self, name: str) -> None:
+        """Start a node's slurmd."""
+        argv = [packages.found("slurmd"), "-D", "-N", name]
+        self._processes.start(f"slurmd {name}", argv, self.env, self.log_of(f"slurmd {name}"))
+        self._sent_away.discard(f"slurmd {name}")
+
+    def kill_node(self, name: str, number: int = signal.SIGKILL) -> None:
+        """End a node's slurmd by a signal."""
+        self._sent_away.add(f"slurmd {name}")
+        self._processes.kill(f"slurmd {name}", number)
+
+    def set_node(self, name: str, state: str, reason: str = "told to") -> None:
+        """Set a node's state, as an administrator does: DRAIN, DOWN, RESUME."""
+        self.run("scontrol", "update", f"nodename={name}", f"state={state}", f"reason={reason}")
+
+    def ended(self) -> dict[str, int]:
+        """Daemons that have ended of themselves, with their exit statuses."""
+        states = self._processes.states().items()
+        return {name: status for name, status in states if status is not None and name not in self._sent_away}
+
+    @property
+    def supervisor(self) -> int:
+        """Process id of the parent of all daemons."""
+        return self._processes.pid
+
+    def _run(self, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> str:
+        try:
+            done = subprocess.run(
+                argv, env=self.env, capture_output=True, text=True, timeout=timeout_s, errors="replace",
+                **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise SlurmUnavailable(f"{argv[0]}: no answer within {timeout_s:g} s") from None
+        if done.returncode:
+            raise SlurmError(f"{' '.join(argv)}: exit status {done.returncode}: {done.stderr.strip()[-800:]}")
+        return done.stdout
+
+    def _quietly(self, argv: Sequence[str]) -> bool:
+        """Whether a command ends well."""
+        try:
+            self._run(argv, timeout_s=15)
+        except SlurmError:
+            return False
+        return True
+
+    def _until(self, done: Callable[[], bool], daemon: str, timeout_s: float) -> None:
+        """Wait for something to become true. Raises SlurmError when a daemon ends first, or after ``timeout_s``."""
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            if (ended := self.ended()) or time.monotonic() > deadline:
+                name = next(iter(ended), daemon)
+                log = self.log_of(name)
+                tail = log.read_text(errors="replace").strip().splitlines()[-5:] if log.exists() else []
+                what = f"ended with status {ended[name]}" if ended else f"was not ready within {timeout_s:g} s"
+                raise SlurmError(f"{name} of the emulated cluster {what}; its log ends: " + " / ".join(tail))
+            time.sleep(0.05)
+
+    def _logs(self) -> list[Path]:
+        return sorted(self.logs.glob("*.log")) if hasattr(self, "folders") else []

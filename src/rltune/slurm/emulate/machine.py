@@ -1,0 +1,48 @@
+"""What an emulated cluster takes of the machine: a user, free ports, device files."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+import stat
+from pathlib import Path
+from random import SystemRandom
+
+from rltune.errors import SlurmError
+
+NULL_DEVICE = os.makedev(1, 3)
+PORTS = range(10000, 32000)
+"""Where free ports are looked for: below those that the system hands out to clients."""
+
+
+def user_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        raise SlurmError(f"user {os.getuid()} has no name in /etc/passwd, and Slurm needs one") from None
+
+
+def free_ports(number: int) -> list[int]:
+    """So many different TCP ports on which nobody listens now. Raises SlurmError where there are too few."""
+    found: list[int] = []
+    for port in SystemRandom().sample(PORTS, len(PORTS)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == number:
+            return found
+    raise SlurmError(f"found {len(found)} free TCP ports in {PORTS.start}-{PORTS.stop}, the cluster needs {number}")
+
+
+def make_device(path: Path) -> None:
+    """A made-up GPU's device: a second /dev/null where that is allowed, else a plain file."""
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, NULL_DEVICE)
+        path.chmod(0o666)
+    except PermissionError:
+        path.touch()

@@ -1,0 +1,81 @@
+"""What the emulated cluster needs of the system, and the command that installs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from rltune.errors import SlurmError
+
+LIBRARIES = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib*/faketime/libfaketimeMT.so.1",
+             "/usr/local/lib/faketime/libfaketimeMT.so.1")  # fmt: skip
+SYSTEM_PATH = ("/usr/sbin", "/sbin", "/usr/local/sbin")
+"""Where daemons lie that a user's PATH does not have."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Packages that belong together, and the programs by which they are found."""
+
+    purpose: str
+    packages: tuple[str, ...]
+    programs: tuple[str, ...]
+
+
+SLURM = Group("Slurm's daemons and commands", ("slurmctld", "slurmd", "slurm-client", "munge"),
+              ("slurmctld", "slurmd", "squeue", "munged"))  # fmt: skip
+ACCOUNTING = Group("accounts and fair share (--accounting)", ("slurmdbd", "mariadb-server"),
+                   ("slurmdbd", "mariadbd", "mariadb-install-db"))  # fmt: skip
+CLOCK = Group("compressed time (--speed)", ("libfaketime", "faketime"), ("faketime",))
+
+
+def program(name: str) -> str | None:
+    """Path of a program, looked for on PATH and where daemons lie."""
+    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_PATH]))
+
+
+def found(name: str) -> str:
+    """Path of a program. Raises SlurmError where it is absent."""
+    path = program(name)
+    if path is None:
+        raise SlurmError(f"{name}: not found; install it: {install_command([SLURM, ACCOUNTING, CLOCK])}")
+    return path
+
+
+def faketime_library() -> Path | None:
+    """The library that gives programs another clock, for programs with threads."""
+    for pattern in LIBRARIES:
+        for path in sorted(Path("/").glob(pattern[1:])):
+            return path
+    return None
+
+
+def missing(groups: list[Group]) -> list[Group]:
+    """Those of the groups of which a program is absent."""
+    lacking = [g for g in groups if any(program(p) is None for p in g.programs)]
+    if CLOCK in groups and CLOCK not in lacking and faketime_library() is None:
+        lacking.append(CLOCK)
+    return lacking
+
+
+def install_command(groups: list[Group]) -> str:
+    """The command that installs groups on Debian and Ubuntu."""
+    names = " ".join(name for group in groups for name in group.packages)
+    return f"apt-get install --no-install-recommends {names}"
+
+
+def needed(accounting: bool = False, speed: float = 1.0) -> list[Group]:
+    """Groups that an emulation with these options needs."""
+    return [SLURM, *([ACCOUNTING] if accounting else []), *([CLOCK] if speed != 1 else [])]
+
+
+def check(groups: list[Group]) -> None:
+    """Raises SlurmError that names what is missing and the command that installs it."""
+    if lacking := missing(groups):
+        what = "; ".join(f"{g.purpose} (packages {', '.join(g.packages)})" for g in lacking)
+        raise SlurmError(
+            f"the emulated cluster needs what is not installed: {what}. On Debian or Ubuntu, as root: "
+            f"{install_command(lacking)}   (make slurm-deps does it)"
+        )

@@ -1,0 +1,80 @@
+"""The supervisor from outside: start daemons, ask how they are, end them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rltune.errors import SlurmError
+from rltune.slurm.emulate import supervisor
+
+
+class Processes:
+    """Daemons under a supervisor of their own, which ends them all when this process ends, however it does."""
+
+    def __init__(self) -> None:
+        env = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "FAKETIME")}
+        self._lock = threading.Lock()
+        self._orders = 0
+        self._supervisor = subprocess.Popen(
+            [sys.executable, "-I", supervisor.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=env, start_new_session=True,
+        )  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process id."""
+        return self._supervisor.pid
+
+    def start(self, name: str, argv: Sequence[str | Path], env: Mapping[str, str], log: Path) -> int:
+        """Start a daemon in the foreground; what it says is added to ``log``. Its process id."""
+        return self._ask({"start": name, "argv": [str(a) for a in argv], "env": dict(env), "log": str(log)})
+
+    def kill(self, name: str, number: int, wait_s: float = 10.0) -> int | None:
+        """Send a daemon a signal and wait for its end; its exit status, None when it does not end."""
+        return self._ask({"kill": name, "signal": int(number), "wait_s": wait_s})
+
+    def states(self) -> dict[str, int | None]:
+        """Each daemon's exit status, None while it runs."""
+        return self._ask({"states": True})
+
+    def remove_at_end(self, *paths: Path | str) -> None:
+        """Files and folders to remove once all daemons have ended, also when this process is killed."""
+        self._ask({"remove_at_end": [str(path) for path in paths]})
+
+    def end(self, timeout_s: float = 30.0) -> None:
+        """End every daemon and what they started."""
+        with self._lock:
+            if self._supervisor.stdin and not self._supervisor.stdin.closed:
+                self._supervisor.stdin.close()
+            try:
+                self._supervisor.wait(timeout_s)
+            finally:
+                if self._supervisor.stdout:
+                    self._supervisor.stdout.close()
+
+    def _ask(self, order: dict) -> object:
+        """The answer to one order; the answer to one that a signal broke off before is passed over."""
+        with self._lock:
+            self._orders += 1
+            order = {"number": self._orders, **order}
+            reply: dict = {}
+            while reply.get("number") != order["number"]:
+                try:
+                    if not reply:
+                        self._supervisor.stdin.write(json.dumps(order) + "\n")
+                        self._supervisor.stdin.flush()
+                    line = self._supervisor.stdout.readline()
+                except (OSError, ValueError):
+                    line = ""
+                if not line:
+                    raise SlurmError("the emulated cluster's supervisor has ended: its daemons are gone; start it anew")
+                reply = json.loads(line)
+        if "error" in reply:
+            raise SlurmError(f"the emulated cluster: {reply['error']}")
+        return reply["is"]

@@ -1,0 +1,150 @@
+"""Parent of an emulated cluster's daemons: a process of its own that ends them all when whoever started it is gone.
+
+It runs as a script, without the rest of the project, and is told what to do by lines of JSON on its standard input. The
+end of that input, by whatever cause, ends every process below it. As a "subreaper" it inherits processes whose parents
+ended (job steps of a killed slurmd), so that none escapes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+
+PR_SET_CHILD_SUBREAPER = 36
+GRACE_S = 5.0
+"""How long processes may take to end before they are killed."""
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of those of its descendants whose parents end."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def end_all(keep: frozenset[int] = frozenset(), grace_s: float = GRACE_S) -> None:
+    """End every descendant of this process but ``keep`` and theirs: politely, and after ``grace_s`` by force."""
+    deadline = time.monotonic() + grace_s
+    asked: set[int] = set()
+    while left := descendants(keep):
+        forced = time.monotonic() > deadline
+        for process in left:
+            if forced or process.pid not in asked:
+                asked.add(process.pid)
+                try:
+                    process.send_signal(signal.SIGKILL if forced else signal.SIGTERM)
+                except psutil.NoSuchProcess:
+                    continue
+        psutil.wait_procs(left, timeout=0.05)
+        reap(keep)
+
+
+def descendants(keep: frozenset[int] = frozenset()) -> list[psutil.Process]:
+    """Living processes below this one, without ``keep`` and those below them."""
+    found, todo = [], [c for c in psutil.Process().children() if c.pid not in keep]
+    while todo:
+        process = todo.pop()
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+            todo += process.children()
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def reap(keep: frozenset[int]) -> None:
+    """Let children that ended go; without ``keep`` any of them, whoever waits for it."""
+    if keep:
+        return
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+class Supervisor:
+    """The daemons by name, each the leader of a process group of its own."""
+
+    def __init__(self) -> None:
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self.leavings: list[str] = []
+        setpriv = shutil.which("setpriv")
+        self.leash = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+        """Ends a daemon also when this process is killed."""
+
+    def start(self, name: str, argv: list[str], env: dict[str, str], log: str) -> int:
+        """Start a daemon whose words are added to a file; its process id."""
+        with open(log, "ab") as file:
+            self.daemons[name] = subprocess.Popen(
+                [*self.leash, *argv], env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd="/",
+                start_new_session=True,
+            )  # fmt: skip
+        return self.daemons[name].pid
+
+    def kill(self, name: str, number: int, wait_s: float) -> int | None:
+        """Send a daemon a signal and wait for its end; its status, None while it still runs."""
+        daemon = self.daemons[name]
+        daemon.send_signal(number)
+        try:
+            return daemon.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def states(self) -> dict[str, int | None]:
+        """Each daemon's exit status, None while it runs."""
+        return {name: daemon.poll() for name, daemon in self.daemons.items()}
+
+    def answer(self, order: dict) -> object:
+        """Do what one line says."""
+        match order:
+            case {"start": name, "argv": argv, "env": env, "log": log}:
+                return self.start(name, argv, env, log)
+            case {"kill": name, "signal": number, "wait_s": wait_s}:
+                return self.kill(name, number, wait_s)
+            case {"remove_at_end": paths}:
+                self.leavings += paths
+                return len(self.leavings)
+            case {"states": _}:
+                return self.states()
+        raise ValueError(f"unknown order {order}")
+
+
+def main() -> None:
+    adopt_orphans()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    supervisor = Supervisor()
+    try:
+        for line in sys.stdin:
+            order = json.loads(line)
+            reply = {"number": order.get("number")}
+            try:
+                reply["is"] = supervisor.answer(order)
+            except (OSError, KeyError) as error:
+                reply["error"] = f"{type(error).__name__}: {error}"
+            print(json.dumps(reply), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        end_all()
+        for path in supervisor.leavings:
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            elif os.path.exists(path):
+                os.unlink(path)
+
+
+if __name__ == "__main__":
+    main()

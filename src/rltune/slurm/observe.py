@@ -1,0 +1,237 @@
+"""A live cluster as the simulator's own arrays: what the features, the ranking and the placement model read.
+
+Nodes that Slurm starts nothing on, and those without GPUs or with GPUs of several types, are not there. Partitions that
+share nodes make one pool. A job running on part of what is there keeps that part; whatever else is taken (by jobs
+without GPUs, by users of a whole node) is taken for good.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rltune.cluster.fit import Jobs, compile_jobs, fit
+from rltune.cluster.free import CHUNK
+from rltune.cluster.layout import MILLI, Layout, build_layout
+from rltune.config import ClusterConfig
+from rltune.config.slurm import SlurmConfig
+from rltune.errors import DataError
+from rltune.simulator.found import ROOM, Found
+from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
+from rltune.slurm.scope import RANKED, why_left
+from rltune.traces.table import empty_columns
+
+GB_PER_MIB = 2**20 / 1e9
+WHOLE = frozenset({"NO", "EXCLUSIVE", "USER"})
+"""Over-subscription of jobs that have their nodes to themselves."""
+NO_ROOM = "no pool could hold it now"
+BEHIND_S = 3600.0
+"""Least time that a running job past its limit is expected to go on, at which it counts as late."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What is to be ranked, on what; times in s since ``t0_s``."""
+
+    now_s: float
+    """Now, s since 1970."""
+    t0_s: float
+    """s since 1970 at which the times of ``jobs`` and ``found`` are 0."""
+    cluster: ClusterConfig
+    layout: Layout
+    nodes: tuple[str, ...]
+    """[M] names, in the order of the layout."""
+    jobs: Jobs
+    """The running, then those to rank, by submission."""
+    found: Found
+    running_jobs: tuple[SlurmJob, ...]
+    """[R] the running ones."""
+    pool_of: dict[str, str]
+    """Partition → pool."""
+    ranked: tuple[SlurmJob, ...]
+    """[Q] the jobs to rank."""
+    left: dict[int, str]
+    """Waiting jobs that are left to Slurm, each with the reason."""
+    faults: tuple[str, ...]
+    """What of the cluster could not be used."""
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """[R] Slurm's ids of the running jobs."""
+        return tuple(job.id for job in self.running_jobs)
+
+
+def observe(
+    jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], config: SlurmConfig, now_s: float
+) -> View | None:
+    """The cluster of a configuration now; None where no node with GPUs is usable."""
+    faults: list[str] = []
+    usable = _usable(nodes, config.scope.partitions, faults)
+    if not usable:
+        return None
+    cluster, names, pool_of = _cluster(usable)
+    layout, everyone = build_layout(cluster), list(jobs)
+    running = _running(everyone, names)
+    ranked, left = [], {}
+    for job in everyone:
+        if job.state in WAITING_STATES:
+            why = why_left(job, config.scope, config.band, now_s)
+            if why == RANKED and not any(p in pool_of for p in job.partition.split(",")):
+                why = NO_ROOM
+            if why == RANKED:
+                ranked.append(job)
+            else:
+                left[job.id] = why
+    ranked.sort(key=lambda job: (min(job.submit_s, now_s), job.id))
+    rows = [*running, *ranked]
+    t0_s = min([now_s, *(min(job.submit_s, job.start_s or now_s) for job in rows)])
+    arrays, kept = _compiled(rows, t0_s, now_s, pool_of, cluster, layout, config)
+    left |= {job.id: NO_ROOM for job in ranked if job.id not in kept}
+    ranked = [job for job in ranked if job.id in kept]
+    running = [job for job in running if job.id in kept]
+    return View(
+        now_s, t0_s, cluster, layout, names, arrays,
+        _found(running, len(ranked), arrays, layout, names, usable, everyone, now_s - t0_s, t0_s, faults),
+        tuple(running), pool_of, tuple(ranked), left, tuple(faults),
+    )  # fmt: skip
+
+
+def compiled(jobs: Sequence[SlurmJob], view: View, config: SlurmConfig) -> tuple[Jobs, set[int]]:
+    """(Jobs on a view's cluster, in this order, at its times; the ids of those that it could hold)."""
+    return _compiled(jobs, view.t0_s, np.inf, view.pool_of, view.cluster, view.layout, config)
+
+
+def _compiled(
+    jobs: Sequence[SlurmJob], t0_s: float, now_s: float, pool_of: dict[str, str], cluster: ClusterConfig,
+    layout: Layout, config: SlurmConfig,
+) -> tuple[Jobs, set[int]]:  # fmt: skip
+    table = _table(jobs, t0_s, now_s, pool_of, layout, config)
+    try:
+        fitted = fit(table, cluster)[0]
+    except DataError:  # it raises where it would leave out every job
+        fitted = table.iloc[:0].assign(pool=np.zeros(0, np.int64))
+    return compile_jobs(fitted, fitted["requested_s"].to_numpy(float), cluster), {int(i) for i in fitted["job_id"]}
+
+
+def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[str]) -> list[SlurmNode]:
+    """Nodes that jobs with GPUs of the ranked partitions could start on."""
+    found = []
+    for node in nodes:
+        kinds = [kind for kind, gpus in node.gpus.items() if gpus > 0]
+        if not node.usable or not kinds or not set(node.partitions) & set(partitions):
+            continue
+        if len(kinds) > 1:
+            faults.append(f"node {node.name}: GPUs of several types ({', '.join(kinds)}); not used")
+            continue
+        found.append(node)
+    return found
+
+
+def _type(node: SlurmNode) -> str:
+    return next(kind for kind, gpus in node.gpus.items() if gpus > 0) or "gpu"
+
+
+def _cluster(nodes: Sequence[SlurmNode]) -> tuple[ClusterConfig, tuple[str, ...], dict[str, str]]:
+    """(The cluster, its nodes' names in the order of its layout, partition → pool)."""
+    pool_of: dict[str, str] = {}
+    for node in nodes:  # partitions of one node belong together, and whatever belonged to either of them
+        mine = {pool_of.get(p, p) for p in node.partitions}
+        first = min(mine)
+        pool_of |= {p: first for p in node.partitions}
+        pool_of = {p: first if pool in mine else pool for p, pool in pool_of.items()}
+    pools: dict[str, dict[tuple, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for node in nodes:
+        shape = (_type(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
+        pools[pool_of[node.partitions[0]]][shape].append(node.name)
+    names = tuple(name for groups in pools.values() for group in groups.values() for name in group)
+    cluster = ClusterConfig.model_validate({
+        "title": "live",
+        "pools": [{"name": pool, "groups": [
+            {"gpu_type": kind, "nodes": len(group), "gpus": gpus, "cpus": cpus, "mem_gb": mem * GB_PER_MIB}
+            for (kind, gpus, cpus, mem), group in groups.items()]} for pool, groups in pools.items()],
+    })  # fmt: skip
+    return cluster, names, pool_of
+
+
+def _running(jobs: Sequence[SlurmJob], names: Sequence[str]) -> list[SlurmJob]:
+    """Jobs that hold GPUs of nodes that are there, by start."""
+    there = set(names)
+    found = [j for j in jobs if j.state in RUNNING_STATES and j.gpus > 0 and there & set(j.node_names)]
+    return sorted(found, key=lambda job: (job.start_s or 0.0, job.id))
+
+
+def _table(
+    jobs: Sequence[SlurmJob], t0_s: float, now_s: float, pool_of: dict[str, str], layout: Layout, config: SlurmConfig
+) -> pd.DataFrame:
+    """The canonical job table of them (rltune.traces.table), run times as long as the limits."""
+    table = empty_columns(len(jobs))
+    limit = [job.time_limit_s or config.default_limit_s for job in jobs]
+    table["job_id"] = pd.Series([str(job.id) for job in jobs], dtype="str")
+    table["user"] = pd.Series([job.user or None for job in jobs], dtype="str")
+    pools = [next((pool_of[p] for p in job.partition.split(",") if p in pool_of), layout.pools[0]) for job in jobs]
+    table["vc"] = pd.Series(pools, dtype="str")
+    table["submit_s"] = np.array([min(job.submit_s, now_s) - t0_s for job in jobs], np.float64)
+    table["run_s"] = table["requested_s"] = np.maximum(np.array(limit, np.float64), 1.0)
+    table["gpus"] = np.array([job.gpus for job in jobs], np.int64)
+    table["cpus"] = np.array([job.cpus or np.nan for job in jobs], np.float64)
+    memory = [np.nan if not job.mem_mb else job.mem_mb * GB_PER_MIB for job in jobs]
+    table["mem_gb"] = np.array(memory, np.float64)
+    table["gpu_type"] = pd.Series([job.gpu_type or _types_for(job, layout) for job in jobs], dtype="str")
+    return table
+
+
+def _types_for(job: SlurmJob, layout: Layout) -> str | None:
+    """Types of which a node has as many GPUs as Slurm will ask of one for this job; None where all have."""
+    nodes = layout.nodes.row
+    each = -(-job.gpus // max(job.nodes, 1))
+    able = [kind for t, kind in enumerate(layout.types) if nodes["gpus"][nodes["type"] == t].max() >= each]
+    return "|".join(able) if 0 < len(able) < len(layout.types) else None
+
+
+def _found(
+    running: Sequence[SlurmJob], queued: int, jobs: Jobs, layout: Layout, names: Sequence[str],
+    nodes: Sequence[SlurmNode], everyone: Sequence[SlurmJob], now_s: float, t0_s: float, faults: list[str],
+) -> Found:  # fmt: skip
+    """What is found, made to add up: where Slurm's records contradict one another, more counts as taken."""
+    at, by_name = {name: m for m, name in enumerate(names)}, {node.name: node for node in nodes}
+    total, in_use = layout.nodes.gpus, np.zeros(len(names), np.int64)
+    offsets, chunks = [0], []
+    for job in running:
+        for m, gpus in _places(job, at):
+            fits = min(gpus, int(total[m] - in_use[m]))
+            if fits < gpus:
+                faults.append(f"job {job.id}: {gpus} GPUs on node {names[m]}, of which {fits} are there")
+            if fits > 0:
+                chunks.append((m, fits))
+                in_use[m] += fits
+        offsets.append(len(chunks))
+    free = np.zeros(len(names), ROOM)
+    for name, m in at.items():
+        node = by_name[name]
+        free["gpus"][m] = max(min(total[m] - sum(node.gpus_alloc.values()), total[m] - in_use[m]), 0)
+        free["cpu"][m] = max(node.cpus - node.cpus_alloc, 0) * MILLI
+        free["mem"][m] = round(max(node.mem_mb - node.mem_alloc_mb, 0) * GB_PER_MIB * 1000)
+    for job in everyone:
+        if job.state in RUNNING_STATES and job.shared in WHOLE:
+            for name in job.node_names:
+                if name in at:
+                    free[at[name]] = (0, 0, 0)
+    start_s = np.array([min((job.start_s or now_s + t0_s) - t0_s, now_s) for job in running], np.float64)
+    due_s = start_s + jobs.estimate_s[: len(running)]
+    # one past its limit goes on as long again as it has so far, as the engine expects of it
+    late_s = now_s + np.maximum(now_s - start_s, BEHIND_S)
+    end_s = np.where(due_s > now_s, due_s, late_s)
+    return Found(now_s, start_s, end_s, np.array(offsets), np.array(chunks, CHUNK), free, queued)
+
+
+def _places(job: SlurmJob, at: dict[str, int]) -> list[tuple[int, int]]:
+    """(Node, GPUs) of a running job, on the nodes that are there; shared evenly where Slurm does not say."""
+    if job.gpus_of_node:
+        return [(at[name], gpus) for name, gpus in job.gpus_of_node.items() if name in at and gpus > 0]
+    each, more = divmod(job.gpus, len(job.node_names))
+    shares = [each + (k < more) for k in range(len(job.node_names))]
+    return [(at[name], gpus) for name, gpus in zip(job.node_names, shares, strict=True) if name in at and gpus > 0]

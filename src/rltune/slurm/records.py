@@ -1,0 +1,145 @@
+"""Jobs and nodes as Slurm tells them, in one form for all its versions. Times are epoch seconds, memory is MB.
+
+Slurm's own words are explained in its manuals squeue(1), sinfo(1) and scontrol(1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+PENDING = "PENDING"
+RUNNING = "RUNNING"
+WAITING_STATES = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+"""Base states of jobs that hold no nodes and may start later."""
+RUNNING_STATES = frozenset({"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "SIGNALING", "STOPPED",
+                            "RESIZING"})  # fmt: skip
+"""States of jobs that hold nodes."""
+UNUSABLE = frozenset({
+    "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "MAINT", "MAINTENANCE", "UNKNOWN",
+    "NO_RESPOND", "NOT_RESPONDING", "INVAL", "INVALID", "INVALID_REG", "POWER_DOWN", "POWERING_DOWN", "REBOOT",
+    "REBOOT_REQUESTED", "REBOOT_ISSUED", "FUTURE", "RESERVED", "BLOCKED",
+})  # fmt: skip
+"""Flags of a node on which Slurm starts no job now."""
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class SlurmJob:
+    """One record of the queue: a job, one task of an array, the waiting rest of an array, a part of a het job."""
+
+    id: int
+    """Slurm's job id; of the waiting rest of an array, the array's own id."""
+    user: str
+    account: str
+    """Empty where Slurm keeps no accounts."""
+    partition: str
+    """As asked for: a waiting job may name several, separated by commas."""
+    qos: str
+    state: str
+    """Base state in upper case: PENDING, RUNNING, COMPLETING, ..."""
+    reason: str
+    """Why it waits, in Slurm's word: Priority, Resources, JobHeldUser, Dependency, BeginTime, ...; empty for none."""
+    submit_s: float
+    """When it was submitted, s since 1970."""
+    start_s: float | None
+    """When it started; of a waiting job when Slurm expects it to start, None where Slurm does not say."""
+    end_limit_s: float | None
+    """When its time limit ends it, s since 1970; None while it waits and where it has no limit."""
+    time_limit_s: float | None
+    """Time limit, s; None: no limit."""
+    nodes: int
+    """Nodes it has, or asks for (the least number of them while it waits)."""
+    tasks: int
+    cpus: int
+    """CPUs it has, or asks for, over all nodes."""
+    mem_mb: int | None
+    """Memory over all nodes, MB; None: not known, or all the memory of its nodes."""
+    gpus: int
+    """GPUs over all nodes."""
+    gpu_type: str | None
+    """The one GPU type it asks for or has; None where it names none or several."""
+    node_names: tuple[str, ...]
+    """Nodes it runs on, in order; empty while it waits."""
+    gpus_of_node: dict[str, int] | None
+    """GPUs on each of its nodes; None where Slurm does not say."""
+    priority: int
+    held: bool
+    """Its priority is 0, by its user's or an administrator's doing, so that Slurm does not consider it."""
+    dependency: str
+    """Jobs it waits for, in Slurm's words; empty for none."""
+    array_id: int | None
+    """Id of its array; None where it is of none."""
+    het_id: int | None
+    """Id of the leader of its heterogeneous job; None where it is of none."""
+    constraint: str
+    """Features it asks of its nodes; empty for none."""
+    shared: str
+    """Over-subscription: OK, NO (asks for whole nodes), YES, FORCE, EXCLUSIVE, USER; empty where not known."""
+    gpus_by_type: dict[str, int] = field(default_factory=dict)
+    """GPUs for each type it names, those of no type under an empty name."""
+    array_tasks: int = 1
+    """Tasks that this record stands for: above 1 for the waiting rest of an array."""
+    eligible_s: float | None = None
+    """When it was or will be allowed to start, s since 1970: a begin time, a dependency."""
+    name: str = ""
+    flags: frozenset[str] = frozenset()
+    """All words of its state, the base state among them."""
+
+
+@dataclass(frozen=True)
+class SlurmNode:
+    """One node."""
+
+    name: str
+    state: frozenset[str]
+    """All words of its state, in upper case: IDLE, MIXED, ALLOCATED, DOWN and flags such as DRAIN."""
+    cpus: int
+    cpus_alloc: int
+    """CPUs that jobs hold; the rest is free."""
+    mem_mb: int
+    mem_alloc_mb: int
+    gpus: dict[str, int]
+    """GPUs for each type, those of no type under an empty name."""
+    gpus_alloc: dict[str, int]
+    """GPUs that jobs hold, for each type."""
+    partitions: tuple[str, ...]
+    features: tuple[str, ...]
+    reason: str = ""
+    """Why it is down or drained, in its administrator's words."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether Slurm starts jobs on it now: not down, drained or draining, failed, in maintenance or silent."""
+        return bool(self.state) and not self.state & UNUSABLE
+
+
+@dataclass(frozen=True)
+class Parsed(Generic[Record]):
+    """What could be read of Slurm's answer, and what could not."""
+
+    records: tuple[Record, ...]
+    faults: tuple[str, ...] = ()
+    """One line for each record that could not be read: which, and why."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What to change about a waiting job; None leaves a value as it is."""
+
+    job: int
+    priority: int | None = None
+    """Priority, 0 to 4,294,967,293; 0 holds the job."""
+    oversubscribe: bool | None = None
+    """True: may share its nodes; False: asks for whole nodes."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one change."""
+
+    job: int
+    ok: bool
+    message: str = ""
+    """Slurm's words where it refused; empty where all went well."""

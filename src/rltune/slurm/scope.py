@@ -1,0 +1,41 @@
+"""Which waiting jobs are ranked, and why the others are left to Slurm."""
+
+from __future__ import annotations
+
+from rltune.config.slurm import BandConfig, ScopeConfig
+from rltune.slurm.records import PENDING, SlurmJob
+
+RANKED = ""
+WAITS_FOR_SLURM = frozenset({"", "None", "Priority", "Resources", "NodesBusy", "ReqNodeNotAvail", "Licenses"})
+"""Reasons of jobs that wait for their turn. Under any other (a limit, a begin time, a reservation, a failed launch) no
+priority could start the job."""
+
+
+def why_left(job: SlurmJob, scope: ScopeConfig, band: BandConfig, now_s: float) -> str:
+    """Why a waiting job is left to Slurm; RANKED where it is not.
+
+    ``now_s``: s since 1970. A priority inside the band is the controller's own doing, and no reason to leave a job.
+    """
+    partitions = job.partition.split(",")
+    ours = band.low <= job.priority <= band.high
+    rules = (
+        (not set(partitions) & set(scope.partitions), "another partition"),
+        (not set(partitions) <= set(scope.partitions), "asks for a partition that is not ranked, too"),
+        (scope.users is not None and job.user not in scope.users, "another user"),
+        (job.user in scope.not_users, "its user is left to Slurm"),
+        (scope.accounts is not None and job.account not in scope.accounts, "another account"),
+        (scope.qos is not None and job.qos not in scope.qos, "another QOS"),
+        (job.qos in scope.not_qos, "its QOS is left to Slurm"),
+        (job.state != PENDING, f"in state {job.state}"),
+        (job.held or job.priority == 0, "held"),
+        (bool(job.dependency), "depends on other jobs"),
+        (job.eligible_s is not None and job.eligible_s > now_s, "begins later"),
+        (job.het_id is not None, "part of a heterogeneous job"),
+        (job.array_id is not None and scope.arrays == "leave", "task of an array"),
+        (bool(job.constraint) and scope.constraints == "leave", "asks for features of nodes"),
+        (job.gpus < 1, "asks for no GPU"),
+        (len(job.gpus_by_type) > 1, "asks for GPUs of several types"),
+        (scope.priority_below is not None and not ours and job.priority >= scope.priority_below, "high priority"),
+        (job.reason.split(",")[0] not in WAITS_FOR_SLURM, f"waits for {job.reason}"),
+    )
+    return next((why for wrong, why in rules if wrong), RANKED)

@@ -1,0 +1,131 @@
+"""The controller at work: cycle after cycle until it is told to stop, or had better stop by itself."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rltune.errors import RLTuneError
+from rltune.slurm.controller import Controller, Cycle, Stop
+from rltune.slurm.shadow import Watchdog
+
+DONE, FAILED, NOT_HANDED_BACK = 0, 1, 3
+"""Exit statuses: told to stop; stopped by itself; and jobs may still have a priority of the controller's."""
+TRIES = 5
+"""Times that handing back is tried where Slurm does not answer."""
+BETWEEN_TRIES_S = 5.0
+
+
+@dataclass
+class Service:
+    """Runs a controller."""
+
+    controller: Controller
+    once: bool = False
+    speed: float = 1.0
+    """Seconds of Slurm's clock in one of ours (an emulated cluster's may be fast)."""
+    stop: threading.Event = field(default_factory=threading.Event)
+    between_tries_s: float = BETWEEN_TRIES_S
+    said: str = ""
+    """Why it was told to stop."""
+
+    def run(self) -> int:
+        """Cycle until told to stop; the exit status. In a dry run nothing is written to Slurm, so nothing handed back.
+
+        An error that is not foreseen hands everything back before it is raised.
+        """
+        controller, failed = self.controller, 0
+        watchdog = Watchdog(controller.config)
+        with controller.folder.lock(), self._signals():
+            self._recover()
+            try:
+                while True:
+                    began = time.monotonic()
+                    try:
+                        done = controller.cycle()
+                        assert controller.view is not None
+                        why = watchdog.cycle(controller.view, controller.jobs)
+                        failed = 0
+                        controller.say(told(done, controller.live))
+                        if why:
+                            raise Stop(why)
+                    except Stop:
+                        raise
+                    except (RLTuneError, OSError) as error:
+                        failed += 1
+                        controller.say(f"cycle failed ({failed} of {controller.config.failures}): {error}")
+                        if failed >= controller.config.failures:
+                            raise Stop(f"{failed} cycles in a row failed, the last one: {error}") from None
+                        if self.once:
+                            return FAILED
+                    if self.once:
+                        return DONE
+                    left_s = controller.config.interval_s / self.speed - (time.monotonic() - began)
+                    if self.stop.wait(max(left_s, 0.0)):
+                        return self._leave(self.said or "told to stop", DONE)
+            except Stop as stop:
+                controller.say(str(stop))
+                return self._leave(str(stop), FAILED)
+            except BaseException:
+                self._leave("an error that was not foreseen", FAILED)
+                raise
+
+    def _recover(self) -> None:
+        """Jobs that an earlier controller touched are this one's now; a dry run must not leave them so."""
+        touched = self.controller.folder.touched()
+        if touched and not self.controller.live:
+            raise RLTuneError(f"{self.controller.folder.touched_path}: an earlier controller has left {len(touched)} jobs "
+                              "with its priorities; `rltune slurm release` hands them back, `--live` goes on")  # fmt: skip
+        if touched:
+            self.controller.say(f"going on with {len(touched)} jobs that an earlier controller has touched")
+
+    def _leave(self, why: str, status: int) -> int:
+        """Hand back, again and again where Slurm does not answer; the exit status."""
+        if not self.controller.live:
+            return status
+        for k in range(TRIES):
+            try:
+                _, refused = self.controller.hand_back(why)
+                if not refused:
+                    return status
+                error: Exception = RLTuneError("; ".join(f"job {o.job}: {o.message}" for o in refused[:5]))
+            except (RLTuneError, OSError) as found:
+                error = found
+            self.controller.say(f"could not hand all jobs back (try {k + 1} of {TRIES}): {error}")
+            if k + 1 < TRIES:
+                time.sleep(self.between_tries_s)
+        self.controller.say("jobs may still have priorities of the controller's: `rltune slurm release` hands them back "
+                            "once Slurm answers")  # fmt: skip
+        return NOT_HANDED_BACK
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """SIGTERM and SIGINT let the cycle end and stop then."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note(number: int, frame: object) -> None:
+            self.said = f"stopped by {signal.Signals(number).name}"
+            self.stop.set()
+
+        before: dict[int, Callable | int | None] = {s: signal.signal(s, note) for s in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def told(done: Cycle, live: bool) -> str:
+    """A cycle in one line."""
+    verb = "changed" if live else "would change"
+    text = f"{done.ranked} ranked, {done.left} left to Slurm, {done.running} running; {verb} {done.changed}"
+    text += f", refused {done.refused}" if done.refused else ""
+    text += f", released {done.released}" if done.released else ""
+    text += f"; read {done.read_s:.2f} s, decided {done.decide_s:.2f} s, wrote {done.write_s:.2f} s"
+    return text + "".join(f"\n  {fault}" for fault in done.faults)

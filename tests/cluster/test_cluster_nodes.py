@@ -1,0 +1,118 @@
+"""Lists of nodes, as Slurm and others write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rltune.cluster.nodes import as_cluster, gres_gpus, read_nodes
+from rltune.errors import DataError
+
+SINFO = """\
+NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE
+a1|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed
+a1|long|64|512000|gpu:a100:8(S:0-1)|mixed
+a2|gpu*|64|512000|gpu:a100:8(S:0-1)|drained*
+v1|small|32|128000|gpu:v100:4|idle
+c1|cpu|128|256000|(null)|idle
+"""
+SCONTROL = """\
+NodeName=a1 Arch=x86_64 CoresPerSocket=32
+   CPUAlloc=0 CPUEfctv=62 CPUTot=64 CPULoad=0.19
+   AvailableFeatures=a100
+   Gres=gpu:a100:8(S:0-1)
+   NodeAddr=10.0.0.1 NodeHostName=a1 Version=23.11.4
+   RealMemory=512000 AllocMem=0 FreeMem=500000 Sockets=2 Boards=1
+   State=IDLE+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+   Partitions=gpu,long
+
+NodeName=c1 CPUTot=128 RealMemory=256000 Partitions=cpu State=IDLE
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "nodes.txt"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("gres", "found"),
+    [
+        ("gpu:8", (8, "gpu")), ("gpu:a100:8(S:0-1)", (8, "a100")), ("gpu", (1, "gpu")), ("(null)", (0, "gpu")), ("", (0, "gpu")),
+        ("gpu:a100:4(S:0),gpu:v100:2(S:1)", (6, "a100+v100")), ("gpu:2,mps:200", (2, "gpu")),
+        ("gpu:nvidia_a100_1g.5gb:7", (7, "nvidia_a100_1g.5gb")), ("craynetwork:4,gpu:h100:4", (4, "h100")),
+    ],
+)  # fmt: skip
+def test_gres(gres: str, found: tuple[int, str]) -> None:
+    assert gres_gpus(gres) == found
+
+
+@pytest.mark.parametrize("cut", ["|", " "])
+def test_sinfo(cut: str, tmp_path: Path) -> None:
+    nodes = read_nodes(written(tmp_path, SINFO.replace("|", cut)))
+    table = nodes.table.set_index("name")
+    assert nodes.source == "sinfo" and list(table["gpus"]) == [8, 8, 4, 0]
+    assert table.loc["a1", "partitions"] == ("gpu", "long") and table.loc["a2", "partitions"] == ("gpu",)
+    assert list(table["down"]) == [False, True, False, False]
+    assert table.loc["a1", "mem_gb"] == pytest.approx(512000 * 1.048576e-3)
+
+
+def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
+    cluster, told = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine")
+    first, second = cluster.pools
+    assert first.vcs == ["gpu", "long"] and [(g.nodes, g.gpus) for g in first.groups] == [(2, 8)]
+    assert second.name == "small" and cluster.gpu_types == "match" and cluster.gpus == 20
+    text = "; ".join(told)
+    assert "1 nodes without GPUs" in text and "1 nodes were down" in text and "gpu, long share nodes" in text
+
+
+@pytest.mark.parametrize("oneliner", [False, True])
+def test_scontrol(oneliner: bool, tmp_path: Path) -> None:
+    text = "\n".join(" ".join(b.split()) for b in SCONTROL.split("\n\n")) + "\n" if oneliner else SCONTROL
+    table = read_nodes(written(tmp_path, text)).table
+    assert list(table["gpus"]) == [8, 0] and list(table["cpus"]) == [62, 128] and list(table["type"]) == ["a100", "gpu"]
+    assert list(table["partitions"]) == [("gpu", "long"), ("cpu",)] and list(table["down"]) == [True, False]
+
+
+def test_csv_with_counts(tmp_path: Path) -> None:
+    nodes = read_nodes(written(tmp_path, "name,gpus,cpus,mem_gb,type,partition,nodes\na,8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\n"))
+    cluster, told = as_cluster(nodes, "Mine")
+    assert [(p.name, p.vcs) for p in cluster.pools] == [("x", ["x"]), ("y+z", ["y", "z"])] and cluster.gpus == 32
+    assert cluster.pools[1].groups[0].mem_gb == 256 and any("64 GB a GPU" in line for line in told)
+
+
+def test_a_machine_list_of_others_is_read(tmp_path: Path) -> None:
+    nodes = read_nodes(written(tmp_path, "machineId, number of GPUs, single GPU mem\nm0,2, 12GB\nm1,8, 24GB\n"))
+    cluster, _ = as_cluster(nodes, "Mine")
+    assert list(nodes.table["name"]) == ["m0", "m1"] and cluster.gpus == 10 and [p.name for p in cluster.pools] == ["all"]
+
+
+def test_a_cluster_of_processors(tmp_path: Path) -> None:
+    cluster, told = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine", "cpu")
+    assert cluster.slots == "cpu" and cluster.gpus == 64 + 64 + 32 + 128 and any("equal parts" in line for line in told)
+    assert max(g.gpus for p in cluster.pools for g in p.groups) == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["empty"]), ("name,colour\na,red\n", ["no column of GPUs nor of CPUs", "name, colour", "sinfo"]),
+        ("name,gpus\na,many\n", ["nodes.txt:2", "gpus", "'many'"]), ("name,gpus\na,1\na,2\n", ["'a' is there twice"]),
+        ("NODELIST|STATE\na|idle\n", ["PARTITION, CPUS, MEMORY, GRES", "sinfo --Node"]),
+        (SINFO + "x|gpu\n", ["nodes.txt:7", "found 2 fields, expected 6"]),
+        (SINFO + "x|gpu|many|1|gpu:1|idle\n", ["nodes.txt:7", "'many'"]), ("NODELIST|PARTITION|CPUS|MEMORY|GRES\n", ["names no node"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(text: str, parts: list[str], tmp_path: Path) -> None:
+    with pytest.raises(DataError) as error:
+        read_nodes(written(tmp_path, text))
+    assert not [part for part in parts if part not in str(error.value)], error.value
+
+
+def test_no_file_and_no_gpus(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        read_nodes(tmp_path / "none")
+    with pytest.raises(DataError, match="no node of the list has gpus"):
+        as_cluster(read_nodes(written(tmp_path, "name,cpus\na,8\n")), "Mine")

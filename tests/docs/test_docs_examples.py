@@ -1,0 +1,226 @@
+"""The worked examples of docs/extending.md do what the page says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from rltune.config import LookaheadConfig, Workspace
+from rltune.config.load import load_run
+from rltune.environment.example import example_workload
+from rltune.pipeline.prepare import ensure_clean
+from rltune.placement.placers import OWN as OWN_PLACEMENTS
+from rltune.placement.placers import fitting_nodes, placement, placer_of
+from rltune.policies import OWN as OWN_POLICIES
+from rltune.simulator.batch import Run, Setting, simulate
+from rltune.simulator.metrics import chunk_table, job_table
+from rltune.simulator.setting import ASKED
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+ON = ("--trace", "tiny", "--cluster", "small")
+Cli = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """What an example registers is gone after it."""
+    kept = [(registry, dict(registry)) for registry in (OWN_POLICIES, OWN_PLACEMENTS, ASKED)]
+    yield
+    for registry, before in kept:
+        registry.clear()
+        registry.update(before)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A copy of the library's sources and of the files that a configuration needs."""
+    for folder in ("src", "config"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    (tmp_path / "workflow").mkdir()
+    shutil.copy(ROOT / "workflow" / "Snakefile", tmp_path / "workflow")
+    return tmp_path
+
+
+def edit(root: Path, edits: str) -> None:
+    """Replace what the page says is to be replaced; each text is there once."""
+    for one in yaml.safe_load((EXAMPLES / edits).read_text(encoding="utf-8")):
+        path = root / one["file"]
+        text = path.read_text(encoding="utf-8")
+        assert text.count(one["old"]) == 1, f"{one['file']}: {one['old']!r} is there {text.count(one['old'])} times"
+        path.write_text(text.replace(one["old"], one["new"]), encoding="utf-8")
+
+
+def in_copy(root: Path, code: str) -> Any:
+    """What a program prints as JSON, run on the copied library."""
+    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "RLTUNE_ROOT": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_example_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    assert {f"examples/{p.name}" for p in EXAMPLES.iterdir() if p.is_file()} == set(
+        re.findall(r'--8<-- "(examples/.+)"', page)
+    )
+
+
+def test_a_policy(project: Any, cli: Cli) -> None:
+    shutil.copy(EXAMPLES / "policy_run.yaml", project.root / "config" / "mine.yaml")
+    assert load_run("config/mine.yaml", project.root).plugins == ["config/own_policies.example.py"]
+    run = ("simulate", "--config", "config/mine.yaml", *ON, "--csv")
+    for policy in ("smallest", "patient_smallest"):
+        outcome = cli(*run, f"{policy}.csv", "--policy", policy)
+        assert outcome.status == 0, outcome
+    own, built_in = (
+        pd.read_csv(f"{policy}.csv").groupby("gpus")["wait_s"].mean() for policy in ("patient_smallest", "smallest")
+    )
+    assert own[8] < built_in[8], "jobs of many GPUs wait less, as they need not wait for ever"
+
+
+def test_a_csv_trace(project: Any) -> None:
+    (project.root / "docs" / "examples").mkdir(parents=True)
+    shutil.copy(EXAMPLES / "jobs.csv", project.root / "docs" / "examples")
+    project.trace.write_text((EXAMPLES / "csv_trace.yaml").read_text())
+    jobs, _ = ensure_clean(Workspace.open("config/tiny.yaml"), "tiny")
+    assert jobs["job_id"].tolist() == ["a1", "a2", "a4"]
+    assert jobs["run_s"].tolist() == [5400.0, 750.0, 14400.0] and jobs["gpus"].tolist() == [4, 1, 8]
+    assert jobs["submit_s"].diff().dropna().tolist() == [600.0, 3000.0]
+    assert jobs["wait_s"].tolist() == [300.0, 5100.0, 30.0] and jobs["status"].tolist() == [
+        "passed",
+        "failed",
+        "passed",
+    ]
+
+
+def test_a_reader(copied: Path) -> None:
+    edit(copied, "jsonlines_edits.yaml")
+    shutil.copy(EXAMPLES / "jsonlines.py", copied / "src" / "rltune" / "traces" / "readers")
+    rows = [{"id": "x", "at": 1e9, "ran": 60, "gpus": 2, "by": "ann"},
+            {"id": "y", "at": 1e9 + 30, "ran": None, "gpus": 1},
+            {"id": "z", "at": 1e9 + 45, "ran": 9.5, "gpus": 1, "by": "ben"}]  # fmt: skip
+    (copied / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (copied / "config" / "traces" / "lines.yaml").write_text(
+        "title: Lines\ndata: own\nformat: jsonlines\npath: log.jsonl\n"
+    )
+    found = in_copy(
+        copied,
+        """
+import json
+from pathlib import Path
+from rltune.config.load import load_trace
+from rltune.traces.clean import clean_trace
+made = clean_trace("lines", load_trace("lines", Path(".")), Path("log.jsonl"))
+rows = made.jobs[["job_id", "gpus", "run_s", "submit_s", "user"]].values.tolist()
+print(json.dumps({"jobs": rows, "out": made.audit.left_out}))
+""",
+    )
+    assert found == {
+        "jobs": [["x", 2, 60.0, 0.0, "ann"], ["z", 1, 9.5, 45.0, "ben"]],
+        "out": {"cancelled before it ran": 1},
+    }
+
+
+def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
+    names = runpy.run_path(str(EXAMPLES / "own_metric.py"))
+    assert re.fullmatch(
+        r"FIFO [\d,]+ s, SAF [\d,]+ s: -?[\d.]+% less \(-?[\d.]+% to -?[\d.]+%\)\n", capsys.readouterr().out
+    )
+    jobs, layout = example_workload()
+    state = simulate(jobs, layout, np.array([256]), np.array([256]), Setting("fifo", blocking="easy"))
+    assert names["fifo"][1] == pytest.approx(np.percentile(job_table(jobs, state)["wait_s"], 95))
+
+
+def test_a_metric_to_train_for(copied: Path) -> None:
+    edit(copied, "metric_edits.yaml")
+    found = in_copy(
+        copied,
+        """
+import json
+import pandas as pd
+from rltune.config.metric import parse_metric
+from rltune.environment.reward import rewards
+from rltune.report.studies import curves_of, studies_of
+from rltune.report.figures.training import CURVES_TITLE
+base, agent = pd.DataFrame({"largest_wait_s": [100.0, 50.0]}), pd.DataFrame({"largest_wait_s": [25.0, 100.0]})
+cells = pd.DataFrame({"metric": ["largest_wait"], "policy": ["fifo"]})
+print(json.dumps([rewards("largest_wait", base, agent).tolist(), parse_metric("0.8*wait+0.2*largest_wait"),
+                  [s.numbers for s in studies_of(cells)], [CURVES_TITLE[c] for c in curves_of(cells)]]))
+""",
+    )
+    assert found == [
+        [0.75, -0.5],
+        {"wait": 0.8, "largest_wait": 0.2},
+        ["largest-wait"],
+        ["Training curves, largest wait"],
+    ]
+
+
+def test_a_placement() -> None:
+    runpy.run_path(str(EXAMPLES / "own_placement.py"))
+    jobs, layout = example_workload()
+    sequences = np.array([0, 256]), np.array([256, 256])
+    placer = placer_of("long_apart", LookaheadConfig())
+    assert placer is not None
+    state = simulate(jobs, layout, *sequences, Setting("saf", placement="long_apart"), placer=placer, check=True)
+    assert 0 < placer.counts.settled <= placer.counts.asked
+    chunks = chunk_table(state)
+    alone = chunks[~chunks.duplicated(["sequence", "job"], keep=False) & (chunks["gpus"] < 8)]
+    long = alone["node"][jobs.estimate_s[alone["job"]] >= 3600].mean()
+    assert long > alone["node"][jobs.estimate_s[alone["job"]] < 3600].mean()
+
+
+def test_a_placement_from_the_command_line(project: Any, cli: Cli) -> None:
+    shutil.copy(EXAMPLES / "own_placement.py", project.root / "mine.py")
+    project.change(project.run, "title: A tiny run", "title: A tiny run\nplugins: [mine.py]")
+    outcome = cli("simulate", "--config", "config/tiny.yaml", *ON, "--jobs", 256, "--placement", "long_apart")
+    assert outcome.status == 0 and "placement long_apart" in outcome.out, outcome
+
+
+def test_nodes_that_fit_are_those_where_first_fit_would_go() -> None:
+    class Watch:
+        top, asked = 1, 0
+
+        def place(self, jobs: Any, layout: Any, state: Any, asking: np.ndarray) -> None:
+            for s in asking:
+                nodes = fitting_nodes(jobs, layout, state, s)
+                j = state.first[s] + state.me["chosen"][s]
+                whole = int(state.me["place_len"][s]) == 1
+                assert whole == bool(len(nodes)) or jobs.gpus[j] > 8
+                if whole:
+                    assert state.place["node"][s, 0] in nodes
+                    self.asked += 1
+
+    jobs, layout = example_workload(seed=3)
+    run = Run(jobs, layout, np.array([0]), np.array([256]), Setting("fifo", placement="algorithm1"), Watch())
+    assert not len(run.advance()) and run.placer is not None and run.placer.asked > 20
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "says"),
+    [
+        ("best_fit", object, "built in"),
+        ("Mine!", object, "lower-case"),
+        ("mine", object, "found no top, counts, place"),
+    ],
+)
+def test_a_placement_that_cannot_be_one(name: str, made: type, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        placement(name)(made)
+    assert name not in OWN_PLACEMENTS

@@ -1,0 +1,131 @@
+"""What-if: sums, shares and groups against plain Python, and a made-up case of every recommendation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.evaluation.intervals import FEWEST
+from rltune.evaluation.paired import Judge
+from rltune.evaluation.recommend import Advice, recommend
+from rltune.evaluation.whatif import against_recorded, best_rule, less, steps, totals, user_groups
+
+JUDGE = Judge(bootstrap=500)
+KINDS = {"today": "today", "fifo-easy": "rule", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
+SAME = {"fifo-easy": 1.0, "saf-easy": 1.0, "qssf": 1.0, "rltune": 1.0}
+
+
+def made(factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0, noise: float = 0.02, seeds: int = 1) -> pd.DataFrame:
+    """Ten jobs a block; each scheduler waits today's time its factor, give or take."""
+    rng = np.random.default_rng(3)
+    block = np.repeat(np.arange(blocks), 10)
+    base = wait_s * rng.uniform(0.5, 1.5, len(block))
+    frames = []
+    for scheduler, kind in KINDS.items():
+        for seed in range(1, 1 + (seeds if kind == "rltune" else 1)):
+            factor = 1.0 if scheduler == "today" else factors[scheduler] * rng.normal(1, noise, len(block))
+            frames.append(pd.DataFrame({
+                "scheduler": scheduler, "kind": kind, "seed": seed if kind == "rltune" else 0, "block": block,
+                "job_id": [f"j{i}" for i in range(len(block))], "gpus": 1 + np.arange(len(block)) % 4,
+                "wait_s": base * factor, "bsld": 1 + base * factor / 100,
+            }))  # fmt: skip
+    return pd.concat(frames, ignore_index=True)
+
+
+def advised(jobs: pd.DataFrame, least_wait_s: float = 60.0) -> Advice:
+    return recommend(totals(jobs, JUDGE), steps(jobs, JUDGE), worth=0.05, least_wait_s=least_wait_s)
+
+
+@pytest.mark.parametrize(
+    ("factors", "outcome", "chosen", "reached"),
+    [
+        ({}, "keep", "today", "today"),
+        ({"saf-easy": 0.97}, "keep", "today", "today"),
+        ({"saf-easy": 0.7}, "rule", "saf-easy", "saf-easy"),
+        ({"saf-easy": 0.7, "rltune": 0.69}, "rule", "saf-easy", "saf-easy"),
+        ({"saf-easy": 0.7, "qssf": 0.6}, "qssf", "qssf", "qssf"),
+        ({"qssf": 0.6}, "qssf", "qssf", "qssf"),
+        ({"saf-easy": 0.7, "qssf": 0.75, "rltune": 0.5}, "rltune", "rltune", "saf-easy"),
+        ({"saf-easy": 0.7, "qssf": 0.6, "rltune": 0.65}, "qssf", "qssf", "qssf"),
+        ({"rltune": 0.5}, "rltune", "rltune", "today"),
+        ({"fifo-easy": 1.4, "saf-easy": 1.3, "qssf": 1.2, "rltune": 1.1}, "keep", "today", "today"),
+    ],
+)  # fmt: skip
+def test_the_recommendation(factors: dict[str, float], outcome: str, chosen: str, reached: str) -> None:
+    jobs = made(SAME | factors)
+    assert advised(jobs) == Advice(outcome, chosen, reached, 20)  # type: ignore[arg-type]
+
+
+def test_what_looks_better_and_is_not_shown_is_undecided() -> None:
+    jobs = made(SAME | {"saf-easy": 0.75}, blocks=9)
+    rng = np.random.default_rng(1)
+    wild = rng.choice([0.1, 3.0], jobs["block"].max() + 1, p=[0.75, 0.25])
+    saf = jobs["scheduler"] == "saf-easy"
+    jobs.loc[saf, "wait_s"] *= wild[jobs.loc[saf, "block"]]
+    found = steps(jobs, JUDGE).set_index(["ours", "theirs"]).loc[("saf-easy", "today")]
+    assert found["gain"] > 0.05 and found["shows"] == "open"
+    assert advised(jobs).outcome == "open"
+
+
+def test_too_few_days_give_no_verdict_however_large_the_gain() -> None:
+    assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST - 1)) == Advice("too few days", "today", "today", FEWEST - 1)
+    assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST)).outcome == "rltune"
+
+
+def test_where_nobody_waits_nothing_is_recommended() -> None:
+    jobs = made(SAME | {"rltune": 0.1}, wait_s=30.0)
+    assert advised(jobs).outcome == "no waits" and advised(jobs, least_wait_s=1.0).outcome == "rltune"
+
+
+def test_totals_are_plain_sums() -> None:
+    jobs = made(SAME | {"saf-easy": 0.7}, seeds=2)
+    found = totals(jobs, JUDGE).set_index("scheduler")
+    assert list(found.index) == list(KINDS)
+    for scheduler in KINDS:
+        rows = [r for r in jobs.to_dict("records") if r["scheduler"] == scheduler]
+        seeds = len({r["seed"] for r in rows})
+        row = found.loc[scheduler]
+        assert row["seeds"] == seeds and row["jobs"] == len(rows) // seeds == 200 and row["windows"] == 20
+        assert row["wait_h"] == pytest.approx(sum(r["wait_s"] for r in rows) / 3600 / seeds)
+        assert row["gpu_h"] == pytest.approx(sum(r["wait_s"] * r["gpus"] for r in rows) / 3600 / seeds)
+        assert row["bsld"] == pytest.approx(sum(r["bsld"] for r in rows) / len(rows))
+        ordered = sorted(r["wait_s"] for r in rows)
+        assert ordered[len(rows) // 2 - 1] <= row["wait_median_s"] <= ordered[len(rows) // 2]
+    today = found.loc["today", "wait_h"]
+    assert found.loc["saf-easy", "less_wait"] == pytest.approx(1 - found.loc["saf-easy", "wait_h"] / today)
+    assert np.isnan(found.loc["today", "less_wait"])
+
+
+def test_an_interval_is_over_blocks_and_covers_the_gain() -> None:
+    jobs = made(SAME | {"saf-easy": 0.7})
+    found = less(jobs, "saf-easy", "today", "wait", JUDGE)
+    assert found.low < found.gain < found.high and found.low > 0.25 and found.high < 0.35
+    assert best_rule(jobs) == "saf-easy"
+
+
+def test_the_comparisons_are_one_family() -> None:
+    frame = steps(made(SAME | {"saf-easy": 0.7}), JUDGE)
+    assert [tuple(pair) for pair in frame[["ours", "theirs"]].to_numpy()] == [
+        ("fifo-easy", "today"), ("saf-easy", "today"), ("qssf", "today"), ("rltune", "today"),
+        ("qssf", "saf-easy"), ("rltune", "saf-easy"), ("rltune", "qssf"),
+    ]  # fmt: skip
+    least = frame["p"].idxmin()
+    assert frame.loc[least, "p_holm"] == pytest.approx(min(1.0, 7 * frame.loc[least, "p"]))
+    assert (frame["p_holm"] >= frame["p"]).all() and set(frame["shows"]) <= {"fewer", "more", "open"}
+
+
+def test_users_are_grouped_by_what_they_used_before() -> None:
+    before = pd.DataFrame({"who": [f"u{i}" for i in range(10)] * 2, "gpus": 1, "run_s": list(range(1, 11)) * 2})
+    of = pd.Series([*(f"u{i}" for i in range(10)), "stranger", None], dtype=object)
+    found = user_groups(before, of)
+    assert list(found[:10]) == ["light"] * 5 + ["middle"] * 4 + ["heavy"]
+    assert found[10] == "new" and pd.isna(found[11])
+
+
+def test_the_simulated_today_is_held_against_recorded_waits() -> None:
+    today = pd.DataFrame({"job_id": list("abcd"), "wait_s": [0.0, 3600.0, 7200.0, 100.0]})
+    found = against_recorded(today, pd.Series([0.0, 1800.0, 3600.0, np.nan], index=list("abcd")))
+    assert found == {"jobs": 3, "recorded_h": 1.5, "simulated_h": 3.0, "ratio": 2.0, "rank": pytest.approx(1.0)}
+    nothing = against_recorded(today, pd.Series(np.nan, index=list("abcd")))
+    assert nothing["jobs"] == 0 and np.isnan(nothing["ratio"])

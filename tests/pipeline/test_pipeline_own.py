@@ -1,0 +1,151 @@
+"""`rltune init`: what it understands of a log and a list of nodes, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rltune.config import Workspace
+
+HEADER = ("JobID|User|Partition|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|"
+          "AllocTRES|QOS")  # fmt: skip
+NODES = "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\n" + "".join(f"n{i}|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n" for i in range(4))
+ODD = [  # as Slurm writes them: an array, its steps, tasks that wait, cancelled in the queue, no end, old memory, a state of none
+    "9001_3|ann|gpu|2024-01-03T00:00:00|2024-01-03T00:00:10|2024-01-03T01:00:10|3600|120|COMPLETED|1|8|8|4Gc|gres/gpu=1|gres/gpu:a100=1,gres/gpu=1|n",
+    "9001_3.batch|||2024-01-03T00:00:10|2024-01-03T00:00:10|2024-01-03T01:00:10|3600||COMPLETED|1|8|8|||cpu=8|",
+    "9001_[4-9%2]|ann|gpu|2024-01-03T00:00:00|Unknown|Unknown|0|120|PENDING|1|8|0|4Gn|gres/gpu=1||n",
+    "9002|ben|gpu|2024-01-03T00:00:00|None|2024-01-03T00:10:00|0|60|CANCELLED by 1007|1|8|0|64G|gres/gpu=2||n",
+    "9003|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|Unknown|500|UNLIMITED|NODE_FAIL|1|8|8|4Gn|gres/gpu=2|gres/gpu=2|n",
+    "9004|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|2024-01-03T00:15:00|600|60|SPARKLING|1|8|8|64G|gres/gpu=2|gres/gpu=2|n",
+    "9005|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|2024-01-03T00:15:00|600|60|COMPLETED|9|8|8|64G|gres/gpu=72|gres/gpu=72|n",
+]  # fmt: skip
+
+
+def stamp(minute: int) -> str:
+    return f"2024-{1 + minute // 40320:02d}-{1 + minute // 1440 % 28:02d}T{minute // 60 % 24:02d}:{minute % 60:02d}:00"
+
+
+def sacct(jobs: int = 3100, odd: bool = True) -> str:
+    """A log of jobs of 1 to 8 GPUs, one every half hour."""
+    rows = []
+    for i in range(jobs):
+        at, gpus, minutes = 30 * i, 1 << i % 4, 10 + i % 300
+        rows.append("|".join(map(str, [
+            i + 1, f"u{i % 7}", "gpu", stamp(at), stamp(at + 5), stamp(at + 5 + minutes), 60 * minutes, 2 * minutes,
+            "COMPLETED", 1, 8, 8, "64G", f"gres/gpu={gpus}", f"cpu=8,gres/gpu:a100={gpus},gres/gpu={gpus},mem=64G,node=1", "n",
+        ])))  # fmt: skip
+    return "\n".join([HEADER, *rows, *(ODD if odd else [])]) + "\n"
+
+
+@pytest.fixture
+def files(project: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    (project.root / "jobs.txt").write_text(sacct())
+    (project.root / "nodes.txt").write_text(NODES)
+    monkeypatch.setattr("rltune.cli.own._time", lambda config: "about a minute")
+    return project
+
+
+Cli = Callable[..., Any]
+INIT = ("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Europe/Berlin", "--yes")
+
+
+def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files: Any, cli: Cli) -> None:
+    outcome = cli(*INIT)
+    assert outcome.status == 0, outcome
+    for part in (
+        "Slurm sacct --parsable2", "jobs: 3,104 (3,104 GPU)", "(Europe/Berlin)", "1 step of a job", "1 range of array tasks",
+        "1 cancelled before it started", "1 status unknown", "COMPLETED → passed", "NOT KNOWN: SPARKLING (1)",
+        "columns not used: QOS", "4 nodes, 32 GPUs", "pool all: 4 × 8 a100", "1 larger than every pool", "offered load",
+        "make report CONFIG=config/mine.yaml", "about a minute",
+    ):  # fmt: skip
+        assert part in outcome.out, (part, outcome.out)
+    run = Workspace.open("config/mine.yaml")
+    assert run.config.whatif is not None and run.config.cells()[0].estimate == "requested"
+    assert run.trace("mine").data == "own" and run.trace("mine").time_zone == "Europe/Berlin"
+    assert run.cluster("mine").gpus == 32
+    assert cli("config", "check", "config/mine.yaml").status == 0
+    assert not list((files.root / "config").rglob(".*"))
+
+
+def test_its_own_files_are_written_anew_with_force_only_and_others_never(files: Any, cli: Cli) -> None:
+    assert cli(*INIT).status == 0
+    cli(*INIT).explains("config/traces/mine.yaml", "--force")
+    (files.root / "nodes.txt").write_text(NODES + "n9|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n")
+    assert cli(*INIT, "--force").status == 0 and Workspace.open("config/mine.yaml").cluster("mine").gpus == 40
+    before = files.trace.read_text()
+    cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "tiny", "--yes", "--force").explains(
+        "config/traces/tiny.yaml", "not written by `rltune init`"
+    )
+    assert files.trace.read_text() == before
+
+
+def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["none.txt", "jobs.txt", "jobs.txt", "nodes.txt", "a b", "mine", "Mars/Base", "Europe/Berlin"])
+    monkeypatch.setattr("typer.prompt", lambda question, default=None: next(answers))
+    monkeypatch.setattr("typer.confirm", lambda question, default: True)
+    outcome = cli("init")
+    assert outcome.status == 0, outcome
+    for part in ("none.txt: no such file", "no column of GPUs nor of CPUs", "found 'a b'", "found 'Mars/Base'", "written: config/mine.yaml"):
+        assert part in outcome.out, part
+    assert next(answers, None) is None
+
+
+def test_nothing_is_written_where_the_user_says_no(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("typer.confirm", lambda question, default: False)
+    outcome = cli(*INIT[:-1])
+    assert outcome.status == 1 and "nothing written" in outcome.out and not (files.root / "config" / "mine.yaml").exists()
+
+
+def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: Any) -> None:
+    shell.rltune("init", "jobs.txt", "--name", "mine", "--yes", cwd=files.root).explains("--nodes: not given", "init --help")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["jobs.txt", "--nodes", "nodes.txt", "--name", "a/b"], ["name: found 'a/b'"]),
+        (["nodes.txt", "--nodes", "nodes.txt", "--name", "mine"], ["nodes.txt", "no column of submission"]),
+        (["config", "--nodes", "nodes.txt", "--name", "mine"], ["config: a folder"]),
+        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Mars"], ["time zone: found 'Mars'"]),
+        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today", "lifo"], ["today: found 'lifo'", "multifactor, fifo"]),
+        (["short.txt", "--nodes", "nodes.txt", "--name", "mine"], ["500 jobs fit the cluster, at least 3,000"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(arguments: list[str], parts: list[str], files: Any, cli: Cli) -> None:
+    (files.root / "short.txt").write_text(sacct(500, odd=False))
+    cli("init", *arguments, "--yes").explains(*parts)
+    assert not (files.root / "config" / "mine.yaml").exists()
+
+
+def write_csv(root: Path, columns: str, row: Callable[[int], str], jobs: int = 3000) -> None:
+    (root / "own.csv").write_text("\n".join([columns, *map(row, range(jobs))]) + "\n")
+
+
+def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(files: Any, cli: Cli) -> None:
+    write_csv(files.root, "job_id,start_time,end_time,gpus,status,colour",
+              lambda i: f"{i},{1_700_000_000 + 1800 * i},{1_700_003_000 + 1800 * i},{1 << i % 4},{'success' if i % 3 else 'odd'},red")
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert outcome.status == 0, outcome
+    for part in ("no submission times: starts stand in", "no time limits", "no users", "NOT KNOWN: odd (1,000)", "success → passed",
+                 "columns not used: colour", "a verdict needs 8 days"):
+        assert part in outcome.out, (part, outcome.out)
+    assert Workspace.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
+
+
+def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files: Any, cli: Cli) -> None:
+    write_csv(files.root, "submit_time,duration,cpus", lambda i: f"{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 16}")
+    (files.root / "nodes.txt").write_text("name,cpus\n" + "".join(f"n{i},16\n" for i in range(4)))
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert outcome.status == 0 and "no recorded waits" in outcome.out, outcome
+    assert yaml.safe_load((files.root / "config" / "clusters" / "mine.yaml").read_text())["slots"] == "cpu"
+
+
+def test_types_that_the_nodes_do_not_name_are_ignored_and_said(files: Any, cli: Cli) -> None:
+    (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
+    (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
+    outcome = cli(*INIT)
+    assert outcome.status == 0 and "h200" in outcome.out and "types are ignored" in outcome.out, outcome

@@ -1,0 +1,154 @@
+"""The recommendation in words, one made-up case each, and the tables and figures beside it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.config import RunConfig
+from rltune.evaluation.paired import Judge
+from rltune.evaluation.recommend import recommend
+from rltune.evaluation.whatif import TODAY, against_recorded, steps, totals
+from rltune.report import figures, tables
+from rltune.report.artefact import load_artefacts, save_figure, save_table
+from rltune.report.page import contents
+from rltune.report.page.whatif import WHATIF, made, summary
+from rltune.report.tables.whatif_words import names, sentences
+
+JUDGE = Judge(bootstrap=300)
+KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
+RAN = pd.DataFrame([
+    ("today", "today", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
+    ("saf-easy", "rule", 0, "saf", "easy", "best_fit", "requested", 0.7, 0.1),
+    ("qssf", "qssf", 0, "saf", "easy", "best_fit", "history-lightgbm", 0.7, 0.1),
+    ("rltune", "rltune", 1, "saf", "conservative", "best_fit", "requested", 0.7, 0.1),
+], columns=["scheduler", "kind", "seed", "policy", "blocking", "placement", "estimate", "utilisation", "seconds"])  # fmt: skip
+FACTS = {
+    "trace": "Mine", "cluster": "Mine", "data": "own", "days": 20.0, "offered": 0.8, "warm_jobs": 100, "jobs": 200, "gpus": 64,
+    "machine": "GPU", "limits": 0.9, "training_s": 120.0, "from": "2024-01-01 00:00", "until": "2024-01-20 23:00",
+}  # fmt: skip
+
+
+def jobs(factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    block = np.repeat(np.arange(blocks), 10)
+    base = wait_s * rng.uniform(0.5, 1.5, len(block))
+    frames = [pd.DataFrame({
+        "scheduler": name, "kind": kind, "seed": int(kind == "rltune"), "block": block, "gpus": 1,
+        "job_id": [f"j{i}" for i in range(len(block))], "bsld": 1.0 + base / 100, "wait_s": base * factors.get(name, 1.0)
+        * (1.0 if name == TODAY else rng.normal(1, 0.02, len(block))),
+    }) for name, kind in KINDS.items()]  # fmt: skip
+    return pd.concat(frames, ignore_index=True)
+
+
+def groups(worse: bool = False) -> pd.DataFrame:
+    rows = [(grouping, group, name, 50, 3600.0, 2.0, less, less - 0.1, less + 0.1, 0.0, -0.1, 0.1)
+            for grouping, group in (("user", "heavy"), ("size", "over 8")) for name in KINDS
+            for less in [-0.3 if worse and group == "over 8" and name != TODAY else 0.05]]
+    return pd.DataFrame(rows, columns=["grouping", "group", "scheduler", "jobs", "wait_s", "bsld", "less_wait", "less_wait_low",
+                                       "less_wait_high", "less_bsld", "less_bsld_low", "less_bsld_high"])  # fmt: skip
+
+
+def told(factors: dict[str, float], ran: pd.DataFrame = RAN, worse: bool = False, recorded: float = 1.0, **how: object) -> dict[str, str]:
+    frame = jobs(factors, **how)  # type: ignore[arg-type]
+    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
+    advice = recommend(found, compared, worth=0.05, least_wait_s=60.0)
+    today = frame[frame["scheduler"] == TODAY]
+    real = against_recorded(today, today.set_index("job_id")["wait_s"] * recorded)
+    return dict(sentences(asdict(advice), found, compared, ran, groups(worse), real, FACTS, 0.05, 60.0))
+
+
+@pytest.mark.parametrize(
+    ("factors", "recommended", "of_rltune"),
+    [
+        ({}, "Do not bother: over the log’s last 20.0 days (200 jobs) nothing", "adds nothing measurable over today’s Slurm multifactor"),
+        ({"saf-easy": 0.7, "rltune": 0.7}, "Switch to SAF + EASY: ", "adds nothing measurable over SAF + EASY"),
+        ({"saf-easy": 0.7, "rltune": 0.68}, "Switch to SAF + EASY: ", "below the 5.0\u00a0% that a change has to be worth"),
+        ({"saf-easy": 0.7, "rltune": 0.9}, "Switch to SAF + EASY: ", "RLTune is worse than SAF + EASY"),
+        ({"saf-easy": 0.7, "qssf": 0.6, "rltune": 0.7}, "Switch to QSSF + EASY, smallest area first by run times predicted", "worse than QSSF"),
+        ({"saf-easy": 0.7, "qssf": 0.8, "rltune": 0.5}, "Use RLTune: ", "fewer hours (interval of the saving"),
+    ],
+    ids=["keep", "rule", "not worth it", "worse", "qssf", "rltune"],
+)  # fmt: skip
+def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str, of_rltune: str) -> None:
+    said = told(factors)
+    assert said["Recommendation"].startswith(recommended), said
+    assert of_rltune in said["RLTune"] and "training took 120\u00a0s of one core" in said["RLTune"], said
+    assert ("do not bother" in said["RLTune"]) == (not recommended.startswith("Use RLTune"))
+
+
+def test_too_few_days_and_no_waits_say_nothing_of_rltune() -> None:
+    few, none = told({"rltune": 0.1}, blocks=4), told({"rltune": 0.1}, wait_s=10.0)
+    assert few["Recommendation"].startswith("Too few days for a verdict: arrivals of 4 days") and "RLTune" not in few
+    assert "A log 2 times as long" in few["Recommendation"]
+    assert "below the 60.0 s" in none["Recommendation"] and "RLTune" not in none
+
+
+def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
+    frame = jobs({"saf-easy": 0.75}, blocks=9)
+    wild = np.random.default_rng(1).choice([0.1, 3.0], 9, p=[0.75, 0.25])
+    for name, factor in (("saf-easy", 1.0), ("rltune", 0.74)):
+        mine = frame["scheduler"] == name
+        frame.loc[mine, "wait_s"] *= factor * wild[frame.loc[mine, "block"]]
+    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
+    advice = recommend(found, compared, worth=0.05, least_wait_s=60.0)
+    real = against_recorded(frame[frame["scheduler"] == TODAY], pd.Series(dtype=float))
+    said = dict(sentences(asdict(advice), found, compared, RAN, groups(), real, FACTS, 0.05, 60.0))
+    assert said["Recommendation"].startswith("Undecided: ") and "the interval covers zero" in said["Recommendation"]
+    assert "over SAF + EASY" in said["RLTune"] and "today" not in said["RLTune"], said
+
+
+def test_backfilling_is_switched_on_where_there_is_none() -> None:
+    ran = RAN.assign(blocking=RAN["blocking"].where(RAN["scheduler"] != TODAY, "none"))
+    assert told({"saf-easy": 0.7}, ran)["Recommendation"].startswith("Switch on EASY backfilling, with the order SAF: ")
+    assert names(ran)["today"] == "Today: Slurm multifactor"
+
+
+def test_it_says_who_would_wait_longer() -> None:
+    assert told({"saf-easy": 0.7})["Who would wait longer"].startswith("No group")
+    assert "jobs of over 8 GPUs (30.0\u00a0% longer" in told({"saf-easy": 0.7}, worse=True)["Who would wait longer"]
+
+
+@pytest.mark.parametrize(("recorded", "word"), [(1.0, "near enough"), (0.6, "near enough"), (0.3, "far off"), (3.0, "far off"),
+                                                (np.nan, "records no waits"), (0.0, "records no waiting at all")])  # fmt: skip
+def test_it_says_how_far_the_simulation_is_from_the_log(recorded: float, word: str) -> None:
+    assert word in told({}, recorded=recorded)["Simulated and recorded"]
+
+
+def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> None:
+    frame = jobs({"saf-easy": 0.7})
+    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
+    log = frame[frame["scheduler"] == TODAY][["job_id", "block", "gpus", "wait_s", "bsld"]]
+    days = frame.groupby(["scheduler", "block"], sort=False)["wait_s"].sum().div(3600).reset_index(name="wait_h")
+    numbers = tables.whatif_numbers(found, RAN, log, 0.6, FACTS, 0.95)
+    who = tables.whatif_groups(groups(), RAN, FACTS, 0.95)
+    for made_table in (numbers, who, tables.whatif_steps(compared, RAN, FACTS, 0.95, 0.05),
+                       tables.whatif_recommendation(list(told({"saf-easy": 0.7}).items()), FACTS)):  # fmt: skip
+        save_table(tmp_path, *made_table)
+    at = "2024-01-" + (days["block"] + 1).astype(str).str.zfill(2) + " 00:00"
+    for artefact, drawn, figure in (figures.whatif(numbers[1], FACTS, 0.95), figures.whatif_groups(who[1], FACTS),
+                                    figures.whatif_days(days.assign(at=at), RAN, FACTS)):  # fmt: skip
+        save_figure(tmp_path, artefact, figure, drawn)
+    there = load_artefacts(tmp_path)
+    assert set(there) == set(WHATIF) and all(there[name].artefact.title == title for name, title in WHATIF.items())
+    section = contents.SECTIONS[0]
+    assert section.id == "whatif-section" and [s.artefact.id for s in contents.section_artefacts(section, there)] == list(WHATIF)
+    first = there["whatif-numbers"].frame.iloc[0]
+    assert first["kind"] == "recorded" and first["wait_h"] == pytest.approx(log["wait_s"].sum() / 3600)
+    saved = there["whatif-numbers"].frame.set_index("scheduler").loc["saf-easy"]
+    assert saved["hours_less"] == pytest.approx(found["wait_h"][0] - found["wait_h"][1])
+    assert saved["hours_less_low"] < saved["hours_less"] < saved["hours_less_high"]
+    assert "Switch to SAF + EASY" in str(summary(there)[0])
+
+
+def test_a_run_without_the_block_has_nothing_of_it() -> None:
+    base = {"title": "x", "experiments": [{"name": "a", "workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}]}
+    plain, asked = (RunConfig.model_validate({**base, **more}) for more in ({}, {"whatif": {}}))
+    assert made(plain) == ([], []) and not set(WHATIF) & set(contents.expected(plain))
+    assert "whatif" not in contents.pages(plain) | contents.steps(plain)
+    assert set(WHATIF) <= set(contents.expected(asked)) and "whatif" in contents.pages(asked) & contents.steps(asked)
+    assert {name for kind in made(asked) for name in kind} == set(WHATIF)

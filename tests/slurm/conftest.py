@@ -1,0 +1,30 @@
+"""Emulated clusters for the tests; where Slurm's packages are absent, those tests skip and say which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from slurm_workload import need
+
+from rltune.slurm.emulate import Emulation
+
+
+@pytest.fixture(scope="session")
+def slurm_packages() -> None:
+    """Skips where Slurm's daemons are absent."""
+    need()
+
+
+@pytest.fixture(scope="module")
+def slurm(slurm_packages: None) -> Iterator[Emulation]:
+    """The cluster of paper §5.6, one a module; a test leaves it without jobs."""
+    with Emulation() as emulation:
+        yield emulation
+
+
+@pytest.fixture
+def idle(slurm: Emulation) -> Iterator[Emulation]:
+    """The module's cluster, without jobs before and after."""
+    yield slurm
+    slurm.run("scancel", "--quiet", f"--user={slurm.user}")

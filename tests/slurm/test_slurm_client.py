@@ -1,0 +1,175 @@
+"""The client against stand-ins for Slurm's commands: what it asks, and what it makes of their failures."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rltune.errors import SlurmError, SlurmUnavailable
+from rltune.slurm.as_text import JOB_COLUMNS
+from rltune.slurm.client import PAUSES_S, Client
+from rltune.slurm.records import Change, Outcome
+
+RECORDED = Path(__file__).parent / "recorded" / "22.05"
+
+
+class Commands:
+    """A folder of stand-ins, each a few lines of Python that see argv as ``args`` and standard input as ``lines``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.calls = folder / "calls.txt"
+
+    def make(self, name: str, code: str) -> None:
+        path = self.folder / name
+        path.write_text(f"#!{sys.executable}\nimport os, sys, time\nargs, err = sys.argv[1:], sys.stderr\n"
+                        f"open({str(self.calls)!r}, 'a').write(repr([{name!r}, *args]) + chr(10))\n{code}")  # fmt: skip
+        path.chmod(0o755)
+
+    def client(self, timeout_s: float = 20.0, **env: str) -> Client:
+        return Client(timeout_s=timeout_s, env={"PATH": str(self.folder), **env})
+
+    def called(self, name: str) -> int:
+        return sum(f"['{name}'" in line for line in self.calls.read_text().splitlines())
+
+
+SCONTROL = """
+state = {folder!r} + '/tries'
+tries = int(open(state).read()) + 1 if os.path.exists(state) else 1
+open(state, 'w').write(str(tries))
+for line in sys.stdin.read().splitlines():
+    words = line.split()
+    if not words[0] in ('update', 'release'):
+        print('invalid keyword:', line, file=err)
+    elif words[1] in ('jobid=7', '7'):
+        print('Invalid job id specified for job 7', file=err)
+        print('slurm_suspend error: Invalid job id specified', file=err)
+    elif words[1] == 'jobid=8' and tries < {until}:
+        print('Job update not available right now, the DB index is being set, try again in a bit for job 8', file=err)
+"""
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Commands:
+    return Commands(tmp_path)
+
+
+def scontrol(commands: Commands, until: int = 1) -> None:
+    commands.make("scontrol", SCONTROL.format(folder=str(commands.folder), until=until))
+
+
+def test_each_change_has_its_outcome(commands: Commands) -> None:
+    scontrol(commands)
+    changes = [Change(5, 10), Change(7, 11), Change(6, None, True), Change(7, 12, False), Change(9, np.int64(13))]
+    gone = "Invalid job id specified for job 7; slurm_suspend error: Invalid job id specified"
+    assert commands.client().update(changes) == [
+        Outcome(5, True), Outcome(7, False, gone), Outcome(6, True), Outcome(7, False, gone), Outcome(9, True)
+    ]  # fmt: skip
+    assert commands.client().release([7, 5]) == [Outcome(7, False, gone), Outcome(5, True)]
+    assert commands.called("scontrol") == 2
+    assert commands.client().update([]) == [] and commands.called("scontrol") == 2
+
+
+def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    scontrol(commands, until=3)
+    assert commands.client().update([Change(5, 1), Change(8, 2)]) == [Outcome(5, True), Outcome(8, True)]
+    assert commands.called("scontrol") == 3
+    scontrol(commands, until=100)
+    _, never = commands.client().update([Change(5, 1), Change(8, 2)])
+    assert not never.ok and "not available right now" in never.message
+    assert commands.called("scontrol") == 3 + 1 + len(PAUSES_S)
+
+
+@pytest.mark.parametrize("change", [
+    Change("5; rm -rf /", 1), Change(True, 1), Change(0, 1), Change(-1, 1), Change(2**32, 1), Change(5, -1),
+    Change(5, 2**32 - 1), Change(5, 1.5), Change(5, "9"), Change(5), Change(5, None, "YES"), Change(None, 1),
+])  # fmt: skip
+def test_only_numbers_are_sent(commands: Commands, change: Change) -> None:
+    scontrol(commands)
+    with pytest.raises(SlurmError, match="expected|change of nothing"):
+        commands.client().update([Change(5, 1), change])
+    assert not commands.calls.exists()
+
+
+def test_only_numbers_are_released_and_asked(commands: Commands) -> None:
+    for wrong in ("all", "5\nshutdown", 1.0):
+        for ask in (commands.client().release, commands.client().shared):
+            with pytest.raises(SlurmError, match="job id: found"):
+                ask([wrong])
+    assert not commands.calls.exists()
+
+
+def test_a_controller_that_does_not_answer(commands: Commands) -> None:
+    said = "print('Unable to contact slurm controller (connect failure)', file=err); sys.exit(1)"
+    for name in ("squeue", "sinfo"):
+        commands.make(name, said)
+    commands.make("scontrol", "sys.stdin.readline(); print('Unexpected message received for job 5', file=err)\n"
+                              "print('invalid keyword: rltune-mark-0', file=err); sys.exit(1)")  # fmt: skip
+    client = commands.client()
+    for ask in (client.jobs, client.nodes, lambda: client.shared([5]), lambda: client.update([Change(5, 1)])):
+        with pytest.raises(SlurmUnavailable, match="Unable to contact|Unexpected message"):
+            ask()
+
+
+def test_a_silent_command_is_killed_in_time(commands: Commands) -> None:
+    for name in ("squeue", "scontrol"):
+        commands.make(name, f"open({str(commands.folder)!r} + '/pid', 'w').write(str(os.getpid())); time.sleep(600)")
+    for ask in (commands.client(1.5).jobs, lambda: commands.client(1.5).update([Change(5, 1)])):
+        with pytest.raises(SlurmUnavailable, match=r"no answer within 1.5 s"):
+            ask()
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((commands.folder / "pid").read_text()), 0)
+
+
+def test_no_commands_at_all(commands: Commands) -> None:
+    with pytest.raises(SlurmUnavailable, match="scontrol: no such command"):
+        commands.client().version()
+    with pytest.raises(SlurmUnavailable, match="no such file, expected Slurm's slurm.conf"):
+        Client(commands.folder / "slurm.conf")
+
+
+def test_half_an_answer_to_changes_is_an_error(commands: Commands) -> None:
+    commands.make("scontrol", "print('invalid keyword: rltune-mark-0', file=err)\n"
+                              "print('Segmentation fault', file=err)")  # fmt: skip
+    with pytest.raises(SlurmError, match="told of 1 of 2 changes, and then 'Segmentation fault'"):
+        commands.client().update([Change(5, 1), Change(6, 1)])
+
+
+def test_text_where_there_is_no_json_and_that_is_asked_once(commands: Commands) -> None:
+    text = RECORDED / "squeue.txt"
+    commands.make("squeue", "if '--json' in args:\n"
+                            "    print('squeue: unrecognized option --json', file=err)\n    sys.exit(1)\n"
+                            f"sys.stdout.write(open({str(text)!r}).read())")  # fmt: skip
+    commands.make("sinfo", f"sys.stdout.write(open({str(RECORDED / 'sinfo.txt')!r}).read())")
+    client = commands.client()
+    assert [len(client.jobs().records) for _ in range(2)] == [25, 25]
+    assert len(client.nodes().records) == 5 and not client.json
+    assert commands.calls.read_text().count("--json") == 1
+    assert f"NodeList:{JOB_COLUMNS['NodeList']}" in commands.calls.read_text()
+
+
+def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
+    commands.make("squeue", f"sys.stdout.write(open({str(RECORDED / 'squeue.json')!r}).read())")
+    read = commands.client().jobs()
+    assert len(read.records) == 25 and {job.state for job in read.records} == {"PENDING", "RUNNING"}
+
+
+def test_the_users_variables_do_not_change_the_question(commands: Commands) -> None:
+    commands.make("squeue", "print('7|' + ('NO' if any(k.startswith('SQUEUE') for k in os.environ) else 'YES'))\n"
+                            "print('8|OK')")  # fmt: skip
+    client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
+    assert client.shared([7, 9]) == {7: "YES"} and client.shared([]) == {}
+
+
+def test_a_version_that_is_none(commands: Commands) -> None:
+    commands.make("scontrol", "print('slurm-wlm 23.11.4')")
+    assert commands.client().version() == "23.11.4"
+    commands.make("scontrol", "print('hello')")
+    with pytest.raises(SlurmError, match="expected slurm and its version"):
+        commands.client().version()

@@ -1,0 +1,289 @@
+"""Real daemons: the emulated cluster comes up, is steered, and leaves nothing behind; the client talks to it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from slurm_workload import many_kinds, need, state, submit, wait_for
+
+from rltune.errors import SlurmError, SlurmUnavailable
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.records import Change
+
+DAEMONS = ("munged", "slurmctld", *["slurmd"] * 5)
+
+
+def below(pid: int) -> list[psutil.Process]:
+    """Processes below one, and it itself."""
+    root = psutil.Process(pid)
+    return [root, *root.children(recursive=True)]
+
+
+def all_gone(processes: list[psutil.Process], timeout_s: float = 20.0) -> bool:
+    return not psutil.wait_procs(processes, timeout=timeout_s)[1]
+
+
+def test_nodes_and_gpus_of_the_paper(idle: Emulation) -> None:
+    read = idle.client().nodes()
+    assert not read.faults and all(node.usable for node in read.records)
+    assert {node.name: node.gpus for node in read.records} == {
+        "p100-1": {"p100": 4}, "p100-2": {"p100": 4}, "k80-1": {"k80": 2}, "k80-2": {"k80": 2}, "m40-1": {"m40": 1}
+    }  # fmt: skip
+
+
+def test_a_job_gets_its_gpus_and_json_and_text_agree(idle: Emulation) -> None:
+    job = submit(idle, "--gres=gpu:p100:3", "--time=10")
+    wait_for(lambda: state(idle, job) == "RUNNING")
+    by_json, by_text = idle.client(), idle.client()
+    by_text._json = False
+    for client in (by_json, by_text):
+        (found,) = client.jobs().records
+        assert (found.id, found.gpus, found.gpu_type, found.state) == (job, 3, "p100", "RUNNING")
+        assert abs(found.start_s - idle.now()) < 30 and found.gpus_of_node == {found.node_names[0]: 3}
+        (node,) = (n for n in client.nodes().records if n.gpus_alloc)
+        assert node.name == found.node_names[0] and node.gpus_alloc == {"p100": 3}
+    assert by_json.json and by_json.version()[:2].isdigit()
+
+
+def test_priorities_are_written_and_handed_back(idle: Emulation) -> None:
+    client = idle.client()
+    blocker = submit(idle, "--exclusive", "--nodes=5", "--time=10")
+    wait_for(lambda: state(idle, blocker) == "RUNNING")
+    first, second = (submit(idle, "--gres=gpu:p100:4", "--time=10", "--nodes=1") for _ in range(2))
+    held = submit(idle, "--hold", "--time=10")
+    computed = {job.id: job.priority for job in client.jobs().records}
+    done = client.update([Change(first, 5), Change(second, 70000, False), Change(99999, 1), Change(held, 9),
+                          Change(blocker, None, True)])  # fmt: skip
+    assert [outcome.ok for outcome in done] == [True, True, False, False, False]
+    assert "Invalid job id" in done[2].message and "held state" in done[3].message and "pending" in done[4].message
+    now = {job.id: job for job in client.jobs().records}
+    assert (now[first].priority, now[second].priority) == (5, 70000) and now[held].held
+    assert client.shared([first, second, 99999]) == {first: "OK", second: "NO"}
+    assert [outcome.ok for outcome in client.release([first, second, 99999])] == [True, True, False]
+    wait_for(lambda: {j.id: j.priority for j in client.jobs().records if j.id in (first, second)}
+             == {first: computed[first], second: computed[second]})  # fmt: skip
+
+
+def test_a_thousand_changes_in_one_process(idle: Emulation, capsys: pytest.CaptureFixture[str]) -> None:
+    client = idle.client(timeout_s=120)
+    blocker = submit(idle, "--exclusive", "--nodes=5", "--time=10")
+    wait_for(lambda: state(idle, blocker) == "RUNNING")
+    jobs = [submit(idle, "--gres=gpu:1", "--time=10") for _ in range(60)]
+    changes = [Change(jobs[k % 60] if k % 2 else 900_000 + k, 1000 + k) for k in range(1024)]
+    started = time.monotonic()
+    done = client.update(changes)
+    took = time.monotonic() - started
+    with capsys.disabled():
+        print(f"\n1,024 changes: {took:.2f} s", file=sys.stderr)
+    assert [outcome.job for outcome in done] == [change.job for change in changes]
+    assert [outcome.ok for outcome in done] == [k % 2 == 1 for k in range(1024)]
+    last = {change.job: change.priority for change in changes if change.job < 900_000}
+    found = {job.id: job.priority for job in client.jobs().records}
+    assert len(last) == 30 and all(found[job] == priority for job, priority in last.items())
+
+
+def test_every_kind_of_job_can_be_read(slurm_packages: None) -> None:
+    with Emulation() as slurm:
+        jobs = many_kinds(slurm)
+        read = slurm.client().jobs()
+    assert not read.faults
+    assert set(jobs.values()) - {jobs["cancelled"]} <= {job.id for job in read.records}
+
+
+def test_nodes_are_set_and_the_controller_restarts_with_its_jobs(slurm_packages: None) -> None:
+    with Emulation() as slurm:
+        client = slurm.client(timeout_s=60)
+        slurm.set_node("p100-1", "DRAIN", "by a test")
+        wait_for(lambda: [n.name for n in client.nodes().records if not n.usable] == ["p100-1"])
+        slurm.set_node("p100-1", "RESUME")
+        wait_for(lambda: all(n.usable for n in client.nodes().records))
+        job = submit(slurm, "--hold")
+        slurm.restart_controller()
+        assert [found.id for found in client.jobs().records] == [job] and slurm.ended() == {}
+        slurm.kill_controller()
+        for ask in (slurm.client(timeout_s=2).jobs, lambda: slurm.client(timeout_s=2).update([Change(job, 1)])):
+            with pytest.raises(SlurmUnavailable):
+                ask()
+        slurm.start_controller()
+        assert [found.id for found in client.jobs().records] == [job]
+        slurm.kill_node("k80-1")
+        slurm.set_node("k80-1", "DOWN")
+        slurm.start_node("k80-1")
+        wait_for(lambda: all(n.usable for n in client.nodes().records))
+
+
+def test_settings_reach_slurm(slurm_packages: None) -> None:
+    with Emulation(settings={"OverSubscribe": "YES:4", "PriorityWeightAge": "77"}) as slurm:
+        assert "OverSubscribe=YES:4" in slurm.run("scontrol", "show", "partition")
+        assert "PriorityWeightAge       = 77" in slurm.run("scontrol", "show", "config")
+
+
+def test_nothing_is_left(slurm_packages: None) -> None:
+    with Emulation() as slurm:
+        job = submit(slurm, "--gres=gpu:p100:1", "--time=10")
+        wait_for(lambda: state(slurm, job) == "RUNNING")
+        processes, folders = below(slurm.supervisor), (slurm.folders.root, slurm.folders.sockets)
+        assert sorted(p.name() for p in processes if p.name() in DAEMONS) == sorted(DAEMONS)
+    assert all_gone(processes, 5) and not any(folder.exists() for folder in folders)
+
+
+def test_a_kept_folder_stays_and_is_not_taken_twice(slurm_packages: None, tmp_path: Path) -> None:
+    with Emulation(directory=tmp_path / "kept") as slurm:
+        submit(slurm, "--hold")
+    assert (tmp_path / "kept" / "slurm.conf").is_file() and (tmp_path / "kept" / "log" / "slurmctld.log").is_file()
+    with pytest.raises(SlurmError, match="expected a new or empty folder"):
+        Emulation(directory=tmp_path / "kept").start()
+
+
+def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages: None) -> None:
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    with pytest.raises(SlurmError, match="slurmctld of the emulated cluster ended with status 1; .*bogus"):
+        Emulation(settings={"SelectType": "bogus"}).start()
+    assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
+
+
+def test_accounts_and_a_fast_clock() -> None:
+    need(accounting=True, speed=60)
+    with Emulation(accounting=True, accounts=["physics", "biology"], speed=60) as slurm:
+        own, begin, started = slurm.now(), time.time(), time.monotonic()
+        job = submit(slurm, "--account=physics", "--gres=gpu:p100:2", "--time=30", name="six minutes")
+        held = submit(slurm, "--hold", "--account=biology")
+        client = slurm.client()
+        found = {record.id: record for record in client.jobs().records}
+        assert found[job].account == "physics" and found[held].account == "biology"
+        assert found[job].gpus_by_type == {"p100": 2}
+        assert client.update([Change(held, 5)])[0].message  # held
+        slurm.run("scancel", str(job))
+        wait_for(lambda: "CANCELLED" in slurm.run("sacct", "-n", "-X", "-j", str(job), "-o", "State"))
+        told = float(slurm.run("date", "+%s.%N"))
+        assert abs(told - slurm.now()) < 30  # half a true second
+        assert slurm.now() - own > 50 * (time.monotonic() - started) > time.time() - begin
+        shared = list(Path("/dev/shm").glob("*faketime*"))
+        assert shared
+    assert not any(path.exists() for path in shared)
+
+
+# The command
+
+
+Command = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def command() -> Iterator[Command]:
+    """Starts ``rltune slurm emulate`` in a process of its own; what a failed test leaves running is ended."""
+    started = []
+
+    def start(*arguments: object) -> subprocess.Popen[str]:
+        code = "from rltune.cli import main; main()"
+        started.append(subprocess.Popen(
+            [sys.executable, "-c", code, "slurm", "emulate", *map(str, arguments)], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ))  # fmt: skip
+        return started[-1]
+
+    yield start
+    for process in started:
+        with process:  # closes its pipes, and waits
+            if process.poll() is None:
+                process.terminate()
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """Processes with a word in their command lines."""
+    return [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] and mark in " ".join(p.info["cmdline"])]
+
+
+def test_a_command_runs_inside_and_its_status_is_passed_on(slurm_packages: None, command: Command) -> None:
+    script = "sinfo -h -o %D; echo $SLURM_CONF; (sleep 98765.1 &); sbatch -o /dev/null --wrap 'sleep 98765.2'; exit 7"
+    process = command("--", "sh", "-c", script)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 7 and out.startswith("5\n") and "slurmctld" in err and "Traceback" not in err
+    assert not Path(out.split()[1]).exists() and not marked("sleep 98765")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_end_command_and_cluster(slurm_packages: None, command: Command, number: signal.Signals) -> None:
+    process = command("--", "sh", "-c", "echo $SLURM_CONF; exec sleep 98765.3")
+    conf = Path(process.stdout.readline().strip())
+    processes = below(process.pid)[1:]
+    assert conf.is_file() and sorted(p.name() for p in processes if p.name() in DAEMONS) == sorted(DAEMONS)
+    process.send_signal(number)
+    assert process.wait(60) == 128 + number
+    assert all_gone(processes, 5) and not conf.parent.exists()
+
+
+def test_a_signal_while_it_starts(slurm_packages: None, command: Command) -> None:
+    process = command("--", "sleep", "98765.4")
+    while "munged" not in process.stderr.readline():
+        assert process.poll() is None
+    processes = below(process.pid)[1:]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM and all_gone(processes, 5) and not marked("sleep 98765.4")
+
+
+def test_killed_outright_the_cluster_ends_too(slurm_packages: None, command: Command) -> None:
+    process = command("--", "sh", "-c", "echo $SLURM_CONF; exec sleep 98765.5")
+    conf = Path(process.stdout.readline().strip())
+    processes = below(process.pid)[1:]
+    process.kill()
+    process.wait(10)
+    assert all_gone(processes) and not marked("sleep 98765.5")
+    wait_for(lambda: not conf.parent.exists())
+
+
+def test_a_daemon_that_dies_is_told_and_the_rest_still_ends(slurm_packages: None, command: Command) -> None:
+    process = command("--", "sh", "-c", "echo $SLURM_CONF; sleep 4; exit 3")
+    process.stdout.readline()
+    processes = below(process.pid)[1:]
+    next(p for p in processes if p.name() == "slurmctld").kill()
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 3 and "slurmctld has ended with status -9" in err and all_gone(processes, 5)
+
+
+def test_the_client_inside_a_fast_clock_waits_by_the_true_one(command: Command) -> None:
+    need(speed=100)
+    code = ("import time; from rltune.slurm.client import Client; client = Client(timeout_s=20); begin = time.time()\n"
+            "print(len(client.nodes().records), len(client.jobs().records), time.time() - begin)")  # fmt: skip
+    process = command("--speed", 100, "--", sys.executable, "-c", code)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    nodes, jobs, seconds = out.split()
+    assert (nodes, jobs) == ("5", "0") and float(seconds) > 1  # the three commands take longer than 10 true ms
+
+
+def test_a_command_that_is_not_there(slurm_packages: None, command: Command) -> None:
+    process = command("--", "no-such-command-here")
+    assert "no such command" in process.communicate(timeout=120)[1] and process.returncode == 127
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rltune.slurm.emulate import packages
+
+    monkeypatch.setattr(packages, "program", lambda name: None if name in ("slurmctld", "slurmdbd") else f"/bin/{name}")
+    with pytest.raises(SlurmError) as caught:
+        Emulation(accounting=True).start()
+    expected = "apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurmdbd mariadb-server"
+    assert expected in str(caught.value) and "make slurm-deps" in str(caught.value)
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"speed": 0.5}, "speed: found 0.5"), ({"speed": float("nan")}, "speed"), ({"accounts": ["a"]}, "accounting"),
+])  # fmt: skip
+def test_options_that_cannot_be(options: dict, words: str) -> None:
+    with pytest.raises(SlurmError, match=words):
+        Emulation(**options)
+
+
+def test_set_needs_a_key_and_a_value(cli: object) -> None:
+    cli("slurm", "emulate", "--set", "OverSubscribe", "--", "true").explains("--set", "'OverSubscribe'", "KEY=VALUE")
+    cli("slurm", "emulate", "--cluster", "deploymint", "--", "true").explains("deploymint", "deployment")
+
+
