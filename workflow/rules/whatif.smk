@@ -30,7 +30,7 @@ rule whatif:
         here(workspace.results / "benchmarks" / "whatif.tsv")
     threads: 1
     resources:
-        mem_mb=3000,
+        **asks("whatif"),
     params:
         whatif=run.whatif.model_dump() if run.whatif is not None else None,
         evaluation=run.evaluation.model_dump(include={"bootstrap", "confidence", "seed"}),
