@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fake_slurm import make_config, write_policy
-from workload import state, submit, wait_for
+from slurm_workload import state, submit, wait_for
 
 from rltune.config.slurm import BandConfig
 from rltune.errors import RLTuneError
