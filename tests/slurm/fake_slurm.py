@@ -86,6 +86,8 @@ class FakeSlurm:
         told = self.queue.get(change.job)
         if told is None or told.state != "PENDING":
             return Outcome(change.job, False, "Job/step already completing or completed")
+        if change.priority is not None and told.priority == 0:
+            return Outcome(change.job, False, "Job is in held state")
         self.writes.append(change)
         if change.priority is not None:
             told = replace(told, priority=change.priority)

@@ -76,7 +76,7 @@ def test_the_example_is_valid() -> None:
 ])  # fmt: skip
 def test_who_is_left_to_slurm_and_why(change: dict, scope: dict, why: str) -> None:
     rules = make_config(scope={"partitions": ["gpu"], **scope}).scope
-    assert why_left(job(7, **change), rules, BAND, NOW_S) == why
+    assert why_left(job(7, **change), rules, NOW_S, ours=BAND.low <= change.get("priority", 0)) == why
 
 
 # ---- priorities
@@ -128,10 +128,10 @@ def test_the_cluster_is_seen_as_it_is() -> None:
 
 def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None:
     jobs = [
-        running(1, "p100-1", gpus=1, shared="NO"), running(2, "p100-2", gpus=9, time_limit_s=60.0),
+        running(1, "p100-1", gpus=1, shared="NO"), running(2, "p100-2", gpus=4, time_limit_s=60.0),
         running(3, "k80-1", gpus=0, cpus=8), job(10, gpus=2, gpu_type="p100"), job(11, gpus=16), job(12, time_limit_s=None),
     ]  # fmt: skip
-    view = observe(jobs, five_nodes(1, 4), make_config(default_limit_s=777.0), NOW_S)
+    view = observe(jobs, five_nodes(1, 3), make_config(default_limit_s=777.0), NOW_S)
     assert view is not None and view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
     assert view.left == {11: "no pool could hold it now"} and [told.id for told in view.ranked] == [10, 12]
     assert view.jobs.estimate_s[-1] == 777.0
@@ -156,10 +156,10 @@ def controller_policy() -> TrainedPolicy:
 
 
 def test_a_job_that_asks_one_node_for_its_gpus_is_not_thought_to_go_on_smaller_nodes() -> None:
-    view = observe([job(1, gpus=4)], five_nodes(4, 1), make_config(), NOW_S)
-    assert view is not None
-    assert decide(view, controller_policy(), make_config()).starts == {}
-    two = observe([job(1, gpus=4, nodes=2)], five_nodes(4, 4), make_config(), NOW_S)
+    full = [running(7, "p100-1", gpus=4), running(8, "p100-2", gpus=4)]
+    view = observe([*full, job(1, gpus=4)], five_nodes(4, 4), make_config(), NOW_S)
+    assert view is not None and view.ranked and decide(view, controller_policy(), make_config()).starts == {}
+    two = observe([*full, job(1, gpus=4, nodes=2)], five_nodes(4, 4), make_config(), NOW_S)
     assert two is not None and decide(two, controller_policy(), make_config()).starts == {1: {"k80-1": 2, "k80-2": 2}}
 
 
@@ -210,7 +210,7 @@ def test_what_leaves_the_scope_is_released_and_what_starts_is_forgotten(tmp_path
     del slurm.queue[13]
     made.cycle()
     assert slurm.released == [10] and slurm.queue[10].priority == slurm.computed[10]
-    assert set(Folder(tmp_path).touched()) == {14, 15}
+    assert set(Folder(tmp_path).touched()) == {11, 14, 15}, "11 runs, and may be requeued"
     assert slurm.queue[12].held, "a user's hold is the user's"
 
 
@@ -226,7 +226,7 @@ def test_a_job_that_starts_between_reading_and_writing_is_a_refusal(tmp_path: Pa
     done = made.cycle()
     assert (done.changed, done.refused) == (4, 2)
     made.cycle()
-    assert set(Folder(tmp_path).touched()) == {12, 13, 14, 15}
+    assert set(Folder(tmp_path).touched()) == {10, 12, 13, 14, 15}
 
 
 def beside_one(shared: str) -> FakeSlurm:
@@ -247,15 +247,129 @@ def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path
 
 
 @pytest.mark.parametrize(("shared", "rules"), [
-    ("YES", {"exclusive": "model", "sharing": 2.0}), ("OK", {"exclusive": "model"}), ("OK", {"sharing": 2.0}),
+    ("YES", {"exclusive": "model", "sharing": 2.0}), ("NO", {"exclusive": "model", "sharing": 2.0}),
+    ("OK", {"exclusive": "model"}), ("OK", {"sharing": 2.0}),
 ])  # fmt: skip
 def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: dict) -> None:
     slurm = beside_one(shared)
-    controller(slurm, tmp_path, **rules).cycle()
+    made = controller(slurm, tmp_path, **rules)
+    for _ in range(3):
+        made.cycle()
+        assert slurm.queue[10].shared == shared
+    made.hand_back("test")
     assert slurm.queue[10].shared == shared
 
 
+@pytest.mark.parametrize("then", ["held", "never"])
+def test_whole_nodes_are_taken_back_from_held_jobs_and_when_switched_off(tmp_path: Path, then: str) -> None:
+    slurm = beside_one("OK")
+    made = controller(slurm, tmp_path, exclusive="model", sharing=2.0)
+    made.cycle()
+    assert slurm.queue[10].shared == "NO"
+    if then == "held":
+        slurm.queue[10] = replace(slurm.queue[10], priority=0, held=True, reason="JobHeldUser")
+    else:
+        made.config = make_config()
+    made.cycle()
+    assert slurm.queue[10].shared == "YES" and slurm.queue[10].held == (then == "held")
+
+
+# ---- whose priority it is
+
+def test_a_requeued_job_is_known_again(tmp_path: Path) -> None:
+    """It runs for some cycles, and comes back with the priority it had, first with a begin time, then without."""
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    given = slurm.queue[12].priority
+    slurm.queue[12] = replace(slurm.queue[12], state="RUNNING", start_s=NOW_S, node_names=("p100-2",))
+    made.cycle()
+    made.cycle()
+    slurm.queue[12] = replace(slurm.queue[12], state="PENDING", start_s=None, node_names=(), priority=given)
+    made.cycle()
+    assert BAND.low <= slurm.queue[12].priority <= BAND.high
+    made.hand_back("test")
+    assert slurm.queue[12].priority == slurm.computed[12]
+
+
+def test_a_job_that_runs_while_all_is_handed_back_is_found_by_release_later(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    given = slurm.queue[12].priority
+    slurm.queue[12] = replace(slurm.queue[12], state="RUNNING", start_s=NOW_S, node_names=("p100-2",))
+    made.hand_back("test")
+    assert set(made.folder.touched()) == {12}
+    slurm.queue[12] = replace(slurm.queue[12], state="PENDING", start_s=None, node_names=(), priority=given)
+    assert made.hand_back("later")[0] == 1 and slurm.queue[12].priority == slurm.computed[12]
+
+
+def test_a_task_of_a_ranked_array_takes_the_arrays_priority_over(tmp_path: Path) -> None:
+    slurm = busy(0)
+    slurm.add(job(50, array_id=50, array_tasks=10))
+    made = controller(slurm, tmp_path, scope={"partitions": ["gpu"], "arrays": "rank"})
+    made.cycle()
+    slurm.add(replace(slurm.queue[50], id=51, array_tasks=1))
+    slurm.computed[51] = 4000
+    made.hand_back("test")
+    assert slurm.queue[51].priority == 4000 and slurm.queue[50].priority == slurm.computed[50]
+
+
+def test_a_job_whose_record_cannot_be_read_is_not_forgotten(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    hidden = slurm.queue.pop(12)
+    slurm.faults = ("job 12: time_limit: found 'x'",)
+    made.cycle()
+    assert 12 in made.folder.touched()
+    slurm.queue[12], slurm.faults = hidden, ()
+    made.hand_back("test")
+    assert slurm.queue[12].priority == slurm.computed[12]
+
+
+def test_what_somebody_else_has_set_is_theirs(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    slurm.queue[12] = replace(slurm.queue[12], partition="cpu", priority=777)
+    made.cycle()
+    made.hand_back("test")
+    assert slurm.queue[12].priority == 777
+
+
+def test_a_band_that_slurms_own_priorities_reach_is_refused(tmp_path: Path) -> None:
+    slurm = FakeSlurm({10: job(10, priority=1_500_000)}, five_nodes(4, 4, 2, 2, 1))
+    with pytest.raises(RLTuneError, match="1,000,000 to 2,000,000 that no controller"):
+        Service(controller(slurm, tmp_path), once=True).run()
+    high = controller(slurm, tmp_path, scope={"partitions": ["gpu"], "priority_below": 50_000})
+    assert high.cycle().ranked == 0 and not slurm.writes, "a high priority of Slurm's own is no doing of ours"
+
+
+def test_a_priority_that_did_not_arrive_leaves_the_one_before_ours(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    touched = made.folder.touched()
+    before = slurm.queue[12].priority
+    made.folder.write_touched({**touched, 12: Touch(BAND.low + 7, before)})  # killed before Slurm was told
+    made.hand_back("test")
+    assert slurm.queue[12].priority == slurm.computed[12]
+
+
 # ---- faults
+
+def test_jobs_that_others_hold_the_room_of_do_not_stop_it(tmp_path: Path) -> None:
+    """The CPUs of the only m40 node are a CPU job's, for as long as it likes; a job waits for the m40."""
+    nodes = five_nodes(4, 4, 2, 2, 0)
+    nodes[4] = replace(nodes[4], cpus_alloc=32)
+    jobs = [running(1, "p100-1", gpus=4), running(3, "m40-1", gpus=0, cpus=32), job(10, gpus=1, gpu_type="m40"),
+            job(11, gpus=2), job(12, gpus=4), running(4, "p100-2", gpus=4, start_s=None)]  # fmt: skip
+    made = controller(FakeSlurm({told.id: told for told in jobs}, nodes), tmp_path)
+    assert made.cycle().ranked == 2 and made.view is not None
+    assert "held by jobs without GPUs" in made.view.left[10]
+
+
 
 def test_the_list_of_touched_jobs_is_written_before_slurm_is(tmp_path: Path) -> None:
     slurm = busy()
@@ -305,8 +419,12 @@ def test_a_signal_hands_every_job_back(tmp_path: Path, signal_: int) -> None:
 def test_slurm_that_does_not_answer_is_borne_for_some_cycles(tmp_path: Path) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path, failures=3)
-    made.cycle()
-    slurm.silent = True
+
+    def say(line: str) -> None:
+        made.said.append(line)
+        slurm.silent = True  # from the end of the first cycle on
+
+    made.say = say
     assert Service(made, between_tries_s=0.0).run() == NOT_HANDED_BACK
     assert sum("cycle failed" in line for line in made.said) == 3
     assert len(made.folder.touched()) == 6, "the list stays for rltune slurm release"
@@ -318,8 +436,8 @@ def test_an_error_that_nobody_foresaw_hands_back_and_shows_itself(tmp_path: Path
     slurm = busy()
     made = controller(slurm, tmp_path)
     made.cycle()
-    slurm.queue[10] = replace(slurm.queue[10], submit_s=float("nan"))
-    with pytest.raises(Exception):  # noqa: B017, PT011
+    slurm.queue[10] = replace(slurm.queue[10], submit_s="yesterday")
+    with pytest.raises(TypeError):
         Service(made).run()
     assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
 
@@ -378,5 +496,8 @@ def test_figures_and_decisions_are_left_for_others_to_read(tmp_path: Path) -> No
     made = controller(busy(), tmp_path)
     made.cycle()
     text = made.folder.metrics_path.read_text()
-    assert "rltune_ranked_jobs 6\n" in text and "# TYPE rltune_changes_total counter" in text
+    assert "rltune_ranked_jobs 6.0\n" in text and "# TYPE rltune_changes_total counter" in text
     assert Folder(tmp_path).touched()[10] == Touch(made.slurm.queue[10].priority)  # type: ignore[attr-defined]
+    assert f"rltune_last_cycle_time_seconds {NOW_S!r}\n" in text and "rltune_live 1.0\n" in text
+    made.gone()
+    assert "rltune_live 0.0\n" in made.folder.metrics_path.read_text()

@@ -20,9 +20,9 @@ def run(
     live: LiveOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written (the default).")] = False,
     once: Annotated[bool, typer.Option("--once", help="One cycle, then stop; live jobs keep their priorities.")] = False,
-    speed: Annotated[float, typer.Option(help="Seconds of Slurm's clock in one of ours, on an emulated cluster.")] = 1.0,
+    speed: Annotated[float, typer.Option(min=0.001, help="Seconds of Slurm's clock in one of ours, on an emulated cluster.")] = 1.0,
 ) -> None:
-    """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until SIGTERM or SIGINT; hand them back then.
+    """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; hand them back then.
 
     Exit status: 0 told to stop; 1 stopped by itself; 3 jobs may still have priorities of the controller's.
     """

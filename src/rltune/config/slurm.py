@@ -99,7 +99,8 @@ class SlurmConfig(Block):
     """The placement model."""
     exclusive: Literal["never", "model"] = "never"
     """Who gets OverSubscribe=NO, a node to itself: nobody, or a job of several GPUs that the placement model puts on idle
-    nodes although others would hold it (with `sharing` above 1)."""
+    nodes although others would hold it (with `sharing` above 1). Slurm cannot be told to forget the flag: a job that is
+    given back has OverSubscribe=YES, which on a partition of OverSubscribe=YES lets it share."""
     sharing: float = Field(1.0, ge=1, le=100)
     """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time by itself."""
     default_limit_s: float = Field(86400.0, gt=0)

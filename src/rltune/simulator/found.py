@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rltune.cluster.fit import Jobs
-from rltune.cluster.free import CHUNK, change
+from rltune.cluster.free import CHUNK, change, take
 from rltune.cluster.layout import Layout
+from rltune.cluster.search import BEST_FIT, EXCLUSIVE, find
 from rltune.kernels import allocating, kernel
 from rltune.simulator.batch import Placer, Run
 from rltune.simulator.queue import enqueue
@@ -115,3 +116,23 @@ def _end_at(one, end_s):
     for i in range(order.shape[0]):  # sorted is a heap
         one.run[order[i]].end = end_s[order[i]]
         one.heap[i].end, one.heap[i].job = end_s[order[i]], order[i]
+
+
+def could_start(run: Run, layout: Layout, found: Found) -> np.ndarray:
+    """Which of the queued jobs [Q] bool would fit, on the fewest nodes that could hold them, once all running jobs ended.
+
+    The others wait for what nobody in the run will give back, and would stop it. ``run`` is a resumed one before its
+    first step, and is of no use afterwards.
+    """
+    return _could_start(layout.nodes, run.jobs, run.state, len(found.start_s), found.queued)
+
+
+@allocating
+def _could_start(nodes, jobs, st, running, queued):
+    one = one_of(st, 0)
+    for r in range(running):
+        take(nodes, jobs, one.free, r, st.how.rule == EXCLUSIVE, one.chunk, one.run[r].at, one.run[r].len, 1)
+    fits = np.zeros(queued, np.bool_)
+    for q in range(queued):
+        fits[q] = find(nodes, jobs, one.free, running + q, BEST_FIT, 0, one.place) > 0
+    return fits

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,9 +17,11 @@ from rltune.errors import DataError, RLTuneError
 from rltune.slurm.decide import Decision, decide
 from rltune.slurm.folder import Folder, Touch
 from rltune.slurm.observe import View, observe
+from rltune.slurm.ownership import is_ours, ours, remembered
 from rltune.slurm.priorities import assign
 from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode
 
+LIVE_FIGURE = ("gauge", "1 while a controller writes priorities, 0 in a dry run and once it has ended")
 JUMP_S = 300.0
 """Difference of the two clocks' progress over one interval from which the system's clock was set."""
 
@@ -95,9 +97,9 @@ class Controller:
         now_s = self.clock()
         done.read_s = time.perf_counter() - began
         self._check_clock(now_s)
-        touched = self.folder.touched()
+        touched = remembered(self.folder.touched(), queue)
         self.jobs = queue.records
-        self.view = view = observe(queue.records, nodes.records, self.config, now_s)
+        self.view = view = observe(queue.records, nodes.records, self.config, now_s, ours(queue.records, touched))
         if view is None:
             raise RLTuneError("no usable node with GPUs in the ranked partitions")
         done.faults = (*queue.faults, *nodes.faults, *view.faults)
@@ -113,29 +115,51 @@ class Controller:
         return done
 
     def hand_back(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
-        """Give every touched job that still waits back to Slurm: (how many, what Slurm refused).
+        """Give every job that waits with a priority of ours back to Slurm: (how many, what Slurm refused).
 
-        A job that somebody holds is left so: it has no priority of ours any more. ``band_too``: also jobs with a priority
-        in the band that nobody remembers. Raises RLTuneError where Slurm does not answer; the list of touched jobs is
-        kept then.
+        A job that somebody holds, or has given another priority, is left so; whole nodes are taken back from it all the
+        same. Jobs that run stay on the list, for a requeued one comes back with its priority. ``band_too``: also jobs
+        with a priority in the band that nobody remembers. Raises RLTuneError where Slurm does not answer; the list of
+        touched jobs is kept then.
         """
         touched = {} if band_too and not self._readable() else self.folder.touched()
-        waiting = self._waiting()
-        mine = [job for job in touched if job in waiting]
+        read = self.slurm.jobs()
+        waiting = [job for job in read.records if job.state in WAITING_STATES]
+        mine = [job.id for job in waiting if is_ours(job, touched)]
+        if read.faults:  # one of these may be a record that could not be read
+            mine += sorted(touched.keys() - {job.id for job in read.records})
         if band_too:
-            mine += [job for job, at in waiting.items() if self._in_band(at) and job not in touched]
-        shared = [Change(job, oversubscribe=True) for job in mine if job in touched and touched[job].alone]
+            mine += [job.id for job in waiting if self._in_band(job.priority) and job.id not in mine]
+        shared = [Change(job.id, oversubscribe=True) for job in waiting if _is_alone(touched, job.id)]
         outcomes = [*(self.slurm.update(shared) if shared else []), *(self.slurm.release(mine) if mine else [])]
         refused = [o for o in outcomes if not o.ok]
-        still = self._waiting() if refused else {}
-        refused = [o for o in refused if o.job in still]
-        self._note(lambda: self.folder.write_touched({o.job: touched.get(o.job, Touch(0)) for o in refused}))
+        if refused:
+            there = {job.id for job in self.slurm.jobs().records if job.state in WAITING_STATES}
+            refused = [o for o in refused if o.job in there]
+        done = {o.job for o in outcomes} - {o.job for o in refused}
+        kept = {job: touch for job, touch in remembered(touched, read).items() if job not in done}
+        kept |= {o.job: touched.get(o.job, Touch(0)) for o in refused}
+        self._note(lambda: self.folder.write_touched(kept))
         line = {"time_s": round(self.clock(), 3), "event": "handed back", "why": why, "jobs": mine,
                 "refused": {str(o.job): o.message for o in refused}}  # fmt: skip
         self._note(lambda: self.folder.write_journal(line))
-        count = len(mine) - len({o.job for o in refused})
+        count = len(mine) - len({o.job for o in refused} & set(mine))
         self.say(f"handed back {count} jobs to Slurm: {why}")
         return count, refused
+
+    def left_over(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Of the jobs that wait now: (those with a priority of an earlier controller's; those in the ranked partitions
+        whose priority is in the band without anybody's doing)."""
+        touched, jobs = self.folder.touched(), self.slurm.jobs().records
+        mine = ours(jobs, touched)
+        partitions = set(self.config.scope.partitions)
+        others = {job.id for job in jobs if job.state in WAITING_STATES and self._in_band(job.priority)
+                  and partitions & set(job.partition.split(","))}  # fmt: skip
+        return mine, frozenset(others - mine)
+
+    def gone(self) -> None:
+        """Let the figures say that no controller writes any more."""
+        self._note(lambda: self.folder.write_metrics({"live": LIVE_FIGURE + (0.0,)}))
 
     def _note(self, write: Callable[[], None]) -> None:
         """Write to disk; where that fails, say so and go on: giving jobs back must not depend on a disk."""
@@ -143,11 +167,6 @@ class Controller:
             write()
         except OSError as error:
             self.say(f"{error.filename or self.folder.path}: {error.strerror or error}")
-
-    def _waiting(self) -> dict[int, int]:
-        """Jobs that wait and that nobody holds → their priority."""
-        jobs = self.slurm.jobs().records
-        return {job.id: job.priority for job in jobs if job.state in WAITING_STATES and job.priority > 0}
 
     def _in_band(self, priority: int) -> bool:
         return self.config.band.low <= priority <= self.config.band.high
@@ -161,6 +180,9 @@ class Controller:
 
     def _ready_policy(self) -> TrainedPolicy:
         """The policy, read again where its file has changed. Raises Stop where it cannot be used any more."""
+        if not self.policy_path.is_file():
+            raise Stop(f"{self.policy_path}: no such policy; name a trained one under `policy:`, such as "
+                       "results/cells/<cell>/policy.npz")  # fmt: skip
         try:
             stat = self.policy_path.stat()
             if self._policy is None or stat.st_mtime_ns != self._loaded_ns:
@@ -183,53 +205,61 @@ class Controller:
             raise RLTuneError(f"the clock jumped by {jumped:+.0f} s; this cycle is left out")
 
     def _changes(self, view: View, decision: Decision, touched: dict[int, Touch]) -> list[Change]:
-        current = {job.id: job.priority for job in view.ranked}
+        current = {job.id: job.priority if is_ours(job, touched) else 0 for job in view.ranked}
         new: dict[int, int] = {}
         for order in decision.orders.values():
             new |= assign(order, current, self.config.band)
-        flags: dict[int, bool] = {}
-        if self.config.exclusive == "model":
-            was = {job: touch.alone for job, touch in touched.items()}
-            wanted = [j.id for j in view.ranked if (j.id in decision.alone) != was.get(j.id, False)]
-            own = self.slurm.shared(wanted) if wanted else {}
-            # a job whose user asked for whole nodes, or to share, keeps what was asked for
-            flags = {job: job not in decision.alone for job in wanted if job in was or own.get(job) == "OK"}
+        wanted = [j.id for j in view.ranked if (j.id in decision.alone) != _is_alone(touched, j.id)]
+        given = [job for job in wanted if not _is_alone(touched, job)]
+        own = self.slurm.shared(given) if given else {}
+        # a job whose user asked for whole nodes, or to share, keeps what was asked for
+        flags = {job: job not in decision.alone for job in wanted if job not in given or own.get(job) == "OK"}
         return [Change(job, new.get(job), flags.get(job)) for job in sorted(new.keys() | flags.keys())]
 
     def _write(
         self, view: View, decision: Decision, changes: list[Change], touched: dict[int, Touch], done: Cycle
     ) -> None:
         """Tell Slurm, and keep note of it: the list of touched jobs first."""
-        ranked = {job.id for job in view.ranked}
-        waiting = {job.id for job in self.jobs if job.state in WAITING_STATES and job.priority > 0}
-        mine = {job: touch for job, touch in touched.items() if job in waiting}
-        leave = sorted(mine.keys() - ranked)
+        ranked, mine = {job.id: job for job in view.ranked}, dict(touched)
+        left = [job for job in self.jobs if job.state in WAITING_STATES and job.id not in ranked]
+        leave = [job.id for job in left if is_ours(job, touched)]
+        unflag = [Change(job.id, oversubscribe=True) for job in left if _is_alone(touched, job.id)]
         if not self.live:
             self._journal(view, decision, changes, [], leave)
             done.changed = len(changes)
             return
         for change in changes:
-            before = mine.get(change.job, Touch(0))
-            alone = before.alone if change.oversubscribe is None else not change.oversubscribe
-            mine[change.job] = Touch(before.priority if change.priority is None else change.priority, alone)
-        if mine != touched:
+            job = ranked[change.job]
+            last = job.priority if is_ours(job, touched) else 0
+            alone = _is_alone(touched, job.id) if change.oversubscribe is None else not change.oversubscribe
+            mine[job.id] = Touch(last if change.priority is None else change.priority, last, alone)
+        if mine != self.folder.touched():
             self.folder.write_touched(mine)
-        unflag = [Change(job, oversubscribe=True) for job in leave if mine[job].alone]
         outcomes = self.slurm.update([*changes, *unflag]) if changes or unflag else []
-        given_back = self.slurm.release(leave) if leave else []
-        done.changed = sum(o.ok for o in outcomes[: len(changes)])
-        done.released = sum(o.ok for o in given_back)
+        given_back = self._release(leave, mine)
+        done.changed, done.released = sum(o.ok for o in outcomes[: len(changes)]), sum(o.ok for o in given_back)
         done.refused = sum(not o.ok for o in (*outcomes, *given_back))
-        gone = {o.job for o in given_back if o.ok}
-        if gone:
-            self.folder.write_touched({job: touch for job, touch in mine.items() if job not in gone})
+        unflagged = {o.job for o in outcomes[len(changes) :] if o.ok}
+        released = {o.job for o in given_back if o.ok}
+        after = {job: replace(touch, alone=False) if job in unflagged else touch for job, touch in mine.items()}
+        after = {job: touch for job, touch in after.items() if job not in released or touch.alone}
+        if after != mine:
+            self.folder.write_touched(after)
         self._journal(view, decision, changes, outcomes, leave)
+
+    def _release(self, leave: list[int], touched: dict[int, Touch]) -> list[Outcome]:
+        """Release jobs, of those that still wait with our priority: a hold of theirs meanwhile must not be undone."""
+        if not leave:
+            return []
+        still = ours(self.slurm.jobs().records, touched)
+        return self.slurm.release([job for job in leave if job in still])
 
     def _journal(
         self, view: View, decision: Decision, changes: list[Change], outcomes: list[Outcome], released: list[int]
     ) -> None:
         refused = {o.job: o.message for o in outcomes if not o.ok}
         rank = {job: (pool, k) for pool, order in decision.orders.items() for k, job in enumerate(order)}
+        lines: list[dict[str, Any]] = []
         for change in changes:
             pool, place = rank.get(change.job, ("", -1))
             line: dict[str, Any] = {
@@ -243,16 +273,16 @@ class Controller:
                 line["could_start_on"] = decision.starts[change.job]
             if change.job in refused:
                 line["refused"] = refused[change.job]
-            self.folder.write_journal(line)
-        for job in released:
-            self.folder.write_journal({"time_s": round(view.now_s, 3), "event": "released" if self.live else
-                                       "would release", "job": job, "why": view.left.get(job, "not ranked")})  # fmt: skip
+            lines.append(line)
+        lines += [{"time_s": round(view.now_s, 3), "event": "released" if self.live else "would release", "job": job,
+                   "why": view.left.get(job, "not ranked")} for job in released]  # fmt: skip
+        self.folder.write_journal(*lines)
 
     def _report(self, done: Cycle, now_s: float) -> None:
         for name, value in (("cycles", 1), ("changes", done.changed), ("refusals", done.refused)):
             self._totals[name] = self._totals.get(name, 0) + value
         self.folder.write_metrics({
-            "live": ("gauge", "1 where priorities are written, 0 in a dry run", float(self.live)),
+            "live": LIVE_FIGURE + (float(self.live),),
             "last_cycle_time_seconds": ("gauge", "When the last cycle ended well, s since 1970", now_s),
             "ranked_jobs": ("gauge", "Waiting jobs that are ranked", done.ranked),
             "left_jobs": ("gauge", "Waiting jobs that are left to Slurm", done.left),
@@ -264,6 +294,10 @@ class Controller:
             "changes_total": ("counter", "Jobs changed", self._totals["changes"]),
             "refusals_total": ("counter", "Changes that Slurm refused", self._totals["refusals"]),
         })  # fmt: skip
+
+
+def _is_alone(touched: dict[int, Touch], job: int) -> bool:
+    return job in touched and touched[job].alone
 
 
 def _rounded(value: float | None) -> float | None:

@@ -18,6 +18,8 @@ from rltune.errors import DataError, RLTuneError
 from rltune.files import write_json, write_text
 
 FORMAT = 1
+JOURNAL_BYTES = 100_000_000
+"""Length of decisions.jsonl from which a new one is begun; the one before is kept, older ones are not."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,14 @@ class Touch:
 
     priority: int
     """0 where only its over-subscription was changed."""
+    before: int = 0
+    """The controller's own priority that it had until then, and has still where this one did not arrive; 0 for none."""
     alone: bool = False
     """Whether it was given whole nodes."""
+
+    def gave(self, priority: int) -> bool:
+        """Whether a priority is one that the controller gave this job."""
+        return priority > 0 and priority in (self.priority, self.before)
 
 
 class Busy(RLTuneError):
@@ -75,6 +83,18 @@ class Folder:
                 os.write(file.fileno(), str(os.getpid()).encode())
             yield
 
+    def at_work(self) -> str:
+        """Process id of the controller that holds the lock, "unknown" where it left none; "" where there is none."""
+        try:
+            with open(self.path / "lock", encoding="utf-8") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return file.read().strip() or "unknown"
+        except FileNotFoundError:
+            return ""
+        return ""
+
     def touched(self) -> dict[int, Touch]:
         """Job → what it was last given.
 
@@ -86,7 +106,7 @@ class Folder:
             content = json.loads(self.touched_path.read_text(encoding="utf-8"))
             if content["format"] != FORMAT:
                 raise ValueError(f"format {content['format']}, expected {FORMAT}")
-            return {int(job): Touch(int(told["priority"]), bool(told["alone"])) for job, told in content["jobs"].items()}
+            return {int(job): Touch(int(told["priority"]), int(told["before"]), bool(told["alone"])) for job, told in content["jobs"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{self.touched_path}: cannot be read ({error}); give the jobs with a priority of the "
                             "controller's band back with `rltune slurm release --band`, then delete it") from None  # fmt: skip
@@ -95,28 +115,28 @@ class Folder:
         """Replace the list at once."""
         write_json(self.touched_path, {"format": FORMAT, "jobs": {str(job): asdict(jobs[job]) for job in sorted(jobs)}})
 
-    def write_journal(self, line: dict[str, Any]) -> None:
-        """Add a line."""
+    def write_journal(self, *lines: dict[str, Any]) -> None:
+        """Add lines, in one write; a file of JOURNAL_BYTES is put aside as ``decisions.1.jsonl`` first."""
+        if not lines:
+            return
         self.path.mkdir(parents=True, exist_ok=True)
+        if self.journal_path.is_file() and self.journal_path.stat().st_size > JOURNAL_BYTES:
+            os.replace(self.journal_path, self.path / "decisions.1.jsonl")
         with open(self.journal_path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line, allow_nan=False, separators=(",", ":")) + "\n")
+            file.write("".join(json.dumps(line, allow_nan=False, separators=(",", ":")) + "\n" for line in lines))
 
     def write_metrics(self, figures: Mapping[str, tuple[str, str, float]]) -> None:
         """Name → (kind, what it is, value)."""
         lines = [text for name, (kind, about, value) in figures.items() for text in (
-            f"# HELP rltune_{name} {about}", f"# TYPE rltune_{name} {kind}", f"rltune_{name} {value:g}")]
+            f"# HELP rltune_{name} {about}", f"# TYPE rltune_{name} {kind}", f"rltune_{name} {float(value)!r}")]
         write_text(self.metrics_path, "\n".join(lines) + "\n")
 
 
 def told(folder: Folder) -> str:
-    """The state of a controller's folder in lines."""
-    try:
-        with folder.lock():
-            lines = [f"{folder.path}: no controller is at work"]
-    except Busy as error:
-        lines = [str(error).split(";")[0]]
-    touched = folder.touched()
-    lines.append(f"{len(touched)} jobs have been given priorities or nodes to themselves")
+    """The state of a controller's folder in lines; nothing is written."""
+    who = folder.at_work()
+    lines = [f"{folder.path}: {f'a controller (process {who}) is at work' if who else 'no controller is at work'}"]
+    lines.append(f"{len(folder.touched())} jobs have been given priorities or nodes to themselves")
     if folder.metrics_path.is_file():
         figures = [line for line in folder.metrics_path.read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
         lines += [f"  {line.removeprefix('rltune_')}" for line in figures]

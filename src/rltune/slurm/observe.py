@@ -8,8 +8,8 @@ without GPUs, by users of a whole node) is taken for good.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,8 @@ from rltune.cluster.layout import MILLI, Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError
-from rltune.simulator.found import ROOM, Found
+from rltune.simulator.found import ROOM, Found, could_start, resume
+from rltune.simulator.setting import Setting
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
 from rltune.slurm.scope import RANKED, why_left
 from rltune.traces.table import empty_columns
@@ -29,6 +30,7 @@ GB_PER_MIB = 2**20 / 1e9
 WHOLE = frozenset({"NO", "EXCLUSIVE", "USER"})
 """Over-subscription of jobs that have their nodes to themselves."""
 NO_ROOM = "no pool could hold it now"
+HELD_BY_OTHERS = "what it asks for is held by jobs without GPUs, or by nodes that are out"
 BEHIND_S = 3600.0
 """Least time that a running job past its limit is expected to go on, at which it counts as late."""
 
@@ -66,20 +68,24 @@ class View:
 
 
 def observe(
-    jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], config: SlurmConfig, now_s: float
-) -> View | None:
-    """The cluster of a configuration now; None where no node with GPUs is usable."""
+    jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], config: SlurmConfig, now_s: float,
+    ours: Collection[int] = frozenset(),
+) -> View | None:  # fmt: skip
+    """The cluster of a configuration now; None where no node with GPUs is usable.
+
+    ``ours``: ids of jobs whose priority is the controller's own doing.
+    """
     faults: list[str] = []
     usable = _usable(nodes, config.scope.partitions, faults)
     if not usable:
         return None
     cluster, names, pool_of = _cluster(usable)
     layout, everyone = build_layout(cluster), list(jobs)
-    running = _running(everyone, names)
+    running = _running(everyone, names, now_s)
     ranked, left = [], {}
     for job in everyone:
         if job.state in WAITING_STATES:
-            why = why_left(job, config.scope, config.band, now_s)
+            why = why_left(job, config.scope, now_s, job.id in ours)
             if why == RANKED and not any(p in pool_of for p in job.partition.split(",")):
                 why = NO_ROOM
             if why == RANKED:
@@ -93,11 +99,15 @@ def observe(
     left |= {job.id: NO_ROOM for job in ranked if job.id not in kept}
     ranked = [job for job in ranked if job.id in kept]
     running = [job for job in running if job.id in kept]
-    return View(
-        now_s, t0_s, cluster, layout, names, arrays,
-        _found(running, len(ranked), arrays, layout, names, usable, everyone, now_s - t0_s, t0_s, faults),
-        tuple(running), pool_of, tuple(ranked), left, tuple(faults),
-    )  # fmt: skip
+    found = _found(running, len(ranked), arrays, layout, names, usable, everyone, now_s - t0_s, t0_s, faults)
+    if ranked:
+        fits = could_start(resume(arrays, layout, found, Setting("fifo")), layout, found)
+        left |= {job.id: HELD_BY_OTHERS for job, fit_ in zip(ranked, fits, strict=True) if not fit_}
+        ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
+        arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
+        found = replace(found, queued=len(ranked))
+    return View(now_s, t0_s, cluster, layout, names, arrays, found, tuple(running), pool_of, tuple(ranked), left,
+                tuple(faults))  # fmt: skip
 
 
 def compiled(jobs: Sequence[SlurmJob], view: View, config: SlurmConfig) -> tuple[Jobs, set[int]]:
@@ -157,11 +167,11 @@ def _cluster(nodes: Sequence[SlurmNode]) -> tuple[ClusterConfig, tuple[str, ...]
     return cluster, names, pool_of
 
 
-def _running(jobs: Sequence[SlurmJob], names: Sequence[str]) -> list[SlurmJob]:
+def _running(jobs: Sequence[SlurmJob], names: Sequence[str], now_s: float) -> list[SlurmJob]:
     """Jobs that hold GPUs of nodes that are there, by start."""
     there = set(names)
     found = [j for j in jobs if j.state in RUNNING_STATES and j.gpus > 0 and there & set(j.node_names)]
-    return sorted(found, key=lambda job: (job.start_s or 0.0, job.id))
+    return sorted(found, key=lambda job: (min(job.start_s or now_s, now_s), job.id))
 
 
 def _table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rltune.config.slurm import BandConfig, ScopeConfig
+from rltune.config.slurm import ScopeConfig
 from rltune.slurm.records import PENDING, SlurmJob
 
 RANKED = ""
@@ -11,13 +11,12 @@ WAITS_FOR_SLURM = frozenset({"", "None", "Priority", "Resources", "NodesBusy", "
 priority could start the job."""
 
 
-def why_left(job: SlurmJob, scope: ScopeConfig, band: BandConfig, now_s: float) -> str:
+def why_left(job: SlurmJob, scope: ScopeConfig, now_s: float, ours: bool = False) -> str:
     """Why a waiting job is left to Slurm; RANKED where it is not.
 
-    ``now_s``: s since 1970. A priority inside the band is the controller's own doing, and no reason to leave a job.
+    ``now_s``: s since 1970. ``ours``: its priority is the controller's own doing, and no reason to leave it.
     """
     partitions = job.partition.split(",")
-    ours = band.low <= job.priority <= band.high
     rules = (
         (not set(partitions) & set(scope.partitions), "another partition"),
         (not set(partitions) <= set(scope.partitions), "asks for a partition that is not ranked, too"),

@@ -15,6 +15,7 @@ from rltune.slurm.shadow import Watchdog
 
 DONE, FAILED, NOT_HANDED_BACK = 0, 1, 3
 """Exit statuses: told to stop; stopped by itself; and jobs may still have a priority of the controller's."""
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 TRIES = 5
 """Times that handing back is tried where Slurm does not answer."""
 BETWEEN_TRIES_S = 5.0
@@ -51,11 +52,13 @@ class Service:
                         why = watchdog.cycle(controller.view, controller.jobs)
                         failed = 0
                         controller.say(told(done, controller.live))
-                        if why:
+                        if why and controller.live:
                             raise Stop(why)
+                        if why:
+                            controller.say(why)
                     except Stop:
                         raise
-                    except (RLTuneError, OSError) as error:
+                    except (RLTuneError, OSError, ValueError, RuntimeError) as error:
                         failed += 1
                         controller.say(f"cycle failed ({failed} of {controller.config.failures}): {error}")
                         if failed >= controller.config.failures:
@@ -75,18 +78,28 @@ class Service:
                 raise
 
     def _recover(self) -> None:
-        """Jobs that an earlier controller touched are this one's now; a dry run must not leave them so."""
-        touched = self.controller.folder.touched()
-        if touched and not self.controller.live:
-            raise RLTuneError(f"{self.controller.folder.touched_path}: an earlier controller has left {len(touched)} jobs "
-                              "with its priorities; `rltune slurm release` hands them back, `--live` goes on")  # fmt: skip
-        if touched:
-            self.controller.say(f"going on with {len(touched)} jobs that an earlier controller has touched")
+        """Jobs that an earlier controller touched are this one's now; a dry run must not leave them so.
+
+        Raises RLTuneError there, and where jobs nobody has touched are in the band: which are whose could not be told.
+        """
+        controller = self.controller
+        band, (mine, others) = controller.config.band, controller.left_over()
+        if mine and not controller.live:
+            raise RLTuneError(f"{controller.folder.touched_path}: an earlier controller has left {len(mine)} jobs with its "
+                              "priorities; `rltune slurm release` hands them back, `--live` goes on")  # fmt: skip
+        if others and controller.live:
+            raise RLTuneError(f"{len(others)} waiting jobs have priorities of {band.low:,} to {band.high:,} that no "
+                              f"controller of this folder gave them (job {min(others)} for one): choose a `band` that "
+                              "Slurm's own priorities do not reach, or, where a controller's list was lost, hand them "
+                              "back with `rltune slurm release --band`")  # fmt: skip
+        if mine:
+            controller.say(f"going on with {len(mine)} jobs that an earlier controller has touched")
 
     def _leave(self, why: str, status: int) -> int:
         """Hand back, again and again where Slurm does not answer; the exit status."""
         if not self.controller.live:
             return status
+        self.controller.gone()
         for k in range(TRIES):
             try:
                 _, refused = self.controller.hand_back(why)
@@ -104,7 +117,7 @@ class Service:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT let the cycle end and stop then."""
+        """SIGTERM, SIGINT and SIGHUP let the cycle end and stop then."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -113,7 +126,7 @@ class Service:
             self.said = f"stopped by {signal.Signals(number).name}"
             self.stop.set()
 
-        before: dict[int, Callable | int | None] = {s: signal.signal(s, note) for s in (signal.SIGTERM, signal.SIGINT)}
+        before: dict[int, Callable | int | None] = {s: signal.signal(s, note) for s in STOPS}
         try:
             yield
         finally:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rltune.config.slurm import SlurmConfig
-from rltune.simulator.found import resume
+from rltune.cluster.fit import Jobs
+from rltune.config.slurm import ScopeConfig, SlurmConfig
+from rltune.simulator.found import could_start, resume
 from rltune.simulator.setting import Setting
 from rltune.slurm.observe import View, compiled
-from rltune.slurm.records import RUNNING_STATES, SlurmJob
+from rltune.slurm.records import PENDING, RUNNING_STATES, SlurmJob
+from rltune.slurm.scope import RANKED, why_left
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,13 @@ class Waits:
 
 @dataclass
 class Shadow:
-    """Watches the ranked jobs from ``begin`` on."""
+    """Watches a cluster's jobs from ``begin`` on: the ranked ones, which are compared, and those beside them."""
 
     begin: View
     config: SlurmConfig
     _jobs: dict[int, SlurmJob] = field(default_factory=dict, repr=False)
-    """Every job that was ranked since, as it was when it was seen first."""
+    """Every job that has waited for nodes, or started, since, as it was when it was seen first."""
+    _ranked: set[int] = field(default_factory=set, repr=False)
     _start_s: dict[int, float] = field(default_factory=dict, repr=False)
     _end_s: dict[int, float] = field(default_factory=dict, repr=False)
     """When jobs started and ended, s since 1970; an end is noticed in the cycle after it."""
@@ -43,26 +46,38 @@ class Shadow:
     def watch(self, jobs: Iterable[SlurmJob], ranked: Iterable[SlurmJob], now_s: float) -> None:
         """Take note of a cycle's queue."""
         there = {job.id: job for job in jobs}
-        for job in ranked:
-            self._jobs.setdefault(job.id, job)
-        for job in (*self._jobs, *self.begin.running):
-            seen = there.get(job)
+        self._ranked |= {job.id for job in ranked}
+        for job in there.values():
+            if job.id not in self._jobs and job.id not in self.begin.running and self._counts(job, now_s):
+                self._jobs[job.id] = job
+                if why_left(_as_it_waited(job), self.config.scope, now_s, ours=True) == RANKED:
+                    self._ranked.add(job.id)  # it started between two cycles
+        for number in (*self._jobs, *self.begin.running):
+            seen = there.get(number)
             if seen is None:
-                if job in self._start_s or job in self.begin.running:
-                    self._end_s.setdefault(job, now_s)
-                elif job in self._jobs:  # started and ended between two cycles, or was cancelled
-                    del self._jobs[job]
+                if number in self._start_s or number in self.begin.running:
+                    self._end_s.setdefault(number, now_s)
             elif seen.state in RUNNING_STATES and seen.start_s is not None:
-                self._start_s.setdefault(job, seen.start_s)
+                self._start_s.setdefault(number, seen.start_s)
+        # cancelled before they started, or started and ended between two cycles
+        self._jobs = {k: job for k, job in self._jobs.items() if k in there or k in self._start_s}
+
+    def _counts(self, job: SlurmJob, now_s: float) -> bool:
+        """Whether a job takes part: it asks for GPUs of these partitions, and runs or waits for nodes only."""
+        if job.gpus < 1 or not any(p in self.begin.pool_of for p in job.partition.split(",")):
+            return False
+        if job.state in RUNNING_STATES:
+            return job.start_s is not None and job.submit_s >= self.begin.now_s - self.config.interval_s
+        anybody = ScopeConfig(partitions=self.config.scope.partitions, arrays="rank", constraints="rank")
+        return why_left(job, anybody, now_s, ours=True) == RANKED
 
     def waits(self, now_s: float) -> Waits:
-        """Mean waits of the jobs ranked since the beginning, theirs and the simulation's."""
-        jobs = sorted(self._jobs.values(), key=lambda job: (job.submit_s, job.id))
+        """Mean waits of the ranked jobs since the beginning, theirs and the simulation's."""
         begin = self.begin
-        known = set(begin.running)
-        rows, kept = compiled([*self._running(), *jobs], begin, self.config)
+        jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
+        rows, kept = compiled([*begin.running_jobs, *jobs], begin, self.config)
         jobs = [job for job in jobs if job.id in kept]
-        if not jobs or known - kept:
+        if not self._ranked & kept or set(begin.running) - kept:
             return Waits(0, 0.0, 0.0)
         first, ids = len(begin.running), [job.id for job in jobs]
         for k, job in enumerate(ids):
@@ -70,19 +85,25 @@ class Shadow:
                 rows.row["run_s"][first + k] = max(self._end_s[job] - self._start_s[job], 1.0)
         ends = np.array([self._end_s.get(job, end + begin.t0_s) for job, end in zip(begin.running, begin.found.end_s)])
         ends = np.maximum(ends - begin.t0_s, begin.found.now_s + 1.0)
-        submit_s = rows.submit_s[first:]
-        queued = int((submit_s <= begin.found.now_s).sum())
-        found = replace(begin.found, end_s=ends, queued=queued)
+        found = replace(begin.found, end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
         setting = Setting(self.config.watchdog.policy, self.config.blocking)
+        everyone = replace(found, queued=len(ids))
+        at_once = Jobs(rows.row.copy(), rows.cut)
+        at_once.row["submit_s"][first:] = np.minimum(at_once.row["submit_s"][first:], found.now_s)
+        if not could_start(resume(at_once, begin.layout, everyone, setting), begin.layout, everyone).all():
+            return Waits(0, 0.0, 0.0)  # nodes have come since: begun anew, it can be said again
         run = resume(rows, begin.layout, found, setting)
         run.advance()
-        until = now_s - begin.t0_s
-        shadow = np.minimum(run.state.start[0, first:], until) - submit_s
-        ours = np.array([min(self._start_s.get(job, now_s) - begin.t0_s, until) for job in ids]) - submit_s
-        return Waits(len(ids), float(np.maximum(ours, 0).mean()), float(np.maximum(shadow, 0).mean()))
+        until, compared = now_s - begin.t0_s, np.isin(ids, list(self._ranked))
+        shadow = np.minimum(run.state.start[0, first:], until) - rows.submit_s[first:]
+        ours = np.array([min(self._start_s.get(job, now_s) - begin.t0_s, until) for job in ids]) - rows.submit_s[first:]
+        means = (float(np.maximum(waits[compared], 0).mean()) for waits in (ours, shadow))
+        return Waits(int(compared.sum()), *means)
 
-    def _running(self) -> list[SlurmJob]:
-        return list(self.begin.running_jobs)
+
+def _as_it_waited(job: SlurmJob) -> SlurmJob:
+    """A running job as it stood in the queue."""
+    return replace(job, state=PENDING, reason="Priority", priority=max(job.priority, 1))
 
 
 @dataclass
