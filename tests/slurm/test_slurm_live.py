@@ -180,13 +180,15 @@ def test_an_answer_that_cannot_be_read_is_a_failed_cycle(slurm: Emulation, waiti
     (fake / "squeue").write_text(f'#!/bin/sh\n{real} "$@" | head -c 2000\n')
     (fake / "squeue").chmod(0o755)
     client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{fake}:{slurm.env['PATH']}"})
-    made = controller(slurm, tmp_path)
-    made.cycle()
-    made.slurm, whole = client, made.slurm
-    service = Service(made, between_tries_s=0.0)
-    made.config = made.config.model_copy(update={"failures": 2})
-    assert service.run() == 3 and len(made.folder.touched()) == 12
-    made.slurm = whole
+    made = controller(slurm, tmp_path, failures=2, interval_s=0.1)
+    whole = made.slurm
+
+    def say(line: str) -> None:
+        made.slurm = client  # from the end of the first cycle on
+
+    made.say = say
+    assert Service(made, between_tries_s=0.0).run() == 3 and len(made.folder.touched()) == 12
+    made.slurm, made.say = whole, print
     assert Service(made, once=True).run() == 0
     assert made.hand_back("test")[0] == 12 and nobody_is_ours(slurm)
 
