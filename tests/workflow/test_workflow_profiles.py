@@ -195,7 +195,7 @@ def test_a_kubernetes_job_is_made_asked_and_deleted(script: str, state: str, kub
     job = json.loads((kubectl / name).read_text())
     pod = job["spec"]["template"]["spec"]
     assert pod["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "4000M"}
-    assert job["spec"]["activeDeadlineSeconds"] == 1800 and job["spec"]["backoffLimit"] == 0
+    assert pod["activeDeadlineSeconds"] == 1800 and job["spec"]["backoffLimit"] == 0
     assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == "rltune" and len(name) <= 63
     ask = [sys.executable, KUBERNETES / "job.py", "status", name]
     assert call(*ask, cwd=tmp_path) == state and (tmp_path / "made").exists() is (state == "success")

@@ -43,11 +43,11 @@ def manifest(given: argparse.Namespace) -> dict:
         ],
         "volumes": [{"name": "shared", "persistentVolumeClaim": {"claimName": given.claim}}],
     }
+    pod["activeDeadlineSeconds"] = 60 * given.minutes  # the pod's: the Job's would count the wait for a node too
     if given.service_account:
         pod["serviceAccountName"] = given.service_account
     spec = {
         "backoffLimit": 0,
-        "activeDeadlineSeconds": 60 * given.minutes,
         "ttlSecondsAfterFinished": KEPT_S,
         "template": {"metadata": {"labels": {"app": "rltune"}}, "spec": pod},
     }
