@@ -52,8 +52,8 @@ def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> WhatIfStudy:
 def test_it_replays_the_last_part_behind_a_warm_up(study: WhatIfStudy) -> None:
     assert study.measured == (216, 240) and study.begins == 216 - 12
     jobs, ran = study.replays()
-    assert list(ran["scheduler"]) == ["today", "sjf-easy", "qssf", "rltune"], "today's rule is not among the others again"
-    assert list(ran["estimate"]) == ["lognormal-1", "lognormal-1", "history-rolling", "lognormal-1"]
+    assert list(ran["scheduler"]) == ["today", "sjf-easy", "qssf", "way", "rltune"], "today's rule is not among the others again"
+    assert list(ran["estimate"]) == ["lognormal-1", "lognormal-1", "history-rolling", "lognormal-1", "lognormal-1"]
     for _, mine in jobs.groupby("scheduler"):
         assert list(mine["job"]) == list(range(216, 240))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,12 +16,12 @@ from rltune.evaluation.recommend import recommend
 from rltune.evaluation.whatif import TODAY, against_recorded, steps, totals
 from rltune.report import figures, tables
 from rltune.report.artefact import load_artefacts, save_figure, save_table
-from rltune.report.page import contents
+from rltune.report.page import chapters, contents
 from rltune.report.page.whatif import WHATIF, made, summary
 from rltune.report.tables.whatif_words import names, sentences
 
 JUDGE = Judge(bootstrap=300)
-KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "way": "way", "rltune": "rltune"}
+KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "way": "way"}
 RAN = pd.DataFrame([
     ("today", "today", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
     ("saf-easy", "rule", 0, "saf", "easy", "best_fit", "requested", 0.7, 0.1),
@@ -119,7 +120,7 @@ def test_backfilling_is_switched_on_where_there_is_none() -> None:
 def test_it_says_who_would_wait_longer() -> None:
     assert told({"saf-easy": 0.7})["Who would wait longer"].startswith("No group")
     said = told({"saf-easy": 0.7}, worse=True)["Who would wait longer"]
-    assert said.startswith("Shown to wait longer than today: jobs of over 8 GPUs, 3,600 s instead of 0.0 s"), said
+    assert said.startswith("Shown to wait longer than today: jobs of over 8 GPUs, 3,600 s instead of 0 s"), said
 
 
 def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
@@ -175,8 +176,8 @@ def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> No
         save_figure(tmp_path, artefact, figure, drawn)
     there = load_artefacts(tmp_path)
     assert set(there) == set(WHATIF) and all(there[name].artefact.title == title for name, title in WHATIF.items())
-    section = contents.SECTIONS[0]
-    assert section.id == "whatif-section" and [s.artefact.id for s in contents.section_artefacts(section, there)] == list(WHATIF)
+    section = chapters.SECTIONS[0]
+    assert section.id == "whatif-section" and [s.artefact.id for s in chapters.section_artefacts(section, there)] == list(WHATIF)
     first = there["whatif-numbers"].frame.iloc[0]
     assert first["kind"] == "recorded" and first["wait_h"] == pytest.approx(log["wait_s"].sum() / 3600)
     saved = there["whatif-numbers"].frame.set_index("scheduler").loc["saf-easy"]
@@ -192,3 +193,15 @@ def test_a_run_without_the_block_has_nothing_of_it() -> None:
     assert "whatif" not in contents.pages(plain) | contents.steps(plain)
     assert set(WHATIF) <= set(contents.expected(asked)) and "whatif" in contents.pages(asked) & contents.steps(asked)
     assert {name for kind in made(asked) for name in kind} == set(WHATIF)
+
+
+def test_empty_chapters_are_left_out_of_a_page_about_a_users_cluster() -> None:
+    def shown(names: set[str], **how: bool) -> dict[str, list[str]]:
+        there = {name: SimpleNamespace(artefact=SimpleNamespace(id=name)) for name in names}
+        return {s.id: [a.artefact.id for a in found] for s, found in chapters.with_results(there, **how)}  # type: ignore[arg-type]
+
+    few, one_each = {"whatif", "table4"}, {section.artefacts[0] for section in chapters.SECTIONS[:-1]}
+    assert list(shown(few, asks_what_if=True)) == ["whatif-section", "set-up"], "most would be empty"
+    assert len(shown(few)) == len(chapters.SECTIONS), "a run of the paper keeps its chapters"
+    assert "claims" in shown(one_each, asks_what_if=True), "one empty chapter is no reason"
+    assert "claims" not in shown(one_each, asks_what_if=True, all_own=True)

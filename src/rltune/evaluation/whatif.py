@@ -18,8 +18,8 @@ from rltune.evaluation.paired import Judge
 TODAY = "today"
 QSSF = "qssf"
 WAY = "way"
-"""What an agent chose besides the order of the queue (rltune.agent.ways), with the order it started from in the place of
-its network."""
+"""What an agent chose besides the order of the queue (rltune.agent.ways), with the order it started from in the place
+of its network."""
 RLTUNE = "rltune"
 HEAVY, LIGHT = 0.9, 0.5
 """Of users by the GPU-hours they used before the measured part: heavy above the one quantile, light up to the other."""
@@ -114,7 +114,8 @@ def in_groups(jobs: pd.DataFrame, grouping: str, judge: Judge) -> pd.DataFrame:
     for group in dict.fromkeys(jobs[grouping]):
         mine = jobs[jobs[grouping] == group]
         per = mine.groupby(["scheduler", "seed", "block"], sort=False)[["wait_s", "bsld"]].sum()
-        number = mine[mine["scheduler"] == TODAY].groupby("block").size().reindex(blocks, fill_value=0).to_numpy(float)
+        today = mine[mine["scheduler"] == TODAY]
+        number = today.groupby("block").size().reindex(blocks, fill_value=0).to_numpy(float)
         sums = {(s, c): per.loc[s, c].unstack("block").reindex(columns=blocks).fillna(0.0).to_numpy(float)
                 for s in dict.fromkeys(mine["scheduler"]) for c in ("wait_s", "bsld")}  # fmt: skip
         for scheduler in dict.fromkeys(mine["scheduler"]):
@@ -134,11 +135,12 @@ def in_groups(jobs: pd.DataFrame, grouping: str, judge: Judge) -> pd.DataFrame:
 
 
 def with_longer(groups: pd.DataFrame, judge: Judge) -> pd.DataFrame:
-    """The rows of all groupings with ``more_s_holm`` (the groups of one scheduler are one family) and ``shows``: longer |
-    shorter, where the interval leaves zero out and Holm's p is below 1 − confidence; else open."""
+    """The rows of all groupings with ``more_s_holm`` (the groups of one scheduler are one family) and ``shows``:
+    longer | shorter, where the interval leaves zero out and Holm's p is below 1 − confidence; else open."""
     corrected = groups.groupby("scheduler")["more_s_p"].transform(lambda p: holm(p))
     sure = corrected < round(1 - judge.confidence, 9)
-    shows = np.select([sure & (groups["more_s_low"] > 0), sure & (groups["more_s_high"] < 0)], ["longer", "shorter"], "open")
+    up, down = sure & (groups["more_s_low"] > 0), sure & (groups["more_s_high"] < 0)
+    shows = np.select([up, down], ["longer", "shorter"], "open")
     return groups.assign(more_s_holm=corrected, shows=shows)
 
 

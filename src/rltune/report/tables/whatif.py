@@ -60,8 +60,8 @@ def whatif_numbers(
     less = "Less than today"
     notes = (
         f"Measured: {show(facts['jobs'], 'int')} jobs that arrived from {facts['from']} to {facts['until']}, never "
-        f"trained on; {show(facts['warm_jobs'], 'int')} jobs before them are replayed first and not measured, under each "
-        "scheduler itself. After the last arrival nobody comes any more, so that the last jobs wait less than they would have.",
+        f"trained on; {show(facts['warm_jobs'], 'int')} jobs before them are replayed first and not measured, under "
+        "each scheduler itself. After the last arrival nobody comes any more, so that the last jobs wait less than they would have.",
         f"Blocks of arrivals are resampled, moving-block bootstrap; {100 * confidence:.0f} % intervals. Hours less: "
         "the share and its ends times today’s hours.",
         f"{show(facts['limits'], 'percent')} of these jobs have a time limit of their user’s. {_told(ran)} QSSF "

@@ -12,10 +12,11 @@ from rltune.report.format import NBSP, is_missing, show, show_interval
 from rltune.report.style import scheduler_title
 
 FAR = 2.0
-"""A simulated today that waits more than so many times as long as recorded, or less than one over it, is far off. Our choice."""
+"""A simulated today that waits more than so many times as long as recorded, or less than one over it, is far off.
+Our choice."""
 LEAST_RANK = 0.5
-"""Spearman's correlation of simulated with recorded waits, job by job, below which it is far off too. Our choice: hours in
-all can be near by chance, while other jobs wait than did."""
+"""Spearman's correlation of simulated with recorded waits, job by job, below which it is far off too. Our choice: hours
+in all can be near by chance, while other jobs wait than did."""
 Facts = Mapping[str, Any]
 
 
