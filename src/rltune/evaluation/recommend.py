@@ -3,11 +3,12 @@
 1. Fewer blocks of arrivals than FEWEST: ``too few days``. No verdict of any kind.
 2. Today's jobs wait less than ``least_wait_s`` in the mean: ``no waits``. There is nothing to save.
 3. From today's order it goes up to the rule with the fewest hours waited, from there to QSSF, from there to the
-   way RLTune chose, without its network, where that is none of these, and from there to RLTune; each time only if the step shows fewer hours than the rung it stands on (rltune.evaluation.whatif.steps: an interval
-   above zero, Holm's p-value below 1 − confidence), and at least ``worth`` of them.
-4. The rung it ends on is recommended: ``rule``, ``qssf``, ``way`` or ``rltune``. Where that is today's: ``keep``, if whatever
-   had the fewest hours can have saved less than ``worth`` (the upper end of its interval), else ``open``: it looks
-   better, and the log is too short to show it.
+   way RLTune chose, without its network, where that is none of these, and from there to RLTune; each time only if the
+   step shows fewer hours than the rung it stands on (rltune.evaluation.whatif.steps: an interval above zero, Holm's
+   p-value below 1 − confidence), and at least ``worth`` of them.
+4. The rung it ends on is recommended: ``rule``, ``qssf``, ``way`` or ``rltune``. Where that is today's: ``keep``, if
+   whatever had the fewest hours can have saved less than ``worth`` (the upper end of its interval), else ``open``: it
+   looks better, and the log is too short to show it.
 
 The best rule is known only in hindsight, on the very days it is judged on; that favours the rules.
 """

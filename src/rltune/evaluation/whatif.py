@@ -1,8 +1,8 @@
 """What another order of the queue would have been worth on a cluster's own log: hours, shares with intervals, groups.
 
 The frames of jobs have a row a scheduler × seed × job: ``scheduler``, ``seed``, ``kind`` (today | rule | qssf |
-way | rltune), ``job_id``, ``block`` (int, of arrivals, in order of time), ``gpus``, ``wait_s``, ``bsld``. Every scheduler has
-the same jobs.
+way | rltune), ``job_id``, ``block`` (int, of arrivals, in order of time), ``gpus``, ``wait_s``, ``bsld``. Every scheduler
+has the same jobs.
 """
 
 from __future__ import annotations

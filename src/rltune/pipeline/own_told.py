@@ -28,7 +28,8 @@ def log_lines(path: Path, found: Found, text: str, clean: CleanTrace) -> list[st
         f"{path}: {found.name}",
         f"  jobs: {len(jobs):,} ({kinds}), submitted {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} "
         f"({meta.time_zone}), {jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
-        f"  left out: {counts(audit.left_out)}", f"  noted: {counts(audit.noted)}", f"  states: {_states(found, text, clean)}",
+        f"  left out: {counts(audit.left_out)}", f"  noted: {counts(audit.noted)}",
+        f"  states: {_states(found, text, clean)}",
         f"  {_times(jobs)}",
     ]  # fmt: skip
     if unused := _unused(found):

@@ -195,8 +195,8 @@ class WhatIfStudy:
         the measured part), warm_jobs, jobs, gpus, machine (GPU or CPU), limits (share of jobs with a time limit),
         way (the scheduler that has the agents' way without their
         networks), agents (number of seeds), idle (of them, those that kept nothing of what they learned: no epoch beat
-        on validation what they began with), training_s (seconds that training took on one core, mean of the seeds; the whole stage, where the workflow has
-        timed it, else its rollouts and updates), from and until (local times)."""
+        on validation what they began with), training_s (seconds that training took on one core, mean of the seeds; the
+        whole stage, where the workflow has timed it, else its rollouts and updates), from and until (local times)."""
         begin, end = self.measured
         trace, cluster = self.workspace.trace(self.main.trace), self.workspace.cluster(self.main.cluster)
         jobs = self.table.iloc[begin:end]

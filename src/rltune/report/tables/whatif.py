@@ -61,7 +61,8 @@ def whatif_numbers(
     notes = (
         f"Measured: {show(facts['jobs'], 'int')} jobs that arrived from {facts['from']} to {facts['until']}, never "
         f"trained on; {show(facts['warm_jobs'], 'int')} jobs before them are replayed first and not measured, under "
-        "each scheduler itself. After the last arrival nobody comes any more, so that the last jobs wait less than they would have.",
+        "each scheduler itself. After the last arrival nobody comes any more, so that the last jobs wait less than "
+        "they would have.",
         f"Blocks of arrivals are resampled, moving-block bootstrap; {100 * confidence:.0f} % intervals. Hours less: "
         "the share and its ends times today’s hours.",
         f"{show(facts['limits'], 'percent')} of these jobs have a time limit of their user’s. {_told(ran)} QSSF "
@@ -94,8 +95,8 @@ def _told(ran: pd.DataFrame) -> str:
     """Who is told which estimates, in a sentence."""
     if not ran["estimate"].astype(str).str.endswith("as believed").any():
         return "All but QSSF are told the same estimates."
-    return ("All but QSSF are told the same estimates; RLTune chose to go by beliefs about them, made of earlier jobs (as "
-            "believed), which the rules have not.")
+    return ("All but QSSF are told the same estimates; RLTune chose to go by beliefs about them, made of earlier jobs "
+            "(as believed), which the rules have not.")
 
 
 def whatif_steps(
@@ -144,9 +145,9 @@ def whatif_groups(
             "bsld": Column("Slowdown", "", "number"),
             "less_bsld": Column("Less than today", "", "percent", low="less_bsld_low", high="less_bsld_high"),
         },
-        notes=("Heavy users are the tenth with the most GPU-hours before the measured part, light ones the half "
-               "with the least; new ones had none. A user who is not known counts as their virtual cluster. Of RLTune "
-               "the mean of its seeds.",
+        notes=("Heavy users are the tenth with the most GPU-hours before the measured part, light ones "
+               "the half with the least; new ones had none. A user who is not known counts as their virtual cluster. Of "
+               "RLTune the mean of its seeds.",
                f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Shown: the interval of the seconds "
                f"leaves zero out, and Holm’s p over all groups of the scheduler is below {1 - confidence:.2g}. A share "
                "is missing where nobody waited today; the seconds are not."),
