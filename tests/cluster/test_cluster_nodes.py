@@ -43,10 +43,20 @@ def written(folder: Path, text: str) -> Path:
         ("gpu:8", (8, "gpu")), ("gpu:a100:8(S:0-1)", (8, "a100")), ("gpu", (1, "gpu")), ("(null)", (0, "gpu")), ("", (0, "gpu")),
         ("gpu:a100:4(S:0),gpu:v100:2(S:1)", (6, "a100+v100")), ("gpu:2,mps:200", (2, "gpu")),
         ("gpu:nvidia_a100_1g.5gb:7", (7, "nvidia_a100_1g.5gb")), ("craynetwork:4,gpu:h100:4", (4, "h100")),
+        ("gpu:2080ti:4", (4, "2080ti")), ("gpu:3090:8", (8, "3090")), ("gpu:1g.5gb:7(S:0-1)", (7, "1g.5gb")),
+        ("gpu:rtx:4,gpu:2080ti:4", (8, "rtx+2080ti")),
     ],
 )  # fmt: skip
 def test_gres(gres: str, found: tuple[int, str]) -> None:
     assert gres_gpus(gres) == found
+
+
+def test_gpus_that_cannot_be_read_name_their_line(tmp_path: Path) -> None:
+    sinfo = SINFO.splitlines()[0] + "\nn1|gpu|64|512000|gpu:a:b:c|idle\n"
+    with pytest.raises(DataError, match=r"nodes.txt:2: GRES: found 'gpu:a:b:c', expected resources such as gpu:p100:4"):
+        read_nodes(written(tmp_path, sinfo))
+    with pytest.raises(DataError, match=r"nodes.txt: node n1: found 'gpu:a:b:c'"):
+        read_nodes(written(tmp_path, "NodeName=n1 CPUTot=64 RealMemory=512000 Gres=gpu:a:b:c Partitions=gpu\n"))
 
 
 @pytest.mark.parametrize("cut", ["|", " "])

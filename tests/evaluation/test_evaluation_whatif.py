@@ -9,7 +9,7 @@ import pytest
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.paired import Judge
 from rltune.evaluation.recommend import Advice, recommend
-from rltune.evaluation.whatif import against_recorded, best_rule, less, steps, totals, user_groups
+from rltune.evaluation.whatif import against_recorded, best_rule, in_groups, less, steps, totals, user_groups, with_longer
 
 JUDGE = Judge(bootstrap=500)
 KINDS = {"today": "today", "fifo-easy": "rule", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
@@ -129,3 +129,41 @@ def test_the_simulated_today_is_held_against_recorded_waits() -> None:
     assert found == {"jobs": 3, "recorded_h": 1.5, "simulated_h": 3.0, "ratio": 2.0, "rank": pytest.approx(1.0)}
     nothing = against_recorded(today, pd.Series(np.nan, index=list("abcd")))
     assert nothing["jobs"] == 0 and np.isnan(nothing["ratio"])
+
+
+def test_a_group_that_did_not_wait_today_can_be_shown_to_wait_longer() -> None:
+    """Its share has nothing to be a share of; its seconds have an interval, over all seeds."""
+    jobs = made(SAME | {"saf-easy": 0.7}, seeds=2).assign(user=lambda f: np.where(f["gpus"] == 1, "small", "large"))
+    small = jobs["user"] == "small"
+    jobs.loc[small, "wait_s"] = 0.0
+    noise = np.random.default_rng(1).normal(0, 300, len(jobs))
+    hit = small & (jobs["scheduler"].isin(["saf-easy", "rltune"]))
+    jobs.loc[hit, "wait_s"] = 3600.0 + noise[hit] + 600.0 * (jobs.loc[hit, "seed"] == 2)
+    rows = with_longer(in_groups(jobs, "user", JUDGE), JUDGE).set_index(["group", "scheduler"])
+    found = rows.loc[("small", "saf-easy")]
+    assert np.isnan(found["less_wait"]) and found["shows"] == "longer" and found["wait_s"] == pytest.approx(3600, rel=0.05)
+    assert found["more_s"] == pytest.approx(found["wait_s"]) and 3000 < found["more_s_low"] < found["more_s"] < found["more_s_high"]
+    assert rows.loc[("large", "saf-easy"), "shows"] == "shorter" and rows.loc[("small", "qssf"), "shows"] == "open"
+    both = rows.loc[("small", "rltune")]
+    assert both["more_s"] == pytest.approx(3900, rel=0.05) and both["jobs"] == found["jobs"], "the mean of both seeds"
+
+
+def test_many_groups_are_one_family_of_a_scheduler() -> None:
+    rows = pd.DataFrame({"scheduler": ["a"] * 3 + ["b"], "more_s_p": [0.02, 0.5, 0.6, 0.02], "more_s_low": 1.0, "more_s_high": 2.0})
+    found = with_longer(rows, JUDGE)
+    assert list(found["shows"]) == ["open", "open", "open", "longer"] and found["more_s_holm"][0] == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(("factors", "outcome", "reached"), [
+    ({"saf-easy": 0.7, "way": 0.5, "rltune": 0.5}, "way", "way"), ({"saf-easy": 0.7, "way": 0.6, "rltune": 0.4}, "rltune", "way"),
+    ({"saf-easy": 0.7, "way": 0.7, "rltune": 0.5}, "rltune", "saf-easy"),
+])  # fmt: skip
+def test_rltune_has_to_beat_its_own_way(factors: dict[str, float], outcome: str, reached: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "way", "way")
+    frame = made(SAME | {"way": 1.0} | factors)
+    found = advised(frame)
+    assert (found.outcome, found.chosen, found.reached) == (outcome, outcome, reached)
+    compared = steps(frame, JUDGE)
+    assert {("way", "saf-easy"), ("way", "qssf"), ("rltune", "way")} <= set(zip(compared["ours"], compared["theirs"], strict=True))
+    named = steps(frame, JUDGE, way="fifo-easy")
+    assert ("rltune", "fifo-easy") in set(zip(named["ours"], named["theirs"], strict=True))

@@ -149,3 +149,47 @@ def test_types_that_the_nodes_do_not_name_are_ignored_and_said(files: Any, cli: 
     (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
     outcome = cli(*INIT)
     assert outcome.status == 0 and "h200" in outcome.out and "types are ignored" in outcome.out, outcome
+
+
+def with_limits(folder: Path, factor: float) -> None:
+    """A CSV whose TimelimitRaw is ``factor`` times the run time, in minutes as Slurm has it."""
+    rows = ["job_id,user,submit_time,start_time,end_time,gpus,TimelimitRaw"]
+    for i in range(3100):
+        minutes = 10 + i % 300
+        rows.append(f"{i},u{i % 7},{stamp(30 * i)},{stamp(30 * i + 5)},{stamp(30 * i + 5 + minutes)},{1 << i % 4},{factor * minutes:.0f}")
+    (folder / "own.csv").write_text("\n".join(rows) + "\n")
+
+
+def test_slurms_raw_time_limit_in_a_csv_is_in_minutes(files: Any, cli: Cli) -> None:
+    with_limits(files.root, 2)
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert outcome.status == 0, outcome
+    told = yaml.safe_load((files.root / "config/traces/mine.yaml").read_text())["columns"]["requested_s"]
+    assert told == {"column": "TimelimitRaw", "unit": "min"}
+    assert "median run time: 9,300 s; median time limit: 18,540 s (of 100% of the jobs)" in outcome.out, outcome.out
+    assert "ran longer than it" not in outcome.out
+
+
+def test_limits_that_most_jobs_exceed_are_questioned(files: Any, cli: Cli) -> None:
+    with_limits(files.root, 0.5)
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert "of the jobs with a time limit ran longer than it: is it in another unit?" in outcome.out, outcome
+
+
+@pytest.mark.parametrize("name", ["2024", "null", "1.5"])
+def test_a_name_that_yaml_takes_for_something_else_stays_a_name(name: str, files: Any, cli: Cli) -> None:
+    outcome = cli(*INIT[:5], name, *INIT[6:])
+    assert outcome.status == 0, outcome
+    assert Workspace.open(f"config/{name}.yaml").config.traces() == [name]
+
+
+def test_it_looks_at_the_log_once_and_says_so_when_asked(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rltune.traces import inspect
+
+    looked = []
+    real = inspect.sniff
+    monkeypatch.setattr(inspect, "sniff", lambda path: looked.append(path) or real(path))
+    outcome = cli(*INIT, "--verbose")
+    assert outcome.status == 0 and len(looked) == 1
+    for part in ("looking at jobs.txt", "reading jobs.txt", "fitting the jobs to the cluster"):
+        assert part in outcome.err, outcome

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from rltune.agent.ways import way_of
 from rltune.config import Workspace
 from rltune.evaluation.contenders import Contender
 from rltune.evaluation.paired import Judge
@@ -49,8 +52,8 @@ def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> WhatIfStudy:
 def test_it_replays_the_last_part_behind_a_warm_up(study: WhatIfStudy) -> None:
     assert study.measured == (216, 240) and study.begins == 216 - 12
     jobs, ran = study.replays()
-    assert list(ran["scheduler"]) == ["today", "sjf-easy", "qssf", "rltune"], "today's rule is not among the others again"
-    assert list(ran["estimate"]) == ["lognormal-1", "lognormal-1", "history-rolling", "lognormal-1"]
+    assert list(ran["scheduler"]) == ["today", "sjf-easy", "qssf", "way", "rltune"], "today's rule is not among the others again"
+    assert list(ran["estimate"]) == ["lognormal-1", "lognormal-1", "history-rolling", "lognormal-1", "lognormal-1"]
     for _, mine in jobs.groupby("scheduler"):
         assert list(mine["job"]) == list(range(216, 240))
 
@@ -99,6 +102,31 @@ def test_what_was_recorded_is_the_logs_own(study: WhatIfStudy) -> None:
     assert days[days["scheduler"] == "recorded"]["wait_h"].sum() == pytest.approx(known)
 
 
+@pytest.mark.parametrize("believes", [False, True])
+def test_the_way_an_agent_chose_runs_alone_too(believes: bool, study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no rule has it: its order, its reservations and its beliefs, without a network."""
+    def agent(workspace: Workspace, cell: Any, work: Any) -> Contender:
+        setting = setting_of(workspace, cell, policy="sjf", blocking="conservative" if not believes else "easy", placement="best_fit")
+        way = asdict(way_of(setting, believes))
+        return Contender(setting, SimpleNamespace(facts={"way": way, "learned": True, "best_epoch": 0}))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(whatif, "agent_in", agent)
+    believed = replace(study.workload, belief_s=np.full(len(study.workload.jobs.submit_s), 1000.0))
+    study.__dict__["workload"] = believed
+    told = {scheduler: (contender, work) for scheduler, _, _, contender, work in study.contenders()}
+    assert list(told) == ["today", "sjf-easy", "qssf", "way", "rltune"]
+    alone, work = told["way"]
+    assert alone.policy is None and alone.setting == told["rltune"][0].setting
+    assert (work.jobs.row["estimate_s"] == 1000.0).all() == believes
+    assert study.facts_of_agents() == {"way": "way", "agents": 1, "idle": 1}
+
+
+def test_a_way_that_a_rule_has_is_not_run_twice(study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whatif, "agent_in", lambda workspace, cell, work: Contender(
+        setting_of(workspace, cell, policy="sjf", blocking="easy", placement="best_fit")))  # fmt: skip
+    assert study.way == "sjf-easy" and [c[0] for c in study.contenders()] == ["today", "sjf-easy", "qssf", "rltune"]
+
+
 def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:
     jobs, _ = study.replays()
     groups = study.groups(jobs, Judge(200))
@@ -124,7 +152,9 @@ def test_jobs_behind_the_measured_part_do_not_decide_what_is_told_of_users(study
     ("block", "parts"),
     [
         ("whatif: {today: {policy: lifo}}", ["whatif.today.policy", "'lifo'", "fifo"]),
-        ("whatif: {others: []}", ["whatif.others"]), ("whatif: {worth: 2}", ["whatif.worth", "2"]),
+        ("whatif: {others: []}", ["whatif.others"]),
+        ("whatif: {today: {policy: saf}, others: [{policy: saf}, {policy: saf, blocking: easy}]}",
+         ["whatif", "saf-easy", "today's order", "at least one other rule"]), ("whatif: {worth: 2}", ["whatif.worth", "2"]),
         ("whatif: {warmup: 0.1}", ["whatif.warmup", "did you mean 'warm_up'"]),
     ],
 )  # fmt: skip

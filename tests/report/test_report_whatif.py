@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,21 +16,22 @@ from rltune.evaluation.recommend import recommend
 from rltune.evaluation.whatif import TODAY, against_recorded, steps, totals
 from rltune.report import figures, tables
 from rltune.report.artefact import load_artefacts, save_figure, save_table
-from rltune.report.page import contents
+from rltune.report.page import chapters, contents
 from rltune.report.page.whatif import WHATIF, made, summary
 from rltune.report.tables.whatif_words import names, sentences
 
 JUDGE = Judge(bootstrap=300)
-KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
+KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "way": "way"}
 RAN = pd.DataFrame([
     ("today", "today", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
     ("saf-easy", "rule", 0, "saf", "easy", "best_fit", "requested", 0.7, 0.1),
     ("qssf", "qssf", 0, "saf", "easy", "best_fit", "history-lightgbm", 0.7, 0.1),
+    ("way", "way", 1, "saf", "conservative", "best_fit", "requested, as believed", 0.7, 0.1),
     ("rltune", "rltune", 1, "saf", "conservative", "best_fit", "requested", 0.7, 0.1),
 ], columns=["scheduler", "kind", "seed", "policy", "blocking", "placement", "estimate", "utilisation", "seconds"])  # fmt: skip
 FACTS = {
     "trace": "Mine", "cluster": "Mine", "data": "own", "days": 20.0, "offered": 0.8, "warm_jobs": 100, "jobs": 200, "gpus": 64,
-    "machine": "GPU", "limits": 0.9, "training_s": 120.0, "from": "2024-01-01 00:00", "until": "2024-01-20 23:00",
+    "machine": "GPU", "way": "way", "agents": 2, "idle": 0, "limits": 0.9, "training_s": 120.0, "from": "2024-01-01 00:00", "until": "2024-01-20 23:00",
 }  # fmt: skip
 
 
@@ -46,20 +48,27 @@ def jobs(factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0) ->
 
 
 def groups(worse: bool = False) -> pd.DataFrame:
-    rows = [(grouping, group, name, 50, 3600.0, 2.0, less, less - 0.1, less + 0.1, 0.0, -0.1, 0.1)
+    """Where it is worse, jobs of over 8 GPUs did not wait at all today."""
+    rows = [(grouping, group, name, 50, 3600.0 if hit else 0.0 if worse else 3600.0, 2.0, *[np.nan if worse else 0.05] * 3,
+             0.0, -0.1, 0.1, 3600.0 if hit else 0.0, 3000.0 if hit else -5.0, 4200.0 if hit else 5.0, 0.01 if hit else 0.9,
+             "longer" if hit else "open")
             for grouping, group in (("user", "heavy"), ("size", "over 8")) for name in KINDS
-            for less in [-0.3 if worse and group == "over 8" and name != TODAY else 0.05]]
+            for hit in [worse and group == "over 8" and name != TODAY]]
     return pd.DataFrame(rows, columns=["grouping", "group", "scheduler", "jobs", "wait_s", "bsld", "less_wait", "less_wait_low",
-                                       "less_wait_high", "less_bsld", "less_bsld_low", "less_bsld_high"])  # fmt: skip
+                                       "less_wait_high", "less_bsld", "less_bsld_low", "less_bsld_high", "more_s", "more_s_low",
+                                       "more_s_high", "more_s_holm", "shows"])  # fmt: skip
 
 
-def told(factors: dict[str, float], ran: pd.DataFrame = RAN, worse: bool = False, recorded: float = 1.0, **how: object) -> dict[str, str]:
+def told(factors: dict[str, float], ran: pd.DataFrame = RAN, worse: bool = False, recorded: float = 1.0,
+         facts: dict[str, object] | None = None, shuffled: bool = False, **how: object) -> dict[str, str]:  # fmt: skip
+    facts = FACTS | (facts or {})
     frame = jobs(factors, **how)  # type: ignore[arg-type]
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
     advice = recommend(found, compared, worth=0.05, least_wait_s=60.0)
     today = frame[frame["scheduler"] == TODAY]
-    real = against_recorded(today, today.set_index("job_id")["wait_s"] * recorded)
-    return dict(sentences(asdict(advice), found, compared, ran, groups(worse), real, FACTS, 0.05, 60.0))
+    log = today.set_index("job_id")["wait_s"] * recorded
+    real = against_recorded(today, pd.Series(np.roll(log, 7) if shuffled else log, log.index))
+    return dict(sentences(asdict(advice), found, compared, ran, groups(worse), real, facts, 0.05, 60.0))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +119,39 @@ def test_backfilling_is_switched_on_where_there_is_none() -> None:
 
 def test_it_says_who_would_wait_longer() -> None:
     assert told({"saf-easy": 0.7})["Who would wait longer"].startswith("No group")
-    assert "jobs of over 8 GPUs (30.0\u00a0% longer" in told({"saf-easy": 0.7}, worse=True)["Who would wait longer"]
+    said = told({"saf-easy": 0.7}, worse=True)["Who would wait longer"]
+    assert said.startswith("Shown to wait longer than today: jobs of over 8 GPUs, 3,600 s instead of 0 s"), said
+
+
+def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
+    """A network that only repeats the better way gets no credit for it, and the way is recommended without it."""
+    said = told({"saf-easy": 0.9, "qssf": 0.9, "way": 0.5, "rltune": 0.5})
+    assert said["Recommendation"].startswith("Take RLTune’s way, no network: SAF + conservative, best_fit, requested, as believed")
+    assert "adds nothing measurable over RLTune’s way, no network" in said["What it learned"]
+    assert "do not bother" in said["RLTune"] and "kept nothing" not in said["What it learned"]
+    worth = told({"way": 0.9, "rltune": 0.5}, facts={"idle": 1})["What it learned"]
+    assert worth.startswith("What it learned is worth something") and "In 1 of 2 trainings the agent kept nothing" in worth
+    same = told({"saf-easy": 0.7, "rltune": 0.9}, facts={"way": "saf-easy"})["What it learned"]
+    assert same.startswith("What it learned does harm") and "SAF + EASY, which is its way without a network" in same
+
+
+def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
+    near, orders, hours = (told({"saf-easy": 0.7}, **how) for how in ({}, {"shuffled": True}, {"recorded": 0.3}))
+    warning = "Do not act on this before `whatif.today` and the node list are set right"
+    assert "far from what the log shows" not in near["Recommendation"]
+    assert "other jobs wait than did (rank correlation" in orders["Recommendation"] and warning in orders["Recommendation"]
+    assert "far off" in orders["Simulated and recorded"], "hours alone are as recorded"
+    assert "it has 3.33 times the hours" in hours["Recommendation"] and warning in hours["Recommendation"]
+    full = told({"saf-easy": 0.7}, facts={"offered": 1.3})
+    assert "asked for 1.30 times what the cluster has" in full["Recommendation"]
+
+
+def test_it_is_told_that_agents_go_by_beliefs() -> None:
+    frame = jobs({})
+    log = frame[frame["scheduler"] == TODAY][["job_id", "block", "gpus", "wait_s", "bsld"]]
+    for ran, word in ((RAN, "RLTune chose to go by beliefs"), (RAN[RAN["kind"] != "way"], "are told the same estimates. QSSF")):
+        notes = " ".join(tables.whatif_numbers(totals(frame, JUDGE), ran, log, 0.6, FACTS, 0.95)[0].notes)
+        assert word in notes
 
 
 @pytest.mark.parametrize(("recorded", "word"), [(1.0, "near enough"), (0.6, "near enough"), (0.3, "far off"), (3.0, "far off"),
@@ -135,8 +176,8 @@ def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> No
         save_figure(tmp_path, artefact, figure, drawn)
     there = load_artefacts(tmp_path)
     assert set(there) == set(WHATIF) and all(there[name].artefact.title == title for name, title in WHATIF.items())
-    section = contents.SECTIONS[0]
-    assert section.id == "whatif-section" and [s.artefact.id for s in contents.section_artefacts(section, there)] == list(WHATIF)
+    section = chapters.SECTIONS[0]
+    assert section.id == "whatif-section" and [s.artefact.id for s in chapters.section_artefacts(section, there)] == list(WHATIF)
     first = there["whatif-numbers"].frame.iloc[0]
     assert first["kind"] == "recorded" and first["wait_h"] == pytest.approx(log["wait_s"].sum() / 3600)
     saved = there["whatif-numbers"].frame.set_index("scheduler").loc["saf-easy"]
@@ -152,3 +193,15 @@ def test_a_run_without_the_block_has_nothing_of_it() -> None:
     assert "whatif" not in contents.pages(plain) | contents.steps(plain)
     assert set(WHATIF) <= set(contents.expected(asked)) and "whatif" in contents.pages(asked) & contents.steps(asked)
     assert {name for kind in made(asked) for name in kind} == set(WHATIF)
+
+
+def test_empty_chapters_are_left_out_of_a_page_about_a_users_cluster() -> None:
+    def shown(names: set[str], **how: bool) -> dict[str, list[str]]:
+        there = {name: SimpleNamespace(artefact=SimpleNamespace(id=name)) for name in names}
+        return {s.id: [a.artefact.id for a in found] for s, found in chapters.with_results(there, **how)}  # type: ignore[arg-type]
+
+    few, one_each = {"whatif", "table4"}, {section.artefacts[0] for section in chapters.SECTIONS[:-1]}
+    assert list(shown(few, asks_what_if=True)) == ["whatif-section", "set-up"], "most would be empty"
+    assert len(shown(few)) == len(chapters.SECTIONS), "a run of the paper keeps its chapters"
+    assert "claims" in shown(one_each, asks_what_if=True), "one empty chapter is no reason"
+    assert "claims" not in shown(one_each, asks_what_if=True, all_own=True)

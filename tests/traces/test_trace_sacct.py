@@ -236,7 +236,8 @@ def test_tres(written: str | None, gpus: float | None, kind: str | None, mixed: 
     ("written", "gpus", "kind"),
     [("gpu:2", 2, None), ("gpu:tesla:2", 2, "tesla"), ("gpu", 1, None), ("gpu:tesla", 1, "tesla"),
      ("gpu:tesla:2(S:0-1)", 2, "tesla"), ("gres:gpu:2", 2, None), ("gpu:tesla:1,gpu:k80:3", 4, None),
-     ("craynetwork:1", 0, None), ("gres/gpu:tesla:3", 3, "tesla"), ("mic:1,gpu:2", 2, None)],
+     ("craynetwork:1", 0, None), ("gres/gpu:tesla:3", 3, "tesla"), ("mic:1,gpu:2", 2, None),
+     ("gpu:2080ti:4", 4, "2080ti"), ("gpu:rtx:4,gpu:2080ti:4", 8, None), ("gpu:1g.5gb:7", 7, "1g.5gb")],
 )
 def test_gres(written: str, gpus: float, kind: str | None) -> None:
     found, types, _ = slurm.gres_gpus(pd.Series([written], dtype="str"))

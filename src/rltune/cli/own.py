@@ -5,25 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from rltune.cli.options import cores_here
+from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.errors import ConfigError, RLTuneError
+
+if TYPE_CHECKING:
+    from rltune.traces.sniff import Found
 
 T = TypeVar("T")
 
 
 def init(
-    log: Annotated[Path | None, typer.Argument(help="Job log: sacct text, CSV with a header, SWF, …; .gz "
-                                                    "works.")] = None,
+    log: Annotated[Path | None, typer.Argument(help="Job log: sacct text, CSV with a header, SWF, …; .gz too.")] = None,
     nodes: Annotated[Path | None, typer.Option(help="Nodes: sinfo or scontrol output, or a CSV.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the files to write, such as ourcluster.")] = None,
     time_zone: Annotated[str | None, typer.Option(help="Zone of the log's wall clock, such as Europe/Berlin.")] = None,
     today: Annotated[str, typer.Option(help="Today's order: multifactor (Slurm's), fifo.")] = "multifactor",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write files anew that `rltune init` wrote before.")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Set up a what-if analysis of your own cluster: asks for its job log and nodes, and writes the configuration.
 
@@ -34,15 +38,19 @@ def init(
     from rltune.pipeline import own
     from rltune.traces.inspect import suggested
 
+    make_verbose(verbose)
     root = project_root()
+    sniffed: dict[Path, tuple[Found, str]] = {}
 
     def free(text: str) -> str:
         own.check_free(root, own.check_name(text), force)
         return text
 
     def readable(text: str) -> Path:
-        suggested(Path(text).expanduser())
-        return Path(text).expanduser()
+        path = Path(text).expanduser()
+        with step(f"looking at {path}"):
+            sniffed[path] = suggested(path)
+        return path
 
     def listed(text: str) -> Path:
         read_nodes(Path(text).expanduser())
@@ -51,7 +59,7 @@ def init(
     log_path = _asked("Job log (a file)", "LOG", log, readable)
     nodes_path = _asked("List of nodes (a file)", "--nodes", nodes, listed)
     chosen = _asked("A name for your cluster", "--name", name, free)
-    found, text = suggested(log_path)
+    found, text = sniffed[log_path]
     if time_zone is None and found.format in ("sacct", "csv"):
         default = _here()
         time_zone = default if yes else _asked("Time zone of the log's clock", "--time-zone", None, _zone, default)
@@ -59,7 +67,10 @@ def init(
             print(f"time zone of the log's clock: {default}, this machine's; another: --time-zone")
     elif time_zone is not None:
         _zone(time_zone)
-    made = own.make(own.read_log(log_path, time_zone), nodes_path, chosen, today)
+    with step(f"reading {log_path}"):
+        read = own.read_log(log_path, time_zone, (found, text))
+    with step("fitting the jobs to the cluster"):
+        made = own.make(read, nodes_path, chosen, today)
     print(made.understood)
     if not yes and not _agreed():
         print("nothing written")
@@ -67,7 +78,9 @@ def init(
     for path in own.write(root, made, force):
         print(f"written: {path.relative_to(root)}")
     config = own.paths(chosen)[2]
-    print(f"next: make report CONFIG={config}   ({_time(config)})")
+    with step("planning the run"):
+        takes = _time(config)
+    print(f"next: make report CONFIG={config}   ({takes})")
 
 
 def _asked(question: str, option: str, given: object, check: Callable[[str], T], default: str | None = None) -> T:
@@ -78,8 +91,8 @@ def _asked(question: str, option: str, given: object, check: Callable[[str], T],
         try:
             answer = typer.prompt(question, default=default)
         except typer.Abort:
-            raise ConfigError(f"{option}: not given, and nobody to ask; `rltune init --help` has every "
-                              "option") from None
+            raise ConfigError(f"{option}: not given, and nobody to ask; `rltune init --help` has "
+                              "every option") from None
         try:
             return check(str(answer).strip())
         except RLTuneError as error:

@@ -21,12 +21,13 @@ import pandas as pd
 
 from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.errors import DataError
+from rltune.traces.gres import gpus as gres_of
 
 SINFO = 'sinfo --Node --format="%N|%P|%c|%m|%G|%T" > nodes.txt'
 SCONTROL = "scontrol show nodes > nodes.txt"
 EXPECTED = (
-    f"the output of {SINFO!r} or {SCONTROL!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, "
-    "partition"
+    f"the output of {SINFO!r} or {SCONTROL!r}, "
+    "or a CSV with the columns name, gpus, cpus, mem_gb, type, partition"
 )
 GB_PER_MIB = 1048576e-9
 CSV_NAMES = {
@@ -67,7 +68,7 @@ def read_nodes(path: Path | str) -> NodeList:
     if not lines:
         raise DataError(f"{path}: the file is empty; expected {EXPECTED}")
     if re.search(r"^NodeName=\S+", text, re.MULTILINE):
-        table, source = _scontrol(text), "scontrol show nodes"
+        table, source = _scontrol(text, path), "scontrol show nodes"
     elif set(re.split(r"[|\s]+", lines[0].strip().upper())) & {"NODELIST"}:
         table, source = _sinfo(lines, path), "sinfo"
     else:
@@ -78,10 +79,12 @@ def read_nodes(path: Path | str) -> NodeList:
 
 
 def gres_gpus(gres: str) -> tuple[int, str]:
-    """(GPUs, type) of a node's GRES: ``gpu:a100:8(S:0-1)``, ``gpu:4``, ``gpu:a:2,gpu:b:2``; types are joined by +."""
-    found = re.findall(r"(?:^|,)gpu(?::([A-Za-z_][^:,(]*))?(?::(\d+))?(?:\([^)]*\))?(?=,|$)", gres)
-    kinds = dict.fromkeys(kind for kind, _ in found if kind)
-    return sum(int(number or 1) for _, number in found), "+".join(kinds) or NO_TYPE
+    """(GPUs, type) of a node's GRES: ``gpu:a100:8(S:0-1)``, ``gpu:4``, ``gpu:a:2,gpu:b:2``; types are joined by +.
+
+    Raises ValueError where they cannot be read.
+    """
+    found = gres_of(gres)
+    return sum(found.values()), "+".join(filter(None, found)) or NO_TYPE
 
 
 def _row(name: str, gres: str, cpus: float, mib: float, partitions: tuple[str, ...], state: str) -> dict[str, object]:
@@ -90,15 +93,18 @@ def _row(name: str, gres: str, cpus: float, mib: float, partitions: tuple[str, .
             "partitions": partitions, "down": any(word in state.lower() for word in DOWN)}
 
 
-def _scontrol(text: str) -> pd.DataFrame:
+def _scontrol(text: str, path: Path) -> pd.DataFrame:
     rows = []
     for block in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE):
         found = dict(re.findall(r"(?:^|\s)(NodeName|CPUTot|CPUEfctv|RealMemory|Gres|Partitions|State)=(\S*)", block))
         if "NodeName" in found:
             partitions = tuple(p for p in found.get("Partitions", "").split(",") if p)
             cpus = found.get("CPUEfctv") or found.get("CPUTot") or "nan"
-            rows.append(_row(found["NodeName"], found.get("Gres", ""), float(cpus),
-                             float(found.get("RealMemory", "nan")), partitions, found.get("State", "")))
+            try:
+                rows.append(_row(found["NodeName"], found.get("Gres", ""), float(cpus),
+                                 float(found.get("RealMemory", "nan")), partitions, found.get("State", "")))
+            except ValueError as error:
+                raise DataError(f"{path}: node {found['NodeName']}: {error}") from None
     return pd.DataFrame(rows)
 
 
@@ -108,24 +114,25 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
     optional = ("NODE", "STATE")
     missing = [field for field, name in SINFO_NAMES.items() if field not in optional and name not in names]
     if missing:
-        raise DataError(f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; make "
-                        "the file "
-                        f"with {SINFO}")
+        raise DataError(f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; "
+                        f"make the file with {SINFO}")
     rows: dict[str, dict[str, object]] = {}
     for number, line in enumerate(lines[1:], 2):
         fields = [field.strip() for field in line.split(cut)]
         if len(fields) != len(names):
             raise DataError(f"{path}:{number}: found {len(fields)} fields, expected {len(names)} as in the header; "
-                            "make the "
-                            f"file with {SINFO}")
+                            f"make the file with {SINFO}")
         told = dict(zip(names, fields, strict=True))
         partition = told["partition"].rstrip("*")
         try:
-            row = _row(told["name"], told["gres"], float(told["cpus"].rstrip("+")), float(told["mib"].rstrip("+")),
-                       (partition,), told.get("state", ""))
+            cpus, mib = float(told["cpus"].rstrip("+")), float(told["mib"].rstrip("+"))
         except ValueError:
             raise DataError(f"{path}:{number}: found CPUS {told['cpus']!r} and MEMORY {told['mib']!r}, expected "
                             "numbers") from None
+        try:
+            row = _row(told["name"], told["gres"], cpus, mib, (partition,), told.get("state", ""))
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: GRES: {error}") from None
         if told["name"] in rows:
             rows[told["name"]]["partitions"] = (*rows[told["name"]]["partitions"], partition)  # type: ignore[misc]
         else:
@@ -175,14 +182,13 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
     key = "gpus" if slots == "gpu" else "cpus"
     have = table[table[key].fillna(0) >= 1]
     if len(have) < len(table):
-        told.append(f"{len(table) - len(have):,} nodes without {'GPUs' if slots == 'gpu' else 'known CPUs'} are "
-                    "left out")
+        told.append(f"{len(table) - len(have):,} nodes without "
+                    f"{'GPUs' if slots == 'gpu' else 'known CPUs'} are left out")
     if not len(have):
         raise DataError(f"no node of the list has {key}; expected {EXPECTED}")
     if down := int(have["down"].sum()):
-        told.append(f"{down:,} nodes were down or drained when the list was made; they are counted in: delete them "
-                    "if they "
-                    "were so all the time")
+        told.append(f"{down:,} nodes were down or drained when the list was made; they are counted in: "
+                    "delete them if they were so all the time")
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
         told.append("nodes with GPUs of several types count as a type of their own")
     if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
@@ -195,9 +201,8 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         pools.append(Pool(name=min(partitions) if len(partitions) == 1 else "all" if len(mine) == len(have) else
                           "+".join(sorted(partitions))[:60] or "no partition", vcs=sorted(partitions), groups=groups))
         if len(partitions) > 1:
-            told.append(f"partitions {', '.join(sorted(partitions))} share nodes and are one pool; limits of a "
-                        "partition on "
-                        "these nodes are not known to the simulator")
+            told.append(f"partitions {', '.join(sorted(partitions))} share nodes and are one pool; limits "
+                        "of a partition on these nodes are not known to the simulator")
     if len(pools) == 1:
         told.append("one pool: every job of the log goes there, whatever its partition")
         pools = [Pool(name="all", groups=pools[0].groups)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rltune.config.base import Block
 from rltune.config.cells import Blocking, Policy
@@ -29,8 +29,11 @@ class WhatIf(Block):
 
     today: Rule = Rule(policy="multifactor", blocking="easy")
     """How the cluster is scheduled today, as near as the simulator has it; `multifactor` is Slurm's priority."""
-    others: list[Rule] = Field([Rule(policy=p) for p in ("fifo", "sjf", "saf")], min_length=1)
-    """Rules to compare it with; none of them learns."""
+    others: list[Rule] = Field(
+        [*(Rule(policy=p) for p in ("fifo", "sjf", "saf")), Rule(policy="saf", blocking="conservative")], min_length=1
+    )
+    """Rules to compare it with, at least one of them other than today's; none of them learns. The agent may choose to
+    reserve nodes for every queued job (`conservative`), so one of the rules does so too."""
     predicted: Literal["history-lightgbm", "history-rolling"] = "history-lightgbm"
     """What QSSF goes by: run times predicted from earlier jobs alone."""
     warm_up: float = Field(0.1, ge=0, lt=1)
@@ -42,6 +45,13 @@ class WhatIf(Block):
     """Share of the hours waited that a change has to save to be recommended."""
     least_wait_s: float = Field(60.0, ge=0)
     """Mean wait below which nothing is recommended, s."""
+
+    @model_validator(mode="after")
+    def _something_to_compare(self) -> Self:
+        if not self.rules():
+            raise ValueError(f"others: found {', '.join(rule.id for rule in self.others)} alone, which is today's order "
+                             "(whatif.today); expected at least one other rule, such as {policy: saf, blocking: easy}")
+        return self
 
     def rules(self) -> list[Rule]:
         """The rules other than today's, each once."""

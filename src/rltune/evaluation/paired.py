@@ -21,6 +21,14 @@ class Judge:
         """How much less ours are, with interval and p-value. Both [windows], in order of time."""
         return improved(ours, theirs, self.bootstrap, self.confidence, self.seed)
 
+    def longer(self, ours: np.ndarray, theirs: np.ndarray, jobs: np.ndarray) -> Improvement:
+        """How much longer ours wait a job in the mean, in the unit of the sums, with interval and p-value.
+
+        ``ours`` and ``theirs``: sums over the jobs of each window, ``jobs``: their numbers, all [windows] or
+        [seeds, windows]. Unlike a fraction it is there where theirs did not wait at all.
+        """
+        return improved(jobs - (ours - theirs), jobs, self.bootstrap, self.confidence, self.seed, float("inf"))
+
     def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
         """Which share of what ``whole`` gains over ``start`` is gained by ``part``, and its interval.
 

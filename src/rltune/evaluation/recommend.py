@@ -2,12 +2,13 @@
 
 1. Fewer blocks of arrivals than FEWEST: ``too few days``. No verdict of any kind.
 2. Today's jobs wait less than ``least_wait_s`` in the mean: ``no waits``. There is nothing to save.
-3. From today's order it goes up to the rule with the fewest hours waited, from there to QSSF, from there to RLTune;
-   each time only if the step shows fewer hours than the rung it stands on (rltune.evaluation.whatif.steps: an interval
-   above zero, Holm's p-value below 1 − confidence), and at least ``worth`` of them.
-4. The rung it ends on is recommended: ``rule``, ``qssf`` or ``rltune``. Where that is today's: ``keep``, if whatever
-   had the fewest hours can have saved less than ``worth`` (the upper end of its interval), else ``open``: it looks
-   better, and the log is too short to show it.
+3. From today's order it goes up to the rule with the fewest hours waited, from there to QSSF, from there to the
+   way RLTune chose, without its network, where that is none of these, and from there to RLTune; each time only if the
+   step shows fewer hours than the rung it stands on (rltune.evaluation.whatif.steps: an interval above zero, Holm's
+   p-value below 1 − confidence), and at least ``worth`` of them.
+4. The rung it ends on is recommended: ``rule``, ``qssf``, ``way`` or ``rltune``. Where that is today's: ``keep``, if
+   whatever had the fewest hours can have saved less than ``worth`` (the upper end of its interval), else ``open``: it
+   looks better, and the log is too short to show it.
 
 The best rule is known only in hindsight, on the very days it is judged on; that favours the rules.
 """
@@ -20,9 +21,9 @@ from typing import Literal
 import pandas as pd
 
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY
+from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY, WAY
 
-Outcome = Literal["too few days", "no waits", "keep", "open", "rule", "qssf", "rltune"]
+Outcome = Literal["too few days", "no waits", "keep", "open", "rule", "qssf", "way", "rltune"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def recommend(totals: pd.DataFrame, steps: pd.DataFrame, *, worth: float, least_
     rules = totals[totals["kind"] == "rule"]
     best = str(rules.loc[rules["wait_h"].idxmin(), "scheduler"])
     rung, reached = TODAY, TODAY
-    for higher in (best, QSSF, RLTUNE):
+    for higher in (best, QSSF, WAY, RLTUNE):
         if higher == RLTUNE:
             reached = rung
         if (higher, rung) in compared.index:
@@ -59,4 +60,4 @@ def recommend(totals: pd.DataFrame, steps: pd.DataFrame, *, worth: float, least_
         fewest = str(totals.loc[totals["wait_h"].idxmin(), "scheduler"])
         looks = fewest != TODAY and compared.loc[(fewest, TODAY), "high"] >= worth
         return Advice("open" if looks else "keep", TODAY, reached, blocks)
-    return Advice("rule" if rung == best else "qssf" if rung == QSSF else "rltune", rung, reached, blocks)
+    return Advice("rule" if rung == best else rung, rung, reached, blocks)  # type: ignore[arg-type]

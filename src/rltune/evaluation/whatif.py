@@ -1,8 +1,8 @@
 """What another order of the queue would have been worth on a cluster's own log: hours, shares with intervals, groups.
 
 The frames of jobs have a row a scheduler × seed × job: ``scheduler``, ``seed``, ``kind`` (today | rule | qssf |
-rltune), ``job_id``, ``block`` (int, of arrivals, in order of time), ``gpus``, ``wait_s``, ``bsld``. Every scheduler has
-the same jobs.
+way | rltune), ``job_id``, ``block`` (int, of arrivals, in order of time), ``gpus``, ``wait_s``, ``bsld``. Every scheduler
+has the same jobs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from rltune.evaluation.paired import Judge
 
 TODAY = "today"
 QSSF = "qssf"
+WAY = "way"
+"""What an agent chose besides the order of the queue (rltune.agent.ways), with the order it started from in the place
+of its network."""
 RLTUNE = "rltune"
 HEAVY, LIGHT = 0.9, 0.5
 """Of users by the GPU-hours they used before the measured part: heavy above the one quantile, light up to the other."""
@@ -69,19 +72,21 @@ def totals(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def steps(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
+def steps(jobs: pd.DataFrame, judge: Judge, way: str = WAY) -> pd.DataFrame:
     """Comparisons of hours waited that the recommendation goes by, all of which are one family to Holm: every scheduler
     against today, and what predicts or learns against what is simpler.
 
     ours, theirs, windows (blocks), ours_h, theirs_h, gain (fraction less), low, high, p, p_holm, ``shows`` (fewer |
     more, where the interval leaves zero out and Holm's p is below 1 − confidence; else open). What is simpler: for
-    QSSF the rule that waits least of all on these jobs, in hindsight; for RLTune that rule, and QSSF.
+    QSSF the rule that waits least of all on these jobs, in hindsight; for the agent's way that rule, and QSSF; for
+    RLTune those, and ``way``, the scheduler that has its way without its network.
     """
     hours = {s: by_block(jobs, s, "wait").sum(axis=1).mean() for s in dict.fromkeys(jobs["scheduler"])}
     best = best_rule(jobs)
     pairs = [(name, TODAY) for name in hours if name != TODAY]
-    pairs += [(ours, theirs) for ours, theirs in ((QSSF, best), (RLTUNE, best), (RLTUNE, QSSF))
-              if ours in hours and theirs in hours]
+    rungs = (best, QSSF, WAY, RLTUNE)
+    pairs += [(ours, theirs) for i, ours in enumerate(rungs) for theirs in rungs[:i]]
+    pairs = [(ours, theirs) for ours, theirs in (*pairs, (RLTUNE, way)) if ours in hours and theirs in hours]
     rows = []
     for ours, theirs in dict.fromkeys(pairs):
         found = less(jobs, ours, theirs, "wait", judge)
@@ -97,6 +102,46 @@ def best_rule(jobs: pd.DataFrame) -> str:
     """The rule, of those that neither predict nor learn, with the fewest hours waited; the first of equals."""
     rules = jobs[jobs["kind"] == "rule"]
     return str(rules.groupby("scheduler", sort=False)["wait_s"].sum().idxmin())
+
+
+def in_groups(jobs: pd.DataFrame, grouping: str, judge: Judge) -> pd.DataFrame:
+    """One row a group × scheduler: group (of the column ``grouping``), scheduler, jobs, wait_s and bsld (means over its
+    jobs and the seeds), of each how much less than today: ``less_wait``, ``less_bsld``, fractions (…_low, …_high; NaN of
+    today, and where today has none); and ``more_s``, how many seconds longer its jobs wait in the mean than today
+    (…_low, …_high, …_p), which is there where nobody waited today too.
+    """
+    blocks, rows = np.sort(jobs["block"].unique()), []
+    for group in dict.fromkeys(jobs[grouping]):
+        mine = jobs[jobs[grouping] == group]
+        per = mine.groupby(["scheduler", "seed", "block"], sort=False)[["wait_s", "bsld"]].sum()
+        today = mine[mine["scheduler"] == TODAY]
+        number = today.groupby("block").size().reindex(blocks, fill_value=0).to_numpy(float)
+        sums = {(s, c): per.loc[s, c].unstack("block").reindex(columns=blocks).fillna(0.0).to_numpy(float)
+                for s in dict.fromkeys(mine["scheduler"]) for c in ("wait_s", "bsld")}  # fmt: skip
+        for scheduler in dict.fromkeys(mine["scheduler"]):
+            row = {"group": group, "scheduler": scheduler, "jobs": int(number.sum())}
+            for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
+                ours = sums[scheduler, column]
+                theirs = np.repeat(sums[TODAY, column], len(ours), axis=0)
+                row[column] = float(ours.sum() / len(ours) / number.sum())
+                found = judge.less(ours, theirs) if scheduler != TODAY else Improvement()
+                row |= {name: found.gain, f"{name}_low": found.low, f"{name}_high": found.high}
+                if column == "wait_s":
+                    each = np.repeat(number[None], len(ours), axis=0)
+                    more = judge.longer(ours, theirs, each) if scheduler != TODAY else Improvement()
+                    row |= {"more_s": more.gain, "more_s_low": more.low, "more_s_high": more.high, "more_s_p": more.p}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def with_longer(groups: pd.DataFrame, judge: Judge) -> pd.DataFrame:
+    """The rows of all groupings with ``more_s_holm`` (the groups of one scheduler are one family) and ``shows``:
+    longer | shorter, where the interval leaves zero out and Holm's p is below 1 − confidence; else open."""
+    corrected = groups.groupby("scheduler")["more_s_p"].transform(lambda p: holm(p))
+    sure = corrected < round(1 - judge.confidence, 9)
+    up, down = sure & (groups["more_s_low"] > 0), sure & (groups["more_s_high"] < 0)
+    shows = np.select([up, down], ["longer", "shorter"], "open")
+    return groups.assign(more_s_holm=corrected, shows=shows)
 
 
 def user_groups(before: pd.DataFrame, of: pd.Series) -> pd.Series:

@@ -81,12 +81,13 @@ def paths(name: str) -> tuple[str, str, str]:
     return f"config/traces/{name}.yaml", f"config/clusters/{name}.yaml", f"config/{name}.yaml"
 
 
-def read_log(path: Path, zone: str | None) -> Log:
-    """A job log, cleaned. ``zone``: of its wall clock; None: what the file says, else UTC.
+def read_log(path: Path, zone: str | None, looked: tuple[Found, str] | None = None) -> Log:
+    """A job log, cleaned. ``zone``: of its wall clock; None: what the file says, else UTC. ``looked``: what
+    :func:`rltune.traces.inspect.suggested` says of it, where it has been asked.
 
     Raises DataError or ConfigError where it cannot be read, or lacks what nothing can be said without.
     """
-    found, text = suggested(path)
+    found, text = looked or suggested(path)
     told = []
     if zone is not None:
         text = re.sub(r"^time_zone: .*$", f"time_zone: {zone}", text, count=1, flags=re.MULTILINE)
@@ -112,16 +113,14 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
         raise DataError(
             f"{path}: no column of {' nor of '.join(lacks)} is known by its name; found "
             f"{', '.join(map(str, found.table.columns))}. Rename columns (submit_time, start_time, end_time, gpus, "
-            "user, …), "
-            "or write config/traces/NAME.yaml by hand (docs/data-dictionary.md, csv)"
+            "user, …), or write config/traces/NAME.yaml by hand (docs/data-dictionary.md, csv)"
         )
     told = []
     if "submit_s" not in columns:
-        text = text.replace("columns:\n", f"columns:\n  submit_s: {quoted(columns['start_s'])}  # no submissions in "
-                                          "the log\n", 1)
+        text = text.replace("columns:\n", f"columns:\n  submit_s: {quoted(columns['start_s'])}"
+                            "  # no submissions in the log\n", 1)
         told.append("no submission times: starts stand in for them, so what waited in the log is smoothed away, and "
-                    "all "
-                    "waits come out too short")
+                    "all waits come out too short")
     if "gpus" not in columns:
         text = text.replace("columns:\n", "columns:\n  resource: {constant: cpu}\n", 1)
     return re.sub(r"^  # (submit_s|gpus): COLUMN.*\n?", "", text, flags=re.MULTILINE), told
@@ -148,13 +147,11 @@ def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
     if cluster.gpu_types == "match" and not {part for kind in asked for part in kind.split("|")} <= types:
         cluster = cluster.model_copy(update={"gpu_types": "ignore"})
         told.append(f"the log asks for GPU types ({some(asked)}) that the nodes do not name ({some(types)}): "
-                    "types are "
-                    "ignored; write them alike and `gpu_types: match` to have them count")
+                    "types are ignored; write them alike and `gpu_types: match` to have them count")
     fitted, audit = fit(jobs, cluster, f"{name} on its cluster")
     if len(fitted) < FEWEST_JOBS:
         raise DataError(f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to "
-                        "train and "
-                        f"to judge; give a longer log (left out: {counts(audit.left_out)})")
+                        f"train and to judge; give a longer log (left out: {counts(audit.left_out)})")
     limits = float(fitted["requested_s"].notna().mean())
     estimate = "requested" if limits > 0 else "history-rolling"
     texts = dict(zip(paths(name), (
@@ -197,14 +194,14 @@ def _cluster_text(cluster: ClusterConfig, path: Path) -> str:
 def _run_text(name: str, estimate: str, today: str, jobs: int) -> str:
     length = 256 if jobs >= 6000 else 64
     return f"""{MARK}: today's order against others on the last tenth of the log. docs/own-cluster.md explains it.
-title: {name}, what if
+title: {quoted(f"{name}, what if")}
 description: >-
   Today's order of the queue against simple rules, predictions from history and RLTune, on the log's last tenth.
-results: results/{name}
+results: {quoted(f"results/{name}")}
 
 experiments:
   - name: the agent
-    workloads: [{{trace: {name}, cluster: {name}}}]
+    workloads: [{{trace: {quoted(name)}, cluster: {quoted(name)}}}]
     policy: [saf]
     blocking: [easy]
     placement: [best_fit]

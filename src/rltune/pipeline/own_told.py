@@ -27,13 +27,24 @@ def log_lines(path: Path, found: Found, text: str, clean: CleanTrace) -> list[st
     lines = [
         f"{path}: {found.name}",
         f"  jobs: {len(jobs):,} ({kinds}), submitted {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} "
-        f"({meta.time_zone}), "
-        f"{jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
-        f"  left out: {counts(audit.left_out)}", f"  noted: {counts(audit.noted)}", f"  states: {_states(found, text, clean)}",
+        f"({meta.time_zone}), {jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
+        f"  left out: {counts(audit.left_out)}", f"  noted: {counts(audit.noted)}",
+        f"  states: {_states(found, text, clean)}",
+        f"  {_times(jobs)}",
     ]  # fmt: skip
     if unused := _unused(found):
         lines.append(f"  columns not used: {', '.join(unused)}")
     return lines
+
+
+def _times(jobs: pd.DataFrame) -> str:
+    """Median run time and, beside it, median time limit, where a wrong unit shows."""
+    told = f"median run time: {jobs['run_s'].median():,.0f} s"
+    known = jobs["requested_s"].notna()
+    if not known.any():
+        return told
+    limit = jobs.loc[known, "requested_s"].median()
+    return f"{told}; median time limit: {limit:,.0f} s (of {known.mean():.0%} of the jobs)"
 
 
 def _states(found: Found, text: str, clean: CleanTrace) -> str:
@@ -70,8 +81,9 @@ def nodes_lines(path: Path, nodes: NodeList, cluster: ClusterConfig) -> list[str
     unit = "GPUs" if cluster.slots == "gpu" else "processors"
     lines = [f"{path}: {nodes.source}, {len(nodes.table):,} nodes, {cluster.gpus:,} {unit}"]
     for pool in cluster.pools:
-        groups = ", ".join(f"{g.nodes:,} × {g.gpus} {g.gpu_type} ({g.cpus:g} CPUs, {g.mem_gb:,.4g} "
-                           "GB)" for g in pool.groups)
+        groups = ", ".join(
+            f"{g.nodes:,} × {g.gpus} {g.gpu_type} ({g.cpus:g} CPUs, {g.mem_gb:,.4g} GB)" for g in pool.groups
+        )  # fmt: skip
         lines.append(f"  pool {pool.name}: {groups}")
     return lines
 
@@ -95,15 +107,19 @@ def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, limits: float) -> list[str
     elif (share := fitted["wait_s"].isna().mean()) > 0.01:
         told.append(f"{share:.0%} of the jobs have no recorded wait; the others are held against the simulation")
     if limits == 0:
-        told.append("no time limits: all schedulers are told run times predicted from a user's earlier jobs "
-                    "(history-rolling)")
+        told.append("no time limits: all schedulers are told run times predicted from a user's earlier "
+                    "jobs (history-rolling)")
     elif limits < 0.9:
         told.append(f"{1 - limits:.0%} of the jobs have no time limit: theirs is predicted from earlier jobs")
+    known = fitted[fitted["requested_s"].notna()]
+    if len(known) and (over := float((known["run_s"] > known["requested_s"]).mean())) > 0.5:
+        told.append(f"{over:.0%} of the jobs with a time limit ran longer than it: is it in another unit? Write "
+                    "`requested_s: {column: NAME, unit: min}` (or h) in the trace's file")
     if fitted["user"].isna().all():
         told.append("no users: predictions, fair shares and groups go by virtual cluster")
     if len({*jobs["resource"]}) > 1:
-        told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs they "
-                    "hold")
+        told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs "
+                    "they hold")
     end = fitted.iloc[int(0.9 * len(fitted)):]
     days = (end["submit_s"].iloc[-1] - end["submit_s"].iloc[0]) / 86_400
     if days < FEWEST:

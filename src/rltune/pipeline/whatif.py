@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,9 +14,9 @@ from rltune.config import Cell, Workspace
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import Contender, run, way_taken
-from rltune.evaluation.groups import LARGE, SIZES, by_group, size_class
+from rltune.evaluation.groups import LARGE, SIZES, size_class
 from rltune.evaluation.paired import Judge
-from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY, USERS, user_groups
+from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY, USERS, WAY, in_groups, user_groups, with_longer
 from rltune.pipeline.cells import workload_of
 from rltune.pipeline.peers import agent_in, course_of, setting_of
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload
@@ -84,17 +84,43 @@ class WhatIfStudy:
         return pd.factorize(at.dt.floor(pd.Timedelta(hours=self.settings.block_h)), sort=True)[0]
 
     def contenders(self) -> Iterator[tuple[str, str, int, Contender, Workload]]:
-        """(scheduler, kind, seed, what it is, the workload with what it is told), one after the other."""
-        def rule(of: Rule) -> Contender:
-            changes = {"policy": of.policy, "blocking": of.blocking, "placement": "best_fit"}
-            return Contender(setting_of(self.workspace, self.main, **changes))
+        """(scheduler, kind, seed, what it is, the workload with what it is told), one after the other.
 
-        yield TODAY, "today", 0, rule(self.settings.today), self.workload
-        for other in self.settings.rules():
-            yield other.id, "rule", 0, rule(other), self.workload
-        yield QSSF, "qssf", 0, rule(Rule(policy="saf", blocking="easy")), self.predicted
-        for cell in self.cells:
-            yield RLTUNE, "rltune", cell.seed, agent_in(self.workspace, cell, self.workload), self.workload
+        The way that the agents chose, without their networks, is among them where it is none of the others'.
+        """
+        for scheduler, contender in self._rules().items():
+            yield scheduler, "today" if scheduler == TODAY else "rule", 0, contender, self.workload
+        yield QSSF, "qssf", 0, self._rule(Rule(policy="saf", blocking="easy")), self.predicted
+        if self.way == WAY:
+            for cell, agent in zip(self.cells, self.agents, strict=True):
+                setting, told = way_taken(course_of(self.workspace, self.workload), agent)
+                yield WAY, "way", cell.seed, Contender(setting), replace(self.workload, jobs=told)
+        for cell, agent in zip(self.cells, self.agents, strict=True):
+            yield RLTUNE, "rltune", cell.seed, agent, self.workload
+
+    def _rule(self, of: Rule) -> Contender:
+        changes = {"policy": of.policy, "blocking": of.blocking, "placement": "best_fit"}
+        return Contender(setting_of(self.workspace, self.main, **changes))
+
+    def _rules(self) -> dict[str, Contender]:
+        """Today's and the other rules by scheduler."""
+        return {TODAY: self._rule(self.settings.today), **{r.id: self._rule(r) for r in self.settings.rules()}}
+
+    @cached_property
+    def agents(self) -> list[Contender]:
+        """The agent of each cell."""
+        return [agent_in(self.workspace, cell, self.workload) for cell in self.cells]
+
+    @cached_property
+    def way(self) -> str:
+        """The scheduler that has the agents' way without their networks: the rule whose it is, else WAY."""
+        course = course_of(self.workspace, self.workload)
+        taken = [way_taken(course, agent) for agent in self.agents]
+        if all(told is self.workload.jobs for _, told in taken):
+            for scheduler, contender in self._rules().items():
+                if all(setting == contender.setting for setting, _ in taken):
+                    return scheduler
+        return WAY
 
     def replays(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """(Measured jobs: a row a scheduler × seed × job, with block, user group and size, as rltune.evaluation.whatif
@@ -111,6 +137,7 @@ class WhatIfStudy:
             )
         frames, facts = [], []
         groups = user_groups(self.table.iloc[:begin], self.table["who"].iloc[begin:end]).to_numpy()
+        known = {"qssf": self.predicted.jobs, **dict.fromkeys(("today", "rule", "way", "rltune"), self.workload.jobs)}
         first, n = np.array([self.begins]), np.array([end - self.begins])
         for scheduler, kind, seed, contender, workload in self.contenders():
             course = course_of(self.workspace, workload)
@@ -123,7 +150,7 @@ class WhatIfStudy:
             facts.append({
                 "scheduler": scheduler, "kind": kind, "seed": seed, "policy": setting.policy,
                 "blocking": setting.blocking, "placement": setting.placement,
-                "estimate": f"{estimate}, as believed" if told is not workload.jobs else estimate,
+                "estimate": f"{estimate}, as believed" if told is not known[kind] else estimate,
                 "utilisation": self._used(table["start_s"], table["end_s"], table["gpus"]), "seconds": seconds,
             })  # fmt: skip
             frames.append(mine.assign(
@@ -166,8 +193,10 @@ class WhatIfStudy:
     def facts(self) -> dict[str, object]:
         """What the analysis is of: trace (title), cluster (title), data, days (of measured arrivals), offered (load of
         the measured part), warm_jobs, jobs, gpus, machine (GPU or CPU), limits (share of jobs with a time limit),
-        training_s (seconds that training took on one core, mean of the seeds; the whole stage, where the workflow has
-        timed it, else its rollouts and updates), from and until (local times)."""
+        way (the scheduler that has the agents' way without their
+        networks), agents (number of seeds), idle (of them, those that kept nothing of what they learned: no epoch beat
+        on validation what they began with), training_s (seconds that training took on one core, mean of the seeds; the
+        whole stage, where the workflow has timed it, else its rollouts and updates), from and until (local times)."""
         begin, end = self.measured
         trace, cluster = self.workspace.trace(self.main.trace), self.workspace.cluster(self.main.cluster)
         jobs = self.table.iloc[begin:end]
@@ -176,9 +205,14 @@ class WhatIfStudy:
             "trace": trace.title, "cluster": cluster.title, "data": trace.data, "days": (until - since) / 86_400,
             "offered": offered_load(jobs, cluster.gpus), "warm_jobs": begin - self.begins, "jobs": end - begin,
             "gpus": cluster.gpus, "machine": cluster.slots.upper(), "limits": float(jobs["requested_s"].notna().mean()),
+            **self.facts_of_agents(),
             "training_s": float(np.mean([self._training_s(cell) for cell in self.cells])),
             "from": f"{jobs['at'].iloc[0]:%Y-%m-%d %H:%M}", "until": f"{jobs['at'].iloc[-1]:%Y-%m-%d %H:%M}",
         }  # fmt: skip
+
+    def facts_of_agents(self) -> dict[str, object]:
+        """way, agents and idle of :meth:`facts`."""
+        return {"way": self.way, "agents": len(self.agents), "idle": sum(map(_idle, self.agents))}
 
     def days(self, jobs: pd.DataFrame) -> pd.DataFrame:
         """Hours waited by the jobs of each block of arrivals: scheduler (`recorded`, where the log has waits, then
@@ -198,17 +232,19 @@ class WhatIfStudy:
         return float(pd.read_csv(self.workspace.history(cell))[["rollout_seconds", "update_seconds"]].to_numpy().sum())
 
     def groups(self, jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
-        """By user group and by size: grouping, and the columns of rltune.evaluation.groups.by_group against today, of
-        the first seed. A grouping of which no job's group is known is left out."""
-        first = jobs[jobs["seed"].isin([0, self.main.seed])]
+        """By user group and by size: grouping, and the columns of rltune.evaluation.whatif.in_groups and with_longer,
+        over all seeds. A grouping of which no job's group is known is left out."""
         frames = []
         for grouping, order in GROUPINGS.items():
-            known = first[first[grouping].notna()].assign(
-                window=lambda f: f["block"], group=lambda f, g=grouping: f[g]
-            )
+            known = jobs[jobs[grouping].notna()]
             if not len(known):
                 continue
-            found = by_group(known, TODAY, judge).assign(grouping=grouping)
+            found = in_groups(known, grouping, judge).assign(grouping=grouping)
             found = found.sort_values("group", key=lambda g, r=order: g.map(r.index), kind="stable")
             frames.append(found)
-        return pd.concat(frames, ignore_index=True)
+        return with_longer(pd.concat(frames, ignore_index=True), judge)
+
+
+def _idle(agent: Contender) -> bool:
+    """Whether an agent kept what it began with: no epoch of its training was better on validation."""
+    return agent.policy is not None and (not agent.policy.facts["learned"] or agent.policy.facts["best_epoch"] == 0)

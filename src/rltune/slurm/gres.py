@@ -1,49 +1,22 @@
-"""GPUs in the many spellings of Slurm's generic resources ("GRES", "TRES").
-
-The same two GPUs are ``gpu:p100:2``, ``gres:gpu:p100:2``, ``gres/gpu:p100=2``, ``gpu:p100:2(S:0-1)`` or
-``gpu:p100:2(IDX:0,3)``; ``gpu:2`` names no type, ``gpu`` and ``gpu:p100`` are one GPU each.
-"""
+"""GPUs of Slurm's generic resources in live answers; ``rltune.traces.gres`` takes them apart."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 
-from rltune.slurm.values import EMPTY, Fault, shown
-
-PARENTHESES = re.compile(r"\([^()]*\)")
-AMOUNT = re.compile(r"(\d{1,9})([KkMmGg]?)")
-FACTOR = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-LEFT_OUT = frozenset({"no_consume", "one_sharing", "all_sharing", ""})
+from rltune.slurm.values import Fault
+from rltune.traces import gres
+from rltune.traces.gres import PARENTHESES
 
 
 def gpus(text: str, what: str = "gres") -> dict[str, int]:
-    """GPUs for each type in a list of resources; those of no type under an empty name; other resources left out.
-
-    Where a list gives GPUs in all and of a type (``gres/gpu=4,gres/gpu:p100=4``), the typed are part of the whole.
-    Raises Fault where an entry about GPUs cannot be read.
-    """
-    if text.strip() in EMPTY:
-        return {}
-    plain = PARENTHESES.sub("", text.replace("(null)", ""))
-    if "(" in plain or ")" in plain:
-        raise Fault(f"{what}: found {shown(text)}, expected resources such as gpu:p100:4")
-    found: Counter[str] = Counter()
-    whole = 0
-    for item in plain.split(","):
-        entry = item.strip()
-        for prefix in ("gres/", "gres:"):
-            entry = entry.removeprefix(prefix)
-        if re.split("[:=]", entry, maxsplit=1)[0] != "gpu":
-            continue
-        kind, amount = _one(entry, text, what)
-        if "=" in entry and not kind:
-            whole = amount
-        else:
-            found[kind] += amount
-    if whole > sum(found.values()):
-        found[""] += whole - sum(found.values())
-    return {kind: amount for kind, amount in found.items() if amount}
+    """GPUs for each type, as :func:`rltune.traces.gres.gpus`. Raises Fault, with the field's name, where they cannot be
+    read."""
+    try:
+        return gres.gpus(text)
+    except ValueError as error:
+        raise Fault(f"{what}: {error}") from None
 
 
 def times(found: dict[str, int], factor: int) -> dict[str, int]:
@@ -73,20 +46,3 @@ def types_of(per_node: str) -> tuple[str, ...]:
         if parts[0] == "gpu" and len(parts) > 2 and parts[1]:
             names.append(parts[1])
     return tuple(names)
-
-
-def _one(entry: str, text: str, what: str) -> tuple[str, int]:
-    """Type and number of one entry about GPUs."""
-    named, equals, given = entry.partition("=")
-    _, *parts = named.split(":")
-    parts = [part for part in parts if part.lower() not in LEFT_OUT]
-    if equals:
-        parts.append(given)
-    if not parts:
-        return "", 1
-    amount = AMOUNT.fullmatch(parts[-1])
-    if amount is None and len(parts) == 1 and not equals:
-        return parts[0], 1
-    if amount is None or len(parts) > 2:
-        raise Fault(f"{what}: found {shown(text)}, expected resources such as gpu:p100:4")
-    return "".join(parts[:-1]), int(amount[1]) * FACTOR[amount[2].upper()]

@@ -70,6 +70,8 @@ def _entry(name: str, column: str, values: pd.Series) -> list[str]:
     if name == "mem_gb":
         unit = next((u for mark, u in _MEMORY.items() if column.lower().endswith(mark)), "GB")
         return [f"  mem_gb: {{column: {quoted(column)}, unit: {unit}}}"]
+    if name == "requested_s" and column.strip().lower().endswith("raw"):
+        return [f"  requested_s: {{column: {quoted(column)}, unit: min}}  # Slurm's TimelimitRaw is in minutes"]
     if name == "cpus" and column.lower().endswith("milli"):
         return [f"  cpus: {{column: {quoted(column)}, unit: milli}}"]
     return [f"  {name}: {quoted(column)}"]

@@ -15,7 +15,7 @@ from rltune.report.style import BLUE, GREEN, MARKERS, MUTED, ORANGE, PURPLE, SKY
 from rltune.report.tables.whatif import GROUP_TITLE
 from rltune.report.tables.whatif_words import names
 
-LOOKS = {"recorded": MUTED, "today": ORANGE, "rule": SKY, "qssf": PURPLE, "rltune": BLUE}
+LOOKS = {"recorded": MUTED, "today": ORANGE, "rule": SKY, "qssf": PURPLE, "way": GREEN, "rltune": BLUE}
 LINES = (ORANGE, SKY, GREEN, VERMILION, PURPLE, BLUE)
 Facts = Mapping[str, Any]
 
@@ -86,13 +86,13 @@ def whatif_days(
         axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
         figure.legend(loc="outside upper center", ncols=3)
     worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
-    told = "; ".join(f"{r['title']} at most {show(r['wait_h'], 'int')} h on "
-                     f"{r['at'][:10]}" for _, r in worst.iterrows())
+    told = "; ".join(
+        f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows()
+    )  # fmt: skip
     return Artefact(
         "whatif-days", "figure", "Hours waited day by day",
         caption="Of the jobs that arrived on each day, whenever they started. Where recorded and simulated today "
-                "differ, "
-        "the simulation leaves something out.",
+        "differ, the simulation leaves something out.",
         data=(str(facts["data"]),), source=source, alt=f"Hours waited by day of arrival: {told}.",
     ), frame, figure
 
@@ -129,8 +129,7 @@ def whatif_groups(
     return Artefact(
         "whatif-groups", "figure", "Who waits, by users and by size",
         caption="Mean wait of jobs by how much GPU time their user had before (heavy: the most, light: the least) "
-                "and by "
-        "the GPUs they ask for.",
+        "and by the GPUs they ask for.",
         data=(str(facts["data"]),), source=source,
         notes=("Linear below 0.1 h, logarithmic above. Intervals are in the table below.",),
         alt=f"Mean wait. {told}.",

@@ -108,10 +108,19 @@ def unplaced(there: dict[str, Saved]) -> list[Saved]:
     return [saved for name, saved in there.items() if name not in placed]
 
 
-def with_results(there: dict[str, Saved]) -> list[tuple[Section, list[Saved]]]:
-    """Every chapter with what it shows, and one more for what none of them names; the first in runs that have it."""
+def with_results(
+    there: dict[str, Saved], asks_what_if: bool = False, all_own: bool = False
+) -> list[tuple[Section, list[Saved]]]:
+    """Every chapter with what it shows, and one more for what none of them names; the first in runs that have it.
+
+    Of a run with a block `whatif` (``asks_what_if``) chapters that show nothing are left out where all its logs are its
+    user's own (``all_own``), or more than half of the chapters would be empty: it is not about the paper.
+    """
     found = [(section, section_artefacts(section, there)) for section in SECTIONS]
     found = found if found[0][1] else found[1:]
+    empty = sum(not shown for _, shown in found)
+    if asks_what_if and (all_own or 2 * empty > len(found)):
+        found = [(section, shown) for section, shown in found if shown]
     if rest := unplaced(there):
         found.append((Section("more", "More results", "", "", ()), rest))
     return found

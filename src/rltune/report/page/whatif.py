@@ -18,7 +18,7 @@ WHATIF = {
 }
 """Id → title, in the order of the page."""
 FIGURES = ("whatif", "whatif-days", "whatif-groups")
-IN_SUMMARY = ("Recommendation", "RLTune")
+IN_SUMMARY = ("Recommendation", "RLTune", "What it learned", "Simulated and recorded")
 """Topics of the recommendation that stand in the summary."""
 
 

@@ -20,8 +20,7 @@ def whatif_recommendation(told: list[tuple[str, str]], facts: Facts, source: str
     return Artefact(
         "whatif-recommendation", "table", "The recommendation",
         caption=f"What the replay of {facts['from']} to {facts['until']} (the log’s time) on {facts['cluster']} "
-                "says; the "
-        "rule it goes by is in docs/own-cluster.md.",
+        "says; the rule it goes by is in docs/own-cluster.md.",
         data=(str(facts["data"]),), source=source,
         columns={"topic": Column("About"), "text": Column("What came out")},
     ), frame
@@ -50,9 +49,8 @@ def whatif_numbers(
     if len(known):
         wait = known["wait_s"]
         first = {
-            "scheduler": "recorded", "kind": "recorded", "title": "As recorded in the "
-                                                                  "log", "jobs": len(known), "seeds": 0,
-            "ran": "", "windows": known["block"].nunique(), "wait_h": wait.sum() / 3600,
+            "scheduler": "recorded", "kind": "recorded", "title": "As recorded in the log", "jobs": len(known),
+            "seeds": 0, "ran": "", "windows": known["block"].nunique(), "wait_h": wait.sum() / 3600,
             "gpu_h": float((wait * known["gpus"]).sum()) / 3600, "wait_mean_s": wait.mean(),
             "wait_median_s": wait.median(), "wait_p95_s": wait.quantile(0.95), "bsld": known["bsld"].mean(),
             "utilisation": recorded_used, "data": facts["data"],
@@ -62,16 +60,13 @@ def whatif_numbers(
     less = "Less than today"
     notes = (
         f"Measured: {show(facts['jobs'], 'int')} jobs that arrived from {facts['from']} to {facts['until']}, never "
-        "trained "
-        f"on; {show(facts['warm_jobs'], 'int')} jobs before them are replayed first and not measured, under each "
-        "scheduler "
-        "itself. After the last arrival nobody comes any more, so that the last jobs wait less than they would have.",
+        f"trained on; {show(facts['warm_jobs'], 'int')} jobs before them are replayed first and not measured, under "
+        "each scheduler itself. After the last arrival nobody comes any more, so that the last jobs wait less than "
+        "they would have.",
         f"Blocks of arrivals are resampled, moving-block bootstrap; {100 * confidence:.0f} % intervals. Hours less: "
-        "the "
-        "share and its ends times today’s hours.",
-        f"{show(facts['limits'], 'percent')} of these jobs have a time limit of their user’s. All but QSSF are told "
-        "the "
-        "same estimates; QSSF goes by run times predicted from earlier jobs, for its order and its reservations.",
+        "the share and its ends times today’s hours.",
+        f"{show(facts['limits'], 'percent')} of these jobs have a time limit of their user’s. {_told(ran)} QSSF "
+        "goes by run times predicted from earlier jobs, for its order and its reservations.",
         *filter(None, [holm_note(frame, TESTED, "over today", confidence)]),
     )
     return Artefact(
@@ -96,6 +91,14 @@ def whatif_numbers(
     ), frame
 
 
+def _told(ran: pd.DataFrame) -> str:
+    """Who is told which estimates, in a sentence."""
+    if not ran["estimate"].astype(str).str.endswith("as believed").any():
+        return "All but QSSF are told the same estimates."
+    return ("All but QSSF are told the same estimates; RLTune chose to go by beliefs about them, made of earlier jobs "
+            "(as believed), which the rules have not.")
+
+
 def whatif_steps(
     steps: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float, worth: float, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame]:
@@ -115,8 +118,7 @@ def whatif_steps(
             "windows": Column("Blocks", "", "int"),
         },
         notes=(f"Shown: the interval leaves zero out, and Holm’s p is below {1 - confidence:.2g}. A step counts "
-               "where fewer "
-               f"hours are shown, and at least {show(worth, 'percent')} fewer. The best rule is chosen in hindsight "
+               f"where fewer hours are shown, and at least {show(worth, 'percent')} fewer. The best rule is chosen in hindsight "
                "on these very days.",),
     ), frame
 
@@ -137,13 +139,16 @@ def whatif_groups(
         columns={
             "name": Column("Jobs of"), "title": Column("Scheduler"), "jobs": Column("Jobs", "", "int"),
             "wait_h": Column("Waited", "h", "int"), "wait_s": Column("Mean wait", "s", "seconds"),
+            "more_s": Column("Longer than today", "s", "seconds", low="more_s_low", high="more_s_high"),
+            "more_s_holm": Column("Holm p", "", "p"), "shows": Column("Shown"),
             "less_wait": Column("Less than today", "", "percent", low="less_wait_low", high="less_wait_high"),
             "bsld": Column("Slowdown", "", "number"),
             "less_bsld": Column("Less than today", "", "percent", low="less_bsld_low", high="less_bsld_high"),
         },
-        notes=("Heavy users are the tenth with the most GPU-hours before the measured part, light ones the half "
-               "with the "
-               "least; new ones had none. A user who is not known counts as their virtual cluster. Of RLTune the "
-               "first seed.",
-               f"Brackets: {100 * confidence:.0f} % intervals of single comparisons, not corrected for their number."),
+        notes=("Heavy users are the tenth with the most GPU-hours before the measured part, light ones "
+               "the half with the least; new ones had none. A user who is not known counts as their virtual cluster. Of "
+               "RLTune the mean of its seeds.",
+               f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Shown: the interval of the seconds "
+               f"leaves zero out, and Holm’s p over all groups of the scheduler is below {1 - confidence:.2g}. A share "
+               "is missing where nobody waited today; the seconds are not."),
     ), frame

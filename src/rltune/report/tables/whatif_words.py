@@ -12,7 +12,11 @@ from rltune.report.format import NBSP, is_missing, show, show_interval
 from rltune.report.style import scheduler_title
 
 FAR = 2.0
-"""A simulated today that waits more than so many times as long as recorded, or less than one over it, is far off."""
+"""A simulated today that waits more than so many times as long as recorded, or less than one over it, is far off.
+Our choice."""
+LEAST_RANK = 0.5
+"""Spearman's correlation of simulated with recorded waits, job by job, below which it is far off too. Our choice: hours
+in all can be near by chance, while other jobs wait than did."""
 Facts = Mapping[str, Any]
 
 
@@ -25,7 +29,7 @@ def names(ran: pd.DataFrame) -> dict[str, str]:
     for _, row in ran.drop_duplicates("scheduler").iterrows():
         title = scheduler_title(row["policy"], row["blocking"])
         found[row["scheduler"]] = {
-            "today": f"Today: {title}", "qssf": "QSSF + EASY", "rltune": "RLTune",
+            "today": f"Today: {title}", "qssf": "QSSF + EASY", "way": "RLTune’s way, no network", "rltune": "RLTune",
         }.get(row["kind"], title)
     return found
 
@@ -49,18 +53,19 @@ def sentences(
     """(Topic, text) of what came out, the recommendation first. ``advice``: the fields of
     rltune.evaluation.recommend.Advice."""
     name, step = names(ran), steps.set_index(["ours", "theirs"])
-    told = [("Recommendation", _advice(advice, name, totals, step, ran, facts, least_wait_s))]
+    doubt = _but(recorded, facts, least_wait_s) if advice["outcome"] != "too few days" else ""
+    told = [("Recommendation", _advice(advice, name, totals, step, ran, facts, least_wait_s) + doubt)]
     if advice["outcome"] not in ("too few days", "no waits"):
         told.append(("RLTune", _rltune(advice, name, step, facts, worth)))
+        told.append(("What it learned", _learned(name, step, ran, facts)))
         if advice["outcome"] not in ("keep", "open"):
             told.append(("Who would wait longer", _losers(advice, groups)))
-    told.append(("Simulated and recorded", _recorded(recorded, name)))
+    told.append(("Simulated and recorded", _recorded(recorded, name, least_wait_s)))
     load = float(facts["offered"])
     if load > 1:
         told.append(("Load", f"In these days jobs asked for {show(load, 'number')} times the {facts['machine']} time "
                      "there is: queues grew to the end whatever the order, and hours waited say as much about the "
-                     "length "
-                     "of the log as about the scheduler."))
+                     "length of the log as about the scheduler."))
     return told
 
 
@@ -74,30 +79,26 @@ def _advice(
     match advice["outcome"]:
         case "too few days":
             return (f"Too few days for a verdict: arrivals of {advice['blocks']} days or part-days lie in the last "
-                    "part, at "
-                    f"least {FEWEST} are needed. A log {show(-(-FEWEST // max(int(advice['blocks']), 1)), 'int')} "
-                    "times as "
-                    "long would have them.")
+                    f"part, at least {FEWEST} are needed. "
+                    f"A log {show(-(-FEWEST // max(int(advice['blocks']), 1)), 'int')} times as long would have them.")
         case "no waits":
             return (f"Do not bother: under today’s order jobs wait {show(today['wait_mean_s'], 'seconds')} s in the "
-                    "mean, "
-                    f"below the {show(least_wait_s, 'seconds')} s from which on a change is weighed.")
+                    f"mean, below the {show(least_wait_s, 'seconds')} s from which on a change is weighed.")
         case "keep":
-            return (f"Do not bother: over {over} nothing that was tried waits less than {_lower(name['today'])} "
-                    f"({hours}), or "
-                    "not by enough to be worth a change.")
+            return (f"Do not bother: over {over} nothing that was tried waits less than "
+                    f"{_lower(name['today'])} ({hours}), or not by enough to be worth a change.")
         case "open":
             fewest = totals.loc[totals["wait_h"].idxmin(), "scheduler"]
             found = step.loc[(fewest, "today")]
             return (f"Undecided: over {over} {name[fewest]} waits {show(found['ours_h'], 'int')} h, "
                     f"{_lower(name['today'])} "
                     f"{hours}, {saving(found)}, but {_doubt(found, len(step))}. Not enough to change anything on; a "
-                    "longer "
-                    "log may tell.")
+                    "longer log may tell.")
     chosen, found = name[advice["chosen"]], step.loc[(advice["chosen"], "today")]
     what = {
         "rule": f"Switch to {chosen}", "qssf": f"Switch to {chosen}, smallest area first by run times predicted from "
         "earlier jobs", "rltune": f"Use {chosen}",
+        "way": f"Take {chosen}: {_way(ran)}, which needs no network",
     }[advice["outcome"]]  # fmt: skip
     policies = ran.drop_duplicates("scheduler").set_index("scheduler")["blocking"]
     if advice["outcome"] == "rule" and policies["today"] in ("none", "fits") and policies[advice["chosen"]] == "easy":
@@ -121,13 +122,11 @@ def _rltune(
         return f"RLTune waits {saving(found)} than {rival}, which is not shown to beat today’s order itself ({cost})."
     if found["shows"] == "fewer":
         return (f"RLTune waits {saving(found)} than {rival}, below the {show(worth, 'percent')} that a change has "
-                "to be "
-                f"worth here: do not bother ({cost}).")
+                f"to be worth here: do not bother ({cost}).")
     if found["shows"] == "more":
         return f"RLTune is worse than {rival}, {saving(found)}: do not bother ({cost})."
     return (f"RLTune adds nothing measurable over {rival}: {saving(found)}, and {_doubt(found, len(step))}; do not "
-            "bother "
-            f"({cost}).")
+            f"bother ({cost}).")
 
 
 def _best_rule(step: pd.DataFrame) -> str:
@@ -142,13 +141,46 @@ def _doubt(found: pd.Series, count: int) -> str:
     return "the interval covers zero"
 
 
+def _way(ran: pd.DataFrame) -> str:
+    """`SAF + conservative, best_fit, requested`: what the agents chose; where they chose differently, each once."""
+    each = ran[ran["kind"] == "way"]
+    return " or ".join(dict.fromkeys(
+        f"{scheduler_title(row['policy'], row['blocking'])}, {row['placement']}, {row['estimate']}"
+        for _, row in each.iterrows()
+    ))  # fmt: skip
+
+
+def _learned(name: Mapping[str, str], step: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> str:
+    """What the network adds to the way that the agent chose beside it."""
+    way, found = facts["way"], step.loc[("rltune", facts["way"])]
+    what = f"{name[way]} ({_way(ran)})" if way == "way" else f"{_lower(name[way])}, which is its way without a network"
+    told = {
+        "fewer": f"What it learned is worth something: RLTune waits {saving(found)} than {what}.",
+        "more": f"What it learned does harm: RLTune waits {saving(found)} than {what}.",
+    }.get(found["shows"], f"What it learned adds nothing measurable over {what}: {saving(found)}.")
+    if facts["idle"]:
+        told += (f" In {show(facts['idle'], 'int')} of {show(facts['agents'], 'int')} trainings the agent kept nothing "
+                 "that it learned: no epoch was better on validation than what it was to beat.")
+    return told
+
+
 def _losers(advice: Mapping[str, Any], groups: pd.DataFrame) -> str:
-    mine = groups[(groups["scheduler"] == advice["chosen"]) & (groups["less_wait_high"] < 0)]
-    if not len(mine):
-        return "No group of users or of job sizes is shown to wait longer."
-    each = [f"{group_name(row)} ({show(-row['less_wait'], 'percent')} longer, interval "
-            f"{show_interval(-row['less_wait_high'], -row['less_wait_low'], 'percent')})" for _, row in mine.iterrows()]
-    return f"Shown to wait longer than today: {'; '.join(each)}."
+    mine = groups[groups["scheduler"] == advice["chosen"]]
+    today = groups[groups["scheduler"] == "today"].set_index(["grouping", "group"])["wait_s"]
+
+    def told(rows: pd.DataFrame) -> str:
+        return "; ".join(
+            f"{group_name(row)}, {show(row['wait_s'], 'seconds')} s instead of "
+            f"{show(today[row['grouping'], row['group']], 'seconds')} s in the mean ({show(row['more_s'], 'seconds')} s "
+            f"longer, interval {show_interval(row['more_s_low'], row['more_s_high'], 'seconds') or 'unknown'})"
+            for _, row in rows.iterrows()
+        )
+
+    shown = mine[mine["shows"] == "longer"]
+    open_ = mine[(mine["shows"] == "open") & (mine["more_s"] > 0)]
+    first = f"Shown to wait longer than today: {told(shown)}." if len(shown) else (
+        "No group of users or of job sizes is shown to wait longer.")
+    return first + (f" Longer in the mean, which may be chance: {told(open_)}." if len(open_) else "")
 
 
 def group_name(row: pd.Series) -> str:
@@ -156,7 +188,37 @@ def group_name(row: pd.Series) -> str:
     return f"{row['group']} users" if row["grouping"] == "user" else f"jobs of {row['group']} GPUs"
 
 
-def _recorded(recorded: Mapping[str, float], name: Mapping[str, str]) -> str:
+def _far(recorded: Mapping[str, float], least_wait_s: float) -> str:
+    """Why the simulated today is far from the log; empty where it is near, or cannot be held against it."""
+    if not recorded["jobs"]:
+        return ""
+    means = [recorded[f"{side}_h"] * 3600 / recorded["jobs"] for side in ("recorded", "simulated")]
+    if max(means) < least_wait_s:
+        return ""
+    if is_missing(recorded["ratio"]):
+        return "the log records no waiting at all"
+    why = []
+    if not 1 / FAR <= recorded["ratio"] <= FAR:
+        why.append(f"it has {show(recorded['ratio'], 'number')} times the hours")
+    if not is_missing(recorded["rank"]) and recorded["rank"] < LEAST_RANK:
+        why.append(f"other jobs wait than did (rank correlation {show(recorded['rank'], 'number')}, below "
+                   f"{show(LEAST_RANK, 'number')})")
+    return " and ".join(why)
+
+
+def _but(recorded: Mapping[str, float], facts: Facts, least_wait_s: float) -> str:
+    """What stands against acting on the recommendation, to append to it."""
+    told = ""
+    if why := _far(recorded, least_wait_s):
+        told += (f" But the simulated today is far from what the log shows: {why}. Do not act on this before "
+                 "`whatif.today` and the node list are set right.")
+    if float(facts["offered"]) > 1:
+        told += (f" But in these days jobs asked for {show(facts['offered'], 'number')} times what the cluster has, so "
+                 "that the hours depend on where the log ends: do not take their size for what a year would bring.")
+    return told
+
+
+def _recorded(recorded: Mapping[str, float], name: Mapping[str, str], least_wait_s: float) -> str:
     today = name["today"].removeprefix("Today: ")
     if not recorded["jobs"]:
         return ("The log records no waits, so that the simulated today cannot be held against what happened: all "
@@ -164,18 +226,17 @@ def _recorded(recorded: Mapping[str, float], name: Mapping[str, str]) -> str:
     if is_missing(recorded["ratio"]):
         return (f"The log records no waiting at all; the simulated today ({today}) has "
                 f"{show(recorded['simulated_h'], 'int')} h.")
-    ratio = recorded["ratio"]
-    near = 1 / FAR <= ratio <= FAR
     known = not is_missing(recorded["rank"])
     rank = f"; job by job the ranks correlate by {show(recorded['rank'], 'number')}" if known else ""
-    verdict = ("near enough to read the differences as this cluster’s" if near else
+    verdict = ("near enough to read the differences as this cluster’s" if not _far(recorded, least_wait_s) else
                "far off: the cluster is scheduled otherwise than the simulated today, or has limits, dependencies or "
                "nodes that the simulation does not know. Read the differences as between simulations, and set "
                "`whatif.today` and the node list right before acting on them")
     return (f"On the {show(recorded['jobs'], 'int')} jobs with a recorded wait the log has "
             f"{show(recorded['recorded_h'], 'int')} h, the simulated today ({today}) "
-            f"{show(recorded['simulated_h'], 'int')} h, {show(ratio, 'number')} times as much{rank}. That is "
-            f"{verdict}.")
+            f"{show(recorded['simulated_h'], 'int')} h, {show(recorded['ratio'], 'number')} times as much{rank}. That "
+            f"is {verdict} (near: between {show(1 / FAR, 'number')} and {show(FAR, 'number')} times the hours, and a "
+            f"rank correlation of {show(LEAST_RANK, 'number')} or more; both our choice).")
 
 
 def _lower(title: str) -> str:

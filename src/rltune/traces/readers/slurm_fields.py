@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rltune.traces.gres import gpus
+
 NOT_GIVEN = ("", "Unknown", "None", "N/A", "(null)", "UNLIMITED", "Partition_Limit", "INVALID")
 """Texts that mean a value is not there; a limit of UNLIMITED or the partition's is no estimate of the user's."""
 MIB = {"K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "": 1.0}
@@ -21,7 +23,6 @@ MIB = {"K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "": 1.
 PLAIN = {"K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50, "": 1.0}
 _DURATION = r"^(?:(?P<d>\d+)-)?(?:(?:(?P<h>\d+):)?(?P<m>\d+):)?(?P<s>\d+(?:\.\d+)?)$"
 _TYPED = r"(?:^|,)gres/gpu:(?P<type>[^=,]+)=(?P<count>\d+(?:\.\d+)?)(?P<unit>[KMGTP]?)(?=,|$)"
-_GRES = r"(?:^|,)(?:gres[:/])?gpu(?::(?P<type>[^:,=()\d][^:,=()]*))?(?:[:=](?P<count>\d+)(?P<unit>[KMGTP]?))?(?=[,(]|$)"
 
 
 def _once_a_text(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,15 +71,26 @@ def tres_gpus(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray]:
     """
     typed, kind, mixed = _per_type(text, _TYPED)
     total = tres(text, "gres/gpu", PLAIN)
-    gpus = np.fmax(np.where(np.isnan(total), 0.0, total), typed)
-    return np.where(text.isna().to_numpy(), np.nan, gpus), kind, mixed
+    count = np.fmax(np.where(np.isnan(total), 0.0, total), typed)
+    return np.where(text.isna().to_numpy(), np.nan, count), kind, mixed
 
 
 @_once_a_text
 def gres_gpus(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray]:
-    """The same of GRES lists of older versions: ``gpu:2``, ``gpu:tesla:2``, ``gpu`` (one), ``gpu:tesla:2(S:0)``."""
-    gpus, kind, mixed = _per_type(text, _GRES)
-    return np.where(text.isna().to_numpy(), np.nan, gpus), kind, mixed
+    """The same of GRES lists of older versions: ``gpu:2``, ``gpu:tesla:2``, ``gpu`` (one), ``gpu:tesla:2(S:0)``; null too where a list
+    cannot be read."""
+    found = [_gpus_of(str(one)) if there else None for one, there in zip(text, text.notna(), strict=True)]
+    count = np.array([np.nan if one is None else float(sum(one.values())) for one in found])
+    named = [[name for name in one or () if name] for one in found]
+    kind = pd.Series([names[0] if len(names) == 1 else None for names in named], index=text.index, dtype="str")
+    return count, kind, np.array([len(names) > 1 for names in named], bool)
+
+
+def _gpus_of(text: str) -> dict[str, int] | None:
+    try:
+        return gpus(text)
+    except ValueError:  # one odd field among many jobs: as if it were not there
+        return None
 
 
 def req_mem_mib(text: pd.Series, nodes: np.ndarray, cpus: np.ndarray) -> np.ndarray:
