@@ -193,3 +193,24 @@ def test_it_looks_at_the_log_once_and_says_so_when_asked(files: Any, cli: Cli, m
     assert outcome.status == 0 and len(looked) == 1
     for part in ("looking at jobs.txt", "reading jobs.txt", "fitting the jobs to the cluster"):
         assert part in outcome.err, outcome
+
+
+def test_a_log_that_counts_no_gpus_is_refused_beside_nodes_that_have_some(files: Any, cli: Callable[..., Any]) -> None:
+    (files.root / "jobs.txt").write_text(sacct(odd=False).replace("gres/gpu", "gres/tape"))
+    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
+    assert outcome.status == 1 and "no job asks for a GPU, and nodes.txt lists 32" in outcome.err
+    assert "AccountingStorageTRES=gres/gpu" in outcome.err and not (files.root / "config/mine.yaml").exists()
+
+
+def test_partitions_that_are_not_alike_are_shown_side_by_side(files: Any, cli: Callable[..., Any]) -> None:
+    two = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8|idle\n"
+    (files.root / "nodes.txt").write_text(two)
+    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
+    assert outcome.status == 1 and "partitions in the log: gpu, in the list of nodes: fast, slow" in outcome.err
+    assert "jobs.txt:" in outcome.err and "nodes.txt:" in outcome.err, "what was understood of both comes first"
+
+
+def test_jobs_larger_than_the_listed_nodes_speak_of_the_list(files: Any, cli: Callable[..., Any]) -> None:
+    (files.root / "nodes.txt").write_text("NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:a100:2|idle\n")
+    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
+    assert outcome.status == 1 and "check the list of nodes" in outcome.err and "of the largest pool: 2" in outcome.err

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import yaml
 from pydantic import ValidationError
 
@@ -141,6 +142,13 @@ def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
     nodes = read_nodes(nodes_path)
     jobs = log.clean.jobs
     slots = "gpu" if (jobs["resource"] == "gpu").any() else "cpu"
+    listed = int(nodes.table["gpus"].sum())
+    if slots == "cpu" and listed:
+        raise DataError(
+            f"{log.path}: no job asks for a GPU, and {nodes_path} lists {listed:,}. Slurm tells a job's GPUs only where "
+            "slurm.conf has AccountingStorageTRES=gres/gpu (docs/own-cluster.md, 1); from a log without them nothing can "
+            "be said of these nodes. To look at the processors alone, give a list of nodes without GPUs"
+        )
     cluster, told = as_cluster(nodes, name, slots)
     asked = set(jobs["gpu_type"].dropna())
     types = {g.gpu_type for p in cluster.pools for g in p.groups}
@@ -148,10 +156,17 @@ def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
         cluster = cluster.model_copy(update={"gpu_types": "ignore"})
         told.append(f"the log asks for GPU types ({some(asked)}) that the nodes do not name ({some(types)}): "
                     "types are ignored; write them alike and `gpu_types: match` to have them count")
-    fitted, audit = fit(jobs, cluster, f"{name} on its cluster")
+    seen = [*log_lines(log.path, log.found, log.text, log.clean), *nodes_lines(nodes_path, nodes, cluster)]
+    try:
+        fitted, audit = fit(jobs, cluster, f"{name} on its cluster")
+    except DataError as error:
+        raise DataError("\n".join([*seen, f"{error}. {_unlike(jobs, cluster)}"])) from None
     if len(fitted) < FEWEST_JOBS:
-        raise DataError(f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to "
-                        f"train and to judge; give a longer log (left out: {counts(audit.left_out)})")
+        large = sum(n for why, n in audit.left_out.items() if "larger than" in why or "VC" in why)
+        mend = f"check the list of nodes: {_unlike(jobs, cluster)}" if large > len(fitted) / 2 else "give a longer log"
+        raise DataError("\n".join([*seen, (
+            f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to train and to judge; "
+            f"{mend} (left out: {counts(audit.left_out)})")]))
     limits = float(fitted["requested_s"].notna().mean())
     estimate = "requested" if limits > 0 else "history-rolling"
     texts = dict(zip(paths(name), (
@@ -163,10 +178,17 @@ def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
         TraceConfig.model_validate(yaml.safe_load(texts[paths(name)[0]]))
     except ValidationError as error:
         raise ConfigError(f"{name}: {_first(error)}") from None
-    understood = [*log_lines(log.path, log.found, log.text, log.clean), *nodes_lines(nodes_path, nodes, cluster),
-                  *fit_lines(fitted, audit.left_out, cluster)]  # fmt: skip
+    understood = [*seen, *fit_lines(fitted, audit.left_out, cluster)]
     notes = [*log.told, *told, *lacking(jobs, fitted, limits)]
     return Own(name, texts, "\n".join([*understood, *(["to know:"] if notes else []), *(f"  - {n}" for n in notes)]))
+
+
+def _unlike(jobs: pd.DataFrame, cluster: ClusterConfig) -> str:
+    """The partitions that the log and the list of nodes name, and their largest job and pool, side by side."""
+    pools = {v for p in cluster.pools for v in (p.vcs if p.vcs is not None else [p.name])}
+    largest = max(sum(g.nodes * g.gpus for g in p.groups) for p in cluster.pools)
+    return (f"partitions in the log: {some(set(jobs['vc'].dropna()))}, in the list of nodes: {some(pools)}; GPUs of the "
+            f"largest job: {int(jobs['gpus'].max()):,}, of the largest pool: {largest:,}")
 
 
 def write(root: Path, own: Own, force: bool) -> list[Path]:
