@@ -30,7 +30,9 @@ def expected(
     checked = check(workspace, expectations)
     print(as_table(checked))
     outside = sum(not one.inside for one in checked)
-    print(f"{len(checked) - outside} of {len(checked)} within tolerance ({workspace.artefacts})")
+    little = sum(one.inside and not one.number.telling for one in checked)
+    print(f"{len(checked) - outside} of {len(checked)} within tolerance ({workspace.artefacts}); of these {little} with "
+          "tolerances as wide as the number, which nearly any run would meet")  # fmt: skip
     if write:
         changed = write_values(path, checked, stage_seconds(workspace, expectations.stages()))
         print(f"{file}: {changed} values changed; `make docs` brings docs/reproduction.md up to date")

@@ -61,6 +61,11 @@ class Number(Block):
         """In the value's own unit; 0: exactly equal."""
         return 0.0 if isinstance(self.value, str) else max(self.absolute, self.relative * abs(float(self.value)))
 
+    @property
+    def telling(self) -> bool:
+        """Whether a run that did the opposite would be outside: the tolerance is below nine tenths of the value."""
+        return isinstance(self.value, str) or self.tolerance <= 0.9 * abs(float(self.value))
+
 
 class Reproduced(Block):
     """A table, figure or section of the paper."""
@@ -180,19 +185,22 @@ def as_table(checked: Sequence[Checked]) -> str:
     for one in checked:
         n = one.number
         found = one.why or show_number(one.found, n.unit)
-        lines.append((n.artefact, n.says, expected_text(n), found, "within" if one.inside else "OUTSIDE"))
+        outcome = "OUTSIDE" if not one.inside else "within" if n.telling else "within, which says little"
+        lines.append((n.artefact, n.says, expected_text(n), found, outcome))
     widths = [max(len(line[i]) for line in lines) for i in range(4)]
     return "\n".join("  ".join([*(t.ljust(w) for t, w in zip(line, widths)), line[4]]).rstrip() for line in lines)
 
 
 def expected_text(number: Number) -> str:
-    """The value with its tolerance, the unit once: ``74.7 ± 20.0 %``."""
+    """The value with its tolerance, the unit once: ``74.7 ± 20.0 %``; where that would hold for next to any run, so."""
     text = show_number(number.value, number.unit)
     if not number.tolerance:
         return text
     if number.unit == "fraction":
-        return f"{text.removesuffix(f'{NBSP}%')} ± {show(100 * number.tolerance, 'number')}{NBSP}%"
-    return f"{text.removesuffix(f' {number.unit}')} ± {show_number(number.tolerance, number.unit)}"
+        both = f"{text.removesuffix(f'{NBSP}%')} ± {show(100 * number.tolerance, 'number')}{NBSP}%"
+    else:
+        both = f"{text.removesuffix(f' {number.unit}')} ± {show_number(number.tolerance, number.unit)}"
+    return both if number.telling else f"{both}: too small a run to say"
 
 
 def show_number(value: Cell | None, unit: str) -> str:
