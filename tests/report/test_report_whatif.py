@@ -137,7 +137,7 @@ def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
 
 def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     near, orders, hours = (told({"saf-easy": 0.7}, **how) for how in ({}, {"shuffled": True}, {"recorded": 0.3}))
-    warning = "Do not act on this before `whatif.today` and the node list are set right"
+    warning = "Do not act on this before whatif.today and the node list are set right"
     assert "far from what the log shows" not in near["Recommendation"]
     assert "other jobs wait than did (rank correlation" in orders["Recommendation"] and warning in orders["Recommendation"]
     assert "far off" in orders["Simulated and recorded"], "hours alone are as recorded"

@@ -211,7 +211,7 @@ def _but(recorded: Mapping[str, float], facts: Facts, least_wait_s: float) -> st
     told = ""
     if why := _far(recorded, least_wait_s):
         told += (f" But the simulated today is far from what the log shows: {why}. Do not act on this before "
-                 "`whatif.today` and the node list are set right.")
+                 "whatif.today and the node list are set right.")
     if float(facts["offered"]) > 1:
         told += (f" But in these days jobs asked for {show(facts['offered'], 'number')} times what the cluster has, so "
                  "that the hours depend on where the log ends: do not take their size for what a year would bring.")
@@ -231,7 +231,7 @@ def _recorded(recorded: Mapping[str, float], name: Mapping[str, str], least_wait
     verdict = ("near enough to read the differences as this cluster’s" if not _far(recorded, least_wait_s) else
                "far off: the cluster is scheduled otherwise than the simulated today, or has limits, dependencies or "
                "nodes that the simulation does not know. Read the differences as between simulations, and set "
-               "`whatif.today` and the node list right before acting on them")
+               "whatif.today and the node list right before acting on them")
     return (f"On the {show(recorded['jobs'], 'int')} jobs with a recorded wait the log has "
             f"{show(recorded['recorded_h'], 'int')} h, the simulated today ({today}) "
             f"{show(recorded['simulated_h'], 'int')} h, {show(recorded['ratio'], 'number')} times as much{rank}. That "
