@@ -2,49 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from config_texts import CLUSTER, MODELS, ROOT, RUN, TRACE, Mistake
 
-from rltune.config import ClusterConfig, RunConfig, TraceConfig
 from rltune.config.load import load_run, read_block
 from rltune.errors import ConfigError
-
-ROOT = Path(__file__).resolve().parents[2]
-RUN = """\
-title: T
-experiments:
-  - name: main
-    workloads: [{trace: philly-smoke, cluster: philly-192}]
-    policy: [fifo]
-"""
-CLUSTER = """\
-title: C
-pools:
-  - name: all
-    groups:
-      - {gpu_type: P100, nodes: 2, gpus: 8, cpus: 64, mem_gb: 512}
-"""
-MAP = "columns: {submit_s: a, gpus: b, run_s: {column: c, unit: s}}\n"
-TRACE = "title: T\ndata: own\nformat: csv\npath: jobs.csv\n" + MAP
-MODELS = {"run": (RunConfig, RUN), "cluster": (ClusterConfig, CLUSTER), "trace": (TraceConfig, TRACE)}
-
-Mistake = Callable[[str | bytes, type], str]
-
-
-@pytest.fixture
-def mistake(tmp_path: Path) -> Mistake:
-    """The message a file of this text gets."""
-
-    def read(text: str | bytes, model: type = RunConfig) -> str:
-        path = tmp_path / "mine.yaml"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        with pytest.raises(ConfigError) as caught:
-            load_run(path, ROOT) if model is RunConfig else read_block(path, model, ROOT)
-        return str(caught.value)
-
-    return read
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -155,36 +119,6 @@ def test_missing_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "parts"),
-    [
-        ("philly-smoke", "philly-smok", ["'philly-smok'", "traces/philly-smok.yaml", "'philly-smoke'", "helios"]),
-        ("philly-192", "phily-192", ["'phily-192'", "config/clusters/phily-192.yaml", "'philly-192'", "venus-160"]),
-        ("philly-192", "zzz", ["'zzz'", "allowed", "alibaba-slice"]),
-    ],
-)
-def test_unknown_trace_or_cluster(old: str, new: str, parts: list[str], mistake: Mistake) -> None:
-    message = mistake(RUN.replace(old, new))
-    assert "mine.yaml" in message and all(part in message for part in parts), message
-
-
-def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_read(tmp_path: Path) -> None:
-    for folder, name, text in (("traces", "philly-smoke", TRACE + "x: 1\n"), ("clusters", "philly-192", CLUSTER)):
-        (tmp_path / "config" / folder).mkdir(parents=True)
-        (tmp_path / "config" / folder / f"{name}.yaml").write_text(text)
-    (tmp_path / "config" / "mine.yaml").write_text(RUN)
-    with pytest.raises(ConfigError, match=r"^config/traces/philly-smoke\.yaml:6: x: unknown key"):
-        load_run("config/mine.yaml", tmp_path)
-
-
-@pytest.mark.parametrize("key", ["results", "cache"])
-@pytest.mark.parametrize("value", ["/tmp/x", "~/x", "../x", "a/../../x", '""', ".", "src", "results/../src"])
-def test_folders_stay_where_results_and_caches_belong(key: str, value: str, mistake: Mistake) -> None:
-    message = mistake(RUN + f"{key}: {value}\n")
-    top = {"results": "results", "cache": ".cache"}[key]
-    assert f"mine.yaml:6: {key}: found '{value.strip(chr(34))}', expected {top} or a folder in it" in message
-
-
-@pytest.mark.parametrize(
     ("text", "parts"),
     [
         ((RUN + "description: caf\xe9\n").encode("latin-1"), ["mine.yaml", "UTF-8"]),
@@ -208,184 +142,12 @@ def test_more_mistakes(text: str | bytes, parts: list[str], mistake: Mistake) ->
     assert all(part in message for part in parts), message
 
 
-def test_a_wrong_column_of_a_map_is_named_with_the_nearest(mistake: Mistake) -> None:
-    text = "title: T\ndata: own\nformat: csv\npath: x.csv\ncolumns:\n  submit: t\n  gpus: {colum: g}\n"
-    message = mistake(text, TraceConfig)
-    assert "mine.yaml:6: columns.submit: unknown key (did you mean 'submit_s'?); allowed" in message, message
-    assert "mine.yaml:7: columns.gpus.colum: unknown key (did you mean 'column'?)" in message, message
-
-
-@pytest.mark.parametrize(
-    ("name", "column", "parts"),
-    [
-        ("run_s", "{column: c, unit: GB}", ["columns.run_s.unit: found 'GB'", "allowed: count, s, ms, min, h, d"]),
-        ("wait_s", "{column: c, unit: percent}", ["columns.wait_s.unit: found 'percent'", "allowed: count, s"]),
-        ("mem_gb", "{column: c, unit: s}", ["columns.mem_gb.unit: found 's'", "allowed: count, GB, MB, GiB, MiB"]),
-        ("gpus", "{column: c, unit: mili}", ["columns.gpus.unit: found 'mili' (did you mean 'milli'?)", "percent"]),
-        ("user", "{column: c, unit: s}", ["columns.user.unit: unknown key", "allowed here: column, fallback"]),
-        ("vc", "{column: c, factor: 2}", ["columns.vc.factor: unknown key"]),
-        ("run_s", "{column: c, factor: 0}", ["columns.run_s.factor: found 0", "more than 0"]),
-        ("submit_s", "{column: c, factor: -1}", ["columns.submit_s.factor: found -1", "more than 0"]),
-        ("cpus", "{column: c, factor: .nan}", ["columns.cpus.factor: found nan"]),
-        ("submit_s", "{column: c, time_zone: Mars/Olympus}",
-         ["columns.submit_s.time_zone: found 'Mars/Olympus'", "IANA"]),
-        ("run_s", "{column: c, time_zone: UTC}", ["columns.run_s.time_zone: unknown key", "factor, unit"]),
-        ("gpus", "{column: c, constant: 1}", ["columns.gpus: give either `column` or `constant`"]),
-    ],
-)
-def test_a_column_that_does_not_suit_its_name(name: str, column: str, parts: list[str], mistake: Mistake) -> None:
-    rest = {"submit_s": "a", "gpus": "b", "run_s": "c"}
-    rest.pop(name, None)
-    lines = "".join(f"  {key}: {value}\n" for key, value in rest.items())
-    message = mistake(TRACE.replace(MAP, f"columns:\n  {name}: {column}\n{lines}"), TraceConfig)
-    assert message.startswith("/") and "mine.yaml:6: " in message and "\n" not in message
-    assert all(part in message for part in parts), message
-
-
-@pytest.mark.parametrize(
-    ("columns", "missing"),
-    [
-        ("{}", "found none; needs submit_s, gpus, run_s (or start_s and end_s) as well"),
-        ("{gpus: g, run_s: r}", "found run_s, gpus; needs submit_s as well"),
-        ("{submit_s: t, run_s: r}", "needs gpus as well"),
-        ("{submit_s: t, run_s: r, resource: kind}", "needs gpus as well"),
-        ("{submit_s: t, gpus: g}", "needs run_s (or start_s and end_s) as well"),
-        ("{submit_s: t, gpus: g, end_s: e}", "needs run_s (or start_s and end_s) as well"),
-    ],
-)
-def test_a_map_needs_submission_gpus_and_run_time(columns: str, missing: str, mistake: Mistake) -> None:
-    message = mistake(TRACE.replace(MAP, f"columns: {columns}\n"), TraceConfig)
-    assert "mine.yaml:5: columns: found " in message and message.endswith(missing), message
-
-
-@pytest.mark.parametrize(
-    "columns", ["{submit_s: t, gpus: g, start_s: s, end_s: e}", "{submit_s: t, run_s: r, resource: {constant: cpu}}"]
-)
-def test_maps_that_are_enough(columns: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text(TRACE.replace(MAP, f"columns: {columns}\n"))
-    assert read_block(tmp_path / "mine.yaml", TraceConfig).column("submit_s").column == "t"
-
-
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [
-        ("{column: a, op: in, value: 1}", "value: found 1; `in` needs a list of values"),
-        ("{column: a, op: in, value: x}", "value: found 'x'; `in` needs a list of values"),
-        ("{column: a, op: '==', value: [1, 2]}", "value: found a list; `==` needs one value (`in` takes several)"),
-        ("{column: a, op: '<', value: []}", "value: found a list; `<` needs one value (`in` takes several)"),
-        ("{column: a, op: '=~', value: 1}", "op: found '=~'"),
-    ],
-)
-def test_a_filter_whose_value_does_not_suit_its_op(rule: str, text: str, mistake: Mistake) -> None:
-    message = mistake(TRACE + f"filter:\n  - {{column: a, op: '>', value: 0}}\n  - {rule}\n", TraceConfig)
-    assert f"mine.yaml:8: filter[1].{text}" in message and "\n" not in message, message
-
-
-@pytest.mark.parametrize(
-    ("line", "parts"),
-    [
-        ("    preset: [quick, quik]\n", ["experiments[0].preset", "'quik'", "paper, tuned, quick"]),
-        ("    estimate: [exact, lognormal]\n", ["experiments[0].estimate", "'lognormal'", "lognormal-SIGMA"]),
-        ("    estimate: [lognormal--1]\n", ["experiments[0].estimate", "'lognormal--1'", "exact"]),
-    ],
-)
-def test_unknown_preset_or_estimate(line: str, parts: list[str], mistake: Mistake) -> None:
-    message = mistake(RUN + line)
-    assert all(part in message for part in parts), message
-
-
-def test_a_preset_of_ones_own_is_known(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(RUN + "    preset: [mine]\npresets: {mine: {epochs: 3}}\n")
-    run = load_run(path, ROOT)
-    assert run.preset("mine").epochs == 3 and run.preset("mine").clip == run.preset("paper").clip
-
-
-def test_pools_and_their_virtual_clusters_are_told_apart(mistake: Mistake) -> None:
-    twice = CLUSTER + CLUSTER.split("pools:\n")[1]
-    assert "found twice: all" in mistake(twice, ClusterConfig)
-    shared = twice.replace("name: all", "name: a\n    vcs: [x]", 1).replace("name: all", "name: b\n    vcs: [y, x]")
-    assert "found in two: x" in mistake(shared, ClusterConfig)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (TRACE + "synthetic: {jobs: 10}\n", "exactly one of"),
-        (TRACE.replace("path: jobs.csv\n", ""), "exactly one of"),
-        (TRACE.split("columns")[0], "`columns` goes with format `csv`"),
-        (TRACE.replace("format: csv", "format: philly"), "`columns` goes with format `csv`"),
-        (TRACE + "part: Venus\n", "`part` goes with format `helios`"),
-        ("title: T\ndata: synthetic\nformat: csv\nsynthetic: {}\n" + MAP, "reads a file of yours"),
-    ],
-)
-def test_a_trace_that_contradicts_itself(text: str, words: str, mistake: Mistake) -> None:
-    message = mistake(text, TraceConfig)
-    assert "mine.yaml" in message and words in message
-
-
 def test_all_mistakes_are_reported_at_once(mistake: Mistake) -> None:
     text = RUN.replace("[fifo]", "[fio]") + "colour: red\nsplit: {train: 2}\npresets: {mine: {epoch: 1}}\n"
     lines = mistake(text).splitlines()
     assert len(lines) == 4
     for line, number, key in zip(sorted(lines), (5, 6, 7, 8), ("policy[0]", "colour", "split.train", "presets.mine")):
         assert f"mine.yaml:{number}: " in line and key in line
-
-
-@pytest.mark.parametrize(
-    ("line", "parts"),
-    [
-        ("simulation: {overrun: later}\n", ["simulation.overrun: found 'later'", "allowed: double, now"]),
-        ("simulation: {commit: start}\n", ["simulation.commit: found 'start'", "allowed: decision, head"]),
-        ("simulation: {stretch: 0.5}\n", ["simulation.stretch: found 0.5", "1 or more"]),
-        ("simulation: {sharing: 0.5}\n", ["simulation.sharing: found 0.5", "1 or more"]),
-        ("simulation: {strech: 2}\n", ["simulation.strech: unknown key (did you mean 'stretch'?)"]),
-        ("plugins: [nowhere.py]\n", ["plugins[0]: found 'nowhere.py'", "no such file", "expected a Python file"]),
-        ("plugins: [config]\n", ["plugins[0]: found 'config'", "a folder"]),
-        ("plugins: [a.py, a.py]\n", ["plugins: found twice: a.py"]),
-        ("evaluation: {baseline_policies: [sjff]}\n",
-         ["evaluation.baseline_policies[0]: found 'sjff' (did you mean 'sjf'?)", "allowed: fifo, sjf", "plugins"]),
-        ("evaluation: {baseline_policies: [sjf, sjf]}\n", ["evaluation.baseline_policies: found twice: sjf"]),
-    ],
-)
-def test_rules_and_policies_of_ones_own(line: str, parts: list[str], mistake: Mistake) -> None:
-    message = mistake(RUN + line)
-    assert "mine.yaml:6: " in message and "\n" not in message, message
-    assert all(part in message for part in parts), message
-
-
-def test_a_policy_of_ones_own_is_no_base_policy(mistake: Mistake) -> None:
-    message = mistake(RUN.replace("[fifo]", "[mine]") + "plugins: [config/own_policies.example.py]\n")
-    assert "mine.yaml:5: experiments[0].policy[0]: found 'mine'" in message, message
-    assert "cannot be trained against" in message and "evaluation.baseline_policies" in message, message
-
-
-def test_a_load_to_balance_for_is_above_0(mistake: Mistake) -> None:
-    message = mistake(CLUSTER + "balance: {load: 0}\n", ClusterConfig)
-    assert "mine.yaml:6: balance.load: found 0" in message and "more than 0" in message, message
-
-
-@pytest.mark.parametrize(
-    ("entries", "parts"),
-    [
-        ("[{placement: bestfit}]", ["also[0].placement: found 'bestfit'", "'best_fit'", "lookahead, algorithm1"]),
-        ("[{placement: spread, locality: al}]", ["also[0].locality: found 'al'", "strict, plus_one", "soonest_end"]),
-        ("[{locality: any}]", ["also[0].placement: missing"]),
-        ("[{placement: spread, localty: any}]", ["also[0].localty: unknown key (did you mean 'locality'?)"]),
-        ("[{placement: spread}, {placement: algorithm1, locality: any}]",
-         ["also[1]: placement algorithm1 knows locality strict only; found any"]),
-        ("[{placement: spread}, {placement: spread, locality: strict}]",
-         ["also: found twice: placement spread, locality strict"]),
-    ],
-)
-def test_other_placements_to_judge_in(entries: str, parts: list[str], mistake: Mistake) -> None:
-    message = mistake(RUN + f"evaluation: {{also: {entries}}}\n")
-    assert "mine.yaml:6: evaluation.also" in message and all(part in message for part in parts), message
-
-
-def test_nothing_is_trained_with_algorithm1(mistake: Mistake) -> None:
-    message = mistake(RUN + "    placement: [algorithm1]\n")
-    assert "mine.yaml:6: experiments[0].placement[0]: found 'algorithm1'" in message, message
 
 
 @pytest.mark.parametrize(

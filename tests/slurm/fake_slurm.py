@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
-from rltune.config.slurm import SlurmConfig
+from rltune.config.slurm import BandConfig, SlurmConfig
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.controller import Controller
 from rltune.slurm.folder import Folder
 from rltune.slurm.records import Change, Outcome, Parsed, SlurmJob, SlurmNode
 
 NOW_S = 1_700_000_000.0
+BAND = BandConfig()
 
 
 def job(number: int, **told: Any) -> SlurmJob:
@@ -111,6 +112,14 @@ class FakeSlurm:
     def shared(self, ids: Iterable[int]) -> dict[int, str]:
         return {number: self.queue[number].shared for number in ids if number in self.queue}
 
+    def start(self, number: int, node: str = "p100-2") -> None:
+        """A waiting job starts."""
+        self.queue[number] = replace(self.queue[number], state="RUNNING", start_s=NOW_S, node_names=(node,))
+
+    def requeue(self, number: int) -> None:
+        """A running job is put back, with the priority it had."""
+        self.queue[number] = replace(self.queue[number], state="PENDING", start_s=None, node_names=())
+
     def add(self, *jobs: SlurmJob) -> None:
         """More jobs come."""
         self.queue |= {told.id: told for told in jobs}
@@ -149,3 +158,21 @@ def five_nodes(*used: int) -> list[SlurmNode]:
     """The cluster of paper §5.6 with so many GPUs in use, node by node."""
     shapes = [("p100-1", "p100", 4), ("p100-2", "p100", 4), ("k80-1", "k80", 2), ("k80-2", "k80", 2), ("m40-1", "m40", 1)]
     return [node(*shape, used=taken) for shape, taken in zip(shapes, [*used, *[0] * (5 - len(used))], strict=True)]
+
+
+def busy(n: int = 6) -> FakeSlurm:
+    """Jobs that wait for a full cluster, but for one GPU."""
+    jobs = [running(1, "p100-1", gpus=4), running(2, "p100-2", gpus=3)]
+    jobs += [job(10 + k, gpus=1 + k % 2, reason="Resources" if k == 0 else "Priority") for k in range(n)]
+    return FakeSlurm({told.id: told for told in jobs}, five_nodes(4, 3, 2, 2, 1))
+
+
+def priorities(slurm: FakeSlurm) -> dict[int, int]:
+    """Waiting job → its priority."""
+    return {number: told.priority for number, told in slurm.queue.items() if told.state == "PENDING"}
+
+
+def beside_one(shared: str) -> FakeSlurm:
+    """A job of two GPUs; p100-1 has two free beside another such job, p100-2 is idle."""
+    jobs = [running(1, "p100-1", gpus=2), job(10, gpus=2, gpu_type="p100", shared=shared)]
+    return FakeSlurm({told.id: told for told in jobs}, five_nodes(2, 0, 2, 2, 1))

@@ -6,15 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
-from fake_slurm import make_config, write_policy
+from fake_slurm import BAND, make_config, write_policy
 from slurm_workload import state, submit, wait_for
 
-from rltune.config.slurm import BandConfig
 from rltune.errors import RLTuneError
 from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller
@@ -22,7 +20,6 @@ from rltune.slurm.emulate import Emulation
 from rltune.slurm.folder import Folder
 from rltune.slurm.service import FAILED, Service
 
-BAND = BandConfig()
 ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture

@@ -136,7 +136,7 @@ class Controller:
         if refused:
             there = {job.id for job in self.slurm.jobs().records if job.state in WAITING_STATES}
             refused = [o for o in refused if o.job in there]
-        done = {o.job for o in outcomes} - {o.job for o in refused}
+        done = {o.job for o in outcomes if o.ok} - {o.job for o in refused}
         kept = {job: touch for job, touch in remembered(touched, read).items() if job not in done}
         kept |= {o.job: touched.get(o.job, Touch(0)) for o in refused}
         self._note(lambda: self.folder.write_touched(kept))

@@ -39,43 +39,49 @@ class Service:
 
         An error that is not foreseen hands everything back before it is raised.
         """
-        controller, failed = self.controller, 0
-        watchdog = Watchdog(controller.config)
-        with controller.folder.lock(), self._signals():
+        with self.controller.folder.lock(), self._signals():
             self._recover()
             try:
-                while True:
-                    began = time.monotonic()
-                    try:
-                        done = controller.cycle()
-                        assert controller.view is not None
-                        why = watchdog.cycle(controller.view, controller.jobs)
-                        failed = 0
-                        controller.say(told(done, controller.live))
-                        if why and controller.live:
-                            raise Stop(why)
-                        if why:
-                            controller.say(why)
-                    except Stop:
-                        raise
-                    except (RLTuneError, OSError, ValueError, RuntimeError) as error:
-                        failed += 1
-                        controller.say(f"cycle failed ({failed} of {controller.config.failures}): {error}")
-                        if failed >= controller.config.failures:
-                            raise Stop(f"{failed} cycles in a row failed, the last one: {error}") from None
-                        if self.once:
-                            return FAILED
-                    if self.once:
-                        return DONE
-                    left_s = controller.config.interval_s / self.speed - (time.monotonic() - began)
-                    if self.stop.wait(max(left_s, 0.0)):
-                        return self._leave(self.said or "told to stop", DONE)
+                return self._cycles()
             except Stop as stop:
-                controller.say(str(stop))
+                self.controller.say(str(stop))
                 return self._leave(str(stop), FAILED)
             except BaseException:
                 self._leave("an error that was not foreseen", FAILED)
                 raise
+
+    def _cycles(self) -> int:
+        """Cycle after cycle until told to stop; the exit status. Raises Stop where it had better stop by itself."""
+        controller, watchdog, failed = self.controller, Watchdog(self.controller.config), 0
+        while True:
+            began = time.monotonic()
+            try:
+                self._cycle(watchdog)
+                failed = 0
+            except Stop:
+                raise
+            except (RLTuneError, OSError, ValueError, RuntimeError) as error:
+                failed += 1
+                controller.say(f"cycle failed ({failed} of {controller.config.failures}): {error}")
+                if failed >= controller.config.failures:
+                    raise Stop(f"{failed} cycles in a row failed, the last one: {error}") from None
+            if self.once:
+                return FAILED if failed else DONE
+            left_s = controller.config.interval_s / self.speed - (time.monotonic() - began)
+            if self.stop.wait(max(left_s, 0.0)):
+                return self._leave(self.said or "told to stop", DONE)
+
+    def _cycle(self, watchdog: Watchdog) -> None:
+        """One cycle, and what the watchdog makes of it: a reason to stop where priorities are written."""
+        controller = self.controller
+        done = controller.cycle()
+        controller.say(told(done, controller.live))
+        assert controller.view is not None
+        why = watchdog.cycle(controller.view, controller.jobs)
+        if why and controller.live:
+            raise Stop(why)
+        if why:
+            controller.say(why)
 
     def _recover(self) -> None:
         """Jobs that an earlier controller touched are this one's now; a dry run must not leave them so.

@@ -1,0 +1,112 @@
+"""Mistakes in the files of traces and clusters: maps of columns, filters, pools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from config_texts import CLUSTER, MAP, TRACE, Mistake
+
+from rltune.config import ClusterConfig, TraceConfig
+from rltune.config.load import read_block
+
+
+def test_a_wrong_column_of_a_map_is_named_with_the_nearest(mistake: Mistake) -> None:
+    text = "title: T\ndata: own\nformat: csv\npath: x.csv\ncolumns:\n  submit: t\n  gpus: {colum: g}\n"
+    message = mistake(text, TraceConfig)
+    assert "mine.yaml:6: columns.submit: unknown key (did you mean 'submit_s'?); allowed" in message, message
+    assert "mine.yaml:7: columns.gpus.colum: unknown key (did you mean 'column'?)" in message, message
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "parts"),
+    [
+        ("run_s", "{column: c, unit: GB}", ["columns.run_s.unit: found 'GB'", "allowed: count, s, ms, min, h, d"]),
+        ("wait_s", "{column: c, unit: percent}", ["columns.wait_s.unit: found 'percent'", "allowed: count, s"]),
+        ("mem_gb", "{column: c, unit: s}", ["columns.mem_gb.unit: found 's'", "allowed: count, GB, MB, GiB, MiB"]),
+        ("gpus", "{column: c, unit: mili}", ["columns.gpus.unit: found 'mili' (did you mean 'milli'?)", "percent"]),
+        ("user", "{column: c, unit: s}", ["columns.user.unit: unknown key", "allowed here: column, fallback"]),
+        ("vc", "{column: c, factor: 2}", ["columns.vc.factor: unknown key"]),
+        ("run_s", "{column: c, factor: 0}", ["columns.run_s.factor: found 0", "more than 0"]),
+        ("submit_s", "{column: c, factor: -1}", ["columns.submit_s.factor: found -1", "more than 0"]),
+        ("cpus", "{column: c, factor: .nan}", ["columns.cpus.factor: found nan"]),
+        ("submit_s", "{column: c, time_zone: Mars/Olympus}",
+         ["columns.submit_s.time_zone: found 'Mars/Olympus'", "IANA"]),
+        ("run_s", "{column: c, time_zone: UTC}", ["columns.run_s.time_zone: unknown key", "factor, unit"]),
+        ("gpus", "{column: c, constant: 1}", ["columns.gpus: give either `column` or `constant`"]),
+    ],
+)
+def test_a_column_that_does_not_suit_its_name(name: str, column: str, parts: list[str], mistake: Mistake) -> None:
+    rest = {"submit_s": "a", "gpus": "b", "run_s": "c"}
+    rest.pop(name, None)
+    lines = "".join(f"  {key}: {value}\n" for key, value in rest.items())
+    message = mistake(TRACE.replace(MAP, f"columns:\n  {name}: {column}\n{lines}"), TraceConfig)
+    assert message.startswith("/") and "mine.yaml:6: " in message and "\n" not in message
+    assert all(part in message for part in parts), message
+
+
+@pytest.mark.parametrize(
+    ("columns", "missing"),
+    [
+        ("{}", "found none; needs submit_s, gpus, run_s (or start_s and end_s) as well"),
+        ("{gpus: g, run_s: r}", "found run_s, gpus; needs submit_s as well"),
+        ("{submit_s: t, run_s: r}", "needs gpus as well"),
+        ("{submit_s: t, run_s: r, resource: kind}", "needs gpus as well"),
+        ("{submit_s: t, gpus: g}", "needs run_s (or start_s and end_s) as well"),
+        ("{submit_s: t, gpus: g, end_s: e}", "needs run_s (or start_s and end_s) as well"),
+    ],
+)
+def test_a_map_needs_submission_gpus_and_run_time(columns: str, missing: str, mistake: Mistake) -> None:
+    message = mistake(TRACE.replace(MAP, f"columns: {columns}\n"), TraceConfig)
+    assert "mine.yaml:5: columns: found " in message and message.endswith(missing), message
+
+
+@pytest.mark.parametrize(
+    "columns", ["{submit_s: t, gpus: g, start_s: s, end_s: e}", "{submit_s: t, run_s: r, resource: {constant: cpu}}"]
+)
+def test_maps_that_are_enough(columns: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(TRACE.replace(MAP, f"columns: {columns}\n"))
+    assert read_block(tmp_path / "mine.yaml", TraceConfig).column("submit_s").column == "t"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("{column: a, op: in, value: 1}", "value: found 1; `in` needs a list of values"),
+        ("{column: a, op: in, value: x}", "value: found 'x'; `in` needs a list of values"),
+        ("{column: a, op: '==', value: [1, 2]}", "value: found a list; `==` needs one value (`in` takes several)"),
+        ("{column: a, op: '<', value: []}", "value: found a list; `<` needs one value (`in` takes several)"),
+        ("{column: a, op: '=~', value: 1}", "op: found '=~'"),
+    ],
+)
+def test_a_filter_whose_value_does_not_suit_its_op(rule: str, text: str, mistake: Mistake) -> None:
+    message = mistake(TRACE + f"filter:\n  - {{column: a, op: '>', value: 0}}\n  - {rule}\n", TraceConfig)
+    assert f"mine.yaml:8: filter[1].{text}" in message and "\n" not in message, message
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TRACE + "synthetic: {jobs: 10}\n", "exactly one of"),
+        (TRACE.replace("path: jobs.csv\n", ""), "exactly one of"),
+        (TRACE.split("columns")[0], "`columns` goes with format `csv`"),
+        (TRACE.replace("format: csv", "format: philly"), "`columns` goes with format `csv`"),
+        (TRACE + "part: Venus\n", "`part` goes with format `helios`"),
+        ("title: T\ndata: synthetic\nformat: csv\nsynthetic: {}\n" + MAP, "reads a file of yours"),
+    ],
+)
+def test_a_trace_that_contradicts_itself(text: str, words: str, mistake: Mistake) -> None:
+    message = mistake(text, TraceConfig)
+    assert "mine.yaml" in message and words in message
+
+
+def test_pools_and_their_virtual_clusters_are_told_apart(mistake: Mistake) -> None:
+    twice = CLUSTER + CLUSTER.split("pools:\n")[1]
+    assert "found twice: all" in mistake(twice, ClusterConfig)
+    shared = twice.replace("name: all", "name: a\n    vcs: [x]", 1).replace("name: all", "name: b\n    vcs: [y, x]")
+    assert "found in two: x" in mistake(shared, ClusterConfig)
+
+
+def test_a_load_to_balance_for_is_above_0(mistake: Mistake) -> None:
+    message = mistake(CLUSTER + "balance: {load: 0}\n", ClusterConfig)
+    assert "mine.yaml:6: balance.load: found 0" in message and "more than 0" in message, message

@@ -1,0 +1,131 @@
+"""The controller at work, when something goes wrong: every job is handed back, or found again later."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_slurm import BAND, busy, controller, job, priorities
+
+from rltune.errors import DataError, RLTuneError
+from rltune.slurm.folder import Busy, Folder, told
+from rltune.slurm.service import DONE, FAILED, NOT_HANDED_BACK, Service
+
+
+
+def test_the_list_of_touched_jobs_is_written_before_slurm_is(tmp_path: Path) -> None:
+    slurm = busy()
+
+    def killed() -> None:
+        raise KeyboardInterrupt
+
+    slurm.before_update = killed
+    with pytest.raises(KeyboardInterrupt):
+        controller(slurm, tmp_path).cycle()
+    assert set(Folder(tmp_path).touched()) == set(range(10, 16))
+
+
+def test_a_crashed_controllers_jobs_are_gone_on_with_or_released(tmp_path: Path) -> None:
+    slurm = busy()
+    controller(slurm, tmp_path).cycle()
+    with pytest.raises(RLTuneError, match="6 jobs"):
+        Service(controller(slurm, tmp_path, live=False), once=True).run()
+    again = controller(slurm, tmp_path)
+    assert Service(again, once=True).run() == DONE and "going on with 6 jobs" in again.said[0]
+    assert again.hand_back("test")[0] == 6
+    assert priorities(slurm) == {n: p for n, p in slurm.computed.items() if n >= 10}
+    assert not Folder(tmp_path).touched()
+
+
+def test_a_lost_list_is_made_up_for_by_the_band(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    made.folder.touched_path.write_text("{half")
+    with pytest.raises(DataError, match="release --band"):
+        made.cycle()
+    assert made.hand_back("test", band_too=True)[0] == 6 and priorities(slurm).keys() == set(range(10, 16))
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.folder.touched()
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_hands_every_job_back(tmp_path: Path, signal_: int) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path, interval_s=60.0)
+    threading.Timer(1.0, os.kill, (os.getpid(), signal_)).start()
+    assert Service(made).run() == DONE
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
+    assert signal.Signals(signal_).name in made.said[-1]
+
+
+def test_slurm_that_does_not_answer_is_borne_for_some_cycles(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path, failures=3)
+
+    def say(line: str) -> None:
+        made.said.append(line)
+        slurm.silent = True  # from the end of the first cycle on
+
+    made.say = say
+    assert Service(made, between_tries_s=0.0).run() == NOT_HANDED_BACK
+    assert sum("cycle failed" in line for line in made.said) == 3
+    assert len(made.folder.touched()) == 6, "the list stays for rltune slurm release"
+    slurm.silent = False
+    assert made.hand_back("later")[0] == 6
+
+
+def test_an_error_that_nobody_foresaw_hands_back_and_shows_itself(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    slurm.queue[10] = replace(slurm.queue[10], submit_s="yesterday")
+    with pytest.raises(TypeError):
+        Service(made).run()
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
+
+
+@pytest.mark.parametrize("spoil", ["gone", "broken", "old"])
+def test_a_policy_that_cannot_be_used_hands_back(tmp_path: Path, spoil: str) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path, policy_days=3.0)
+    made.cycle()
+    path = tmp_path / "policy.npz"
+    if spoil == "gone":
+        path.unlink()
+    elif spoil == "broken":
+        path.write_bytes(b"not a policy")
+    else:
+        os.utime(path, (1e9, 1e9))
+    assert Service(made).run() == FAILED
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
+
+
+def test_a_full_disk_stops_the_writing_but_not_the_handing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path, failures=2)
+    made.cycle()
+    slurm.add(*(job(100 + k) for k in range(3)))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(tmp_path))
+
+    monkeypatch.setattr(Folder, "write_touched", full)
+    monkeypatch.setattr(Folder, "write_journal", full)
+    writes = len(slurm.writes)
+    assert Service(made, between_tries_s=0.0).run() == FAILED
+    assert len(slurm.writes) == writes, "nothing is written that is not noted first"
+    assert all(p < BAND.low for p in priorities(slurm).values())
+
+
+def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    with made.folder.lock():
+        with pytest.raises(Busy, match=str(os.getpid())):
+            Service(controller(slurm, tmp_path), once=True).run()
+        assert "is at work" in told(made.folder)
+    assert "no controller" in told(made.folder)
