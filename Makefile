@@ -68,12 +68,11 @@ notebook: $(READY)  ## one stage again and what depends on it: STAGE=train TRACE
 	@rltune notebook "$(STAGE)" $(AXES) $(call switch,ONLY,only) $(RUN) $(WHERE) $(OPTIONS) $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS=… for pytest)
-	@python workflow/chromium.py
-	@python workflow/deps.py --quiet
+	@python workflow/deps.py --quiet slurm chromium
 	@python -m pytest $(ARGS)
 
 slurm-deps: $(READY)  ## install the packages of the emulated Slurm cluster (apt, as root or with sudo), or say which
-	@python workflow/deps.py
+	@python workflow/deps.py slurm
 
 bench: $(READY)  ## one benchmark: make bench BENCH=name
 	@test -n "$(BENCH)" || { echo "make bench BENCH=name, where name is one of:" $$(cd benchmarks && ls *.py 2>/dev/null | sed 's/\.py$$//') >&2; exit 2; }
