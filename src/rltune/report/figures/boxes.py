@@ -168,14 +168,17 @@ def _draw(study: Study, frame: pd.DataFrame) -> Figure:
 
 
 def _extent(study: Study, frame: pd.DataFrame) -> tuple[float, float, Sequence[float]]:
-    """Both ends of the axis, room for the means' numbers above, and ticks at powers of ten."""
+    """Both ends of the axis, room for the means' numbers above, and ticks at powers of ten or, of few, 1-2-5 steps."""
     top = float(frame[["p95", "mean"]].max().max())
     if study.metric == "wait":
         return 0.0, max(8 * top, 50.0), [0, 10, *(10.0**k for k in range(2, 9) if 10.0**k <= 3 * top)]
     bottom = float(frame["p05"].min()) or 1.0
     high = top * max(2.0, (top / bottom) ** 0.3)
-    first = int(np.floor(np.log10(bottom)))
-    return 0.8 * bottom, high, [10.0**k for k in range(first, 10) if 0.8 * bottom <= 10.0**k <= high]
+    low, first = 0.8 * bottom, int(np.floor(np.log10(bottom)))
+    ticks = [10.0**k for k in range(first, 10) if low <= 10.0**k <= high]
+    if len(ticks) < 3:
+        ticks = [step * 10.0**k for k in range(first, 10) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
+    return low, high, ticks
 
 
 def _draw_box(axis: Any, row: pd.Series, x: float, colour: str) -> None:

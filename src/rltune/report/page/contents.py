@@ -221,7 +221,7 @@ def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:
                **{k: Covered(v.title, v.where) for k, v in paper.without_figures.items()}}
     for saved in there.values():
         for entry in entries.values():
-            if saved.artefact.paper_ref == entry.where:
+            if saved.artefact.paper_ref == entry.where or (entry.where == "Abstract" and saved.artefact.id == "verdicts"):
                 entry.ours.append((saved.artefact.id, saved.artefact.title))
     return sorted(entries.values(), key=lambda e: _order(e.where))
 

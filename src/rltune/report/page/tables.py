@@ -82,7 +82,7 @@ def _row(row: pd.Series, columns: dict[str, Column]) -> Markup:
         raw = "" if is_missing(value) else value
         kind = Markup(' class="n"') if column.format != "text" else _width(show(value, column.format))
         if i == 0:
-            cells += Markup('<th scope="row" data-value="{}">{}</th>').format(raw, text)
+            cells += Markup('<th scope="row"{} data-value="{}">{}</th>').format(kind, raw, text)
         else:
             cells += Markup('<td{} data-value="{}">{}</td>').format(kind, raw, text)
     mark = Markup(' class="from-paper"') if row.get("row") == "paper" else ""
