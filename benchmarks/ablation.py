@@ -84,8 +84,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
             Task(trace, args.origin, row.get("seed", 1), row.get("learner", "tuned"), "wait", (256,), False, ("strict",),
-                 (), folder, args.keep, tuple({**BASIS, **{k: v for k, v in row.items() if k not in ("seed", "learner")}}.items()),
-                 name)
+                 (), folder, args.keep,
+                 tuple({**BASIS, **{k: v for k, v in row.items() if k not in ("seed", "learner")}}.items()), name)
             for name, row in ((name, ROWS[name]) for name in args.rows) for trace in args.traces
         ]  # fmt: skip
         with pooled(args.processes) as pool:

@@ -43,10 +43,10 @@ node with company.
 
 w_k = decay^(rank_k − 1); where the chosen job may wait, w, *whole* and *tight* count ``others`` times. The unit of the
 objective is one start, now, of the next-ranked job; (S − t)/S is the share of the S slots that a start in slot t does
-not wait, and the horizon, which turns seconds into starts, is all S slots. Only the chosen job's nodes are applied, and only if it starts now, so only
-then is its placement charged for what it does to the nodes; the others are decided anew. *Company* on a node is a job
-of several GPUs, where the chosen job is one too and such jobs slow one another down: *own* seconds are what the chosen
-job loses by it in an option, the node's *price* what the others do.
+not wait, and the horizon, which turns seconds into starts, is all S slots. Only the chosen job's nodes are applied, and
+only if it starts now, so only then is its placement charged for what it does to the nodes; the others are decided anew.
+*Company* on a node is a job of several GPUs, where the chosen job is one too and such jobs slow one another down: *own*
+seconds are what the chosen job loses by it in an option, the node's *price* what the others do.
 """
 
 from __future__ import annotations

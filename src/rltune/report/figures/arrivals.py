@@ -35,7 +35,8 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults, source: str = "") -> tupl
         data=data_labels(frame), source=source,
         notes=tuple(f"{r['trace']}: the busiest tenth of all hours brings {show(r['busiest'], 'percent')} of the jobs "
                     f"(10{NBSP}% were they spread evenly)." for _, r in each.iterrows()),
-        alt=f"Two line charts of relative arrivals, by hour and by weekday, one line a trace. {'; '.join(peaks) or 'None here'}.",
+        alt="Two line charts of relative arrivals, by hour and by weekday, one line a trace. "
+        f"{'; '.join(peaks) or 'None here'}.",
     )
     return artefact, frame, figure
 

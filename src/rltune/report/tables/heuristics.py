@@ -36,7 +36,8 @@ def heuristics(cells: pd.DataFrame, windows: pd.DataFrame, source: str = "") -> 
     artefact = Artefact(
         "heuristics", "table", "Simple heuristics and what no schedule can go below",
         caption="Mean wait over disjoint windows of test jobs, each from an idle cluster, with best-fit placement "
-        "whatever the agents use. ★: the policy with the least of a trace and length, under its best rule. " + " ".join(RULES[b][1] for b in rules if RULES[b][1]),
+        "whatever the agents use. ★: the policy with the least of a trace and length, under its best rule. "
+        + " ".join(RULES[b][1] for b in rules if RULES[b][1]),
         data=data_labels(cells), source=source,
         columns={
             "trace_title": Column("Trace"),

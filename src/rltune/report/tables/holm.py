@@ -22,7 +22,9 @@ def with_holm(frame: pd.DataFrame, tested: Mapping[str, str]) -> pd.DataFrame:
     return frame.assign(**{tested[p]: corrected[:, i] for i, p in enumerate(there)})
 
 
-def holm_note(frame: pd.DataFrame, tested: Mapping[str, str], what: str, confidence: float, bootstrap: int | None = None) -> str:
+def holm_note(
+    frame: pd.DataFrame, tested: Mapping[str, str], what: str, confidence: float, bootstrap: int | None = None
+) -> str:
     """How many of a table's differences Holm's correction leaves; "" where none was tested.
 
     ``bootstrap``: resamples that the p-values come from, where too few of them are to be told of.

@@ -77,8 +77,8 @@ def tres_gpus(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray]:
 
 @_once_a_text
 def gres_gpus(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray]:
-    """The same of GRES lists of older versions: ``gpu:2``, ``gpu:tesla:2``, ``gpu`` (one), ``gpu:tesla:2(S:0)``; null too where a list
-    cannot be read."""
+    """The same of GRES lists of older versions: ``gpu:2``, ``gpu:tesla:2``, ``gpu`` (one), ``gpu:tesla:2(S:0)``; null
+    too where a list cannot be read."""
     found = [_gpus_of(str(one)) if there else None for one, there in zip(text, text.notna(), strict=True)]
     count = np.array([np.nan if one is None else float(sum(one.values())) for one in found])
     named = [[name for name in one or () if name] for one in found]
