@@ -14,6 +14,7 @@ import pandas as pd
 
 from rltune.evaluation.intervals import Improvement, holm
 from rltune.evaluation.paired import Judge
+from rltune.evaluation.recorded import Nearness, nearness
 
 TODAY = "today"
 QSSF = "qssf"
@@ -155,20 +156,10 @@ def user_groups(before: pd.DataFrame, of: pd.Series) -> pd.Series:
     return of.map(name).where(of.isin(used.index), "new").where(of.notna()).astype(object)
 
 
-def against_recorded(today: pd.DataFrame, recorded_s: pd.Series) -> dict[str, float]:
-    """How far the simulated today is from the waits that the log recorded: jobs (with a recorded wait), ``recorded_h``
-    and ``simulated_h`` (hours they waited), ``ratio`` (simulated over recorded), ``rank`` (Spearman, job by job).
+def against_recorded(today: pd.DataFrame, recorded_s: pd.Series) -> Nearness:
+    """How near the simulated today is to the waits that the log recorded.
 
-    ``today``: its jobs by job_id; ``recorded_s``: by job_id, missing where not known. NaN where nothing is known.
+    ``today``: its jobs by job_id; ``recorded_s``: by job_id, missing where not known.
     """
     simulated = today.set_index("job_id")["wait_s"]
-    known = recorded_s.reindex(simulated.index).dropna()
-    mine = simulated.loc[known.index]
-    recorded_h, simulated_h = float(known.sum() / 3600), float(mine.sum() / 3600)
-    varied = len(known) > 2 and known.nunique() > 1 and mine.nunique() > 1
-    return {
-        "jobs": len(known), "recorded_h": recorded_h if len(known) else np.nan,
-        "simulated_h": simulated_h if len(known) else np.nan,
-        "ratio": simulated_h / recorded_h if recorded_h > 0 else np.nan,
-        "rank": float(known.corr(mine, method="spearman")) if varied else np.nan,
-    }  # fmt: skip
+    return nearness(simulated.to_numpy(float), recorded_s.reindex(simulated.index).to_numpy(float))

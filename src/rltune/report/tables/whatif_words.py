@@ -8,15 +8,10 @@ from typing import Any
 import pandas as pd
 
 from rltune.evaluation.intervals import FEWEST
+from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
 from rltune.report.format import NBSP, is_missing, show, show_interval
 from rltune.report.style import scheduler_title
 
-FAR = 2.0
-"""A simulated today that waits more than so many times as long as recorded, or less than one over it, is far off.
-Our choice."""
-LEAST_RANK = 0.5
-"""Spearman's correlation of simulated with recorded waits, job by job, below which it is far off too. Our choice: hours
-in all can be near by chance, while other jobs wait than did."""
 Facts = Mapping[str, Any]
 
 
@@ -48,7 +43,7 @@ def saving(step: pd.Series) -> str:
 
 def sentences(
     advice: Mapping[str, Any], totals: pd.DataFrame, steps: pd.DataFrame, ran: pd.DataFrame, groups: pd.DataFrame,
-    recorded: Mapping[str, float], facts: Facts, worth: float, least_wait_s: float,
+    recorded: Nearness, facts: Facts, worth: float, least_wait_s: float,
 ) -> list[tuple[str, str]]:
     """(Topic, text) of what came out, the recommendation first. ``advice``: the fields of
     rltune.evaluation.recommend.Advice."""
@@ -188,25 +183,22 @@ def group_name(row: pd.Series) -> str:
     return f"{row['group']} users" if row["grouping"] == "user" else f"jobs of {row['group']} GPUs"
 
 
-def _far(recorded: Mapping[str, float], least_wait_s: float) -> str:
+def _far(recorded: Nearness, least_wait_s: float) -> str:
     """Why the simulated today is far from the log; empty where it is near, or cannot be held against it."""
-    if not recorded["jobs"]:
+    if recorded.near(least_wait_s):
         return ""
-    means = [recorded[f"{side}_h"] * 3600 / recorded["jobs"] for side in ("recorded", "simulated")]
-    if max(means) < least_wait_s:
-        return ""
-    if is_missing(recorded["ratio"]):
+    if is_missing(recorded.ratio):
         return "the log records no waiting at all"
     why = []
-    if not 1 / FAR <= recorded["ratio"] <= FAR:
-        why.append(f"it has {show(recorded['ratio'], 'number')} times the hours")
-    if not is_missing(recorded["rank"]) and recorded["rank"] < LEAST_RANK:
-        why.append(f"other jobs wait than did (rank correlation {show(recorded['rank'], 'number')}, below "
+    if recorded.hours_far(least_wait_s):
+        why.append(f"it has {show(recorded.ratio, 'number')} times the hours")
+    if recorded.ranks_far(least_wait_s):
+        why.append(f"other jobs wait than did (rank correlation {show(recorded.rank, 'number')}, below "
                    f"{show(LEAST_RANK, 'number')})")
     return " and ".join(why)
 
 
-def _but(recorded: Mapping[str, float], facts: Facts, least_wait_s: float) -> str:
+def _but(recorded: Nearness, facts: Facts, least_wait_s: float) -> str:
     """What stands against acting on the recommendation, to append to it."""
     told = ""
     if why := _far(recorded, least_wait_s):
@@ -218,23 +210,24 @@ def _but(recorded: Mapping[str, float], facts: Facts, least_wait_s: float) -> st
     return told
 
 
-def _recorded(recorded: Mapping[str, float], name: Mapping[str, str], least_wait_s: float) -> str:
+def _recorded(recorded: Nearness, name: Mapping[str, str], least_wait_s: float) -> str:
     today = name["today"].removeprefix("Today: ")
-    if not recorded["jobs"]:
+    if not recorded.jobs:
         return ("The log records no waits, so that the simulated today cannot be held against what happened: all "
                 "differences are between simulations.")
-    if is_missing(recorded["ratio"]):
+    if is_missing(recorded.ratio):
         return (f"The log records no waiting at all; the simulated today ({today}) has "
-                f"{show(recorded['simulated_h'], 'int')} h.")
-    known = not is_missing(recorded["rank"])
-    rank = f"; job by job the ranks correlate by {show(recorded['rank'], 'number')}" if known else ""
-    verdict = ("near enough to read the differences as this cluster’s" if not _far(recorded, least_wait_s) else
+                f"{show(recorded.simulated_h, 'int')} h.")
+    known = not is_missing(recorded.rank)
+    rank = f"; job by job the ranks correlate by {show(recorded.rank, 'number')}" if known else ""
+    verdict = ("near enough to read the differences as this cluster’s" if recorded.near(least_wait_s) else
                "far off: the cluster is scheduled otherwise than the simulated today, or has limits, dependencies or "
                "nodes that the simulation does not know. Read the differences as between simulations, and set "
                "whatif.today and the node list right before acting on them")
-    return (f"On the {show(recorded['jobs'], 'int')} jobs with a recorded wait the log has "
-            f"{show(recorded['recorded_h'], 'int')} h, the simulated today ({today}) "
-            f"{show(recorded['simulated_h'], 'int')} h, {show(recorded['ratio'], 'number')} times as much{rank}. That "
+    return (f"On the {show(recorded.jobs, 'int')} jobs with a recorded wait the log has "
+            f"{show(recorded.recorded_h, 'int')} h, the simulated today ({today}) "
+            f"{show(recorded.simulated_h, 'int')} h, {show(recorded.ratio, 'number')} times as much{rank}; a job’s wait "
+            f"is off by a factor of {show(recorded.factor, 'number')}. That "
             f"is {verdict} (near: between {show(1 / FAR, 'number')} and {show(FAR, 'number')} times the hours, and a "
             f"rank correlation of {show(LEAST_RANK, 'number')} or more; both our choice).")
 
