@@ -24,7 +24,10 @@ def init(
     nodes: Annotated[Path | None, typer.Option(help="Nodes: sinfo or scontrol output, or a CSV.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the files to write, such as ourcluster.")] = None,
     time_zone: Annotated[str | None, typer.Option(help="Zone of the log's wall clock, such as Europe/Berlin.")] = None,
-    today: Annotated[str, typer.Option(help="Today's order: multifactor (Slurm's), fifo.")] = "multifactor",
+    today: Annotated[str | None, typer.Option(
+        help="Today's order: multifactor (Slurm's), fifo, sjf, saf, …; unless told, found in the log.")] = None,
+    today_blocking: Annotated[str | None, typer.Option(
+        help="What starts while the first job does not fit: easy, conservative, fits, none; unless told, found.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write files anew that `rltune init` wrote before.")] = False,
     verbose: VerboseOption = False,
@@ -35,10 +38,11 @@ def init(
     """
     from rltune.cluster.nodes import read_nodes
     from rltune.config.load import project_root
-    from rltune.pipeline import own
+    from rltune.pipeline import own, own_today
     from rltune.traces.inspect import suggested
 
     make_verbose(verbose)
+    own_today.check(today, today_blocking)
     root = project_root()
     sniffed: dict[Path, tuple[Found, str]] = {}
 
@@ -70,11 +74,21 @@ def init(
     with step(f"reading {log_path}"):
         read = own.read_log(log_path, time_zone, (found, text))
     with step("fitting the jobs to the cluster"):
-        made = own.make(read, nodes_path, chosen, today)
-    print(made.understood)
-    if not yes and not _agreed():
-        print("nothing written")
-        raise typer.Exit(1)
+        seen = own.examine(read, nodes_path, chosen)
+    print(seen.understood)
+    with step("replaying the log under the orders that clusters have"):
+        found = own_today.find(seen.fitted, read.clean.meta, seen.cluster, seen.estimate)
+    rule = own_today.choose(found, today, today_blocking)
+    print(own_today.told(found, rule))
+    if not yes:
+        if today is None and today_blocking is None:
+            default = f"{rule.rule.policy} {rule.rule.blocking}"
+            rule = own_today.answered(
+                found, rule, _asked("Today's order and blocking", "--today", None, own_today.parse, default))
+        if not _agreed():
+            print("nothing written")
+            raise typer.Exit(1)
+    made = own.make(seen, rule)
     for path in own.write(root, made, force):
         print(f"written: {path.relative_to(root)}")
     config = own.paths(chosen)[2]

@@ -15,6 +15,7 @@ The best rule is known only in hindsight, on the very days it is judged on; that
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,3 +62,9 @@ def recommend(totals: pd.DataFrame, steps: pd.DataFrame, *, worth: float, least_
         looks = fewest != TODAY and compared.loc[(fewest, TODAY), "high"] >= worth
         return Advice("open" if looks else "keep", TODAY, reached, blocks)
     return Advice("rule" if rung == best else rung, rung, reached, blocks)  # type: ignore[arg-type]
+
+
+def days_needed(log_days: float, blocks: int) -> int:
+    """How many days a log would have to be long for a verdict, whose measured part has ``blocks`` of arrivals in
+    ``log_days`` days; rounded up to tens."""
+    return math.ceil(log_days * FEWEST / max(blocks, 1) / 10) * 10

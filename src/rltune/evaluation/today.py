@@ -3,10 +3,11 @@ that were recorded."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -17,32 +18,50 @@ from rltune.simulator.metrics import job_table
 POLICIES = ("multifactor", "multifactor_size", "fifo", "sjf", "saf")
 BLOCKINGS = ("easy", "conservative", "fits", "none")
 CANDIDATES = tuple(product(POLICIES, BLOCKINGS))
-"""(Order, blocking) of rules that clusters run: Slurm's priority, first come first served, smallest or shortest first;
-with Slurm's backfilling, whose plan has a place for every job it looks at (conservative) or at least for the first
-(EASY), starting whatever fits, as Kubernetes does, or nothing before the first. Of equally near ones the first is taken."""
+"""(Order, blocking) of rules that clusters run: Slurm's priority, first come first served, shortest or smallest first;
+with backfilling that keeps the first job's place (EASY) or every job's, as Slurm's plan does (conservative), starting
+whatever fits, as Kubernetes does, or nothing before the first."""
 MOST_JOBS = 12_000
-"""Replayed at most, the last ones: some seconds in all."""
+"""Replayed at most, the last ones; a quarter where jobs ask for more than the cluster has, since queues are long then.
+Some seconds in all, either way."""
 WARM_UP = 0.1
 """Share of them that fill the cluster first and are not compared."""
+AS_NEAR = 1.02
+"""Rules whose waits are off by no more than so many times the nearest one's are hardly to be told from it. Our choice."""
+
+Found = dict[tuple[str, str], Nearness]
+"""(Order, blocking) → how near its waits are to the recorded ones, the nearest first."""
 
 
-def replayed(
-    jobs: Jobs, layout: Layout, recorded_s: np.ndarray, simulation: dict[str, object], most_jobs: int = MOST_JOBS
-) -> dict[tuple[str, str], Nearness]:
-    """(Order, blocking) → how near its waits are to the recorded ones [J] (s, NaN: not known), the nearest first.
+def replayed(jobs: Jobs, layout: Layout, recorded_s: np.ndarray, simulation: Mapping[str, Any]) -> Found:
+    """The candidates on these jobs, their waits beside the recorded ones [J] (s, NaN: not known); empty where no wait is
+    recorded, or nobody waited.
 
-    ``simulation``: the other rules of a run (rltune.config.run.Simulation). Empty where no wait is recorded.
+    ``simulation``: what all simulations of a run have in common (rltune.config.run.SimulationConfig).
     """
-    begin = max(0, len(recorded_s) - most_jobs)
-    first, n = np.array([begin]), np.array([len(recorded_s) - begin])
-    compared = slice(begin + round(WARM_UP * n[0]), None)
-    if np.isnan(recorded_s[compared]).all():
+    total, (begin, number) = len(recorded_s), stretch(jobs, layout)
+    compared = slice(begin + round(WARM_UP * number), total)
+    if not np.nansum(recorded_s[compared]) > 0:
         return {}
     found = {}
     for policy, blocking in CANDIDATES:
-        state = simulate(jobs, layout, first, n, Setting(policy, blocking, **simulation))
-        wait_s = np.full(len(recorded_s), np.nan)
-        table = job_table(jobs, state)
+        setting = Setting(policy, blocking, **simulation)
+        table = job_table(jobs, simulate(jobs, layout, np.array([begin]), np.array([number]), setting))
+        wait_s = np.full(total, np.nan)
         wait_s[table["job"]] = table["wait_s"]
         found[policy, blocking] = nearness(wait_s[compared], recorded_s[compared])
     return dict(sorted(found.items(), key=lambda of: of[1].factor))
+
+
+def stretch(jobs: Jobs, layout: Layout) -> tuple[int, int]:
+    """(First job, number of jobs) of the replay."""
+    span_s = np.ptp(jobs.submit_s)
+    crowded = (jobs.gpus * jobs.run_s).sum() > layout.gpus * span_s
+    number = min(len(jobs.row), MOST_JOBS // 4 if crowded else MOST_JOBS)
+    return len(jobs.row) - number, number
+
+
+def as_near(found: Found) -> list[tuple[str, str]]:
+    """The nearest, and those that are hardly to be told from it."""
+    least = next(iter(found.values())).factor
+    return [rule for rule, it in found.items() if it.factor <= AS_NEAR * least]

@@ -18,6 +18,7 @@ from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.files import write_text
+from rltune.pipeline.own_today import MEANT, Today
 from rltune.pipeline.own_told import counts, fit_lines, lacking, log_lines, nodes_lines, some
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.guess import guess_columns, quoted
@@ -29,7 +30,6 @@ FEWEST_JOBS = 3000
 MARK = "# Written by `rltune init`"
 """First words of every file it writes, by which it knows its own again."""
 NAME = re.compile(r"[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*")
-TODAY = {"multifactor": "Slurm's multifactor priority", "fifo": "first come, first served"}
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,28 @@ class Log:
 
 
 @dataclass(frozen=True)
+class Examined:
+    """A job log on a list of nodes."""
+
+    name: str
+    log: Log
+    nodes_path: Path
+    cluster: ClusterConfig
+    fitted: pd.DataFrame
+    """The jobs that the cluster can hold (rltune.cluster.fit.fit)."""
+    estimate: str
+    """What schedulers are told of run times."""
+    understood: str
+    """What was understood of the files, line by line."""
+
+
+@dataclass(frozen=True)
 class Own:
     """What is to be written."""
 
     name: str
     texts: dict[str, str]
     """Path below the project's root → text."""
-    understood: str
-    """What was understood of the files, line by line."""
 
 
 def check_name(name: str) -> str:
@@ -132,13 +146,11 @@ def _first(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
-    """The three files, and what was understood, checked as far as it can be without writing.
+def examine(log: Log, nodes_path: Path, name: str) -> Examined:
+    """What can be told of the log on these nodes.
 
     Raises DataError or ConfigError where nothing could be made of them.
     """
-    if today not in TODAY:
-        raise ConfigError(f"today: found {today!r}; allowed: {', '.join(TODAY)}")
     nodes = read_nodes(nodes_path)
     jobs = log.clean.jobs
     slots = "gpu" if (jobs["resource"] == "gpu").any() else "cpu"
@@ -168,19 +180,26 @@ def make(log: Log, nodes_path: Path, name: str, today: str) -> Own:
             f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to train and to judge; "
             f"{mend} (left out: {counts(audit.left_out)})")]))
     limits = float(fitted["requested_s"].notna().mean())
-    estimate = "requested" if limits > 0 else "history-rolling"
-    texts = dict(zip(paths(name), (
-        _trace_text(log, name), _cluster_text(cluster, nodes_path), _run_text(name, estimate, today, len(fitted)),
+    understood = [*seen, *fit_lines(fitted, audit.left_out, cluster)]
+    notes = [*log.told, *told, *lacking(jobs, fitted, log.clean.meta, limits)]
+    return Examined(
+        name, log, nodes_path, cluster, fitted, "requested" if limits > 0 else "history-rolling",
+        "\n".join([*understood, *(["to know:"] if notes else []), *(f"  - {n}" for n in notes)]),
+    )  # fmt: skip
+
+
+def make(seen: Examined, today: Today) -> Own:
+    """The three files. Raises ConfigError where the configuration's model refuses one."""
+    texts = dict(zip(paths(seen.name), (
+        _trace_text(seen.log, seen.name), _cluster_text(seen.cluster, seen.nodes_path),
+        _run_text(seen.name, seen.estimate, today, len(seen.fitted)),
     ), strict=True))  # fmt: skip
     try:
-        RunConfig.model_validate(yaml.safe_load(texts[paths(name)[2]]))
-        ClusterConfig.model_validate(yaml.safe_load(texts[paths(name)[1]]))
-        TraceConfig.model_validate(yaml.safe_load(texts[paths(name)[0]]))
+        for model, text in zip((TraceConfig, ClusterConfig, RunConfig), texts.values(), strict=True):
+            model.model_validate(yaml.safe_load(text))
     except ValidationError as error:
-        raise ConfigError(f"{name}: {_first(error)}") from None
-    understood = [*seen, *fit_lines(fitted, audit.left_out, cluster)]
-    notes = [*log.told, *told, *lacking(jobs, fitted, limits)]
-    return Own(name, texts, "\n".join([*understood, *(["to know:"] if notes else []), *(f"  - {n}" for n in notes)]))
+        raise ConfigError(f"{seen.name}: {_first(error)}") from None
+    return Own(seen.name, texts)
 
 
 def _unlike(jobs: pd.DataFrame, cluster: ClusterConfig) -> str:
@@ -213,7 +232,7 @@ def _cluster_text(cluster: ClusterConfig, path: Path) -> str:
     return f"{MARK} from {path.name}. Pools are partitions with nodes of their own.\n{body}"
 
 
-def _run_text(name: str, estimate: str, today: str, jobs: int) -> str:
+def _run_text(name: str, estimate: str, today: Today, jobs: int) -> str:
     length = 256 if jobs >= 6000 else 64
     return f"""{MARK}: today's order against others on the last tenth of the log. docs/own-cluster.md explains it.
 title: {quoted(f"{name}, what if")}
@@ -233,7 +252,9 @@ experiments:
     seed: [1]  # more seeds, wider and more honest intervals: [1, 2, 3]
 
 whatif:
-  today: {{policy: {today}, blocking: easy}}  # how the cluster is scheduled today; blocking none: without backfilling
+  # How the cluster is scheduled today, {today.why}.
+  # blocking: {MEANT}
+  today: {{policy: {today.rule.policy}, blocking: {today.rule.blocking}}}
 
 evaluation:
   sequence_jobs: [{length}]

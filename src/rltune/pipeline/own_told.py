@@ -12,10 +12,12 @@ from rltune.cluster.load import offered_load
 from rltune.cluster.nodes import NodeList
 from rltune.config.cluster import ClusterConfig
 from rltune.evaluation.intervals import FEWEST
+from rltune.evaluation.recommend import days_needed
 from rltune.traces.clean import CleanTrace
 from rltune.traces.guess import guess_columns
 from rltune.traces.readers import sacct
 from rltune.traces.sniff import Found
+from rltune.traces.table import TraceMeta
 
 
 def log_lines(path: Path, found: Found, text: str, clean: CleanTrace) -> list[str]:
@@ -99,7 +101,7 @@ def fit_lines(fitted: pd.DataFrame, left_out: dict[str, int], cluster: ClusterCo
     ]  # fmt: skip
 
 
-def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, limits: float) -> list[str]:
+def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, meta: TraceMeta, limits: float) -> list[str]:
     """What the log lacks, and what that costs the analysis."""
     told = []
     if fitted["wait_s"].isna().all():
@@ -120,11 +122,11 @@ def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, limits: float) -> list[str
     if len({*jobs["resource"]}) > 1:
         told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs "
                     "they hold")
-    end = fitted.iloc[int(0.9 * len(fitted)):]
-    days = (end["submit_s"].iloc[-1] - end["submit_s"].iloc[0]) / 86_400
+    at = pd.Timestamp(meta.t0).tz_convert(meta.time_zone) + pd.to_timedelta(fitted["submit_s"], unit="s")
+    days = at.iloc[int(0.9 * len(fitted)):].dt.floor("D").nunique()
     if days < FEWEST:
-        told.append(f"the last tenth is {days:.1f} days long; a verdict needs {FEWEST} days with arrivals, a log of 80 "
-                    "days or more")
+        told.append(f"the last tenth has arrivals on {days} days; a verdict needs {FEWEST}, a log of some "
+                    f"{days_needed((at.iloc[-1] - at.iloc[0]) / pd.Timedelta(days=1), days):,} days")
     return told
 
 

@@ -16,6 +16,7 @@ from rltune.errors import ConfigError
 from rltune.evaluation.contenders import Contender, run, way_taken
 from rltune.evaluation.groups import LARGE, SIZES, size_class
 from rltune.evaluation.paired import Judge
+from rltune.evaluation.recommend import days_needed
 from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY, USERS, WAY, in_groups, user_groups, with_longer
 from rltune.pipeline.cells import workload_of
 from rltune.pipeline.peers import agent_in, course_of, setting_of
@@ -195,18 +196,22 @@ class WhatIfStudy:
         the measured part), warm_jobs, jobs, gpus, machine (GPU or CPU), limits (share of jobs with a time limit),
         way (the scheduler that has the agents' way without their
         networks), agents (number of seeds), idle (of them, those that kept nothing of what they learned: no epoch beat
-        on validation what they began with), training_s (seconds that training took on one core, mean of the seeds; the
-        whole stage, where the workflow has timed it, else its rollouts and updates), from and until (local times)."""
+        on validation what they began with), training_s (seconds of rollouts and updates, mean of the seeds, as the table
+        `costs` has them), from and until (local times), block_h, log_days (of the whole log), needed_days (that a log
+        would have to have for a verdict)."""
         begin, end = self.measured
         trace, cluster = self.workspace.trace(self.main.trace), self.workspace.cluster(self.main.cluster)
         jobs = self.table.iloc[begin:end]
         since, until = self.span_s
+        log_days = (self.table["at"].iloc[-1] - self.table["at"].iloc[0]) / pd.Timedelta(days=1)
         return {
             "trace": trace.title, "cluster": cluster.title, "data": trace.data, "days": (until - since) / 86_400,
             "offered": offered_load(jobs, cluster.gpus), "warm_jobs": begin - self.begins, "jobs": end - begin,
             "gpus": cluster.gpus, "machine": cluster.slots.upper(), "limits": float(jobs["requested_s"].notna().mean()),
             **self.facts_of_agents(),
             "training_s": float(np.mean([self._training_s(cell) for cell in self.cells])),
+            "block_h": self.settings.block_h, "log_days": log_days,
+            "needed_days": days_needed(log_days, len(np.unique(self.blocks))),
             "from": f"{jobs['at'].iloc[0]:%Y-%m-%d %H:%M}", "until": f"{jobs['at'].iloc[-1]:%Y-%m-%d %H:%M}",
         }  # fmt: skip
 
@@ -226,9 +231,6 @@ class WhatIfStudy:
         return found.assign(at=found["block"].map(begins))
 
     def _training_s(self, cell: Cell) -> float:
-        timed = self.workspace.results / "benchmarks" / "train" / f"{cell.name}.tsv"
-        if timed.is_file():
-            return float(pd.read_csv(timed, sep="\t")["s"].mean())
         return float(pd.read_csv(self.workspace.history(cell))[["rollout_seconds", "update_seconds"]].to_numpy().sum())
 
     def groups(self, jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:

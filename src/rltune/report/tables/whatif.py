@@ -6,9 +6,8 @@ import pandas as pd
 
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show
-from rltune.report.style import scheduler_title
 from rltune.report.tables.holm import holm_note, with_holm
-from rltune.report.tables.whatif_words import Facts, group_name, names
+from rltune.report.tables.whatif_words import Facts, full_title, group_name, names
 
 TESTED = {f"less_{m}_p": f"less_{m}_holm" for m in ("wait", "gpu", "bsld")}
 GROUP_TITLE = {"user": "users", "size": "GPUs of a job"}
@@ -39,7 +38,7 @@ def whatif_numbers(
     own = ran.drop_duplicates("scheduler").set_index("scheduler")
     frame = with_holm(totals, TESTED).assign(
         title=totals["scheduler"].map(title), utilisation=totals["scheduler"].map(means["utilisation"]),
-        ran=totals["scheduler"].map({s: f"{scheduler_title(r['policy'], r['blocking'])}, {r['estimate']}"
+        ran=totals["scheduler"].map({s: f"{full_title(r['policy'], r['blocking'])}, {r['estimate']}"
                                      for s, r in own.iterrows()}),
         hours_less=totals["less_wait"] * totals["wait_h"].iloc[0],
         hours_less_low=totals["less_wait_low"] * totals["wait_h"].iloc[0],

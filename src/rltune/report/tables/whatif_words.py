@@ -22,11 +22,16 @@ def names(ran: pd.DataFrame) -> dict[str, str]:
     """
     found = {}
     for _, row in ran.drop_duplicates("scheduler").iterrows():
-        title = scheduler_title(row["policy"], row["blocking"])
+        title = full_title(row["policy"], row["blocking"])
         found[row["scheduler"]] = {
             "today": f"Today: {title}", "qssf": "QSSF + EASY", "way": "RLTune’s way, no network", "rltune": "RLTune",
         }.get(row["kind"], title)
     return found
+
+
+def full_title(policy: str, blocking: str) -> str:
+    """`FIFO + EASY`, `FIFO without backfilling`: what an operator has to set, all of it."""
+    return scheduler_title(policy, blocking) + (" without backfilling" if blocking == "none" else "")
 
 
 def saving(step: pd.Series) -> str:
@@ -73,9 +78,9 @@ def _advice(
     over = f"the log’s last {show(facts['days'], 'number')} days ({show(facts['jobs'], 'int')} jobs)"
     match advice["outcome"]:
         case "too few days":
-            return (f"Too few days for a verdict: arrivals of {advice['blocks']} days or part-days lie in the last "
-                    f"part, at least {FEWEST} are needed. "
-                    f"A log {show(-(-FEWEST // max(int(advice['blocks']), 1)), 'int')} times as long would have them.")
+            return (f"Too few days for a verdict: {_blocks(int(advice['blocks']), facts)} arrivals in the last part, at "
+                    f"least {FEWEST} are needed. This log is {show(facts['log_days'], 'int')} days long; one of some "
+                    f"{show(facts['needed_days'], 'int')} days would do.")
         case "no waits":
             return (f"Do not bother: under today’s order jobs wait {show(today['wait_mean_s'], 'seconds')} s in the "
                     f"mean, below the {show(least_wait_s, 'seconds')} s from which on a change is weighed.")
@@ -102,13 +107,21 @@ def _advice(
             f"{saving(found)}.")
 
 
+def _blocks(number: int, facts: Facts) -> str:
+    """`4 days have`, or of blocks that are no days `4 blocks of 6 h have`."""
+    hours = float(facts["block_h"])
+    what = "day" if hours == 24 else "block"
+    of = "" if hours == 24 else f" of {show(hours, 'number')} h"
+    return f"{number} {what}{of} has" if number == 1 else f"{number} {what}s{of} have"
+
+
 def _rltune(
     advice: Mapping[str, Any], name: Mapping[str, str], step: pd.DataFrame, facts: Facts, worth: float
 ) -> str:
     undecided = advice["outcome"] == "open"
     against = _best_rule(step) if undecided else advice["reached"]
     found, rival = step.loc[("rltune", against)], _lower(name[against])
-    cost = (f"training took {show(facts['training_s'], 'seconds')}{NBSP}s of one core, and what it was worth was "
+    cost = (f"its rollouts and updates in training took {show(facts['training_s'], 'seconds')}{NBSP}s, and what it was worth was "
             f"measured for {show(facts['days'], 'number')} days behind its training: retrain about as often, "
             f"{show(365 / max(facts['days'], 1e-9) * facts['training_s'] / 3600, 'number')} core hours a year")
     if advice["outcome"] == "rltune":
@@ -140,7 +153,7 @@ def _way(ran: pd.DataFrame) -> str:
     """`SAF + conservative, best_fit, requested`: what the agents chose; where they chose differently, each once."""
     each = ran[ran["kind"] == "way"]
     return " or ".join(dict.fromkeys(
-        f"{scheduler_title(row['policy'], row['blocking'])}, {row['placement']}, {row['estimate']}"
+        f"{full_title(row['policy'], row['blocking'])}, {row['placement']}, {row['estimate']}"
         for _, row in each.iterrows()
     ))  # fmt: skip
 
