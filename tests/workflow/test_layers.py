@@ -14,7 +14,7 @@ LAYERS = ("errors", "files", "kernels", "config", "traces", "cluster", "policies
           "environment", "agent", "evaluation", "slurm", "report", "pipeline", "calibration", "cli")
 """From the bottom up; each may import from its own and from those before it."""
 REPORT_MAY = ("rltune.errors", "rltune.files", "rltune.config", "rltune.report", "rltune.traces.audit",
-              "rltune.evaluation.compare", "rltune.evaluation.intervals")
+              "rltune.evaluation.compare", "rltune.evaluation.intervals", "rltune.evaluation.recorded")
 """The report reads results; it neither simulates nor trains."""
 BARE = ("rltune.errors", "rltune.files", "rltune.kernels")
 

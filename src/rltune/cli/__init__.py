@@ -238,13 +238,17 @@ def check(
     file: Annotated[str, typer.Argument(help="The run's configuration.")] = "",
     config: ConfigOption = "config/default.yaml",
 ) -> None:
-    """Check a run's configuration and list its cells, each with a short id that serves as well as its name."""
+    """Check a run's configuration, whether its own files are there, and list its cells, each with a short id."""
     from rltune.config import Workspace
+    from rltune.traces.fetch import check_given
 
     config = file or config
     workspace = Workspace.open(config)
     cells = workspace.config.cells()
     own = own_policies(workspace)
+    for name in workspace.config.traces():
+        published = any(cell.trace == name and cell.estimate == "published" for cell in cells)
+        check_given(name, workspace.trace(name), workspace.root, published)
     print(f"{config}: valid; {len(cells)} cells, results in {workspace.results}")
     rules = workspace.config.simulation.model_dump()
     print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items())}")

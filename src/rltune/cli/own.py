@@ -123,10 +123,14 @@ def _agreed() -> bool:
 def _zone(text: str) -> str:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+    from rltune.config.trace import near_zone
+
     try:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ConfigError(f"time zone: found {text!r}, expected an IANA name such as America/Los_Angeles") from None
+        raise ConfigError(
+            f"time zone: found {text!r}, expected an IANA name such as America/Los_Angeles{near_zone(text)}"
+        ) from None
     return text
 
 

@@ -5,9 +5,10 @@ One file a trace in ``config/traces/<name>.yaml``; the file's stem is the trace'
 
 from __future__ import annotations
 
+import difflib
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -27,11 +28,19 @@ PARTS: dict[str, tuple[str, ...] | None] = {
 """Formats that take `part`, and the values it may have (None: any name)."""
 
 
+def near_zone(name: str) -> str:
+    """A remark that names the time zone most like this one, by all of its name or its last part; "" where none is."""
+    known = {zone.lower(): zone for zone in sorted(available_timezones())}
+    last = {zone.rpartition("/")[2]: zone for zone in known}
+    close = difflib.get_close_matches(name.lower().replace(" ", "_"), [*known, *last], n=1, cutoff=0.75)
+    return f" (did you mean {known[last.get(close[0], close[0])]!r}?)" if close else ""
+
+
 def _known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"found {name!r}, expected an IANA time zone such as America/Los_Angeles") from None
+        raise ValueError(f"found {name!r}, expected an IANA time zone such as America/Los_Angeles{near_zone(name)}") from None
     return name
 
 

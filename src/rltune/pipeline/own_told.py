@@ -16,6 +16,7 @@ from rltune.evaluation.recommend import days_needed
 from rltune.traces.clean import CleanTrace
 from rltune.traces.guess import guess_columns
 from rltune.traces.readers import sacct
+from rltune.traces.readers import slurm_fields as slurm
 from rltune.traces.sniff import Found
 from rltune.traces.table import TraceMeta
 
@@ -53,11 +54,11 @@ def _states(found: Found, text: str, clean: CleanTrace) -> str:
     """What each state of the log is taken for, those that are not known named."""
     table = found.table
     if found.format == "sacct":
-        state = table["State"].astype(str).str.strip().str.split(" ").str[0].str.rstrip("+").str.upper()
+        state = slurm.state(table["State"].astype(str)).str.upper()
         known = {**sacct.STATUS, **dict.fromkeys(sacct.WAITING, "not started"),
                  **dict.fromkeys(sacct.RUNNING, "not ended")}  # fmt: skip
     elif found.format == "csv" and "status" in (columns := guess_columns(list(map(str, table.columns)))):
-        state = table[columns["status"]].dropna().astype(str)
+        state = slurm.state(table[columns["status"]].dropna().astype(str))
         known = yaml.safe_load(text)["columns"]["status"]["map"]
     else:
         return ", ".join(f"{n:,} {status}" for status, n in clean.jobs["status"].value_counts().items())

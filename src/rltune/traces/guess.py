@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from rltune.traces.readers import sacct
+from rltune.traces.readers import slurm_fields as slurm
+
 _NAMES: dict[str, str] = {
     "job_id": r"^(job[_ ]?id(raw)?|job[_ ]?name|job|id|name)$",
     "user": r"^(user|user[_ ]?(id|name)|uid|owner)$",
@@ -25,7 +28,8 @@ _NAMES: dict[str, str] = {
     "status": r"^(status|state|job[_ ]?state|pod[_ ]?phase)$",
     "run_clamped": r"^(run[_ ]?)?clamped.*$",
 }
-_STATUS = {"pass": "passed", "passed": "passed", "completed": "passed", "succeeded": "passed", "terminated": "passed",
+_STATUS = {**{state.lower(): status for state, status in sacct.STATUS.items()},
+           **{state.lower(): "running" for state in sacct.RUNNING}, "pass": "passed", "passed": "passed", "completed": "passed", "succeeded": "passed", "terminated": "passed",
            "success": "passed", "failed": "failed", "timeout": "failed", "node_fail": "failed", "error": "failed",
            "cancelled": "killed", "canceled": "killed", "killed": "killed", "running": "running"}
 NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
@@ -64,7 +68,7 @@ def guess_columns(columns: list[str]) -> dict[str, str]:
 
 def _entry(name: str, column: str, values: pd.Series) -> list[str]:
     if name == "status":
-        states = [str(s) for s in values.dropna().unique()[:20]]
+        states = list(slurm.state(values.dropna().astype(str)).unique()[:20])
         lines = ["  status:", f"    column: {quoted(column)}", "    map:"]
         return lines + [f"      {quoted(s)}: {_STATUS.get(s.lower(), NOT_KNOWN)}" for s in states]
     if name == "mem_gb":

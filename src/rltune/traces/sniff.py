@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
 import re
@@ -18,10 +19,11 @@ import pandas as pd
 import pyarrow.parquet
 
 from rltune.errors import DataError
-from rltune.traces.readers import alibaba2020, alibaba2023, authors, swf
+from rltune.traces.readers import alibaba2020, alibaba2023, authors, sacct, swf
 from rltune.traces.readers.archive import decompressed, guarded
 from rltune.traces.readers.csv_text import LONGEST_LINE, delimiter_of
 from rltune.traces.readers.encoding import as_utf8
+from rltune.traces.slurm_texts import mistaken
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
@@ -68,7 +70,7 @@ def sniff(path: Path) -> Found:
     """What ``path`` is.
 
     Raises:
-        DataError: it expands absurdly, or has a line that no trace has.
+        DataError: it expands absurdly, has a line that no trace has, or is what another of Slurm's commands writes.
         Exception: whatever the libraries raise for a damaged file.
     """
     with open(path, "rb") as file:
@@ -172,9 +174,12 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
         table = pd.read_csv(file, **_LENIENT, sep=r"\s+", comment=";", names=swf.COLUMNS)
         zone = swf.header(lines).get("TimeZoneString")
         return _found("SWF (Standard Workload Format)", table, "swf", {"time_zone": zone} if zone else {})
-    if "|" in line and {"JobID", "State"} <= {f.strip() for f in line.split("|")}:
-        table = pd.read_csv(file, **_LENIENT, sep="|", quoting=3)
-        return _found("Slurm sacct --parsable2", table, "sacct")
+    if told := mistaken(lines):
+        raise DataError(f"{path}: this is {told}")
+    if between := sacct.delimiter(line):
+        plain = between == "|"
+        table = pd.read_csv(file, **_LENIENT, sep=between, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL)
+        return _found("Slurm sacct --parsable2" if plain else f"Slurm sacct with {between!r} between fields", table, "sacct")
     return _headerless(line, file) or _with_header(head, line, file, path)
 
 

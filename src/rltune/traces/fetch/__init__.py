@@ -4,10 +4,11 @@ Generated and downloaded files lie in ``<cache>/raw/<trace>/`` beside a ``manife
 Archives are not unpacked: readers stream what they need out of them.
 """
 
-from rltune.traces.fetch.given import BY_HAND, by_hand, expand, fingerprint, given_file
+from rltune.traces.fetch.given import BY_HAND, by_hand, check_given, expand, fingerprint, given_file
 from rltune.traces.fetch.manifest import MANIFEST, Manifest, sha256
 from rltune.traces.fetch.sources import PATIENCE, obtain
 
 __all__ = [
-    "BY_HAND", "MANIFEST", "PATIENCE", "Manifest", "by_hand", "expand", "fingerprint", "given_file", "obtain", "sha256",
+    "BY_HAND", "MANIFEST", "PATIENCE", "Manifest", "by_hand", "check_given", "expand", "fingerprint", "given_file",
+    "obtain", "sha256",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 
 BY_HAND = "RLTUNE_TRACE_FILES"
@@ -42,6 +43,15 @@ def given_file(name: str, path: str, root: Path, key: str = "path") -> Path:
             f"{key}: {path!r} is {found}, and there is no such file or folder; put the data there or correct the path."
         )
     return found
+
+
+def check_given(name: str, trace: TraceConfig, root: Path, published: bool) -> None:
+    """Whether the files of the user's own that a trace's configuration names are there, its predictions where the run
+    goes by them (``published``). Raises as :func:`given_file`."""
+    if trace.path is not None:
+        given_file(name, trace.path, root)
+    if published and trace.predictions is not None:
+        given_file(name, trace.predictions.path, root, "predictions.path")
 
 
 def fingerprint(named: str | None, root: Path) -> str:

@@ -135,7 +135,10 @@ class _Source:
             text = text.mask(used, self.table[column.fallback])
             self.audit.note(f"{name} from {column.fallback}, as {column.column} is empty", used.sum())
         if column.map is not None:
-            mapped = text.map(column.map).astype("str")
+            mapped = text.map(column.map)
+            if name == "status":
+                mapped = mapped.fillna(slurm.state(text).map(column.map))
+            mapped = mapped.astype("str")
             self.audit.note(f"{name}: value not in the map", (mapped.isna() & text.notna()).sum())
             text = mapped
         return text, column

@@ -1,4 +1,5 @@
-r"""A Slurm cluster's own log: the text of ``sacct --parsable2`` (``|`` between fields, a header), plain or .gz.
+r"""A Slurm cluster's own log: the text of ``sacct --parsable2`` (``|`` between fields, a header), plain or .gz; ``;``,
+tabs, or commas where the fields that hold commas are quoted, are read as well.
 
 What to run on the cluster, as a user who may see all jobs (write the dates you want)::
 
@@ -35,6 +36,7 @@ and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocG
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +87,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     with open_member(path, path.name) as (stream, where):
         log = _table(text_lines(stream, where, audit), where, audit)
     job, rows = log["JobID"], len(log)
-    state = log["State"].fillna("").str.strip().str.split(" ").str[0].str.rstrip("+").str.upper()
+    state = slurm.state(log["State"].fillna("")).str.upper()
     submit = _time(log["Submit"], "Submit", trace, where, audit)
     start = _time(log["Start"], "Start", trace, where, audit, submit)
     run = _run(log, trace, start, where, audit)
@@ -132,6 +134,9 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
     at = next((i for i, line in enumerate(lines) if line.strip()), None)
     if at is None:
         raise DataError(f"{where}: the file is empty; expected the text of: {COMMAND}")
+    between = delimiter(lines[at])
+    if between not in (None, "|"):
+        lines = _piped(lines, between, where)
     # --parsable writes a delimiter at the end of each line too: one field more, without a name.
     names = [n.strip() for n in lines[at].split("|")]
     if "JobID" not in names and "JobIDRaw" not in names:
@@ -155,6 +160,9 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
     audit.leave_out("step of a job (123.batch, 123.0, …): part of its job", len(whole) - len(rows))
     audit.leave_out(SHORT, sum(n < bars for n in others))
     audit.leave_out(LONG, sum(n > bars for n in others))
+    if not rows and between == ",":
+        raise DataError(f"{where}: no row has the {len(names)} fields of the header, since what AllocTRES and ReqTRES hold "
+                        f"has commas itself; give --parsable2 in the place of --delimiter=, : {COMMAND}")
     if not rows:
         raise DataError(f"{where}: no jobs in rows of {len(names)} fields below the header; expected the text of: "
                         f"{COMMAND}")
@@ -163,6 +171,28 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
         log["JobID"] = log["JobIDRaw"]
     log["JobID"] = log["JobID"].fillna("")
     return pd.DataFrame({n: log[n] if n in log else pd.Series(np.nan, log.index, dtype="str") for n in KNOWN})
+
+
+def delimiter(header: str) -> str | None:
+    """What stands between the names of sacct's header; None where it is not sacct's.
+
+    With another sign than sacct's own, a table of one's own may have the same names: one of GPUs has to be there.
+    """
+    for sign in "|;\t,":
+        names = {name.strip().strip('"') for name in header.split(sign)}
+        if {"JobID", "State"} <= names and (sign == "|" or names & set(GPUS)):
+            return sign
+    return None
+
+
+def _piped(lines: list[str], between: str, where: str) -> list[str]:
+    """The lines with ``|`` between their fields, which may have been quoted; a ``|`` in a field becomes a blank."""
+    try:
+        rows = list(csv.reader(lines, delimiter=between))
+    except csv.Error as error:
+        raise DataError(f"{where}: not readable as text with {between!r} between fields ({error}). Make it with: "
+                        f"{COMMAND}") from None
+    return ["|".join(field.replace("|", " ") for field in row) for row in rows]
 
 
 def _needed(names: list[str], where: str) -> None:

@@ -50,6 +50,11 @@ def seconds(text: pd.Series) -> np.ndarray:
     return (parts["d"] * 86_400 + parts["h"] * 3_600 + parts["m"] * 60 + parts["s"]).to_numpy("float64")
 
 
+def state(text: pd.Series) -> pd.Series:
+    """States without what Slurm adds to them: who cancelled a job (``CANCELLED by 1000``), the ``+`` of a cut column."""
+    return text.str.strip().str.replace(r"\s+by\s.*$|\+$", "", regex=True)
+
+
 def given(text: pd.Series) -> pd.Series:
     """The column with null wherever Slurm says that there is no value."""
     text = text.str.strip()
