@@ -45,8 +45,9 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
     notebooks = sorted(p.stem for p in (workspace.report / "notebooks").glob("*.html") if p.stem in mine)
     traces = [workspace.trace(name) for name in workspace.config.traces()]
     labels = {label: [t.title for t in traces if t.data == label] for label in dict.fromkeys(t.data for t in traces)}
-    all_own = all(trace.data == "own" for trace in traces)
-    sections = chapters.with_results(there, workspace.config.whatif is not None, all_own)
+    sections, aside = chapters.with_results(there), []
+    if operator := workspace.config.whatif is not None:
+        sections, aside = chapters.for_an_operator(there)
     environment = Environment(
         loader=PackageLoader("rltune.report", "page"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
@@ -61,7 +62,7 @@ def render(workspace: Workspace, there: dict[str, Saved]) -> str:
         whatif=whatif.summary(there), others=summary.others(there), groups=rivals.groups(comparisons),
         opponents=list(rivals.OPPONENTS),
         confidence=f"{100 * workspace.config.evaluation.confidence:.0f} %",
-        sections=sections, chapters_here=[section.id for section, _ in sections],
+        operator=operator, sections=sections, aside=aside, chapters_here=[s.id for s, _ in (*sections, *aside)],
         summary_artefacts=[there[n] for n in chapters.SUMMARY if n in there],
         missing=contents.missing(workspace.config, there), coverage=contents.coverage(paper, there),
         methods=methods(workspace), deviations=load_deviations(workspace.root),

@@ -80,6 +80,12 @@ SECTIONS = (
             ("verdicts",)),
 )  # fmt: skip
 SUMMARY = ("improvements",)
+AGENT = Section("agent", "The agent and its training", "", "How its training went, and what training and deciding cost.",
+                ("fig11", "costs", "latency"))
+LOG = Section("log", "The log and the cluster", "",
+              "What the log holds, what was left out, what its jobs ask of the cluster, and how good the estimates are that "
+              "the schedulers go by.", ("table4", "audits", "loads", "estimates", "distributions", "arrivals"))
+"""Chapters of a page about a user's cluster besides the first."""
 
 
 def section_artefacts(section: Section, there: dict[str, Saved]) -> list[Saved]:
@@ -108,19 +114,26 @@ def unplaced(there: dict[str, Saved]) -> list[Saved]:
     return [saved for name, saved in there.items() if name not in placed]
 
 
-def with_results(
-    there: dict[str, Saved], asks_what_if: bool = False, all_own: bool = False
-) -> list[tuple[Section, list[Saved]]]:
-    """Every chapter with what it shows, and one more for what none of them names; the first in runs that have it.
-
-    Of a run with a block `whatif` (``asks_what_if``) chapters that show nothing are left out where all its logs are its
-    user's own (``all_own``), or more than half of the chapters would be empty: it is not about the paper.
-    """
+def with_results(there: dict[str, Saved]) -> list[tuple[Section, list[Saved]]]:
+    """Every chapter with what it shows, and one more for what none of them names; the first in runs that have it."""
     found = [(section, section_artefacts(section, there)) for section in SECTIONS]
     found = found if found[0][1] else found[1:]
-    empty = sum(not shown for _, shown in found)
-    if asks_what_if and (all_own or 2 * empty > len(found)):
-        found = [(section, shown) for section, shown in found if shown]
     if rest := unplaced(there):
         found.append((Section("more", "More results", "", "", ()), rest))
     return found
+
+
+Chapters = list[tuple[Section, list[Saved]]]
+
+
+def for_an_operator(there: dict[str, Saved]) -> tuple[Chapters, Chapters]:
+    """(The chapters of a page about a user's cluster, those of the paper's kind that are left); none of them empty.
+
+    The replay comes first, then the agent, then the log.
+    """
+    first = (SECTIONS[0], AGENT, LOG)
+    named = {name for section in first for name in section.artefacts}
+    rest = {name: saved for name, saved in there.items() if name not in named}
+    return tuple([(section, shown) for section, shown in chapters if shown] for chapters in (
+        [(section, section_artefacts(section, there)) for section in first], with_results(rest),
+    ))  # type: ignore[return-value]

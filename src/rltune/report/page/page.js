@@ -26,6 +26,17 @@
   find("summary", contents).addEventListener("click", (e) => { if (wide.matches) e.preventDefault(); });
   contents.addEventListener("click", (e) => { if (e.target.closest("a") && !wide.matches) contents.open = false; });
 
+  // what a link leads to may be folded
+  const unfold = (e) => { for (let box = e?.closest("details"); box; box = box.parentElement.closest("details")) box.open = true; };
+  const reveal = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target?.closest("main details:not([open])")) return;
+    unfold(target);
+    target.scrollIntoView({ behavior: "instant" });
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+
   // contents: mark what is being read, and open its chapter
   const links = new Map(all("a", contents).map((a) => [a.getAttribute("href").slice(1), a]));
   const watch = new IntersectionObserver((entries) => {
@@ -111,7 +122,7 @@
     at = at < 0 ? (step > 0 ? 0 : marks.length - 1) : (at + step + marks.length) % marks.length;
     const here = marks[at];
     here.classList.add("here");
-    for (let box = here.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    unfold(here);
     if (here.closest(".off")) here.closest("table").dispatchEvent(new Event("showall"));
     here.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
     say();
