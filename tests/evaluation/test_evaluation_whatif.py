@@ -125,10 +125,11 @@ def test_users_are_grouped_by_what_they_used_before() -> None:
 
 def test_the_simulated_today_is_held_against_recorded_waits() -> None:
     today = pd.DataFrame({"job_id": list("abcd"), "wait_s": [0.0, 3600.0, 7200.0, 100.0]})
-    found = against_recorded(today, pd.Series([0.0, 1800.0, 3600.0, np.nan], index=list("abcd")))
-    assert found == {"jobs": 3, "recorded_h": 1.5, "simulated_h": 3.0, "ratio": 2.0, "rank": pytest.approx(1.0)}
+    found = against_recorded(today, pd.Series([3600.0, np.nan, 1800.0, 0.0], index=list("cdba")))
+    assert (found.jobs, found.recorded_h, found.simulated_h, found.ratio) == (3, 1.5, 3.0, 2.0)
+    assert found.rank == pytest.approx(1.0)
     nothing = against_recorded(today, pd.Series(np.nan, index=list("abcd")))
-    assert nothing["jobs"] == 0 and np.isnan(nothing["ratio"])
+    assert nothing.jobs == 0 and np.isnan(nothing.ratio)
 
 
 def test_a_group_that_did_not_wait_today_can_be_shown_to_wait_longer() -> None:

@@ -148,9 +148,11 @@ def _time(config: str) -> str:
     """How long the run will take, in words."""
     from rltune.config import Workspace
     from rltune.pipeline.workflow.costs import Costs
+    from rltune.pipeline.workflow.estimate import busy_text, idle_text
     from rltune.pipeline.workflow.snakemake import would_run
     from rltune.traces.fetch.progress import time_text
 
     workspace = Workspace.open(config)
     (jobs,) = would_run(workspace, cores_here(), [])
-    return f"about {time_text(Costs(workspace).time(jobs, cores_here()))} on {cores_here()} cores"
+    cores = cores_here()
+    return f"about {time_text(Costs(workspace).time(jobs, cores))} on {idle_text(cores)}{busy_text(cores)}"

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 MINUTE_S = 60.0
-"""Added to every wait before it is compared, s: Slurm looks at its queue every half minute to minute, so that a wait of
-some seconds is none."""
+"""Below it a wait is none, s: Slurm looks at its queue every half minute to minute. Added to both waits before they are
+divided by each other."""
 MOST = 4.0
 """A job's wait counts as off by this factor at most. Our choice; on simulated logs, with a part of the waits lengthened
 or a tenth of the jobs missing, the right rule was found more often than without."""
@@ -37,7 +37,7 @@ class Nearness:
     ratio: float
     """Simulated over recorded hours; NaN where nobody waited."""
     rank: float
-    """Spearman's correlation, job by job; NaN where all waits are the same."""
+    """Spearman's correlation, job by job, of waits in which those below MINUTE_S are none; NaN where all are the same."""
     factor: float
     """By which a job's wait is off, the one way or the other, with MINUTE_S added to both and MOST at most: geometric
     mean over jobs, from 1 (the same) to MOST."""
@@ -75,11 +75,12 @@ def nearness(simulated_s: np.ndarray, recorded_s: np.ndarray) -> Nearness:
     ours, theirs = np.asarray(simulated_s, float)[known], np.asarray(recorded_s, float)[known]
     if not len(ours):
         return Nearness(0, *[np.nan] * 5)
-    varied = len(ours) > 2 and np.ptp(ours) > 0 and np.ptp(theirs) > 0
+    waited = [pd.Series(np.where(side < MINUTE_S, 0.0, side)) for side in (ours, theirs)]
+    varied = len(ours) > 2 and all(side.nunique() > 1 for side in waited)
     off = np.minimum(np.abs(np.log((ours + MINUTE_S) / (theirs + MINUTE_S))), np.log(MOST))
     return Nearness(
         len(ours), float(theirs.sum() / 3600), float(ours.sum() / 3600),
         float(ours.sum() / theirs.sum()) if theirs.sum() > 0 else np.nan,
-        float(pd.Series(ours).corr(pd.Series(theirs), method="spearman")) if varied else np.nan,
+        float(waited[0].corr(waited[1], method="spearman")) if varied else np.nan,
         float(np.exp(off.mean())),
     )  # fmt: skip

@@ -22,6 +22,8 @@ from rltune.traces.table import TraceMeta
 
 SHOWN = 10
 """Rules in the table, the nearest ones."""
+NAMED = 4
+"""Rules named that are hardly to be told from the nearest."""
 LEAST_WAIT_S = WhatIf().least_wait_s
 MEANT = "easy, conservative: backfilling; fits: whatever fits starts; none: without backfilling"
 
@@ -116,10 +118,12 @@ def told(found: Found, today: Today) -> str:
     lines.append(f"  taken: {' '.join(chosen)}, {today.why} (near: {1 / FAR:g} to {FAR:g} times the hours, rank "
                  f"correlation {LEAST_RANK:g} or more)")
     if others := [" ".join(rule) for rule in as_near(found) if rule != nearest]:
-        lines.append(f"  hardly to be told from the nearest: {', '.join(others)}")
+        more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        lines.append(f"  hardly to be told from the nearest: {', '.join(others[:NAMED])}{more}")
     if not any(it.near(LEAST_WAIT_S) for it in found.values()):
         lines.append(
             "  NONE OF THE RULES IS NEAR: the report will compare simulations of a cluster that is not quite yours, and say "
             "not to act on them. Look for nodes that the list lacks, jobs that the log lacks (another partition on the "
-            "same nodes, jobs without GPUs), limits per user, reservations, dependencies, a wrong unit of time limits")
+            "same nodes, jobs without GPUs), limits per user, reservations, times without nodes, "
+            "dependencies, a wrong unit of time limits")
     return "\n".join(lines)

@@ -29,9 +29,9 @@ _NAMES: dict[str, str] = {
     "run_clamped": r"^(run[_ ]?)?clamped.*$",
 }
 _STATUS = {**{state.lower(): status for state, status in sacct.STATUS.items()},
-           **{state.lower(): "running" for state in sacct.RUNNING}, "pass": "passed", "passed": "passed", "completed": "passed", "succeeded": "passed", "terminated": "passed",
-           "success": "passed", "failed": "failed", "timeout": "failed", "node_fail": "failed", "error": "failed",
-           "cancelled": "killed", "canceled": "killed", "killed": "killed", "running": "running"}
+           **{state.lower(): "running" for state in sacct.RUNNING},
+           "pass": "passed", "passed": "passed", "succeeded": "passed", "terminated": "passed",
+           "success": "passed", "error": "failed", "canceled": "killed", "killed": "killed"}
 NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
 """What stands beside a state of which it is not known what it means."""
 _MEMORY = {"mib": "MiB", "gib": "GiB", "mb": "MB"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections import defaultdict
@@ -15,6 +16,8 @@ from rltune.pipeline.workflow.live import cells_text
 from rltune.traces.fetch.progress import size_text, time_text
 from rltune.traces.listing import to_download
 
+BUSY = 0.5
+"""Processes more than cores, on average over a minute and with the run's own, from which on the machine is not idle."""
 ASK_S, ASK_BYTES = 3600.0, 100e6
 """A run that takes longer than this, or downloads more, asks first."""
 
@@ -43,8 +46,11 @@ def estimate(workspace: Workspace, jobs: Sequence[Job], cores: int, scheduler: s
     lines = [f"{workspace.config_path}: {cells_text(workspace, list(jobs))}, {len(jobs)} stages to do"]
     lines += _work(workspace, jobs, costs)
     alone = sum(costs.left(job) for job in jobs)
-    where = f" of {scheduler}, its queue not counted" if scheduler else ""
-    lines.append(f"time: about {time_text(seconds)} on {cores} cores{where} ({time_text(alone)} on one)")
+    where, busy = f"{cores} cores of {scheduler}, its queue not counted", ""
+    if not scheduler:
+        tried = all(costs.measured(job) for job in jobs)  # then with whatever else ran here
+        where, busy = (f"{cores} cores", "") if tried else (idle_text(cores), busy_text(cores))
+    lines.append(f"time: about {time_text(seconds)} on {where} ({time_text(alone)} on one){busy}")
     downloads, size = _downloads(workspace, jobs)
     free = shutil.disk_usage(_existing(workspace)).free
     need = costs.disk_mb(jobs) * 1e6 + size
@@ -52,6 +58,17 @@ def estimate(workspace: Workspace, jobs: Sequence[Job], cores: int, scheduler: s
     short = "; THIS IS NOT ENOUGH" if free < need else ""
     lines.append(f"disk: about {size_text(need)} in all; {size_text(free)} are free in {workspace.base}{short}")
     return Estimate(seconds, size, "\n".join(lines))
+
+
+def idle_text(cores: int) -> str:
+    """`2 idle cores`, for which untried stages are estimated."""
+    return f"{cores} idle core{'s' if cores != 1 else ''}"
+
+
+def busy_text(cores: int) -> str:
+    """A remark that this machine is not idle; "" where it is."""
+    there, load = os.cpu_count() or 1, os.getloadavg()[0]
+    return f"; longer here and now, where the load is {load:.1f} on {there} cores" if load + cores > there + BUSY else ""
 
 
 def agreed(found: Estimate, yes: bool) -> bool:

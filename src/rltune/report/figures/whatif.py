@@ -11,12 +11,13 @@ from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
-from rltune.report.style import BLUE, GREEN, MARKERS, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
+from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
 from rltune.report.tables.whatif import GROUP_TITLE
 from rltune.report.tables.whatif_words import names
 
 LOOKS = {"recorded": MUTED, "today": ORANGE, "rule": SKY, "qssf": PURPLE, "way": GREEN, "rltune": BLUE}
-LINES = (ORANGE, SKY, GREEN, VERMILION, PURPLE, BLUE)
+RULES = (SKY, VERMILION, INK, GREEN)
+"""Colours of rules where each has its own."""
 Facts = Mapping[str, Any]
 
 
@@ -59,6 +60,13 @@ def whatif(
     ), frame, figure
 
 
+def _colours(frame: pd.DataFrame) -> dict[str, str]:
+    """Scheduler → colour: that of its bar, of each rule one of its own."""
+    schedulers = list(dict.fromkeys(frame["scheduler"]))
+    rules = [s for s in schedulers if s not in LOOKS]
+    return {s: LOOKS[s] if s in LOOKS else RULES[rules.index(s) % len(RULES)] for s in schedulers}
+
+
 def whatif_days(
     days: pd.DataFrame, ran: pd.DataFrame, facts: Facts, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
@@ -71,11 +79,11 @@ def whatif_days(
     with styled():
         figure = Figure(figsize=(WIDTH_IN, 3.0))
         axis = figure.subplots()
-        looks = dict(zip([s for s in dict.fromkeys(frame["scheduler"]) if s != "recorded"], LINES * 3, strict=False))
+        colour = _colours(frame)
         for i, (scheduler, part) in enumerate(frame.groupby("scheduler", sort=False)):
             dashed = scheduler == "recorded"
             axis.plot(part["block"], part["wait_h"], label=part["title"].iloc[0], marker=MARKERS[i % len(MARKERS)],
-                      markersize=3.5, color=MUTED if dashed else looks[scheduler], linestyle="--" if dashed else "-",
+                      markersize=3.5, color=colour[scheduler], linestyle="--" if dashed else "-",
                       linewidth=1.2)
         ticks = frame.drop_duplicates("block").sort_values("block")
         ticks = ticks.iloc[:: max(1, -(-len(ticks) // 12))]
@@ -105,13 +113,13 @@ def whatif_groups(
     with styled():
         figure = Figure(figsize=(WIDTH_IN, 3.4))
         panels = figure.subplots(1, frame["grouping"].nunique(), sharey=True, squeeze=False)[0]
-        schedulers = list(dict.fromkeys(frame["scheduler"]))
+        schedulers, colour = list(dict.fromkeys(frame["scheduler"])), _colours(frame)
         for axis, (grouping, part) in zip(panels, frame.groupby("grouping", sort=False), strict=True):
             order = list(dict.fromkeys(part["group"]))
             for k, (scheduler, mine) in enumerate(part.groupby("scheduler", sort=False)):
                 at = [order.index(g) + 0.11 * (k - (len(schedulers) - 1) / 2) for g in mine["group"]]
                 axis.plot(at, mine["wait_s"] / 3600, linestyle="", marker=MARKERS[k % len(MARKERS)],
-                          color=LINES[k % len(LINES)], markersize=5, label=mine["title"].iloc[0])
+                          color=colour[scheduler], markersize=5, label=mine["title"].iloc[0])
             axis.set_xticks(range(len(order)), order)
             axis.set_xlabel(GROUP_TITLE[grouping].capitalize() if grouping == "user" else GROUP_TITLE[grouping])
             axis.set_yscale("symlog", linthresh=0.1, linscale=0.5)

@@ -81,7 +81,7 @@ SECTIONS = (
 )  # fmt: skip
 SUMMARY = ("improvements",)
 AGENT = Section("agent", "The agent and its training", "", "How its training went, and what training and deciding cost.",
-                ("fig11", "costs", "latency"))
+                ("fig11", "costs"))
 LOG = Section("log", "The log and the cluster", "",
               "What the log holds, what was left out, what its jobs ask of the cluster, and how good the estimates are that "
               "the schedulers go by.", ("table4", "audits", "loads", "estimates", "distributions", "arrivals"))

@@ -12,6 +12,12 @@ from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
 from rltune.report.format import NBSP, is_missing, show, show_interval
 from rltune.report.style import scheduler_title
 
+ORDERS = {"fifo": "first come, first served", "sjf": "shortest first", "saf": "smallest area first",
+          "smallest": "fewest GPUs first", "multifactor": "Slurm’s priority, shorter jobs first",
+          "multifactor_size": "Slurm’s priority, larger jobs first"}  # fmt: skip
+BEHIND = {"easy": "backfilling that keeps the first job’s place", "conservative": "backfilling that keeps every job’s place",
+          "fits": "whatever fits starts", "none": "nothing starts before the first job"}  # fmt: skip
+"""What an order and a blocking mean to whoever has to set them."""
 Facts = Mapping[str, Any]
 
 
@@ -34,6 +40,11 @@ def full_title(policy: str, blocking: str) -> str:
     return scheduler_title(policy, blocking) + (" without backfilling" if blocking == "none" else "")
 
 
+def _same(step: pd.Series) -> bool:
+    """Whether the two waited the same, block by block."""
+    return step["gain"] == step["low"] == step["high"] == 0
+
+
 def saving(step: pd.Series) -> str:
     """`21.7 % fewer hours (interval of the saving 10.1 to 30.2 %)`: a comparison, in words."""
     def size(value: float) -> str:
@@ -41,6 +52,8 @@ def saving(step: pd.Series) -> str:
 
     if is_missing(step["gain"]):
         return "nothing to compare, as nobody waits"
+    if _same(step):
+        return "exactly as many hours"
     word = "fewer" if step["gain"] >= 0 else "more"
     between = show_interval(step["low"], step["high"], "percent")
     return f"{size(step['gain'])} {word} hours" + (f" (interval of the saving {between})" if between else "")
@@ -96,8 +109,8 @@ def _advice(
                     "longer log may tell.")
     chosen, found = name[advice["chosen"]], step.loc[(advice["chosen"], "today")]
     what = {
-        "rule": f"Switch to {chosen}", "qssf": f"Switch to {chosen}, smallest area first by run times predicted from "
-        "earlier jobs", "rltune": f"Use {chosen}",
+        "rule": f"Switch to {chosen} ({_means(ran, advice['chosen'])})", "rltune": f"Use {chosen}",
+        "qssf": f"Switch to {chosen}, smallest area first by run times predicted from earlier jobs",
         "way": f"Take {chosen}: {_way(ran)}, which needs no network",
     }[advice["outcome"]]  # fmt: skip
     policies = ran.drop_duplicates("scheduler").set_index("scheduler")["blocking"]
@@ -115,14 +128,20 @@ def _blocks(number: int, facts: Facts) -> str:
     return f"{number} {what}{of} has" if number == 1 else f"{number} {what}s{of} have"
 
 
+def _means(ran: pd.DataFrame, scheduler: str) -> str:
+    """`smallest area first; backfilling that keeps the first job’s place`."""
+    row = ran[ran["scheduler"] == scheduler].iloc[0]
+    return "; ".join(filter(None, [ORDERS.get(row["policy"], ""), BEHIND[row["blocking"]]]))
+
+
 def _rltune(
     advice: Mapping[str, Any], name: Mapping[str, str], step: pd.DataFrame, facts: Facts, worth: float
 ) -> str:
     undecided = advice["outcome"] == "open"
     against = _best_rule(step) if undecided else advice["reached"]
     found, rival = step.loc[("rltune", against)], _lower(name[against])
-    cost = (f"its rollouts and updates in training took {show(facts['training_s'], 'seconds')}{NBSP}s, and what it was worth was "
-            f"measured for {show(facts['days'], 'number')} days behind its training: retrain about as often, "
+    cost = (f"its rollouts and updates in training took {show(facts['training_s'], 'seconds')}{NBSP}s, and what it was "
+            f"worth was measured for {show(facts['days'], 'number')} days behind its training: retrain about as often, "
             f"{show(365 / max(facts['days'], 1e-9) * facts['training_s'] / 3600, 'number')} core hours a year")
     if advice["outcome"] == "rltune":
         return f"RLTune waits {saving(found)} than {rival}; {cost}."
@@ -144,6 +163,8 @@ def _best_rule(step: pd.DataFrame) -> str:
 
 def _doubt(found: pd.Series, count: int) -> str:
     """Why a comparison shows nothing."""
+    if _same(found):
+        return "the two start every job alike"
     if found["low"] > 0 or found["high"] < 0:
         return f"with {count} comparisons made that may be chance (Holm’s p {show(found['p_holm'], 'p')})"
     return "the interval covers zero"
@@ -193,7 +214,9 @@ def _losers(advice: Mapping[str, Any], groups: pd.DataFrame) -> str:
 
 def group_name(row: pd.Series) -> str:
     """`heavy users`, `jobs of 5–8 GPUs`, of a row of groups."""
-    return f"{row['group']} users" if row["grouping"] == "user" else f"jobs of {row['group']} GPUs"
+    if row["grouping"] == "user":
+        return f"{row['group']} users"
+    return f"jobs of {row['group']} GPU{'s' if str(row['group']) != '1' else ''}"
 
 
 def _far(recorded: Nearness, least_wait_s: float) -> str:
@@ -241,8 +264,8 @@ def _recorded(recorded: Nearness, name: Mapping[str, str], least_wait_s: float) 
             f"{show(recorded.recorded_h, 'int')} h, the simulated today ({today}) "
             f"{show(recorded.simulated_h, 'int')} h, {show(recorded.ratio, 'number')} times as much{rank}; a job’s wait "
             f"is off by a factor of {show(recorded.factor, 'number')}. That "
-            f"is {verdict} (near: between {show(1 / FAR, 'number')} and {show(FAR, 'number')} times the hours, and a "
-            f"rank correlation of {show(LEAST_RANK, 'number')} or more; both our choice).")
+            f"is {verdict} (near: between {1 / FAR:g} and {FAR:g} times the hours, and a "
+            f"rank correlation of {LEAST_RANK:g} or more; both our choice).")
 
 
 def _lower(title: str) -> str:
