@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from rltune.config import Workspace
+from rltune.config.whatif import Rule
 
 HEADER = ("JobID|User|Partition|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|"
           "AllocTRES|QOS")  # fmt: skip
@@ -84,17 +85,21 @@ def test_its_own_files_are_written_anew_with_force_only_and_others_never(files: 
 
 
 def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter(["none.txt", "jobs.txt", "jobs.txt", "nodes.txt", "a b", "mine", "Mars/Base", "Europe/Berlin"])
+    answers = iter(["none.txt", "jobs.txt", "jobs.txt", "nodes.txt", "a b", "mine", "Mars/Base", "Europe/Berlin",
+                    "lifo easy", "fifo easy none", "fifo none"])
     monkeypatch.setattr("typer.prompt", lambda question, default=None: next(answers))
     monkeypatch.setattr("typer.confirm", lambda question, default: True)
     outcome = cli("init")
     assert outcome.status == 0, outcome
-    for part in ("none.txt: no such file", "no column of GPUs nor of CPUs", "found 'a b'", "found 'Mars/Base'", "written: config/mine.yaml"):
+    for part in ("none.txt: no such file", "no column of GPUs nor of CPUs", "found 'a b'", "found 'Mars/Base'", "today: found 'lifo'",
+                 "today: found 'fifo easy none'", "written: config/mine.yaml"):  # fmt: skip
         assert part in outcome.out, part
+    assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy="fifo", blocking="none")
     assert next(answers, None) is None
 
 
 def test_nothing_is_written_where_the_user_says_no(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("typer.prompt", lambda question, default=None: default)
     monkeypatch.setattr("typer.confirm", lambda question, default: False)
     outcome = cli(*INIT[:-1])
     assert outcome.status == 1 and "nothing written" in outcome.out and not (files.root / "config" / "mine.yaml").exists()
@@ -108,10 +113,12 @@ def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: A
     ("arguments", "parts"),
     [
         (["jobs.txt", "--nodes", "nodes.txt", "--name", "a/b"], ["name: found 'a/b'"]),
-        (["nodes.txt", "--nodes", "nodes.txt", "--name", "mine"], ["nodes.txt", "no column of submission"]),
+        (["nodes.txt", "--nodes", "nodes.txt", "--name", "mine"], ["nodes.txt: this is sinfo's list of nodes", "--nodes", "sacct --allusers"]),
         (["config", "--nodes", "nodes.txt", "--name", "mine"], ["config: a folder"]),
         (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Mars"], ["time zone: found 'Mars'"]),
-        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today", "lifo"], ["today: found 'lifo'", "multifactor, fifo"]),
+        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Berlin"], ["found 'Berlin'", "did you mean 'Europe/Berlin'?"]),
+        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today", "lifo"], ["today: found 'lifo'", "fifo, sjf, saf"]),
+        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today-blocking", "off"], ["today-blocking: found 'off'", "none, fits, easy"]),
         (["short.txt", "--nodes", "nodes.txt", "--name", "mine"], ["500 jobs fit the cluster, at least 3,000"]),
     ],
 )  # fmt: skip
@@ -131,7 +138,7 @@ def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(files: 
     outcome = cli("init", "own.csv", *INIT[2:])
     assert outcome.status == 0, outcome
     for part in ("no submission times: starts stand in", "no time limits", "no users", "NOT KNOWN: odd (1,000)", "success → passed",
-                 "columns not used: colour", "a verdict needs 8 days"):
+                 "columns not used: colour", "a verdict needs 8, a log of some 80 days", "the log records no waits"):
         assert part in outcome.out, (part, outcome.out)
     assert Workspace.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
 
@@ -214,3 +221,22 @@ def test_jobs_larger_than_the_listed_nodes_speak_of_the_list(files: Any, cli: Ca
     (files.root / "nodes.txt").write_text("NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:a100:2|idle\n")
     outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
     assert outcome.status == 1 and "check the list of nodes" in outcome.err and "of the largest pool: 2" in outcome.err
+
+
+def test_slurms_states_are_known_in_a_csv_too(files: Any, cli: Cli) -> None:
+    states = ["COMPLETED", "OUT_OF_MEMORY", "CANCELLED by 1000", "CANCELLED by 1001", "NODE_FAIL", "PREEMPTED", "DEADLINE", "BOOT_FAIL",
+              "TIMEOUT", "FAILED"]  # fmt: skip
+    write_csv(files.root, "job_id,submit_time,duration,gpus,State",
+              lambda i: f"{i},{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 8},{states[i % 10] if i < 2990 else f'CANCELLED by {i}'}")
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert outcome.status == 0 and "NOT KNOWN" not in outcome.out, outcome
+    from rltune.pipeline.prepare import ensure_clean
+
+    jobs, _ = ensure_clean(Workspace.open("config/mine.yaml"), "mine")
+    assert dict(jobs["status"].value_counts()) == {"failed": 6 * 299, "killed": 3 * 299 + 10, "passed": 299}
+
+
+def test_a_log_that_is_gone_is_missed_by_the_check(files: Any, cli: Cli) -> None:
+    assert cli(*INIT).status == 0
+    (files.root / "jobs.txt").unlink()
+    cli("config", "check", "config/mine.yaml").explains("config/traces/mine.yaml, path", "jobs.txt", "no such file or folder")

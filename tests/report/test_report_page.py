@@ -14,6 +14,7 @@ import pytest
 from report_fakes import Made
 
 from rltune.config import RunConfig, Workspace
+from rltune.config.whatif import WhatIf
 from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.deviations import load_deviations
 from rltune.report.page import build, chapters, contents, provenance
@@ -261,6 +262,22 @@ def test_an_empty_run_names_what_is_missing(empty: Workspace) -> None:
     for name, title in contents.expected(empty.config).items():
         assert f"{title} ({name})" in told
     assert "No comparison has been written yet" in text
+
+
+def test_on_a_page_about_a_users_cluster_the_paper_stands_last_and_folded(made: Made) -> None:
+    config = made.workspace.config.model_copy(update={"whatif": WhatIf()})
+    html = render(Workspace(made.workspace.root, made.workspace.base, made.workspace.config_path, config), made.there)
+    page = Page(html)
+    assert page.faults == [] and page.open == []
+    ids = [a["id"] for _, a, _ in page.all(id="*")]
+    assert len(ids) == len(set(ids)) and set(IDS) <= set(ids), "nothing is lost"
+    order = ["summary", "agent", "fig11", "log", "methods", "run-cost", "provenance", "aside", "windows", "improvements", "deviations", "paper"]
+    assert sorted(order, key=ids.index) == order
+    last = html[html.index('<details class="aside">'):]
+    for words in ("How the comparisons came out", "The paper’s claims that this run can speak of", "not in this configuration"):
+        assert words in last and words not in html[: -len(last)], words
+    linked = {a["href"][1:] for _, a, _ in page.all("a", href="*") if a["href"].startswith("#")}
+    assert linked <= set(ids)
 
 
 def test_what_another_configuration_left_is_not_shown(made: Made) -> None:

@@ -18,7 +18,7 @@ from rltune.report import figures, tables
 from rltune.report.artefact import load_artefacts, save_figure, save_table
 from rltune.report.page import chapters, contents
 from rltune.report.page.whatif import WHATIF, made, summary
-from rltune.report.tables.whatif_words import names, sentences
+from rltune.report.tables.whatif_words import group_name, names, saving, sentences
 
 JUDGE = Judge(bootstrap=300)
 KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "way": "way"}
@@ -31,7 +31,8 @@ RAN = pd.DataFrame([
 ], columns=["scheduler", "kind", "seed", "policy", "blocking", "placement", "estimate", "utilisation", "seconds"])  # fmt: skip
 FACTS = {
     "trace": "Mine", "cluster": "Mine", "data": "own", "days": 20.0, "offered": 0.8, "warm_jobs": 100, "jobs": 200, "gpus": 64,
-    "machine": "GPU", "way": "way", "agents": 2, "idle": 0, "limits": 0.9, "training_s": 120.0, "from": "2024-01-01 00:00", "until": "2024-01-20 23:00",
+    "machine": "GPU", "way": "way", "agents": 2, "idle": 0, "limits": 0.9, "training_s": 120.0, "block_h": 24.0, "log_days": 41.0,
+    "needed_days": 90, "from": "2024-01-01 00:00", "until": "2024-01-20 23:00",
 }  # fmt: skip
 
 
@@ -75,9 +76,9 @@ def told(factors: dict[str, float], ran: pd.DataFrame = RAN, worse: bool = False
     ("factors", "recommended", "of_rltune"),
     [
         ({}, "Do not bother: over the log’s last 20.0 days (200 jobs) nothing", "adds nothing measurable over today’s Slurm multifactor"),
-        ({"saf-easy": 0.7, "rltune": 0.7}, "Switch to SAF + EASY: ", "adds nothing measurable over SAF + EASY"),
-        ({"saf-easy": 0.7, "rltune": 0.68}, "Switch to SAF + EASY: ", "below the 5.0\u00a0% that a change has to be worth"),
-        ({"saf-easy": 0.7, "rltune": 0.9}, "Switch to SAF + EASY: ", "RLTune is worse than SAF + EASY"),
+        ({"saf-easy": 0.7, "rltune": 0.7}, "Switch to SAF + EASY (smallest area first; backfilling that keeps the first job’s place): ", "adds nothing measurable over SAF + EASY"),
+        ({"saf-easy": 0.7, "rltune": 0.68}, "Switch to SAF + EASY (", "below the 5.0\u00a0% that a change has to be worth"),
+        ({"saf-easy": 0.7, "rltune": 0.9}, "Switch to SAF + EASY (", "RLTune is worse than SAF + EASY"),
         ({"saf-easy": 0.7, "qssf": 0.6, "rltune": 0.7}, "Switch to QSSF + EASY, smallest area first by run times predicted", "worse than QSSF"),
         ({"saf-easy": 0.7, "qssf": 0.8, "rltune": 0.5}, "Use RLTune: ", "fewer hours (interval of the saving"),
     ],
@@ -86,14 +87,15 @@ def told(factors: dict[str, float], ran: pd.DataFrame = RAN, worse: bool = False
 def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str, of_rltune: str) -> None:
     said = told(factors)
     assert said["Recommendation"].startswith(recommended), said
-    assert of_rltune in said["RLTune"] and "training took 120\u00a0s of one core" in said["RLTune"], said
+    assert of_rltune in said["RLTune"] and "in training took 120\u00a0s" in said["RLTune"], said
     assert ("do not bother" in said["RLTune"]) == (not recommended.startswith("Use RLTune"))
 
 
 def test_too_few_days_and_no_waits_say_nothing_of_rltune() -> None:
     few, none = told({"rltune": 0.1}, blocks=4), told({"rltune": 0.1}, wait_s=10.0)
-    assert few["Recommendation"].startswith("Too few days for a verdict: arrivals of 4 days") and "RLTune" not in few
-    assert "A log 2 times as long" in few["Recommendation"]
+    assert few["Recommendation"].startswith("Too few days for a verdict: 4 days have arrivals") and "RLTune" not in few
+    assert "This log is 41 days long; one of some 90 days would do" in few["Recommendation"]
+    assert "1 block of 6.00 h has" in told({}, blocks=1, facts={"block_h": 6.0})["Recommendation"]
     assert "below the 60.0 s" in none["Recommendation"] and "RLTune" not in none
 
 
@@ -114,7 +116,16 @@ def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
 def test_backfilling_is_switched_on_where_there_is_none() -> None:
     ran = RAN.assign(blocking=RAN["blocking"].where(RAN["scheduler"] != TODAY, "none"))
     assert told({"saf-easy": 0.7}, ran)["Recommendation"].startswith("Switch on EASY backfilling, with the order SAF: ")
-    assert names(ran)["today"] == "Today: Slurm multifactor"
+    assert names(ran)["today"] == "Today: Slurm multifactor without backfilling"
+
+
+def test_an_agent_that_changes_nothing_is_told_as_that() -> None:
+    frame = jobs({"saf-easy": 0.7})
+    rule = frame.loc[frame["scheduler"] == "saf-easy", "wait_s"].to_numpy()
+    frame.loc[frame["scheduler"] == "rltune", "wait_s"] = rule
+    compared = steps(frame, JUDGE).set_index(["ours", "theirs"])
+    assert saving(compared.loc[("rltune", "saf-easy")]) == "exactly as many hours"
+    assert "fewer hours" in saving(compared.loc[("rltune", "today")])
 
 
 def test_it_says_who_would_wait_longer() -> None:
@@ -195,13 +206,19 @@ def test_a_run_without_the_block_has_nothing_of_it() -> None:
     assert {name for kind in made(asked) for name in kind} == set(WHATIF)
 
 
-def test_empty_chapters_are_left_out_of_a_page_about_a_users_cluster() -> None:
-    def shown(names: set[str], **how: bool) -> dict[str, list[str]]:
-        there = {name: SimpleNamespace(artefact=SimpleNamespace(id=name)) for name in names}
-        return {s.id: [a.artefact.id for a in found] for s, found in chapters.with_results(there, **how)}  # type: ignore[arg-type]
+def test_groups_have_names() -> None:
+    rows = [{"grouping": "size", "group": "1"}, {"grouping": "size", "group": "2–4"}, {"grouping": "user", "group": "heavy"}]
+    assert [group_name(pd.Series(row)) for row in rows] == ["jobs of 1 GPU", "jobs of 2–4 GPUs", "heavy users"]
 
-    few, one_each = {"whatif", "table4"}, {section.artefacts[0] for section in chapters.SECTIONS[:-1]}
-    assert list(shown(few, asks_what_if=True)) == ["whatif-section", "set-up"], "most would be empty"
-    assert len(shown(few)) == len(chapters.SECTIONS), "a run of the paper keeps its chapters"
-    assert "claims" in shown(one_each, asks_what_if=True), "one empty chapter is no reason"
-    assert "claims" not in shown(one_each, asks_what_if=True, all_own=True)
+
+def test_a_page_about_a_users_cluster_begins_with_the_replay_and_has_no_empty_chapter() -> None:
+    def listed(found: chapters.Chapters) -> dict[str, list[str]]:
+        return {section.id: [saved.artefact.id for saved in shown] for section, shown in found}
+
+    names = ["verdicts", "fig12-numbers", "fig11", "table4", "whatif", "table5", "costs", "latency"]
+    there = {name: SimpleNamespace(artefact=SimpleNamespace(id=name)) for name in names}
+    first, aside = chapters.for_an_operator(there)  # type: ignore[arg-type]
+    assert list(listed(first).items()) == [("whatif-section", ["whatif"]), ("agent", ["fig11", "costs"]), ("log", ["table4"])]
+    assert list(listed(aside).items()) == [("set-up", ["table5"]), ("waits", ["fig12-numbers"]), ("cost", ["latency"]),
+                                           ("claims", ["verdicts"])]  # fmt: skip
+    assert len(chapters.with_results(there)) == len(chapters.SECTIONS), "a run of the paper keeps its chapters"  # type: ignore[arg-type]

@@ -46,6 +46,15 @@ def test_the_papers_matrix_is_told_before_it_starts(workspace: Workspace) -> Non
     assert estimate(workspace, whole(workspace), 8).seconds == pytest.approx(found.seconds / 4)
 
 
+@pytest.mark.parametrize(("load", "busy"), [(0.1, False), (5.0, True)])
+def test_times_are_those_of_an_idle_machine(load: float, busy: bool, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    text = estimate(workspace, whole(workspace), 2).text
+    assert "on 2 idle cores" in text and ("where the load is 5.0 on 2 cores" in text) == busy
+    assert "idle" not in estimate(workspace, whole(workspace), 2, "slurm").text
+
+
 def test_a_file_that_is_there_is_not_downloaded(workspace: Workspace) -> None:
     folder = workspace.cache / "raw" / "philly"
     folder.mkdir(parents=True)

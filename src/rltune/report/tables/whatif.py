@@ -129,7 +129,7 @@ def whatif_groups(
     title = names(ran)
     frame = groups.assign(
         title=groups["scheduler"].map(title), name=[group_name(row) for _, row in groups.iterrows()], data=facts["data"],
-        wait_h=groups["wait_s"] * groups["jobs"] / 3600,
+        wait_h=groups["wait_s"] * groups["jobs"] / 3600, shows=groups["shows"].where(groups["scheduler"] != "today", ""),
     )  # fmt: skip
     return Artefact(
         "whatif-groups-numbers", "table", "Who waits, in numbers",

@@ -164,7 +164,7 @@ def _best_rule(step: pd.DataFrame) -> str:
 def _doubt(found: pd.Series, count: int) -> str:
     """Why a comparison shows nothing."""
     if _same(found):
-        return "the two start every job alike"
+        return "so it is in every block of arrivals"
     if found["low"] > 0 or found["high"] < 0:
         return f"with {count} comparisons made that may be chance (Holm’s p {show(found['p_holm'], 'p')})"
     return "the interval covers zero"
