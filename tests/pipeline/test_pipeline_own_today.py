@@ -50,6 +50,12 @@ def test_what_the_user_says_comes_first(policy: str | None, blocking: str | None
     assert today.rule == Rule(policy=rule[0], blocking=rule[1]) and today.why.startswith(why)  # type: ignore[arg-type]
 
 
+def test_of_rules_hardly_to_be_told_apart_the_most_usual_is_taken() -> None:
+    found = fake(saf_fits=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, multifactor_easy=1.3)
+    assert own_today.choose(found).rule == Rule(policy="fifo", blocking="easy")
+    assert own_today.choose(found, "saf").rule == Rule(policy="saf", blocking="fits")
+
+
 def test_an_answer_that_agrees_with_what_was_found_is_what_was_found() -> None:
     today = own_today.choose(FOUND)
     assert own_today.answered(FOUND, today, own_today.parse("fifo none")) is today
@@ -68,7 +74,7 @@ def test_the_table_says_which_is_nearest_and_which_hardly_differ() -> None:
     told = own_today.told(found, own_today.choose(found, "multifactor"))
     lines = told.splitlines()
     assert lines[2].split()[:2] == ["fifo", "none"] and lines[2].endswith("nearest")
-    assert next(line for line in lines if line.split()[0] == "multifactor").endswith("chosen")
+    assert next(line for line in lines if line.split()[0] == "multifactor").endswith("taken")
     assert "recorded mean wait is 6,300 s" in lines[0] and "hardly to be told from the nearest: fifo easy" in told
     assert "NONE OF THE RULES" not in told
 

@@ -15,12 +15,12 @@ from rltune.evaluation.recorded import Nearness, nearness
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table
 
-POLICIES = ("multifactor", "multifactor_size", "fifo", "sjf", "saf")
+POLICIES = ("multifactor", "fifo", "multifactor_size", "sjf", "saf")
 BLOCKINGS = ("easy", "conservative", "fits", "none")
 CANDIDATES = tuple(product(POLICIES, BLOCKINGS))
-"""(Order, blocking) of rules that clusters run: Slurm's priority, first come first served, shortest or smallest first;
-with backfilling that keeps the first job's place (EASY) or every job's, as Slurm's plan does (conservative), starting
-whatever fits, as Kubernetes does, or nothing before the first."""
+"""(Order, blocking) of rules that clusters run, the more usual first (our choice): Slurm's priority, first come first
+served, shortest or smallest first; with backfilling that keeps the first job's place (EASY) or every job's, as Slurm's plan
+does (conservative), starting whatever fits, as Kubernetes does, or nothing before the first."""
 MOST_JOBS = 12_000
 """Replayed at most, the last ones; a quarter where jobs ask for more than the cluster has, since queues are long then.
 Some seconds in all, either way."""
@@ -62,6 +62,11 @@ def stretch(jobs: Jobs, layout: Layout) -> tuple[int, int]:
 
 
 def as_near(found: Found) -> list[tuple[str, str]]:
-    """The nearest, and those that are hardly to be told from it."""
+    """The nearest of some rules, and those that are hardly to be told from it."""
     least = next(iter(found.values())).factor
     return [rule for rule, it in found.items() if it.factor <= AS_NEAR * least]
+
+
+def likely(found: Found) -> tuple[str, str]:
+    """The nearest of some rules; of those that are hardly to be told from it, the most usual."""
+    return min(as_near(found), key=CANDIDATES.index)

@@ -15,7 +15,7 @@ from rltune.config.run import SimulationConfig, SplitConfig
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
 from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
-from rltune.evaluation.today import Found, as_near, replayed
+from rltune.evaluation.today import Found, as_near, likely, replayed
 from rltune.traces.estimates import estimates
 from rltune.traces.split import split_points
 from rltune.traces.table import TraceMeta
@@ -68,13 +68,14 @@ def parse(text: str) -> tuple[str, str | None]:
 
 
 def choose(found: Found, policy: str | None = None, blocking: str | None = None) -> Today:
-    """What the user says of it, and of what they leave open the nearest; multifactor and easy where nothing is known."""
-    fits = [rule for rule in found if policy in (None, rule[0]) and blocking in (None, rule[1])]
+    """What the user says of it, and of what they leave open the nearest, or the most usual of those hardly to be told from
+    it; multifactor and easy where nothing is known."""
+    fits = {rule: it for rule, it in found.items() if policy in (None, rule[0]) and blocking in (None, rule[1])}
     if policy is None and blocking is None:
         source = "found in the log" if found else "not found in the log, which records no waits, and not given"
     else:
         source = f"as given{'' if policy and blocking else ', the rest found in the log' if fits else ''}"
-    chosen = fits[0] if fits else (policy or "multifactor", blocking or "easy")
+    chosen = likely(fits) if fits else (policy or "multifactor", blocking or "easy")
     rule = Rule.model_validate({"policy": chosen[0], "blocking": chosen[1]})
     return Today(rule, f"{source}: {_near(found[chosen])}" if chosen in found else source)
 
@@ -110,7 +111,7 @@ def told(found: Found, today: Today) -> str:
     for i, (rule, it) in enumerate(found.items()):
         if i < SHOWN or rule == chosen:
             mark = "  nearest" if rule == nearest else ""
-            mark += "  chosen" if rule == chosen != nearest else ""
+            mark += "  taken" if rule == chosen else ""
             lines.append(f"  {rule[0]:<17}{rule[1]:<13}{it.simulated_mean_s:>10,.0f} s{it.ratio:>13.2f}{it.rank:>7.2f}"
                          f"{it.factor:>8.2f}{mark}")
     lines.append("  rank: correlation with the recorded waits; off by: the factor by which a job's wait is off, "
@@ -119,7 +120,8 @@ def told(found: Found, today: Today) -> str:
                  f"correlation {LEAST_RANK:g} or more)")
     if others := [" ".join(rule) for rule in as_near(found) if rule != nearest]:
         more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        lines.append(f"  hardly to be told from the nearest: {', '.join(others[:NAMED])}{more}")
+        lines.append(f"  hardly to be told from the nearest: {', '.join(others[:NAMED])}{more}; of these and it the most "
+                     "usual is taken, unless you say which")
     if not any(it.near(LEAST_WAIT_S) for it in found.values()):
         lines.append(
             "  NONE OF THE RULES IS NEAR: the report will compare simulations of a cluster that is not quite yours, and say "
