@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from slurm_workload import need
+from slurm_workload import need, wait_behind
 
 from rltune.slurm.emulate import Emulation
 
@@ -28,3 +28,9 @@ def idle(slurm: Emulation) -> Iterator[Emulation]:
     """The module's cluster, without jobs before and after."""
     yield slurm
     slurm.run("scancel", "--quiet", f"--user={slurm.user}")
+
+
+@pytest.fixture
+def waiting(idle: Emulation) -> list[int]:
+    """Twelve jobs that wait, behind jobs that take every GPU."""
+    return wait_behind(idle)

@@ -12,9 +12,9 @@ from rltune.slurm.emulate import Emulation, packages
 SCRIPT = "#!/bin/sh\nsleep 600\n"
 
 
-def need(accounting: bool = False, speed: float = 1.0) -> None:
+def need(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> None:
     """Skip the test where packages are absent."""
-    if lacking := packages.missing(packages.needed(accounting, speed)):
+    if lacking := packages.missing(packages.needed(accounting, speed, settable)):
         pytest.skip(f"not installed, make slurm-deps does it: {packages.install_command(lacking)}")
 
 
@@ -36,6 +36,14 @@ def wait_for(what: Callable[[], bool], timeout_s: float = 20.0) -> None:
 def state(slurm: Emulation, job: int) -> str:
     """A job's state in squeue's word."""
     return slurm.run("squeue", "-h", "-j", str(job), "-o", "%T").strip()
+
+
+def wait_behind(slurm: Emulation) -> list[int]:
+    """Twelve jobs that wait, behind five that take every GPU of the cluster of five nodes."""
+    full = [submit(slurm, f"--gres=gpu:{gpus}") for gpus in (4, 4, 2, 2, 1)]
+    wait_for(lambda: all(state(slurm, job) == "RUNNING" for job in full))
+    sizes = ["--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4", "--gres=gpu:k80:1"]
+    return [submit(slurm, sizes[k % 4], f"--time={10 + k}") for k in range(12)]
 
 
 def many_kinds(slurm: Emulation) -> dict[str, int]:

@@ -12,7 +12,7 @@ import pytest
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.as_text import JOB_COLUMNS
-from rltune.slurm.client import PAUSES_S, Client
+from rltune.slurm.client import BATCH, PAUSES_S, Client
 from rltune.slurm.records import Change, Outcome
 
 RECORDED = Path(__file__).parent / "recorded" / "22.05"
@@ -73,6 +73,13 @@ def test_each_change_has_its_outcome(commands: Commands) -> None:
     assert commands.client().release([7, 5]) == [Outcome(7, False, gone), Outcome(5, True)]
     assert commands.called("scontrol") == 2
     assert commands.client().update([]) == [] and commands.called("scontrol") == 2
+
+
+def test_many_changes_go_in_batches_each_with_the_time_limit_to_itself(commands: Commands) -> None:
+    scontrol(commands)
+    told = commands.client().update([Change(10 + k, 1) if k % BATCH else Change(7, 1) for k in range(2 * BATCH + 1)])
+    assert [k for k, outcome in enumerate(told) if not outcome.ok] == [0, BATCH, 2 * BATCH]
+    assert commands.called("scontrol") == 3
 
 
 def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,46 +10,21 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake_slurm import BAND, make_config, write_policy
+from fake_slurm import BAND, write_policy
+from slurm_live import controller, nobody_is_ours, priorities
 from slurm_workload import state, submit, wait_for
 
 from rltune.errors import RLTuneError
 from rltune.slurm.client import Client
-from rltune.slurm.controller import Controller
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.folder import Folder
 from rltune.slurm.service import FAILED, Service
 
 ROOT = Path(__file__).resolve().parents[2]
 
-@pytest.fixture
-def waiting(idle: Emulation) -> list[int]:
-    """Twelve jobs that wait, behind jobs that take every GPU."""
-    full = [submit(idle, f"--gres=gpu:{gpus}") for gpus in (4, 4, 2, 2, 1)]
-    wait_for(lambda: all(state(idle, job) == "RUNNING" for job in full))
-    sizes = ["--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4", "--gres=gpu:k80:1"]
-    return [submit(idle, sizes[k % 4], f"--time={10 + k}") for k in range(12)]
-
-
-def controller(slurm: Emulation, folder: Path, client: Client | None = None, **told: object) -> Controller:
-    write_policy(folder / "policy.npz")
-    said: list[str] = []
-    made = Controller(make_config(**{"scope": {"partitions": ["all"]}, **told}), client or slurm.client(), Folder(folder), folder / "policy.npz", True,
-                      say=said.append)  # fmt: skip
-    made.said = said  # type: ignore[attr-defined]
-    return made
-
-
-def priorities(slurm: Emulation) -> dict[int, int]:
-    return {job.id: job.priority for job in slurm.client().jobs().records if job.state == "PENDING"}
-
-
-def nobody_is_ours(slurm: Emulation) -> bool:
-    return all(priority < BAND.low for priority in priorities(slurm).values())
-
-
 def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
-    made, own = controller(slurm, tmp_path), priorities(slurm)
+    made, own, now_s = controller(slurm, tmp_path), priorities(slurm), slurm.now()
+    made.clock = lambda: now_s  # waits are features: an order may change as they grow
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused, done.faults) == (12, 12, 0, ())
     ours = priorities(slurm)

@@ -63,6 +63,37 @@ def test_a_job_whose_record_cannot_be_read_is_not_forgotten(tmp_path: Path) -> N
     assert slurm.queue[12].priority == slurm.computed[12]
 
 
+def test_a_job_is_forgotten_when_two_answers_in_a_row_lack_it(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path, scope={"partitions": ["gpu"], "priority_below": 50_000})
+    made.cycle()
+    hidden = slurm.queue.pop(12)
+    made.cycle()
+    slurm.queue[12] = hidden
+    assert made.cycle().ranked == 6 and made.folder.touched()[12].missed == 0, "its priority is known for ours"
+    for left in ({*range(10, 16)}, {10, 11, 13, 14, 15}):
+        slurm.queue.pop(12, None)
+        made.cycle()
+        assert made.folder.touched().keys() == left
+
+
+def test_an_answer_that_lacks_jobs_while_all_is_handed_back(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    whole, jobs = dict(slurm.queue), slurm.jobs
+    slurm.queue.clear()
+
+    def lacks() -> object:
+        read = jobs()
+        slurm.queue |= whole
+        return read
+
+    slurm.jobs = lacks  # type: ignore[method-assign,assignment]
+    assert made.hand_back("test") == (6, [])
+    assert slurm.queue[12].priority == slurm.computed[12] and not made.folder.touched()
+
+
 def test_what_somebody_else_has_set_is_theirs(tmp_path: Path) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, busy, controller, job, priorities
+from fake_slurm import BAND, NOW_S, busy, controller, job, priorities
 
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.folder import Busy, Folder, told
@@ -119,6 +119,23 @@ def test_a_full_disk_stops_the_writing_but_not_the_handing_back(tmp_path: Path, 
     assert Service(made, between_tries_s=0.0).run() == FAILED
     assert len(slurm.writes) == writes, "nothing is written that is not noted first"
     assert all(p < BAND.low for p in priorities(slurm).values())
+
+
+def test_after_the_clock_was_set_the_watchdog_begins_anew(tmp_path: Path) -> None:
+    """Two hours forward: by then the simulation has started everything, and here nothing has moved."""
+    slurm = busy()
+    rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 1}
+    made = controller(slurm, tmp_path, watchdog=rules, blocking="none")
+    now_s, service, seen = [NOW_S], Service(made, between_tries_s=0.0), []
+
+    def say(line: str) -> None:
+        seen.append(line)
+        now_s[0] += 2.0 if len(seen) != 2 else 7200.0
+        if len(seen) == 6:
+            service.stop.set()
+
+    made.say, made.clock, made.steady = say, lambda: now_s[0], lambda: 0.0
+    assert service.run() == DONE and "jumped by +7200 s" in seen[2] and "6 ranked" in seen[5]
 
 
 def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Slurm's queue and nodes read, priorities written, through its own commands; never through a shell.
 
-Changes go to one ``scontrol`` on its standard input, a line each, with a line between them that is no command: what
+Changes go to a ``scontrol`` on its standard input, a line each, with a line between them that is no command: what
 scontrol says of that line ("invalid keyword: ...") tells what it said before of one change from what it says of the
 next. scontrol gets numbers only, never a name that a user chose.
 """
@@ -27,6 +27,8 @@ MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
 NOT_NOW = "not available right now"
 """scontrol of a job that slurmdbd does not know yet, just after sbatch."""
+BATCH = 500
+"""Most changes that one scontrol is given: each batch has the time limit to itself, and a long queue takes several."""
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 3.0)
 """Between tries of changes that are not possible right now."""
 SILENCE = re.compile(
@@ -111,7 +113,7 @@ class Client:
         return parse.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
 
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Change waiting jobs, all in one scontrol; one outcome a change, in their order.
+        """Change waiting jobs, all in one scontrol where they are not many; one outcome a change, in their order.
 
         A job that has started, ended or gone in the meantime is an outcome, not an error. Raises SlurmError for a
         change of nothing, or to what Slurm does not take, before any is sent.
@@ -138,7 +140,7 @@ class Client:
 
     def _tell(self, orders: list[tuple[int, str]]) -> list[Outcome]:
         """Send orders, those again that are not possible right now; an outcome each, in their order."""
-        said = self._send(orders) if orders else []
+        said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
         for pause in PAUSES_S:
             again = [k for k, text in enumerate(said) if NOT_NOW in text]
             if not again:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from rltune.errors import DataError, RLTuneError
 from rltune.slurm.decide import Decision, decide
 from rltune.slurm.folder import Folder, Touch
 from rltune.slurm.observe import View, observe
-from rltune.slurm.ownership import is_ours, ours, remembered
+from rltune.slurm.ownership import ANSWERS, is_ours, ours, remembered
 from rltune.slurm.priorities import assign
 from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode
 
@@ -43,6 +44,10 @@ class Slurm(Protocol):
 
     def shared(self, ids: Iterable[int]) -> dict[int, str]:
         """Over-subscription of jobs."""
+
+
+class ClockSet(RLTuneError):
+    """The system's clock was set since the cycle before."""
 
 
 class Stop(RLTuneError):
@@ -77,6 +82,8 @@ class Controller:
     clock: Callable[[], float] = time.time
     """s since 1970, on the clock that Slurm goes by."""
     say: Callable[[str], None] = print
+    steady: Callable[[], float] | None = None
+    """A clock that nobody sets, beside which it is seen when `clock` is; default: the system's own, beside its own."""
     _policy: TrainedPolicy | None = field(default=None, repr=False)
     _loaded_ns: int = field(default=0, repr=False)
     _last: tuple[float, float] | None = field(default=None, repr=False)
@@ -117,35 +124,41 @@ class Controller:
     def hand_back(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
         """Give every job that waits with a priority of ours back to Slurm: (how many, what Slurm refused).
 
+        It looks twice where one answer lacks a job, or Slurm has refused one: the next answer may have it, or have it
+        gone.
+
         A job that somebody holds, or has given another priority, is left so; whole nodes are taken back from it all the
         same. Jobs that run stay on the list, for a requeued one comes back with its priority. ``band_too``: also jobs
         with a priority in the band that nobody remembers. Raises RLTuneError where Slurm does not answer; the list of
         touched jobs is kept then.
         """
         touched = {} if band_too and not self._readable() else self.folder.touched()
-        read = self.slurm.jobs()
-        waiting = [job for job in read.records if job.state in WAITING_STATES]
-        mine = [job.id for job in waiting if is_ours(job, touched)]
-        if read.faults:  # one of these may be a record that could not be read
-            mine += sorted(touched.keys() - {job.id for job in read.records})
-        if band_too:
-            mine += [job.id for job in waiting if self._in_band(job.priority) and job.id not in mine]
-        shared = [Change(job.id, oversubscribe=True) for job in waiting if _is_alone(touched, job.id)]
-        outcomes = [*(self.slurm.update(shared) if shared else []), *(self.slurm.release(mine) if mine else [])]
-        refused = [o for o in outcomes if not o.ok]
-        if refused:
-            there = {job.id for job in self.slurm.jobs().records if job.state in WAITING_STATES}
-            refused = [o for o in refused if o.job in there]
-        done = {o.job for o in outcomes if o.ok} - {o.job for o in refused}
-        kept = {job: touch for job, touch in remembered(touched, read).items() if job not in done}
-        kept |= {o.job: touched.get(o.job, Touch(0)) for o in refused}
-        self._note(lambda: self.folder.write_touched(kept))
-        line = {"time_s": round(self.clock(), 3), "event": "handed back", "why": why, "jobs": mine,
-                "refused": {str(o.job): o.message for o in refused}}  # fmt: skip
+        released: set[int] = set()
+        refused: dict[int, Outcome] = {}
+        for _ in range(ANSWERS):
+            read = self.slurm.jobs()
+            waiting = [job for job in read.records if job.state in WAITING_STATES]
+            mine = {job.id for job in waiting if is_ours(job, touched)}
+            if read.faults:  # one of these may be a record that could not be read
+                mine |= touched.keys() - {job.id for job in read.records}
+            if band_too:
+                mine |= {job.id for job in waiting if self._in_band(job.priority)} - released
+            shared = [Change(job.id, oversubscribe=True) for job in waiting if _is_alone(touched, job.id)]
+            unshared = self.slurm.update(shared) if shared else []
+            given_back = self.slurm.release(sorted(mine)) if mine else []
+            refused = {o.job: o for o in (*unshared, *given_back) if not o.ok}
+            released |= {o.job for o in given_back if o.ok}
+            done = {o.job for o in (*unshared, *given_back)} - refused.keys()
+            touched = {job: touch for job, touch in remembered(touched, read).items() if job not in done}
+            touched |= {job: touched.get(job, Touch(0)) for job in refused}
+            self._note(partial(self.folder.write_touched, dict(touched)))
+            if not refused and not any(touch.missed for touch in touched.values()):
+                break
+        line = {"time_s": round(self.clock(), 3), "event": "handed back", "why": why, "jobs": sorted(released),
+                "refused": {str(job): o.message for job, o in refused.items()}}  # fmt: skip
         self._note(lambda: self.folder.write_journal(line))
-        count = len(mine) - len({o.job for o in refused} & set(mine))
-        self.say(f"handed back {count} jobs to Slurm: {why}")
-        return count, refused
+        self.say(f"handed back {len(released)} jobs to Slurm: {why}")
+        return len(released), list(refused.values())
 
     def left_over(self) -> tuple[frozenset[int], frozenset[int]]:
         """Of the jobs that wait now: (those with a priority of an earlier controller's; those in the ranked partitions
@@ -196,13 +209,16 @@ class Controller:
         return self._policy
 
     def _check_clock(self, now_s: float) -> None:
-        """Raise RLTuneError for a cycle before which the clock was set: waits and limits would be wrong."""
-        last, self._last = self._last, (now_s, time.monotonic())
-        if last is None or self.clock is not time.time:
+        """Raise ClockSet for a cycle before which the clock was set: waits and limits would be wrong."""
+        steady = self.steady or (time.monotonic if self.clock is time.time else None)
+        if steady is None:
             return
-        jumped = (now_s - last[0]) - (time.monotonic() - last[1])
+        last, self._last = self._last, (now_s, steady())
+        if last is None:
+            return
+        jumped = (now_s - last[0]) - (self._last[1] - last[1])
         if abs(jumped) > JUMP_S:
-            raise RLTuneError(f"the clock jumped by {jumped:+.0f} s; this cycle is left out")
+            raise ClockSet(f"the clock jumped by {jumped:+.0f} s; this cycle is left out")
 
     def _changes(self, view: View, decision: Decision, touched: dict[int, Touch]) -> list[Change]:
         current = {job.id: job.priority if is_ours(job, touched) else 0 for job in view.ranked}

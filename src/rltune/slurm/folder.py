@@ -32,10 +32,16 @@ class Touch:
     """The controller's own priority that it had until then, and has still where this one did not arrive; 0 for none."""
     alone: bool = False
     """Whether it was given whole nodes."""
+    missed: int = 0
+    """Answers in a row that did not show it waiting with this priority, or running."""
 
     def gave(self, priority: int) -> bool:
         """Whether a priority is one that the controller gave this job."""
         return priority > 0 and priority in (self.priority, self.before)
+
+
+def _touch(told: Mapping[str, Any]) -> Touch:
+    return Touch(int(told["priority"]), int(told["before"]), bool(told["alone"]), int(told.get("missed", 0)))
 
 
 class Busy(RLTuneError):
@@ -106,7 +112,7 @@ class Folder:
             content = json.loads(self.touched_path.read_text(encoding="utf-8"))
             if content["format"] != FORMAT:
                 raise ValueError(f"format {content['format']}, expected {FORMAT}")
-            return {int(job): Touch(int(told["priority"]), int(told["before"]), bool(told["alone"])) for job, told in content["jobs"].items()}
+            return {int(job): _touch(told) for job, told in content["jobs"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{self.touched_path}: cannot be read ({error}); give the jobs with a priority of the "
                             "controller's band back with `rltune slurm release --band`, then delete it") from None  # fmt: skip

@@ -8,9 +8,14 @@ task of an array takes over that of the array.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from rltune.slurm.folder import Touch
 from rltune.slurm.records import WAITING_STATES, Parsed, SlurmJob
+
+
+ANSWERS = 2
+"""So many in a row have to say that a job is gone, or is not ours any more: one may lack jobs and look whole."""
 
 
 def touch_of(job: SlurmJob, touched: Mapping[int, Touch]) -> Touch | None:
@@ -30,16 +35,17 @@ def ours(jobs: Iterable[SlurmJob], touched: Mapping[int, Touch]) -> frozenset[in
 
 
 def remembered(touched: Mapping[int, Touch], read: Parsed[SlurmJob]) -> dict[int, Touch]:
-    """The touches to keep after a reading: forgotten is what Slurm says is gone, or has another priority by now.
+    """The touches to keep after a reading: forgotten is what Slurm says, twice, is gone, or has another priority by now.
 
     A job that runs is kept, for it may be requeued; where some record could not be read nothing is forgotten.
     """
     if read.faults:
         return dict(touched)
-    kept: dict[int, Touch] = {}
+    shown: set[int] = set()
     for job in read.records:
         for number in (job.id, job.array_id):
             touch = touched.get(number) if number is not None else None
             if touch is not None and (job.state not in WAITING_STATES or touch.gave(job.priority) or touch.alone):
-                kept[number] = touch  # type: ignore[index]
-    return kept
+                shown.add(number)  # type: ignore[arg-type]
+    after = {job: replace(touch, missed=0 if job in shown else touch.missed + 1) for job, touch in touched.items()}
+    return {job: touch for job, touch in after.items() if touch.missed < ANSWERS}

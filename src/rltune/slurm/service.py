@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rltune.errors import RLTuneError
-from rltune.slurm.controller import Controller, Cycle, Stop
+from rltune.slurm.controller import ClockSet, Controller, Cycle, Stop
 from rltune.slurm.shadow import Watchdog
 
 DONE, FAILED, NOT_HANDED_BACK = 0, 1, 3
@@ -62,6 +62,8 @@ class Service:
                 raise
             except (RLTuneError, OSError, ValueError, RuntimeError) as error:
                 failed += 1
+                if isinstance(error, ClockSet):
+                    watchdog.begin_anew()
                 controller.say(f"cycle failed ({failed} of {controller.config.failures}): {error}")
                 if failed >= controller.config.failures:
                     raise Stop(f"{failed} cycles in a row failed, the last one: {error}") from None

@@ -117,6 +117,10 @@ class Watchdog:
     last: Waits | None = None
     _next_s: float = 0.0
 
+    def begin_anew(self) -> None:
+        """Forget what was seen: after the clock was set, times before and after it cannot be compared."""
+        self.shadow, self.worse = None, 0
+
     def cycle(self, view: View, jobs: Iterable[SlurmJob]) -> str:
         """Take note of a cycle; why to hand back, "" where there is no reason."""
         rules = self.config.watchdog

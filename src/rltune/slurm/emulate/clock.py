@@ -14,13 +14,27 @@ from rltune.errors import SlurmError
 from rltune.slurm.emulate import packages
 from rltune.slurm.pace import SPEED
 
-CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED", "FAKETIME_DONT_RESET", "FAKETIME_FMT", SPEED)
+FILE = "FAKETIME_TIMESTAMP_FILE"
+CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED", "FAKETIME_DONT_RESET", "FAKETIME_FMT", "FAKETIME_NO_CACHE",
+         "FAKETIME_DONT_FAKE_MONOTONIC", FILE, SPEED)  # fmt: skip
 """Environment variables that make the clock."""
 
 
 def without_clock(env: Mapping[str, str]) -> dict[str, str]:
     """An environment on the true clock."""
     return {name: value for name, value in env.items() if name not in CLOCK}
+
+
+def settable(path: Path) -> dict[str, str]:
+    """Environment variables of a clock that can be set while programs live on it: its offset stands in a file.
+
+    As where an administrator sets a machine's clock, what has passed since the start (CLOCK_MONOTONIC) is not moved.
+    Python's ``time.sleep`` fails on it (libfaketime 0.9.10): programs in Python stay on the true clock.
+    """
+    library = packages.faketime_library()
+    if library is None:
+        raise SlurmError(f"libfaketime: not found; install it: {packages.install_command([packages.CLOCK])}")
+    return {"LD_PRELOAD": str(library), FILE: str(path), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
 def holder_command(speed: float) -> list[str]:

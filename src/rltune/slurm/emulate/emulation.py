@@ -33,6 +33,7 @@ class Emulation:
     ``accounting``: with slurmdbd and MariaDB, without which age and fair share count nothing in Slurm's priority.
     ``accounts``: accounts to make (needs ``accounting``), for the user who runs this.
     ``speed``: how fast the cluster's clock runs; its daemons, clients and jobs have it, this process does not.
+    ``settable``: the cluster's clock, at the true speed, can be set (:meth:`set_clock`).
     ``settings``: lines of slurm.conf to replace or add; ``OverSubscribe`` and the like go to every partition.
     ``directory``: a folder, empty or not there yet, to keep; default: a temporary one. ``say``: told of each step.
 
@@ -41,15 +42,18 @@ class Emulation:
 
     def __init__(
         self, cluster: ClusterConfig | str = "deployment", *, accounting: bool = False, accounts: Sequence[str] = (),
-        speed: float = 1.0, settings: Mapping[str, str] | None = None, directory: Path | str | None = None,
-        say: Callable[[str], None] = lambda line: None,
+        speed: float = 1.0, settable: bool = False, settings: Mapping[str, str] | None = None,
+        directory: Path | str | None = None, say: Callable[[str], None] = lambda line: None,
     ) -> None:  # fmt: skip
         if not speed >= 1:
             raise SlurmError(f"speed: found {speed}, expected 1 (the true clock) or more")
+        if settable and speed != 1:
+            raise SlurmError(f"speed: found {speed} and a clock that can be set, expected one of the two")
         if accounts and not accounting:
             raise SlurmError(f"accounts {', '.join(accounts)}: Slurm knows accounts with accounting only; switch it on")
         self.cluster = load_cluster(cluster, project_root()) if isinstance(cluster, str) else cluster
         self.accounting, self.accounts, self.speed = accounting, tuple(accounts), float(speed)
+        self.settable = settable
         self.settings, self.say = dict(settings or {}), say
         self.kept = None if directory is None else Path(directory).resolve()
         self.user = user_name()
@@ -83,7 +87,7 @@ class Emulation:
 
     def start(self) -> None:
         """Start every daemon and wait until all nodes are ready. Raises SlurmError that quotes the daemon's log."""
-        packages.check(packages.needed(self.accounting, self.speed))
+        packages.check(packages.needed(self.accounting, self.speed, self.settable))
         if self.kept and self.kept.exists() and (not self.kept.is_dir() or any(self.kept.iterdir())):
             raise SlurmError(f"{self.kept}: not empty, or no folder; expected a new or empty folder for the cluster")
         for attempt in range(1, STARTS + 1):
@@ -126,7 +130,9 @@ class Emulation:
         self._configure()
         self._start_munge(base)
         if self.accounting:
-            self._start_accounting(base)
+            database.make(self.folders, self.user)
+            self.start_accounting()
+            self.run("sacctmgr", "-i", "add", "cluster", "emulated")
         self.start_controller(clear=True)
         for node in self.nodes:
             self.start_node(node.name)
@@ -138,6 +144,10 @@ class Emulation:
     def _start_clock(self, base: Mapping[str, str]) -> dict[str, str]:
         """Start the fast clock, where there is one: the environment of those who live on it."""
         self._zero = (time.time(), time.time())
+        if self.settable:
+            self._offset = self.folders.run / "clock"
+            self._offset.write_text("+0\n")
+            return clock.settable(self._offset)
         if self.speed == 1:
             return {}
         self.say(f"clock: {self.speed:g} times as fast")
@@ -180,18 +190,6 @@ class Emulation:
                 f"--pid-file={run}/munged.pid", f"--seed-file={run}/munged.seed", f"--log-file={log}"]  # fmt: skip
         self._processes.start("munged", argv, base, log)
         self._until(self.folders.munge.exists, "munged", 10)
-
-    def _start_accounting(self, base: Mapping[str, str]) -> None:
-        self.say("database (MariaDB)")
-        folders = self.folders
-        database.make(folders, self.user)
-        self._processes.start("mariadbd", database.command(folders, self.user), base, folders.logs / "mariadbd.log")
-        self._until(folders.mysql.exists, "mariadbd", 60)
-        self.say("slurmdbd")
-        env = {**self.env, "MYSQL_UNIX_PORT": str(folders.mysql)}
-        self._processes.start("slurmdbd", [packages.found("slurmdbd"), "-D"], env, folders.logs / "slurmdbd.log")
-        add = ["sacctmgr", "-i", "add", "cluster", "emulated"]
-        self._until(lambda: self._quietly(add), "slurmdbd", 60)
 
     def _wait_for_nodes(self) -> None:
         self.say(f"{len(self.nodes)} nodes, {sum(node.gpus for node in self.nodes)} GPUs: waiting for them")
@@ -269,6 +267,26 @@ class Emulation:
         self.kill_controller(signal.SIGTERM)
         self.start_controller()
 
+    def start_accounting(self) -> None:
+        """Start the database and slurmdbd."""
+        self.say("database (MariaDB)")
+        folders, env = self.folders, {**self.env, "MYSQL_UNIX_PORT": str(self.folders.mysql)}
+        argv = database.command(folders, self.user)
+        self._processes.start("mariadbd", argv, clock.without_clock(self.env), self.log_of("mariadbd"))
+        self._sent_away.discard("mariadbd")
+        self._until(folders.mysql.exists, "mariadbd", 60)
+        self.say("slurmdbd")
+        self._processes.start("slurmdbd", [packages.found("slurmdbd"), "-D"], env, self.log_of("slurmdbd"))
+        self._sent_away.discard("slurmdbd")
+        self._until(lambda: self._quietly(["sacctmgr", "--noheader", "list", "cluster"]), "slurmdbd", 60)
+
+    def stop_accounting(self) -> None:
+        """End slurmdbd and its database orderly; slurmctld goes on, and keeps what it would tell them."""
+        for name in ("slurmdbd", "mariadbd"):
+            self._sent_away.add(name)
+            self._processes.kill(name, signal.SIGTERM)
+        self.folders.mysql.unlink(missing_ok=True)
+
     def start_node(self, name: str) -> None:
         """Start a node's slurmd."""
         argv = [packages.found("slurmd"), "-D", "-N", name]
@@ -279,6 +297,13 @@ class Emulation:
         """End a node's slurmd by a signal."""
         self._sent_away.add(f"slurmd {name}")
         self._processes.kill(f"slurmd {name}", number)
+
+    def set_clock(self, offset_s: float) -> None:
+        """Set the cluster's clock to so many seconds before or after the true one; of a ``settable`` cluster."""
+        aside = self._offset.with_suffix(".new")
+        aside.write_text(f"{offset_s:+.3f}\n")
+        aside.replace(self._offset)
+        self._zero = (0.0, offset_s)
 
     def set_node(self, name: str, state: str, reason: str = "told to") -> None:
         """Set a node's state, as an administrator does: DRAIN, DOWN, RESUME."""

@@ -28,7 +28,7 @@ SLURM = Group("Slurm's daemons and commands", ("slurmctld", "slurmd", "slurm-cli
               ("slurmctld", "slurmd", "squeue", "munged"))  # fmt: skip
 ACCOUNTING = Group("accounts and fair share (--accounting)", ("slurmdbd", "mariadb-server"),
                    ("slurmdbd", "mariadbd", "mariadb-install-db"))  # fmt: skip
-CLOCK = Group("compressed time (--speed)", ("libfaketime", "faketime"), ("faketime",))
+CLOCK = Group("compressed or set time (--speed)", ("libfaketime", "faketime"), ("faketime",))
 
 
 def program(name: str) -> str | None:
@@ -66,9 +66,9 @@ def install_command(groups: list[Group]) -> str:
     return f"apt-get install --no-install-recommends {names}"
 
 
-def needed(accounting: bool = False, speed: float = 1.0) -> list[Group]:
+def needed(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> list[Group]:
     """Groups that an emulation with these options needs."""
-    return [SLURM, *([ACCOUNTING] if accounting else []), *([CLOCK] if speed != 1 else [])]
+    return [SLURM, *([ACCOUNTING] if accounting else []), *([CLOCK] if speed != 1 or settable else [])]
 
 
 def check(groups: list[Group]) -> None:

@@ -1,0 +1,32 @@
+"""A controller of an emulated cluster, and what its jobs look like from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fake_slurm import BAND, make_config, write_policy
+
+from rltune.slurm.client import Client
+from rltune.slurm.controller import Controller
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.folder import Folder
+
+
+def controller(slurm: Emulation, folder: Path, client: Client | None = None, **told: object) -> Controller:
+    """A live controller; what it says is in ``.said``."""
+    config = make_config(**{"scope": {"partitions": ["all"]}, **told})
+    said: list[str] = []
+    policy = write_policy(folder / "policy.npz")
+    made = Controller(config, client or slurm.client(), Folder(folder), policy, True, say=said.append)
+    made.said = said  # type: ignore[attr-defined]
+    return made
+
+
+def priorities(slurm: Emulation) -> dict[int, int]:
+    """Waiting job → its priority."""
+    return {job.id: job.priority for job in slurm.client().jobs().records if job.state == "PENDING"}
+
+
+def nobody_is_ours(slurm: Emulation) -> bool:
+    """Whether no waiting job has a priority of the controller's band."""
+    return all(priority < BAND.low for priority in priorities(slurm).values())

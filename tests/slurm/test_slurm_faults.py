@@ -1,0 +1,203 @@
+"""What goes wrong around real daemons while the controller writes: accounting, clock, nodes, garbled answers."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from fake_slurm import BAND
+from slurm_live import controller, nobody_is_ours, priorities
+from slurm_workload import need, state, submit, wait_behind, wait_for
+
+from rltune.slurm.client import Client
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.service import DONE, Service
+
+HOUR_S = 3600.0
+GARBLED = r"""#!/bin/sh
+# every other answer is another one than Slurm's
+count=$(($(cat "$0.count" 2>/dev/null || echo 0) + 1))
+echo $count > "$0.count"
+case $((count % 12)) in
+  2) REAL "$@" | head -c 2000 ;;
+  4) : ;;
+  6) REAL "$@" | tr 0-9 x ;;
+  8) REAL "$@" | tr -d '}' ;;
+  10) REAL "$@" | tr '":,' '\377\000\001' ;;
+  0) echo 'slurm_load_jobs error: Unspecified error' >&2; exit 1 ;;
+  *) exec REAL "$@" ;;
+esac
+"""
+
+
+def on(slurm: Emulation, node: str) -> int:
+    """The job that runs on a node."""
+    return next(job.id for job in slurm.client().jobs().records if job.node_names == (node,))
+
+
+def first_of_m40(slurm: Emulation, waiting: list[int]) -> int:
+    """The job that starts once the M40 is free, once it has started."""
+    slurm.run("scancel", str(on(slurm, "m40-1")))
+    wait_for(lambda: any(state(slurm, job) == "RUNNING" for job in waiting))
+    return next(job for job in waiting if state(slurm, job) == "RUNNING")
+
+
+def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    made, started = controller(slurm, tmp_path), []
+    update = made.slurm.update
+
+    def starts_first(changes: list) -> list:
+        if not started:
+            started.append(first_of_m40(slurm, waiting))
+        return update(changes)
+
+    made.slurm.update = starts_first  # type: ignore[method-assign]
+    done = made.cycle()
+    assert (done.refused, done.changed) == (0, 12) and state(slurm, started[0]) == "RUNNING"
+    assert started[0] in made.folder.touched(), "Slurm takes a running job's priority, too"
+    slurm.run("scontrol", "requeue", str(started[0]))
+    wait_for(lambda: state(slurm, started[0]) == "PENDING")
+    made.cycle()
+    assert set(waiting) <= priorities(slurm).keys() and made.hand_back("test")[1] == []
+    assert nobody_is_ours(slurm) and not made.folder.touched()
+
+
+def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
+    slurm: Emulation, waiting: list[int], tmp_path: Path
+) -> None:
+    """Slurm puts the job back into the queue with the controller's priority, and lets it wait some time first."""
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    job, more = first_of_m40(slurm, waiting), submit(slurm, "--gres=gpu:1")
+    read = made.slurm.nodes
+
+    def goes_down_after() -> object:
+        found = read()
+        slurm.kill_node("m40-1")
+        slurm.set_node("m40-1", "DOWN")
+        wait_for(lambda: state(slurm, job) == "PENDING")
+        return found
+
+    made.slurm.nodes = goes_down_after  # type: ignore[method-assign,assignment]
+    try:
+        done = made.cycle()
+        assert done.refused == 0 and priorities(slurm)[more] >= BAND.low and priorities(slurm)[job] >= BAND.low
+        made.slurm.nodes = read  # type: ignore[method-assign]
+        made.cycle()
+        assert made.view is not None and "m40-1" not in made.view.nodes
+        assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was given back"
+    finally:
+        slurm.start_node("m40-1")
+        wait_for(lambda: all(node.usable for node in slurm.client().nodes().records))
+    made.hand_back("test")
+    assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys()
+
+
+def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """Cut off, empty, without digits, without ends, with bytes that are no text, an error: no job is forgotten."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("squeue", "sinfo"):
+        real = subprocess.run(["which", name], capture_output=True, text=True, check=True).stdout.strip()
+        (folder / name).write_text(GARBLED.replace("REAL", real))
+        (folder / name).chmod(0o755)
+    client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
+    client._json = True
+    made = controller(slurm, tmp_path, client, failures=6, interval_s=0.01)
+    said: list[str] = []
+    service, kept = Service(made, between_tries_s=0.0), set()
+
+    def say(line: str) -> None:
+        said.append(line)
+        kept.add(len(made.folder.touched()))
+        if len(said) == 26:
+            service.stop.set()
+
+    made.say = say
+    assert service.run() == DONE, said
+    failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "12 ranked"))
+    assert failed >= 12 and ranked >= 6 and kept <= {0, 12}
+    assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not made.folder.touched()
+
+
+def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """squeue's text, cut off at the end of a line."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    real = subprocess.run(["which", "squeue"], capture_output=True, text=True, check=True).stdout.strip()
+    cut = f'if [ -e {folder}/cut ]; then {real} "$@" | head -n 4; else exec {real} "$@"; fi'
+    (folder / "squeue").write_text(f"#!/bin/sh\n{cut}\n")
+    (folder / "squeue").chmod(0o755)
+    client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
+    client._json = False
+    made = controller(slurm, tmp_path, client, scope={"partitions": ["all"], "priority_below": 100_000})
+    made.cycle()
+    (folder / "cut").touch()
+    assert made.cycle().ranked < 12
+    (folder / "cut").unlink()
+    assert made.cycle().ranked == 12, "the others' priorities are still known for the controller's own"
+    (folder / "cut").touch()
+    jobs = made.slurm.jobs
+
+    def whole_the_second_time() -> object:
+        read = jobs()
+        (folder / "cut").unlink(missing_ok=True)
+        return read
+
+    made.slurm.jobs = whole_the_second_time  # type: ignore[method-assign,assignment]
+    assert made.hand_back("test") == (12, []) and nobody_is_ours(slurm)
+
+
+def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
+    """slurmdbd and its database end; jobs are ranked all the same, and those submitted meanwhile are accounted later."""
+    need(accounting=True)
+    with Emulation(accounting=True) as slurm:
+        waiting, made = wait_behind(slurm), controller(slurm, tmp_path)
+        assert made.cycle().refused == 0
+        slurm.stop_accounting()
+        meanwhile = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
+        for _ in range(2):
+            done = made.cycle()
+            assert (done.ranked, done.refused, done.faults) == (15, 0, ())
+        assert all(BAND.low <= p <= BAND.high for p in priorities(slurm).values())
+        slurm.start_accounting()
+        after = submit(slurm, "--gres=gpu:1")
+        assert made.cycle().refused == 0, "a change that is not possible right now is made again"
+        jobs = {*waiting, *meanwhile, after}
+        assert priorities(slurm).keys() == jobs and min(priorities(slurm).values()) >= BAND.low
+        assert made.hand_back("test") == (16, []) and nobody_is_ours(slurm)
+        wait_for(lambda: jobs <= {int(j) for j in slurm.run("sacct", "-n", "-X", "-P", "-o", "JobIDRaw").split()}, 60)
+
+
+def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
+    """That of the daemons, the commands and the controller, by two hours, while the controller is at work."""
+    need(settable=True)
+    with Emulation(settable=True) as slurm:
+        waiting = wait_behind(slurm)
+        own, seen, later = priorities(slurm), [], []
+        made = controller(slurm, tmp_path, interval_s=0.1)
+        made.clock, made.steady = slurm.now, time.monotonic
+        service = Service(made, between_tries_s=0.0)
+
+        def say(line: str) -> None:
+            seen.append((line, min(priorities(slurm).values())))
+            match len(seen):
+                case 2:
+                    slurm.set_clock(2 * HOUR_S)
+                case 5:
+                    later.append(submit(slurm, "--gres=gpu:1"))
+                case 7:
+                    slurm.set_clock(0.0)
+                case 11:
+                    service.stop.set()
+
+        made.say = say
+        assert service.run() == DONE
+        lines = [line for line, _ in seen]
+        assert "12 ranked" in lines[1] and "jumped by +7200 s" in lines[2] and "12 ranked" in lines[3]
+        assert "13 ranked" in lines[5] and "jumped by -7200 s" in lines[7] and "cycle failed" not in lines[8]
+        assert all(least >= BAND.low for _, least in seen[:8])
+        assert made.view is not None and made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
+        assert priorities(slurm).keys() == {*waiting, *later} and nobody_is_ours(slurm) and not made.folder.touched()
+        assert {job: p for job, p in priorities(slurm).items() if job in waiting} == own
