@@ -12,6 +12,7 @@ from fake_slurm import BAND, NOW_S, beside_one, busy, controller, job, make_conf
 from rltune.config.load import project_root, read_block
 from rltune.config.slurm import SlurmConfig
 from rltune.slurm.folder import Folder, Touch
+from rltune.slurm.service import told
 
 
 def test_the_example_is_valid() -> None:
@@ -27,6 +28,9 @@ def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path: Path) -> None
     lines = [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()]
     assert {line["event"] for line in lines} == {"would change"} and {line["job"] for line in lines} == set(range(10, 16))
     assert {line["rank"] for line in lines} == set(range(1, 7))
+    first = next(line for line in lines if line["rank"] == 1)
+    assert f"job {first['job']}, priority {first['priority']}" in done.would[0] and len(done.would) == 6
+    assert "would change 6" in told(done, live=False) and told(done, live=False).endswith(done.would[-1])
 
 
 def test_only_what_has_changed_is_written_and_all_is_in_the_band(tmp_path: Path) -> None:

@@ -151,6 +151,16 @@ def test_the_type_allocated_where_the_one_requested_is_not_there(tmp_path: Path)
     assert result.audit.noted["GPU type is the one allocated, as the one requested is not in the log"] == 1
 
 
+def test_memory_that_slurm_does_not_hand_out_is_not_known(tmp_path: Path) -> None:
+    """With CR_CPU, say, it tells of every job that it asked for all the memory of a node."""
+    asked, held = "cpu=1,mem=128G,node=1,gres/gpu=1", "cpu=1,node=1,gres/gpu=1"
+    rows = [row(JobID=str(k), ReqMem="128G", ReqTRES=asked, AllocTRES=held) for k in range(3)]
+    result = clean(tmp_path / "a.txt", text(*rows))
+    assert result.jobs["mem_gb"].isna().all() and result.audit.noted["memory not known: Slurm hands none out here"] == 3
+    some = clean(tmp_path / "b.txt", text(*rows, row(JobID="9", ReqMem="128G", ReqTRES=asked, AllocTRES=f"{held},mem=8G")))
+    assert some.jobs["mem_gb"].notna().all()
+
+
 def test_requeued_jobs(tmp_path: Path) -> None:
     result = clean(tmp_path / "a.txt", text(
         row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),

@@ -65,6 +65,8 @@ class Cycle:
     refused: int = 0
     released: int = 0
     faults: tuple[str, ...] = ()
+    would: tuple[str, ...] = ()
+    """Of a dry run: what would have been written, the first of each queue first."""
     read_s: float = 0.0
     decide_s: float = 0.0
     write_s: float = 0.0
@@ -242,7 +244,8 @@ class Controller:
         unflag = [Change(job.id, oversubscribe=True) for job in left if _is_alone(touched, job.id)]
         if not self.live:
             self._journal(view, decision, changes, [], leave)
-            done.changed = len(changes)
+            done.changed, done.released = len(changes), len(leave)
+            done.would = _would(decision, changes, leave)
             return
         for change in changes:
             job = ranked[change.job]
@@ -310,6 +313,20 @@ class Controller:
             "changes_total": ("counter", "Jobs changed", self._totals["changes"]),
             "refusals_total": ("counter", "Changes that Slurm refused", self._totals["refusals"]),
         })  # fmt: skip
+
+
+def _would(decision: Decision, changes: list[Change], leave: list[int]) -> tuple[str, ...]:
+    """What would be written, a line a job."""
+    by_job, lines = {change.job: change for change in changes}, []
+    for pool, order in decision.orders.items():
+        for k, job in enumerate(order):
+            if job in by_job:
+                change, nodes = by_job[job], decision.starts.get(job)
+                line = f"{pool}, {k + 1} of {len(order)}: job {job}"
+                line += "" if change.priority is None else f", priority {change.priority}"
+                line += "" if change.oversubscribe is None else f", OverSubscribe={'YES' if change.oversubscribe else 'NO'}"
+                lines.append(line + (f", could start on {', '.join(nodes)}" if nodes else ""))
+    return (*lines, *(f"job {job}: released" for job in leave))
 
 
 def _is_alone(touched: dict[int, Touch], job: int) -> bool:

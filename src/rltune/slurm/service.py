@@ -19,6 +19,8 @@ STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 TRIES = 5
 """Times that handing back is tried where Slurm does not answer."""
 BETWEEN_TRIES_S = 5.0
+SHOWN = 20
+"""Most lines of a dry run that say what would be written; all are in its decisions.jsonl."""
 
 
 @dataclass
@@ -147,6 +149,9 @@ def told(done: Cycle, live: bool) -> str:
     verb = "changed" if live else "would change"
     text = f"{done.ranked} ranked, {done.left} left to Slurm, {done.running} running; {verb} {done.changed}"
     text += f", refused {done.refused}" if done.refused else ""
-    text += f", released {done.released}" if done.released else ""
+    text += f", {'released' if live else 'release'} {done.released}" if done.released else ""
     text += f"; read {done.read_s:.2f} s, decided {done.decide_s:.2f} s, wrote {done.write_s:.2f} s"
-    return text + "".join(f"\n  {fault}" for fault in done.faults)
+    lines = [*done.faults, *done.would[:SHOWN]]
+    if len(done.would) > SHOWN:
+        lines.append(f"and {len(done.would) - SHOWN} more, in decisions.jsonl")
+    return text + "".join(f"\n  {line}" for line in lines)

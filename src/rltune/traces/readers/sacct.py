@@ -19,7 +19,9 @@ and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocG
   ReqGRES is there (null: any), else the one allocated; a job with several types gets null, noted. Shards of a GPU
   (gres/shard) have no size here: left out.
 - ``cpus``: AllocTRES, AllocCPUS, NCPUS, ReqTRES, ReqCPUS, whichever comes first with a value; ``mem_gb``: AllocTRES,
-  ReqTRES, ReqMem (``4Gn`` per node, ``2Gc`` per CPU in old versions); 1G = 1,024³ bytes.
+  ReqTRES, ReqMem (``4Gn`` per node, ``2Gc`` per CPU in old versions); 1G = 1,024³ bytes. Where AllocTRES has memory
+  for no job, Slurm does not hand it out (SelectTypeParameters without ``_Memory``): null, as what it tells as asked for
+  is then all the memory of some node, whoever asks for how much.
 - ``vc`` is the partition. ``sla`` stays false.
 - **Steps** (``123.batch``, ``123.0``, ``123.extern``) are parts of their job: left out. **Array** tasks (``123_7``)
   and the components of **heterogeneous** jobs (``123+0``) are jobs of their own; a row for a range of tasks
@@ -282,7 +284,11 @@ def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray
     asked = slurm.req_mem_mib(text, _nodes(log), cpus)
     audit.note("ReqMem not an amount of memory", (np.isnan(asked) & text.notna().to_numpy()
                                                   & ~text.str.endswith("c", na=False).to_numpy()).sum())
-    return _first([slurm.tres(log["AllocTRES"], "mem", slurm.MIB), slurm.tres(log["ReqTRES"], "mem", slurm.MIB), asked])
+    held = slurm.tres(log["AllocTRES"], "mem", slurm.MIB)
+    if slurm.given(log["AllocTRES"]).notna().any() and np.isnan(held).all():
+        audit.note("memory not known: Slurm hands none out here", len(log))
+        return held
+    return _first([held, slurm.tres(log["ReqTRES"], "mem", slurm.MIB), asked])
 
 
 def _count(text: pd.Series) -> np.ndarray:

@@ -1,0 +1,110 @@
+"""From a cluster's log to its queue, as docs/walkthrough.md tells it: every step a command, on real daemons."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shlex
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+from fake_slurm import BAND
+from slurm_live import priorities
+from slurm_workload import need, wait_behind, wait_for
+
+from rltune.slurm.emulate import Emulation
+
+ROOT = Path(__file__).resolve().parents[2]
+JOBS, DAYS = 60, 60
+SPEED = 1000.0
+STAMP = "%Y-%m-%dT%H:%M:%S"
+LEAST = {"epochs": 2, "trajectories": 2, "sequence_jobs": 64, "actor_iterations": 2, "critic_iterations": 2,
+         "batch_decisions": 64, "validate_every": 1, "validation_windows": 1}  # fmt: skip
+
+
+def told_by(guide: str, beginning: str) -> str:
+    """The command of a guide that begins so, with its lines put together."""
+    text = (ROOT / "docs" / guide).read_text().replace("\\\n", " ")
+    return next(line.partition("#")[0].strip() for line in text.splitlines() if line.strip().startswith(beginning))
+
+
+def history(slurm: Emulation) -> None:
+    """Jobs of 1 to 4 GPUs, minutes to an hour long, come and go."""
+    rng = random.Random(1)
+    for _ in range(JOBS):
+        gpus, minutes = rng.choice(["1", "p100:1", "p100:2", "p100:4", "k80:1", "k80:2"]), rng.choice([2, 5, 10, 30, 60])
+        slurm.run("sbatch", "--chdir=/", "--output=/dev/null", f"--gres=gpu:{gpus}", f"--time={2 * minutes}",
+                  stdin=f"#!/bin/sh\nsleep {60 * minutes * rng.uniform(0.3, 1.2):.0f}\n")  # fmt: skip
+    wait_for(lambda: not slurm.run("squeue", "-h").strip(), 120)
+
+
+def day_after_day(log: str) -> str:
+    """The log of so many days like this one: an emulated cluster has no months to wait."""
+    head, *rows = log.splitlines()
+    at = [head.split("|").index(name) for name in ("Submit", "Start", "End")]
+    lines = [head]
+    for day in range(DAYS):
+        for row in rows:
+            cells = row.split("|")
+            cells[0] = str(int(cells[0]) + 10_000 * day)
+            for k in at:
+                cells[k] = (datetime.strptime(cells[k], STAMP) + timedelta(days=day)).strftime(STAMP)
+            lines.append("|".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None:
+    need(accounting=True, speed=SPEED)
+    root = make_project().root
+
+    def rltune(*arguments: object) -> str:
+        done = shell.rltune(*arguments, cwd=root)
+        assert done.status == 0, done
+        return done.out
+
+    # 1 the log and the nodes, by the commands of the guides
+    with Emulation(accounting=True, speed=SPEED) as slurm:
+        history(slurm)
+        assert all(told_by("own-cluster.md", name) == told_by("walkthrough.md", name) for name in ("sacct", "sinfo"))
+        sacct = told_by("walkthrough.md", "sacct").replace("2024-07-01", "2100-01-01")
+        sacct, sinfo = (shlex.split(command) for command in (sacct, told_by("walkthrough.md", "sinfo")))
+        assert sacct[-2:] == [">", "jobs.txt"] and sinfo[-2:] == [">", "nodes.txt"]
+        wait_for(lambda: sum(f"|{end}|" in slurm.run(*sacct[:-2]) for end in ("RUNNING", "COMPLETING")) == 0, 60)
+        (root / "jobs.txt").write_text(day_after_day(slurm.run(*sacct[:-2])))
+        (root / "nodes.txt").write_text(slurm.run(*sinfo[:-2]))
+
+    # 2 the configuration
+    said = rltune("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "ours", "--time-zone", "UTC", "--yes")
+    assert f"on this cluster: {JOBS * DAYS:,} jobs; left out: none" in said and "5 nodes, 13 GPUs" in said
+    run = root / "config" / "ours.yaml"
+    least = run.read_text().replace("preset: [tuned]", "preset: [least]") + yaml.safe_dump({"presets": {"least": LEAST}})
+    run.write_text(least)
+
+    # 3 the agent
+    cell = re.findall(r"^  \w{12}  (\S+)$", rltune("config", "check", "config/ours.yaml"), re.MULTILINE)[0]
+    policy = f"results/ours/cells/{cell}/policy.npz"
+    rltune("run", "--config", "config/ours.yaml", "--cores", 1, "--yes", "--", policy)
+    assert (root / policy).is_file()
+
+    # 4 the queue: looked at, written, handed back
+    with Emulation() as slurm:
+        waiting, mine = wait_behind(slurm), root / "config" / "slurm" / "mine.yaml"
+        example = (root / "config" / "slurm" / "example.yaml").read_text()
+        mine.write_text(example.replace("results/cells/CELL/policy.npz", policy).replace("[gpu]", "[all]")
+                        + f"slurm_conf: {slurm.conf}\n")  # fmt: skip
+        own = priorities(slurm)
+        said = rltune("slurm", "run", "--config", mine, "--once")
+        assert "12 ranked" in said and "would change 12" in said and priorities(slurm) == own
+        planned = {int(job): int(value) for job, value in re.findall(r"job (\d+), priority (\d+)", said)}
+        assert "changed 12" in rltune("slurm", "run", "--config", mine, "--once", "--live")
+        written = priorities(slurm)
+        assert written.keys() == planned.keys() == set(waiting)
+        assert all(BAND.low <= value <= BAND.high for value in written.values())
+        lines = [json.loads(line) for line in (root / "results/slurm/decisions.jsonl").read_text().splitlines()]
+        assert {line["job"]: line["priority"] for line in lines if line["event"] == "change"} == written
+        assert "12 jobs have been given" in rltune("slurm", "status", "--config", mine)
+        assert "handed back 12 jobs" in rltune("slurm", "release", "--config", mine)
+        assert priorities(slurm) == own
