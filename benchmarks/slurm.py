@@ -1,8 +1,8 @@
 """Cycles of the controller on an emulated Slurm cluster: seconds to read, decide and write, and CPU, by the queue's length.
 
 Real daemons on this machine, five nodes with made-up GPUs, all of them taken. `first`: every job is given a priority;
-`next`: ten more jobs have come; CPU is the controller's and that of Slurm's commands it starts, not of the daemons. The
-last line is one JSON object.
+`next`: ten more jobs have come; CPU is the controller's and that of Slurm's commands it starts, not of the daemons. At
+the end all is handed back. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -83,7 +83,11 @@ def main() -> None:
                 print(f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {done.write_s:6.2f}  {took:6.2f}"
                       f"  {used:.2f}  {done.changed:>7}  {share:.1f}", flush=True)  # fmt: skip
                 figures[f"cycle_{n}_{name}_s"], figures[f"cycle_{n}_{name}_cpu_s"] = round(took, 3), round(used, 3)
-        controller.hand_back("end of the benchmark")
+        began = time.perf_counter()
+        count, _ = controller.hand_back("end of the benchmark")
+        figures["hand_back_s"] = round(time.perf_counter() - began, 3)
+        print(f"handed back {count} jobs in {figures['hand_back_s']:.2f} s; {os.cpu_count()} cores, on average"
+              f" {os.getloadavg()[2]:.1f} programs wanting one")  # fmt: skip
     print(json.dumps(figures))
 
 

@@ -47,8 +47,8 @@ class Processes:
         """Files and folders to remove once all daemons have ended, also when this process is killed."""
         self._ask({"remove_at_end": [str(path) for path in paths]})
 
-    def end(self, timeout_s: float = 30.0) -> None:
-        """End every daemon and what they started."""
+    def end(self, timeout_s: float = 120.0) -> None:
+        """End every daemon and what they started; the files of ten thousand jobs take a while to remove."""
         with self._lock:
             if self._supervisor.stdin and not self._supervisor.stdin.closed:
                 self._supervisor.stdin.close()
