@@ -1,0 +1,55 @@
+"""Stages as jobs of Slurm: the profile `slurm`, filled in as its remarks say, on an emulated cluster of real daemons."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rltune.config import Workspace
+from rltune.slurm.emulate import Emulation, packages
+
+PLUGIN = "snakemake-executor-plugin-slurm"
+FILLED_IN = {
+    "# slurm-status-command: squeue": "slurm-status-command: squeue",  # there is no accounting
+    "# slurm-no-account: true": "slurm-no-account: true",
+    "slurm-init-seconds-before-status-checks: 20": "slurm-init-seconds-before-status-checks: 2",
+}
+"""Lines of the profile → what a user of this cluster makes of them."""
+
+
+@pytest.fixture
+def slurm() -> Iterator[Emulation]:
+    """A cluster; skipped where Slurm or Snakemake's plugin for it is not installed."""
+    if lacking := packages.missing(packages.needed()):
+        pytest.skip(f"not installed, make slurm-deps does it: {packages.install_command(lacking)}")
+    if importlib.util.find_spec(PLUGIN.replace("-", "_")) is None:
+        pytest.skip(f"not installed: .venv/bin/python -m pip install {PLUGIN}")
+    with Emulation() as emulation:
+        yield emulation
+
+
+def test_stages_run_as_jobs_of_slurm(slurm: Emulation, project: Any, shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a trace to a trained policy."""
+    profile = project.root / "workflow" / "profiles" / "slurm" / "config.yaml"
+    for old, new in FILLED_IN.items():
+        project.change(profile, old, new)
+    # within a job the plugin takes SLURM_CONF away, without which srun looks where this cluster's does not lie
+    folder = project.root / "bin"
+    folder.mkdir()
+    (folder / "srun").write_text(f'#!/bin/sh\nSLURM_CONF={slurm.conf} exec {shutil.which("srun")} "$@"\n')
+    (folder / "srun").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{slurm.env['PATH']}")
+    monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
+    workspace = Workspace.open("config/tiny.yaml")
+    (cell,) = workspace.config.cells()
+    target = workspace.policy(cell)
+    outcome = shell.rltune("run", "--config", "config/tiny.yaml", "--profile", "slurm", "--cores", 2, "--yes", "--",
+                           target.relative_to(project.root), cwd=project.root)  # fmt: skip
+    assert outcome.status == 0 and target.is_file(), outcome
+    ended = [line.split("|") for line in slurm.run("squeue", "-h", "--states=all", "-o", "%T|%M").splitlines()]
+    stages = outcome.out.count("done: ")  # the table of jobs, the fitted one, the estimates, the training
+    assert stages == 4 and [state for state, _ in ended] == ["COMPLETED"] * stages, (ended, outcome)
