@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from slurm_workload import need, submit, wait_for
 
-from rltune.errors import SlurmError
+from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.pipeline.motivation import on_slurm
 from rltune.pipeline.motivation.jobs import CLUSTER, COLUMNS, JOBS, MINUTE_S, PANELS, Panel, play, simulated, workload
 from rltune.pipeline.motivation.schedules import FIRST_ONLY, Schedules, put_together
@@ -127,3 +127,43 @@ def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypa
     monkeypatch.setattr(on_slurm, "_until_all_ended", lambda slurm, longest_s: slurm.run("scancel", "--name=bad-0"))
     with pytest.raises(SlurmError, match="bad-0 is CANCELLED; expected COMPLETED"):
         on_slurm.play(two_nodes, Panel("bad", "exclusive"), ((0, 30, 1),))
+
+
+class Silent:
+    """Stands for a cluster; none is started."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.nodes = [1, 2]
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def client(self) -> Silent:
+        return self
+
+    def version(self) -> str:
+        return "22.05.8"
+
+
+@pytest.mark.parametrize("silences", [0, 2, 3])
+def test_a_silent_cluster_is_replaced_and_what_is_made_is_kept(silences: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[str] = []
+
+    def play_or_fall_silent(slurm: Silent, panel: Panel) -> pd.DataFrame:
+        played.append(panel.figure)
+        if panel.figure == "fig2" and played.count("fig2") <= silences:
+            raise SlurmUnavailable("squeue: no answer within 20 s")
+        return simulated().query("figure == @panel.figure")
+
+    monkeypatch.setattr(on_slurm, "Emulation", Silent)
+    monkeypatch.setattr(on_slurm, "play", play_or_fall_silent)
+    if silences == on_slurm.CLUSTERS:
+        with pytest.raises(SlurmUnavailable):
+            on_slurm.on_slurm(SPEED, lambda line: None)
+        return
+    runs, version = on_slurm.on_slurm(SPEED, lambda line: None)
+    assert runs.equals(simulated()) and version == "22.05.8"
+    assert played == ["fig1", *["fig2"] * (silences + 1), "fig3", "fig4"]

@@ -34,7 +34,7 @@ LOOK_S = 0.25
 SILENT_S = 20.0
 """True seconds after which a command has no answer."""
 CLUSTERS = 3
-"""How many clusters are started while they fall silent: the fast clock at times stops a process for good."""
+"""How many clusters are started while they fall silent, as one of some dozens did on a busy machine."""
 
 
 def write_runs(workspace: Workspace, say: Callable[[str], None] = print) -> None:
