@@ -11,7 +11,9 @@ import pytest
 from twin_cases import starts, where
 from workload_cases import cluster, group, simple
 
-from rltune.pipeline.motivation.jobs import BLOCKING, JOBS, PANELS, POLICY, Panel, order_of, play, priorities, raise_above, simulated, workload
+from rltune.pipeline.motivation.jobs import (
+    BLOCKING, JOBS, PANELS, POLICY, Panel, order_of, play, priorities, raise_above, simulated, workload,
+)  # fmt: skip
 from rltune.pipeline.motivation.schedules import FIRST_ONLY, schedules
 from rltune.policies import OWN, Queue, policy
 from rltune.simulator.batch import Setting, simulate

@@ -26,10 +26,10 @@ class Schedules:
     """Panel's figure → rltune.simulator.gantt.bars of its schedule."""
     facts: pd.DataFrame
     """A row a panel: figure, placement, raised (job, missing where none), above (jobs, as text), order (of the jobs that
-    have not started before the last is submitted, first to last, as text), makespan_s, wait_s (mean), total_wait_s, utilisation
-    (of the makespan); of the simulator: simulated_makespan_s, simulated_total_wait_s, the same with nodes kept for the
-    first job alone as easy_…; start_off_s, the largest difference of any job's start; over_s, by how much jobs last longer
-    than they run (mean)."""
+    have not started before the last is submitted, first to last, as text), makespan_s, wait_s (mean), total_wait_s,
+    utilisation (of the makespan); of the simulator: simulated_makespan_s, simulated_total_wait_s, the same with nodes kept
+    for the first job alone as easy_…; start_off_s, the largest difference of any job's start; over_s, by how much jobs
+    last longer than they run (mean)."""
     node_gpus: tuple[int, ...]
     """GPUs of each node."""
     source: dict[str, object]

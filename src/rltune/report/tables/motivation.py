@@ -99,9 +99,9 @@ def _artefact(frame: pd.DataFrame, how: Mapping[str, object], real: bool, source
 def _between(frame: pd.DataFrame, how: Mapping[str, object]) -> str:
     """What lies between Slurm and the simulator."""
     over_s = float(frame["over_s"].mean())
+    over, true_ms = show(over_s, "number"), show(1000 * over_s / how["speed"], "number")
     return (
-        f"A job lasts {show(over_s, 'number')} s longer on Slurm than it runs, {show(1000 * over_s / how['speed'], 'number')} "
-        f"ms of this machine on a clock {how['speed']:g} times as fast: starting and ending it, and seeing that it ended. The "
-        "simulator needs no time for that. It reserves nodes for every job of the queue, as Slurm’s backfilling does; EASY "
-        "keeps them for the first alone."
+        f"A job lasts {over} s longer on Slurm than it runs, {true_ms} ms of this machine on a clock {how['speed']:g} times "
+        "as fast: starting and ending it, and seeing that it ended. The simulator needs no time for that. It reserves nodes "
+        "for every job of the queue, as Slurm’s backfilling does; EASY keeps them for the first alone."
     )
