@@ -18,7 +18,7 @@ from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
 from rltune.files import write_json, write_text
 from rltune.pipeline import system
-from rltune.pipeline.motivation import motivation
+from rltune.pipeline.motivation.schedules import schedules
 from rltune.report import figures, read, tables
 from rltune.report.artefact import Artefact, Saved, save_figure, save_table
 from rltune.report.page.contents import has_placements
@@ -128,7 +128,7 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     made += [
         tables.table1(paper, "system"), tables.table3(system.features(), paper, "system"),
         tables.table5(system.policies(workspace.config), system.SYMBOLS, paper, "system"),
-        tables.motivation(motivation().facts, paper, "system"),
+        tables.motivation(schedules().facts, schedules().source, paper, "system"),
     ]
     drawn += chapter(workspace, paper)
     if of_traces:
@@ -146,9 +146,9 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
 
 def chapter(workspace: Workspace, paper: PaperResults) -> list[tuple[Artefact, pd.DataFrame, Figure]]:
     """The figures of the system's chapter, as its notebook makes them."""
-    found = motivation()
+    found = schedules()
     return [
-        *(figures.schedule(found.bars[row["figure"]], row, found.node_gpus, paper, "system")
+        *(figures.schedule(found.bars[row["figure"]], row, found.node_gpus, found.source, paper, "system")
           for _, row in found.facts.iterrows()),
         figures.fig7(paper, "system"), figures.fig8(paper, "system"),
         figures.fig9(**system.network(workspace.config), paper=paper, source="system"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -18,15 +20,19 @@ from rltune.config import Workspace
 from rltune.config.cells import Policy
 from rltune.config.preset import BUILT_IN
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
+from rltune.errors import DataError
+from rltune.files import write_json, write_text
 from rltune.pipeline import system
-from rltune.pipeline.motivation import motivation
+from rltune.pipeline.motivation.jobs import JOBS, simulated
+from rltune.pipeline.motivation.schedules import FIRST_ONLY, Schedules, put_together, schedules
 from rltune.policies import OWN, policy
 from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8
+from rltune.report.figures.gantt import gantt
 from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9, weights
 from rltune.report.paper import load_paper
-from rltune.report.tables.motivation import motivation as numbers
+from rltune.report.tables.motivation import how_made, motivation as numbers
 from rltune.report.tables.words import OURS, table1, table3, table5
 
 PAPER = load_paper(SOURCE)
@@ -163,20 +169,68 @@ def test_the_frame_lists_boxes_and_arrows() -> None:
         draw(SYSTEM, [Arrow("nowhere", "traces")], {})
 
 
-def test_the_schedules_say_what_was_computed() -> None:
-    found = motivation()
+LACKS = {"by": "simulator", "asked": True, "lacks": ["slurmctld", "slurmdbd"]}
+REAL = {"by": "slurm", "asked": True, "lacks": [], "slurm": "22.05.8", "speed": 600.0}
+
+
+def on_slurm() -> Schedules:
+    """Schedules as Slurm might have made them: as the simulator's, with all that takes time taking 2 % more."""
+    twin = simulated()
+    slow = twin.assign(start_s=1.02 * twin["start_s"], end_s=1.02 * twin["end_s"])
+    return put_together(slow, twin, simulated(FIRST_ONLY), REAL)
+
+
+@pytest.mark.parametrize("made", [schedules, on_slurm])
+def test_the_schedules_say_what_was_computed(made: Callable[[], Schedules]) -> None:
+    found = made()
     for _, row in found.facts.iterrows():
-        artefact, frame, figure = schedule(found.bars[row["figure"]], row, found.node_gpus, PAPER)
+        artefact, frame, figure = schedule(found.bars[row["figure"]], row, found.node_gpus, found.source, PAPER)
         jobs = frame.drop_duplicates("job")
         makespan, wait = frame["end_s"].max() / 60, (jobs["start_s"] - jobs["submit_s"]).sum() / 60
         assert artefact.caption.startswith(f"Makespan {makespan:.0f} min, total wait {wait:.0f} min.")
+        assert artefact.caption.endswith(how_made(found.source))
         assert artefact.paper_ref == f"Figure {artefact.id[3:]}"
         assert figure.axes[0].get_title(loc="left") == artefact.title
         assert f"makespan {makespan:.0f} min" in "".join(t.get_text() for t in figure.axes[0].texts)
 
 
+def test_how_the_schedules_were_made_is_said() -> None:
+    real, lacking, unasked = (how_made(how) for how in (REAL, LACKS, schedules().source))
+    assert "Slurm 22.05.8" in real and "600 times as fast" in real and "imulated" not in real
+    for word in ("Simulated", "slurmctld, slurmdbd", "make slurm-deps"):
+        assert word in lacking
+    assert unasked.startswith("Simulated") and "motivation" in unasked and "make" not in unasked
+
+
+def test_without_its_packages_nothing_runs_on_slurm_and_all_is_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rltune.pipeline.motivation import on_slurm
+    from rltune.slurm.emulate import packages
+
+    monkeypatch.setattr(packages, "program", lambda name: None if name == "slurmdbd" else f"/bin/{name}")
+    workspace = Workspace.open("config/default.yaml", str(tmp_path))
+    on_slurm.write_runs(workspace, lambda line: None)
+    found = schedules(workspace)
+    assert {key: found.source[key] for key in ("by", "asked")} == {"by": "simulator", "asked": True}
+    assert found.source["lacks"] == ["slurmdbd", "mariadb-server"]
+    assert found.facts.equals(schedules().facts)
+    artefact, frame = numbers(found.facts, found.source, PAPER)
+    assert "make slurm-deps" in artefact.caption and "simulated_makespan_min" not in artefact.columns
+    assert set(frame["by"]) == {"simulator"}
+
+
+def test_a_file_of_schedules_that_is_not_whole_is_not_taken(tmp_path: Path) -> None:
+    workspace = Workspace.open("config/default.yaml", str(tmp_path))
+    write_text(workspace.motivation, simulated().iloc[:-3].to_csv(index=False))
+    write_json(workspace.motivation.with_suffix(".json"), REAL)
+    with pytest.raises(DataError, match="motivation.csv: found .* expected 28 jobs .* remove it"):
+        schedules(workspace)
+
+
 def test_the_numbers_of_the_schedules() -> None:
-    _, frame = numbers(motivation().facts, PAPER)
+    found = on_slurm()
+    artefact, frame = numbers(found.facts, found.source, PAPER)
     told = frame.set_index("figure")
     assert told["makespan_s_change"].isna().tolist() == [True, False, True, False]
     for after, before in (("fig2", "fig1"), ("fig4", "fig3")):
@@ -185,3 +239,19 @@ def test_the_numbers_of_the_schedules() -> None:
             assert told.loc[after, f"{column}_change"] == pytest.approx(expected)
         assert told.loc[after, "paper_says"] == PAPER.without_figures[after].says != ""
     np.testing.assert_allclose(told["wait_min"] * 7, told["total_wait_min"])
+    np.testing.assert_allclose(told["makespan_off"], 0.02)
+    np.testing.assert_allclose(told["start_off_min"], [0.02 * m for m in (120, 110, 100, 90)])
+    over_s = 0.02 * 60 * np.mean([run for _, run, _ in JOBS])
+    np.testing.assert_allclose(told["over_s"], over_s)
+    assert set(artefact.columns) <= set(frame.columns)
+    assert f"{over_s:.1f} s longer" in " ".join(artefact.notes) and f"{over_s / 0.6:.1f} ms" in " ".join(artefact.notes)
+
+
+def test_waits_of_less_than_the_least_are_not_drawn() -> None:
+    twin = simulated()
+    runs = twin[twin["figure"] == "fig1"].assign(gpu=0)
+    runs["start_s"] += 5.0
+    for least_s, waiting in ((0.0, 7), (60.0, 5)):
+        figure = gantt(runs, [4, 4], least_wait_s=least_s)
+        assert f"{waiting} of them had to wait" in "".join(t.get_text() for t in figure.axes[0].texts)
+        assert len(figure.axes[1].get_yticklabels()) == waiting

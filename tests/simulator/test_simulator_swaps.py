@@ -11,7 +11,10 @@ import pytest
 from twin_cases import starts, where
 from workload_cases import cluster, group, simple
 
-from rltune.pipeline.motivation import PANELS, Panel, motivation, play, priorities, raise_above, workload
+from rltune.pipeline.motivation.jobs import (
+    BLOCKING, JOBS, PANELS, POLICY, Panel, order_of, play, priorities, raise_above, simulated, workload,
+)  # fmt: skip
+from rltune.pipeline.motivation.schedules import FIRST_ONLY, schedules
 from rltune.policies import OWN, Queue, policy
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table, sequence_table
@@ -45,18 +48,19 @@ def judged(case: tuple, setting: Setting, order: list[int]) -> tuple[list[float]
     return state.start[0].tolist(), job_table(jobs, state)["wait_s"].sum(), makespan
 
 
-# By hand, in minutes. GPUs of jobs 0 to 6: 2, 4, 8, 3, 4, 1, 1; run times 15, 15, 50, 60, 30, 30, 40. Slurm ranks
-# 0, 1, 4, 5, 6, 2, 3: all ask early, so the short go first.
+# By hand, in minutes. GPUs of jobs 0 to 6: 2, 4, 8, 3, 4, 1, 1; run times 25, 15, 50, 25, 45, 25, 50. Slurm ranks the
+# large first: 2, 1, 4, 3, 0, 5, 6. 0 and 1 have the two nodes at once, until 25 and 15.
 SHOWN = {
-    # from 15 on, 4 and 5 have a node each; 6 follows at 45. 2 needs both nodes, is promised 85, and 3 would run past
-    # that: it waits for 2 on a cluster of which one node is idle from 45 to 85
-    "fig1": [0, 0, 85, 135, 15, 15, 45],
-    # before 2, job 3 has that node at 45; 2 starts when 3 ends
-    "fig2": [0, 0, 105, 45, 15, 15, 45],
-    # packed: 5 and 6 share a node from 15; 2 is promised 55, when 6 ends, and 3 would run past that
-    "fig3": [0, 0, 55, 105, 15, 15, 15],
-    # before 6 and 2, job 3 shares that node with 5 from 15; 6 takes the place of 5 at 45, and 2 starts when it ends
-    "fig4": [0, 0, 85, 15, 15, 15, 45],
+    # 2 needs both nodes and is promised 25; nobody fits before. 4 and 3 follow at 75, 5 when 3 ends, 6 when 4 does
+    "fig1": [0, 0, 25, 75, 75, 100, 120],
+    # before 2, job 4 has the node of 1 at 15; 2 is promised its end, 60, and 3 has ended on the other by then, at 50.
+    # 5 would not have: it and 6 have a node each when 2 ends
+    "fig2": [0, 0, 60, 25, 15, 110, 110],
+    # packed: 4 and 3 with 5 follow 2 at 75; 6 takes a GPU of theirs when they end, at 100
+    "fig3": [0, 0, 25, 75, 75, 75, 100],
+    # before 2 and 4, job 3 is promised the node of 1 at 15; 2 then 40, when 3 ends; 4 then 90. 5 delays none of them from
+    # 3 on, when 3 is raised: it ends at 28 beside 0. 6 would run until 53
+    "fig4": [0, 0, 40, 15, 90, 3, 90],
 }
 
 
@@ -65,18 +69,49 @@ def test_the_schedules_of_the_report(panel: Panel) -> None:
     case = workload()
     assert (play(panel, *case).start[0] / 60).tolist() == SHOWN[panel.figure]
     if panel.raised is None:
-        assert starts(case, "multifactor", "easy", panel.placement) == [60 * m for m in SHOWN[panel.figure]]
-        setting = Setting("multifactor", "easy", panel.placement)
-        by_hand, _, _ = judged(case, setting, priorities(case[0]).tolist())
+        assert starts(case, POLICY, BLOCKING, panel.placement) == [60 * m for m in SHOWN[panel.figure]]
+        by_hand, _, _ = judged(case, Setting(POLICY, BLOCKING, panel.placement), priorities(case[0]).tolist())
         assert by_hand == [60 * m for m in SHOWN[panel.figure]], "the order said is the order that Slurm's policy makes"
 
 
+def test_with_nodes_kept_for_the_first_job_alone_a_later_one_delays_the_third() -> None:
+    """Job 6 has a GPU when 5 ends, at 28, and holds its node until 78: 3 delays nobody and 2 is not asked, nor 4."""
+    found = play(PANELS[3], *workload(), FIRST_ONLY).start[0] / 60
+    assert found[6] < SHOWN["fig4"][6] and found[2] > SHOWN["fig4"][2]
+
+
 def test_raising_a_job_means_less_waiting_and_an_earlier_end_with_either_placement() -> None:
-    facts = motivation().facts.set_index("figure")
-    assert (facts["total_wait_s"] / 60).to_dict() == {"fig1": 286, "fig2": 216, "fig3": 196, "fig4": 166}
-    assert (facts["makespan_s"] / 60).to_dict() == {"fig1": 195, "fig2": 155, "fig3": 165, "fig4": 135}
-    gpu_min = 2 * 15 + 4 * 15 + 8 * 50 + 3 * 60 + 4 * 30 + 30 + 40
+    found = schedules()
+    facts = found.facts.set_index("figure")
+    assert (facts["total_wait_s"] / 60).to_dict() == {"fig1": 386, "fig2": 311, "fig3": 341, "fig4": 229}
+    assert (facts["makespan_s"] / 60).to_dict() == {"fig1": 170, "fig2": 160, "fig3": 150, "fig4": 140}
+    gpu_min = sum(run * gpus for _, run, gpus in JOBS)
     np.testing.assert_allclose(facts["utilisation"], gpu_min / (8 * facts["makespan_s"] / 60))
+    assert facts["order"].tolist() == ["2, 4, 3, 5, 6", "4, 2, 3, 5, 6", "2, 4, 3, 5, 6", "3, 2, 4, 5, 6"]
+    assert (facts["start_off_s"] == 0).all() and (facts["over_s"] == 0).all() and found.source["by"] == "simulator"
+    for which in ("makespan_s", "total_wait_s"):
+        assert facts[f"simulated_{which}"].equals(facts[which])
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.figure)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_schedule_hangs_on_a_minute(panel: Panel, seed: int) -> None:
+    """Jobs that run up to a minute over their limits and are submitted a little later start no more than five later."""
+    rng = np.random.default_rng(seed)
+    jobs, layout = workload()
+    late = jobs._replace(row=jobs.row.copy())
+    late.run_s[:] += rng.uniform(0, 60, len(late.run_s))
+    late.submit_s[1:] += np.cumsum(rng.uniform(0, 5, len(late.submit_s) - 1))
+    assert np.abs(play(panel, late, layout).start[0] / 60 - SHOWN[panel.figure]).max() < 5
+
+
+def test_the_table_of_schedules_has_every_job_on_every_node() -> None:
+    runs = simulated()
+    assert runs.groupby(["figure", "job"])["gpus"].sum().groupby("figure").agg(list).to_dict() == {
+        panel.figure: [gpus for _, _, gpus in JOBS] for panel in PANELS}
+    for panel in PANELS:
+        mine = runs[runs["figure"] == panel.figure].drop_duplicates("job").sort_values("priority", ascending=False)
+        assert mine["job"].tolist() == order_of(panel, workload()[0]).tolist()
 
 
 def test_only_a_job_that_goes_behind_is_raised() -> None:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rltune.config.base import Block, Name
 from rltune.config.cells import Blocking, Cell, Experiment, Judged, Workload
+from rltune.config.motivation import Motivation
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
@@ -124,6 +125,8 @@ class RunConfig(Block):
     """Judging."""
     whatif: WhatIf | None = None
     """Today's order against others on the log's end, as hours waited and a recommendation; null: not made."""
+    motivation: Motivation | None = None
+    """Figures 1 to 4 on real Slurm daemons where its packages are installed; null: simulated."""
     presets: dict[Name, Preset] = {}
     """Presets of your own, or the built-in ones (paper, quick) redefined."""
 

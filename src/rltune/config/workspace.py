@@ -123,6 +123,11 @@ class Workspace:
         """A cell's test results, a row a job, for the agent and its base policy."""
         return self.results / "cells" / cell.name / "jobs.parquet"
 
+    @property
+    def motivation(self) -> Path:
+        """Figures 1 to 4 on real Slurm daemons: a row a figure × job × node; beside it a .json that says how."""
+        return self.results / "slurm" / "motivation.csv"
+
     def notebook(self, stage: str, name: str = "") -> Path:
         """The executed notebook of a stage: the log of its rule."""
         return self.results / "notebooks" / f"{stage}{'-' if name else ''}{name}.ipynb"

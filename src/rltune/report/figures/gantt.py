@@ -42,14 +42,15 @@ GLYPH = 0.64
 
 def gantt(
     bars: pd.DataFrame, node_gpus: Sequence[int], title: str = "", node_names: Sequence[str] | None = None,
-    until_s: float | None = None,
+    until_s: float | None = None, least_wait_s: float = 0.0,
 ) -> Figure:
     """Every node's GPUs as lanes, every job as a rectangle on them, its wait in a strip below.
 
     ``bars``: a row a job × node × run of neighbouring GPUs: job, node, gpu (the lowest of them), gpus, submit_s,
     start_s, end_s. ``node_gpus``: GPUs of every node. Time runs from the first submission; a job has its number on it
     where there is room. Makespan and total wait are those of all jobs in ``bars``, also when the drawing ends
-    ``until_s`` seconds after the first submission: one long job makes all others narrow. Raises ValueError on no bars,
+    ``until_s`` seconds after the first submission: one long job makes all others narrow. A wait below ``least_wait_s``
+    is the scheduler's own pace: nobody is said or drawn to have waited for it. Raises ValueError on no bars,
     bars beside the GPUs there are, node names that are not as many as the nodes, and an end that is not after 0.
     """
     sizes = np.asarray(node_gpus, np.int64)
@@ -68,10 +69,11 @@ def gantt(
         frame[column] = ((frame[f"{column}_s"] - begin) / unit_s).clip(upper=shown_s / unit_s)
     told = (f"makespan {three_digits(makespan_s / unit_s)} {unit}",
             f"total wait {three_digits(float(wait_s.sum()) / unit_s)} {unit}",
-            f"{_count(len(jobs), 'job')}, {show(int((wait_s > 0).sum()), 'int')} of them had to wait",
+            f"{_count(len(jobs), 'job')}, {show(int(_waited(jobs, least_wait_s).sum()), 'int')} of them had to wait",
             f"{_count(int(sizes.sum()), 'GPU')} on {_count(len(sizes), 'node')}")
     with styled():
-        figure = _draw(frame, sizes, names, (shown_s / unit_s) or 1.0, unit, whole=shown_s == makespan_s)
+        figure = _draw(frame, sizes, names, (shown_s / unit_s) or 1.0, unit, whole=shown_s == makespan_s,
+                       least_wait_s=least_wait_s)
         _head(figure.axes[0], title, " · ".join(told))
     return figure
 
@@ -91,11 +93,13 @@ def _check(bars: pd.DataFrame, sizes: np.ndarray, names: list[str]) -> None:
 
 
 def _draw(
-    frame: pd.DataFrame, sizes: np.ndarray, names: list[str], span: float, unit: str, whole: bool
+    frame: pd.DataFrame, sizes: np.ndarray, names: list[str], span: float, unit: str, whole: bool,
+    least_wait_s: float,
 ) -> Figure:
     """The picture up to ``span`` units of time; ``whole`` when that is all of them."""
     waiting = frame.drop_duplicates("job")
-    waiting = waiting[waiting["start"] > waiting["submit"]].sort_values(["submit", "start", "job"])
+    shown = (waiting["start"] > waiting["submit"]) & _waited(waiting, least_wait_s)
+    waiting = waiting[shown].sort_values(["submit", "start", "job"])
     lanes = int(sizes.sum())
     tall = float(np.clip(0.2 * lanes, max(1.3, min(0.17 * len(sizes), 7.0)), 7.0))
     lane_by_lane = len(waiting) <= MAX_LANES
@@ -125,6 +129,11 @@ def _draw(
                           marker="" if whole else ">", label="makespan" if whole else "makespan: beyond the edge"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
+
+
+def _waited(jobs: pd.DataFrame, least_s: float) -> pd.Series:
+    wait_s = jobs["start_s"] - jobs["submit_s"]
+    return (wait_s > 0) & (wait_s >= least_s)
 
 
 def _nodes(axis: Axes, sizes: np.ndarray, names: list[str], height: float) -> None:

@@ -168,6 +168,7 @@ def steps(config: RunConfig) -> set[str]:
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
         {*chapters(config), "report"} | {f"clean/{trace}" for trace in config.traces()}
+        | ({"motivation"} if config.motivation is not None else set())
         | {f"compare/{cell.trace}" for cell in config.cells()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}

@@ -71,6 +71,11 @@ def needed(accounting: bool = False, speed: float = 1.0, settable: bool = False)
     return [SLURM, *([ACCOUNTING] if accounting else []), *([CLOCK] if speed != 1 or settable else [])]
 
 
+def absent(accounting: bool = False, speed: float = 1.0) -> list[str]:
+    """Packages of the groups that an emulation with these options needs and that are not complete here."""
+    return [name for group in missing(needed(accounting, speed)) for name in group.packages]
+
+
 def check(groups: list[Group]) -> None:
     """Raises SlurmError that names what is missing and the command that installs it."""
     if lacking := missing(groups):

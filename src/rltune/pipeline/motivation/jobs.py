@@ -1,13 +1,13 @@
-"""Why the order of a queue matters (paper §2, Figures 1–4): one small workload, four schedules, all in the simulator.
+"""Why the order of a queue matters (paper §2, Figures 1–4): one small workload, four schedules, in the simulator.
 
 Two nodes of four P100s under Slurm's multifactor priority with backfilling. A node belongs to one job at a time, or
 jobs are packed; and under either, one job is raised above others in the queue, nothing else changed. The jobs are of
-our own making: the paper names neither the sizes nor the run times of its own.
+our own making: the paper names neither the sizes nor the run times of its own. None of them would fit a gap to the
+minute, which a simulator would fill and a scheduler with its own delays would not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,20 +18,23 @@ from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.policies import IDS, Facts, compiled_score
 from rltune.simulator.batch import Setting, simulate
-from rltune.simulator.gantt import bars
-from rltune.simulator.metrics import chunk_table, job_table, sequence_table
+from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.state import State
 from rltune.traces.table import empty_columns
 
-POLICY, BLOCKING = "multifactor", "easy"
-"""`PriorityType=priority/multifactor` and `SchedulerType=sched/backfill` (paper §2)."""
+POLICY, BLOCKING = "multifactor_size", "conservative"
+"""`PriorityType=priority/multifactor` with Slurm's own job size (larger first), and `SchedulerType=sched/backfill`, which
+starts a job that delays none before it (paper §2)."""
 MINUTE_S = 60.0
 CLUSTER = ClusterConfig.model_validate({
     "title": "Two nodes of four P100s",
     "pools": [{"name": "all", "groups": [{"gpu_type": "P100", "nodes": 2, "gpus": 4, "cpus": 32, "mem_gb": 256}]}],
 })  # fmt: skip
-JOBS = ((0, 15, 2), (0, 15, 4), (1, 50, 8), (1, 60, 3), (2, 30, 4), (2, 30, 1), (3, 40, 1))
+JOBS = ((0, 25, 2), (0, 15, 4), (1, 50, 8), (1, 25, 3), (2, 45, 4), (2, 25, 1), (3, 50, 1))
 """(Submission in minutes, run time in minutes, GPUs) of each job, in the order of submission; all of one user."""
+COLUMNS = ("figure", "job", "submit_s", "start_s", "end_s", "node", "gpus", "priority")
+"""Of a table of schedules, a row a figure × job × node: times in s since the first submission; node, from 0; GPUs on it;
+the job's priority when all had been submitted, larger first."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +46,16 @@ class Panel:
     placement: str
     """exclusive: a node belongs to one job (`OverSubscribe=NO`); best_fit: jobs are packed."""
     raised: int | None = None
-    """Job that is raised …"""
+    """Job that is raised, as soon as all have been submitted …"""
     above: tuple[int, ...] = ()
     """… above these, which else go before it; none: Slurm's own order."""
 
 
 PANELS = (
     Panel("fig1", "exclusive"),
-    Panel("fig2", "exclusive", 3, (2,)),
+    Panel("fig2", "exclusive", 4, (2,)),
     Panel("fig3", "best_fit"),
-    Panel("fig4", "best_fit", 3, (6, 2)),
+    Panel("fig4", "best_fit", 3, (2, 4)),
 )
 """In the order of the paper; each raised one follows the same without."""
 
@@ -99,55 +102,37 @@ def raise_above(order: np.ndarray, raised: int, above: tuple[int, ...]) -> np.nd
     return np.array([*rest[:at], raised, *rest[at:]])
 
 
-def play(panel: Panel, jobs: Jobs, layout: Layout) -> State:
+def order_of(panel: Panel, jobs: Jobs) -> np.ndarray:
+    """The order of all jobs in a panel once all have been submitted, first to last, [jobs]."""
+    order = priorities(jobs)
+    return order if panel.raised is None else raise_above(order, panel.raised, panel.above)
+
+
+def play(panel: Panel, jobs: Jobs, layout: Layout, blocking: str = BLOCKING) -> State:
     """The jobs under a panel's placement and order."""
-    setting = Setting(POLICY, BLOCKING, panel.placement)
+    setting = Setting(POLICY, blocking, panel.placement)
     first, n = np.array([0]), np.array([len(jobs.gpus)])
     if panel.raised is None:
         return simulate(jobs, layout, first, n, setting, check=True)
-    rank = np.argsort(raise_above(priorities(jobs), panel.raised, panel.above)).astype(float)
+    before, after = (np.argsort(order).astype(float) for order in (priorities(jobs), order_of(panel, jobs)))
+    last_s = float(jobs.submit_s.max())
 
     def by_rank(state: State, asking: np.ndarray) -> None:
         for s in asking:
             queued = state.queued_jobs(s)
-            state.score[s, : len(queued)] = rank[queued]
+            state.score[s, : len(queued)] = (after if state.now[s] >= last_s else before)[queued]
 
     return simulate(jobs, layout, first, n, setting, by_rank, check=True)
 
 
-@dataclass(frozen=True)
-class Motivation:
-    """What comes out."""
-
-    bars: dict[str, pd.DataFrame]
-    """Panel's figure → rltune.simulator.gantt.bars of its schedule."""
-    facts: pd.DataFrame
-    """A row a panel: figure, placement, raised (job, missing where none), above (jobs, as text), order (of all jobs, as
-    text), makespan_s, wait_s (mean), total_wait_s, utilisation (of the makespan)."""
-    node_gpus: tuple[int, ...]
-    """GPUs of each node."""
-
-
-def motivation() -> Motivation:
-    """The four schedules and what each is worth."""
+def simulated(blocking: str = BLOCKING) -> pd.DataFrame:
+    """The four schedules in the simulator, a row a figure × job × node; columns: COLUMNS."""
     jobs, layout = workload()
-    drawn, rows = {}, []
+    frames = []
     for panel in PANELS:
-        state = play(panel, jobs, layout)
-        table, order = job_table(jobs, state), priorities(jobs)
-        if panel.raised is not None:
-            order = raise_above(order, panel.raised, panel.above)
-        whole = sequence_table(jobs, state, layout.gpus).iloc[0]
-        drawn[panel.figure] = bars(table, chunk_table(state), layout.nodes)
-        rows.append({
-            "figure": panel.figure, "placement": panel.placement, "raised": panel.raised,
-            "above": _told(panel.above), "order": _told(order), "makespan_s": float(whole["makespan_s"]),
-            "wait_s": float(whole["wait_s"]), "total_wait_s": float(table["wait_s"].sum()),
-            "utilisation": float(whole["utilisation"]),
-        })  # fmt: skip
-    facts = pd.DataFrame(rows).astype({"raised": "Int64"})
-    return Motivation(drawn, facts, tuple(int(g) for g in layout.nodes.gpus))
-
-
-def _told(jobs: Iterable[int]) -> str:
-    return ", ".join(str(int(job)) for job in jobs)
+        state = play(panel, jobs, layout, blocking)
+        priority = pd.Series(np.arange(len(jobs.gpus), 0, -1), order_of(panel, jobs))
+        table = job_table(jobs, state)[["job", "submit_s", "start_s", "end_s"]]
+        both = chunk_table(state)[["job", "node", "gpus"]].merge(table, on="job")
+        frames.append(both.assign(figure=panel.figure, priority=both["job"].map(priority)))
+    return pd.concat(frames, ignore_index=True)[list(COLUMNS)]
