@@ -123,6 +123,10 @@ class Workspace:
         """A cell's test results, a row a job, for the agent and its base policy."""
         return self.results / "cells" / cell.name / "jobs.parquet"
 
+    def deployed(self, scheduler: str, repetition: int) -> Path:
+        """Folder of one run on the emulated Slurm cluster: jobs.csv, cycles.csv, facts.json."""
+        return self.results / "deployment" / f"{scheduler}-{repetition}"
+
     def notebook(self, stage: str, name: str = "") -> Path:
         """The executed notebook of a stage: the log of its rule."""
         return self.results / "notebooks" / f"{stage}{'-' if name else ''}{name}.ipynb"

@@ -111,9 +111,12 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
 
 def slurm_conf(
     cluster: ClusterConfig, nodes: list[Node], folders: Folders, user: str, controller_port: int, speed: float = 1.0,
-    accounting_port: int | None = None, settings: Mapping[str, str] | None = None,
+    accounting_port: int | None = None, settings: Mapping[str, str] | None = None, small_first: bool = False,
 ) -> str:
-    """The text of slurm.conf. ``settings`` replace lines of the same name, and values on the lines of partitions."""
+    """The text of slurm.conf. ``settings`` replace lines of the same name, and values on the lines of partitions.
+
+    ``small_first``: Slurm takes nodes with few GPUs before those with many, so that large jobs find room.
+    """
     given = dict(settings or {})
     partition = {"MaxTime": "INFINITE", "State": "UP", "OverSubscribe": "NO"}
     partition |= {key: given.pop(key) for key in list(given) if key in PARTITION_KEYS}
@@ -159,6 +162,7 @@ def slurm_conf(
         text.append(
             f"NodeName={node.name} NodeHostname=localhost NodeAddr=127.0.0.1 Port={node.port} CPUs={node.cpus} "
             f"RealMemory={node.mem_mb}{gres} Feature={node.gpu_type} State=UNKNOWN"
+            + (f" Weight={1 + node.gpus}" if small_first else "")
         )
     options = " ".join(f"{key}={value}" for key, value in partition.items())
     top = max((pool.priority for pool in cluster.pools), default=0) or 1

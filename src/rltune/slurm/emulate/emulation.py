@@ -35,6 +35,7 @@ class Emulation:
     ``speed``: how fast the cluster's clock runs; its daemons, clients and jobs have it, this process does not.
     ``settings``: lines of slurm.conf to replace or add; ``OverSubscribe`` and the like go to every partition.
     ``directory``: a folder, empty or not there yet, to keep; default: a temporary one. ``say``: told of each step.
+    ``small_first``: jobs are put on nodes with few GPUs before those with many, where either would do.
 
     Entering raises :class:`rltune.errors.SlurmError` where packages are missing or a daemon does not start.
     """
@@ -42,7 +43,7 @@ class Emulation:
     def __init__(
         self, cluster: ClusterConfig | str = "deployment", *, accounting: bool = False, accounts: Sequence[str] = (),
         speed: float = 1.0, settings: Mapping[str, str] | None = None, directory: Path | str | None = None,
-        say: Callable[[str], None] = lambda line: None,
+        say: Callable[[str], None] = lambda line: None, small_first: bool = False,
     ) -> None:  # fmt: skip
         if not speed >= 1:
             raise SlurmError(f"speed: found {speed}, expected 1 (the true clock) or more")
@@ -50,7 +51,7 @@ class Emulation:
             raise SlurmError(f"accounts {', '.join(accounts)}: Slurm knows accounts with accounting only; switch it on")
         self.cluster = load_cluster(cluster, project_root()) if isinstance(cluster, str) else cluster
         self.accounting, self.accounts, self.speed = accounting, tuple(accounts), float(speed)
-        self.settings, self.say = dict(settings or {}), say
+        self.settings, self.say, self.small_first = dict(settings or {}), say, small_first
         self.kept = None if directory is None else Path(directory).resolve()
         self.user = user_name()
         self.env: dict[str, str] = {}
@@ -158,7 +159,7 @@ class Emulation:
         self.nodes = configure.nodes_of(self.cluster, ports[2:])
         folders, dbd = self.folders, ports[1] if self.accounting else None
         text = configure.slurm_conf(self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd,
-                                    self.settings)  # fmt: skip
+                                    self.settings, self.small_first)  # fmt: skip
         folders.conf.write_text(text)
         (folders.root / "gres.conf").write_text(configure.gres_conf(self.nodes, folders))
         if dbd is not None:
