@@ -16,7 +16,7 @@ import pandas as pd
 from rltune.cluster.load import offered_load
 from rltune.config import Cell, Workspace
 from rltune.config.deployment import Deployment
-from rltune.errors import ConfigError
+from rltune.errors import ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, run
 from rltune.files import read_json, write_json, write_text
 from rltune.pipeline.cells import workload_of
@@ -113,17 +113,23 @@ class DeploymentStudy:
     def run(self, scheduler: str, repetition: int, say: Callable[[str], None] = print) -> Conducted:
         """One run on real daemons, written to its folder, which is there with all its files or not at all.
 
-        Raises SlurmError where Slurm's packages are missing, or the run fails: the daemons' logs are kept then, in a
-        folder that the message names.
+        Raises SlurmError where Slurm's packages are missing, or the run fails: the logs are kept then, in a folder that the
+        message names.
         """
         packages.check(packages.needed(accounting=True, speed=self.settings.speed))
         folder = self.workspace.deployed(scheduler, repetition)
         work = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        cluster = self.workspace.cluster(self.cell.cluster)
-        done = conduct(cluster, self.submissions(repetition), self.order(scheduler), self.settings.speed,
-                       work / "controller.log", lambda line: say(f"[{scheduler} {repetition}] {line}"))  # fmt: skip
+        cluster, name = self.workspace.cluster(self.cell.cluster), f"{scheduler} {repetition}"
+        try:
+            done = conduct(cluster, self.submissions(repetition), self.order(scheduler), self.settings.speed,
+                           work / "controller.log", lambda line: say(f"[{name}] {line}"))  # fmt: skip
+        except SlurmError as error:
+            failed = folder.with_name(f"{folder.name}.failed")
+            shutil.rmtree(failed, ignore_errors=True)
+            work.rename(failed)
+            raise SlurmError(f"deployment, run {name}: {error}; logs are in {failed}") from None
         write_text(work / "jobs.csv", done.jobs.round(3).to_csv(index=False))
         write_text(work / "cycles.csv", done.cycles.round(4).to_csv(index=False) if len(done.cycles.columns) else "began_s\n")
         write_json(work / "facts.json", {

@@ -80,8 +80,9 @@ def conduct(
 ) -> Conducted:
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
 
-    ``log``: a file for what the controller says. ``say``: told of progress. Raises SlurmError where packages are missing,
-    a daemon ends (naming its log, which is kept), a job is not taken, nothing goes on, or the controller ends by itself.
+    ``log``: a file for what the controller says; of a run that fails the daemons' logs are kept beside it. ``say``: told of
+    progress. Raises SlurmError where packages are missing, a daemon ends (naming its log), a job is not taken, nothing goes
+    on, or the controller ends by itself.
     """
     accounts = sorted({job.account for job in submissions})
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -93,19 +94,20 @@ def conduct(
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
             watch = _Watch(slurm, driver, len(submissions), max(job.limit_s for job in submissions), began_s, say)
-            if driver is not None:
-                driver.start(began_s)
             try:
+                if driver is not None:
+                    driver.start(began_s)
                 submit_all(slurm, submissions, began_s, watch)
                 while watch.left():
                     time.sleep(WATCH_S)
                     watch()
-            except SlurmError:
-                _keep_logs(slurm, log)
-                raise
-            finally:
                 if driver is not None:
                     driver.end()
+            except BaseException:
+                _keep_logs(slurm, log)
+                if driver is not None:
+                    driver.abandon()
+                raise
             true_s = time.monotonic() - began
             told = float(slurm.run("date", "+%s.%N"))
             facts = {"true_s": true_s, "drift_s": slurm.now() - told, "slurm": slurm.client().version()}
@@ -229,12 +231,15 @@ class _Driver:
         if not self._thread.is_alive():
             raise SlurmError(f"the controller ended by itself, with status {self.status}: {self.error or self.said[-1]}")
 
+    def abandon(self) -> None:
+        """Tell it to stop, whatever it says."""
+        self.service.stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(60.0)
+
     def end(self) -> None:
         """Tell it to stop, and wait until it has; raises SlurmError where it does not end well."""
-        if self._thread.ident is None:
-            return
-        self.service.stop.set()
-        self._thread.join(120.0)
+        self.abandon()
         if self._thread.is_alive() or self.status != DONE:
             last = self.error or (self.said[-1] if self.said else "")
             raise SlurmError(f"the controller did not end well (status {self.status}): {last}")

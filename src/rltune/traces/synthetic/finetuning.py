@@ -38,10 +38,10 @@ LEAST_S, MOST_S = 45.0, 10 * 3600.0
 """Run times are cut off there."""
 USERS = 16
 DYNAMICS = Dynamics(
-    day_sigma=0.1, hour_sigma=0.5, session_exponent=1.3, session_cap=40, quick_share=0.3, quick_gap_s=5.0, quick_sigma=1.0,
-    think_gap_s=300.0, keep_gpus=0.7, user_gpus=0.1, alike=0.3, session_run=0.2, user_run=0.1, big_gpus=0.3, big_run=0.3,
+    day_sigma=0.1, hour_sigma=0.4, session_exponent=1.3, session_cap=25, quick_share=0.3, quick_gap_s=5.0, quick_sigma=1.0,
+    think_gap_s=300.0, keep_gpus=0.7, user_gpus=0.1, alike=0.2, session_run=0.1, user_run=0.05, big_gpus=0.3, big_run=0.3,
 )  # fmt: skip
-"""Bursts: three sessions in ten are sweeps of up to 40 jobs, seconds apart; the others a person's, minutes apart."""
+"""Bursts: three sessions in ten are sweeps of up to 25 jobs, seconds apart; the others a person's, minutes apart."""
 HOURS = (0.8,) * 8 + (1.2,) * 12 + (0.9,) * 4
 """Relative intensity of the 24 hours: working hours are busier, nights are used."""
 POINTS = 20_001
