@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -11,6 +11,8 @@ from rltune.config.base import Block
 Scheduler = Literal["slurm", "rltune", "fifo", "sjf", "saf"]
 CLUSTER = "deployment"
 """The cluster of paper §5.6."""
+RUN_FILES = ("jobs.csv", "cycles.csv", "facts.json")
+"""What a run leaves in its folder."""
 
 
 class Deployment(Block):
@@ -43,6 +45,10 @@ class Deployment(Block):
         if self.block_jobs > self.jobs:
             raise ValueError(f"block_jobs: found {self.block_jobs}, expected at most the {self.jobs} `jobs` of a repetition")
         return self
+
+    def conditions(self) -> dict[str, Any]:
+        """What a single run depends on, not how many there are."""
+        return self.model_dump(include={"cell", "jobs", "speed", "interval_s"})
 
     def runs(self) -> list[tuple[str, int]]:
         """(Scheduler, repetition from 1) of every run, repetition by repetition."""

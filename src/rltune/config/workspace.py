@@ -123,7 +123,7 @@ class Workspace:
         """A cell's test results, a row a job, for the agent and its base policy."""
         return self.results / "cells" / cell.name / "jobs.parquet"
 
-    def deployed(self, scheduler: str, repetition: int) -> Path:
+    def deployed(self, scheduler: str, repetition: int | str) -> Path:
         """Folder of one run on the emulated Slurm cluster: jobs.csv, cycles.csv, facts.json."""
         return self.results / "deployment" / f"{scheduler}-{repetition}"
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from rltune.cluster.load import offered_load
 from rltune.config import Cell, Workspace
-from rltune.config.deployment import Deployment
+from rltune.config.deployment import RUN_FILES, Deployment
 from rltune.errors import ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, run
 from rltune.files import read_json, write_json, write_text
@@ -24,19 +24,13 @@ from rltune.pipeline.peers import agent_in, course_of, setting_of
 from rltune.pipeline.prepare import Workload, ensure_fitted
 from rltune.simulator.metrics import job_table
 from rltune.slurm.emulate import packages
+from rltune.slurm.emulate.configure import partition_name
 from rltune.slurm.experiment.conduct import Conducted, Order, conduct
 from rltune.slurm.experiment.rules import in_the_order_of
 from rltune.slurm.experiment.submission import Submission, account_of
 
 SLURM = "multifactor_size"
 """Slurm's order as the simulator has it: with Slurm's own job size, larger first."""
-FILES = ("jobs.csv", "cycles.csv", "facts.json")
-"""Of a run; the last is written last."""
-
-
-def lacking() -> list[packages.Group]:
-    """Groups of packages without which no run is possible; their accounting and fast clock among them."""
-    return packages.missing(packages.needed(accounting=True, speed=2.0))
 
 
 @dataclass(frozen=True)
@@ -81,20 +75,28 @@ class DeploymentStudy:
         return ensure_fitted(self.workspace, self.cell.trace, self.cell.cluster)[0]
 
     def submissions(self, repetition: int) -> list[Submission]:
-        """What is submitted in a repetition, from 1: the trace's jobs with the gaps they came in, each user an account."""
+        """What is submitted in a repetition, from 1: the trace's jobs with the gaps they came in, each user an account.
+
+        A job that asked for no time gets its estimate as limit, or its run time where that is longer. Raises ConfigError
+        where jobs ask for GPU types: the agent's controller leaves such constraints to Slurm.
+        """
         first = int(self.firsts[repetition - 1])
         rows = self._table.iloc[first : first + self.settings.jobs]
         cluster = self.workspace.cluster(self.cell.cluster)
-        largest = max(group.gpus for pool in cluster.pools for group in pool.groups)
+        if (typed := rows["gpu_type"].notna() & (cluster.gpu_types != "ignore")).any():
+            raise ConfigError(f"deployment: found {int(typed.sum()):,} jobs of {self.cell.trace} that ask for GPU types, expected "
+                              "a trace whose jobs take any, such as finetuning-synthetic")  # fmt: skip
         told = self.workload.jobs.estimate_s[first : first + self.settings.jobs]
         begin = float(rows["submit_s"].iloc[0])
         found = []
         for k, (row, estimate_s) in enumerate(zip(rows.itertuples(index=False), told, strict=True)):
             gpus = int(row.gpus)
-            limit_s = float(row.requested_s) if row.requested_s == row.requested_s else float(estimate_s)
+            pool = cluster.pools[int(row.pool)]
+            limit_s = float(row.requested_s) if pd.notna(row.requested_s) else max(float(estimate_s), float(row.run_s))
             found.append(Submission(
-                f"job{first + k}", float(row.submit_s) - begin, account_of(row.user), gpus, -(-gpus // largest),
-                int(row.cpus) if row.cpus == row.cpus else 1, limit_s, float(row.run_s),
+                f"job{first + k}", float(row.submit_s) - begin, account_of(row.user), partition_name(pool.name), gpus,
+                -(-gpus // max(group.gpus for group in pool.groups)), int(row.cpus) if pd.notna(row.cpus) else 1, limit_s,
+                float(row.run_s),
             ))  # fmt: skip
         return found
 
@@ -142,7 +144,7 @@ class DeploymentStudy:
 
     def there(self) -> list[tuple[str, int]]:
         """Runs that are finished."""
-        return [run for run in self.settings.runs() if all((self.folder(*run) / name).is_file() for name in FILES)]
+        return [run for run in self.settings.runs() if all((self.folder(*run) / name).is_file() for name in RUN_FILES)]
 
     def folder(self, scheduler: str, repetition: int) -> Path:
         """Of a run."""
@@ -185,6 +187,19 @@ class DeploymentStudy:
                 "state": "COMPLETED",
             }).sort_values(["repetition", "index"]))  # fmt: skip
         return pd.concat(frames, ignore_index=True)
+
+    def missing(self) -> str:
+        """Which runs are not there, and why where it is for want of packages; "" where all are."""
+        there, asked = len(self.there()), len(self.settings.runs())
+        if there == asked:
+            return ""
+        lacking = packages.missing(packages.needed(accounting=True, speed=self.settings.speed))
+        told = f"{asked - there} of {asked} runs on the Slurm cluster are not there"
+        if not lacking:
+            return f"{told}; the workflow makes them."
+        what = "; ".join(f"{', '.join(group.packages)} for {group.purpose}" for group in lacking)
+        return (f"{told}: what they need is not installed ({what}). On Debian or Ubuntu, as root: "
+                f"{packages.install_command(lacking)}; make slurm-deps does it.")
 
     def facts(self) -> dict[str, object]:
         """trace and cluster (titles), data, gpus, jobs (of a repetition), repetitions, hours and offered (mean span of a

@@ -92,7 +92,7 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
 
     Raises SlurmError where the cluster's pools or GPU types cannot be told apart by the names that Slurm allows.
     """
-    partitions = {pool.name: _name(pool.name) for pool in cluster.pools}
+    partitions = {pool.name: partition_name(pool.name) for pool in cluster.pools}
     if len({p.lower() for p in partitions.values()}) < len(partitions):
         raise SlurmError(f"pools {', '.join(partitions)}: the same once written with letters, digits and - alone, "
                          "which Slurm's partitions are; give them other names")  # fmt: skip
@@ -100,7 +100,7 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
     counts: dict[str, int] = {}
     for pool in cluster.pools:
         for group in pool.groups:
-            kind = _name(group.gpu_type).lower()
+            kind = partition_name(group.gpu_type).lower()
             for _ in range(group.nodes):
                 counts[kind] = counts.get(kind, 0) + 1
                 gpus, cpus = (0, group.gpus) if cluster.slots == "cpu" else (group.gpus, max(1, int(group.cpus)))
@@ -167,9 +167,9 @@ def slurm_conf(
     options = " ".join(f"{key}={value}" for key, value in partition.items())
     top = max((pool.priority for pool in cluster.pools), default=0) or 1
     for k, pool in enumerate(cluster.pools):
-        own = [node.name for node in nodes if node.partition == _name(pool.name)]
+        own = [node.name for node in nodes if node.partition == partition_name(pool.name)]
         factor = "" if "PriorityJobFactor" in partition else f" PriorityJobFactor={round(1000 * pool.priority / top)}"
-        text.append(f"PartitionName={_name(pool.name)} Nodes={','.join(own)} Default={'NO' if k else 'YES'} "
+        text.append(f"PartitionName={partition_name(pool.name)} Nodes={','.join(own)} Default={'NO' if k else 'YES'} "
                     f"{options}{factor}")  # fmt: skip
     return "\n".join(text) + "\n"
 
@@ -198,8 +198,8 @@ def slurmdbd_conf(folders: Folders, user: str, port: int, speed: float = 1.0) ->
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
-def _name(text: str) -> str:
-    """A name as Slurm takes it."""
+def partition_name(text: str) -> str:
+    """The name of a pool, or a GPU type, as Slurm takes it: that of its partition."""
     return NAME.sub("-", text).strip("-") or "x"
 
 

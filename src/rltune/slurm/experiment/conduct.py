@@ -88,7 +88,7 @@ def conduct(
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
         slurm = Emulation(cluster, accounting=True, accounts=accounts, speed=speed, settings=settings(speed), small_first=True)
-        with slurm, log.open("w", encoding="utf-8") as words:
+        with slurm, log.open("w", encoding="utf-8", buffering=1) as words:
             driver = _Driver(slurm, order, Path(folder), words.write) if order is not None else None
             if driver is not None:
                 driver.prepare(submissions)
@@ -213,10 +213,10 @@ class _Driver:
 
     def prepare(self, submissions: Sequence[Submission]) -> None:
         """Decide once about a queue like the ones to come, so that everything is compiled before time counts."""
-        partition, now_s = self.slurm.nodes[0].partition, self.slurm.now()
+        now_s = self.slurm.now()
         nodes = [SlurmNode(n.name, frozenset({"IDLE"}), n.cpus, 0, n.mem_mb, 0, {n.gpu_type: n.gpus}, {}, (n.partition,), ())
                  for n in self.slurm.nodes]  # fmt: skip
-        jobs = [job.waiting(k, partition, now_s) for k, job in enumerate(submissions[:50], 1)]
+        jobs = [job.waiting(k, now_s) for k, job in enumerate(submissions[:50], 1)]
         view = observe(jobs, nodes, self.config, now_s + 60.0)
         assert view is not None
         decide(view, self.order.policy, self.config)
