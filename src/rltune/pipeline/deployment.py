@@ -31,6 +31,8 @@ from rltune.slurm.experiment.submission import Submission, account_of
 
 SLURM = "multifactor_size"
 """Slurm's order as the simulator has it: with Slurm's own job size, larger first."""
+TRIES = 2
+"""Times that a run is begun where its cluster dies or hangs, as daemons on a fast clock now and then do on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,19 @@ class DeploymentStudy:
     def run(self, scheduler: str, repetition: int, say: Callable[[str], None] = print) -> Conducted:
         """One run on real daemons, written to its folder, which is there with all its files or not at all.
 
-        Raises SlurmError where Slurm's packages are missing, or the run fails: the logs are kept then, in a folder that the
-        message names.
+        A run that fails keeps its logs in a folder that is told, and is begun anew, TRIES times in all. Raises SlurmError
+        where the last fails as well, or Slurm's packages are missing.
         """
         packages.check(packages.needed(accounting=True, speed=self.settings.speed))
+        for k in range(1, TRIES):
+            try:
+                return self._try(scheduler, repetition, k, say)
+            except SlurmError as error:
+                say(f"[{scheduler} {repetition}] {error}; it is begun anew")
+        return self._try(scheduler, repetition, TRIES, say)
+
+    def _try(self, scheduler: str, repetition: int, number: int, say: Callable[[str], None]) -> Conducted:
+        """One try of a run. Raises SlurmError where it fails."""
         folder = self.workspace.deployed(scheduler, repetition)
         work = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.rmtree(work, ignore_errors=True)
@@ -128,7 +139,7 @@ class DeploymentStudy:
             done = conduct(cluster, self.submissions(repetition), self.order(scheduler), self.settings.speed,
                            work / "controller.log", lambda line: say(f"[{name}] {line}"))  # fmt: skip
         except SlurmError as error:
-            failed = folder.with_name(f"{folder.name}.failed")
+            failed = folder.with_name(f"{folder.name}.failed-{number}")
             shutil.rmtree(failed, ignore_errors=True)
             work.rename(failed)
             raise SlurmError(f"deployment, run {name}: {error}; logs are in {failed}") from None
@@ -136,7 +147,7 @@ class DeploymentStudy:
         write_text(work / "cycles.csv", done.cycles.round(4).to_csv(index=False) if len(done.cycles.columns) else "began_s\n")
         write_json(work / "facts.json", {
             "scheduler": scheduler, "repetition": repetition, "cell": self.cell.name, "cluster": self.cell.cluster,
-            "trace": self.cell.trace, "speed": self.settings.speed, "interval_s": self.settings.interval_s, **done.facts,
+            "trace": self.cell.trace, "speed": self.settings.speed, "interval_s": self.settings.interval_s, "tries": number, **done.facts,
         })  # fmt: skip
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)

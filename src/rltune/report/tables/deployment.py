@@ -142,6 +142,8 @@ def deployment_runs(
         missing,
     ]  # fmt: skip
     if len(runs):
+        if anew := int((machinery["tries"] - 1).sum()):
+            notes.append(f"{anew} times a run was begun anew, since its daemons had died or hung; nothing of such a try counts.")
         speed = show(float(machinery["speed"].iloc[0]), "number")
         notes.insert(1, f"The cluster’s clock ran {speed} times as fast as the true one: what the daemons and the controller take "
                         "of the machine counts so many times on it, and is an upper bound of what it would be on a real cluster.")
