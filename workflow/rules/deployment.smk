@@ -9,7 +9,11 @@ RUNS = run.deployment.runs() if run.deployment is not None else []
 CONDUCTED = [here(workspace.deployed(*of) / name) for of in RUNS for name in RUN_FILES]
 HAS_RUNS = bool(RUNS) and (not missing(needed(True, run.deployment.speed)) or all(map(os.path.isfile, CONDUCTED)))
 DEPLOYMENT_TABLES, DEPLOYMENT_FIGURES = deployment_artefacts(run, HAS_RUNS)
-SCHEDULERS, REPETITIONS = ("|".join(sorted({str(of[k]) for of in RUNS})) or "none" for k in (0, 1))
+
+
+wildcard_constraints:
+    scheduler="|".join(sorted({scheduler for scheduler, _ in RUNS})) or "none",
+    repetition=r"\d+",
 
 
 def deployed_policy(wildcards):
@@ -23,7 +27,9 @@ rule deploy:
         workload_files(SimpleNamespace(cell=DEPLOYED.name)),
         deployed_policy,
     output:
-        [here(workspace.deployed(f"{{scheduler,{SCHEDULERS}}}", f"{{repetition,{REPETITIONS}}}") / name) for name in RUN_FILES],
+        jobs=here(workspace.deployed("{scheduler}", "{repetition}") / "jobs.csv"),
+        cycles=here(workspace.deployed("{scheduler}", "{repetition}") / "cycles.csv"),
+        facts=here(workspace.deployed("{scheduler}", "{repetition}") / "facts.json"),
     log:
         here(workspace.results / "logs" / "deploy" / "{scheduler}-{repetition}.log"),
     benchmark:
@@ -33,8 +39,9 @@ rule deploy:
         **asks("deploy"),
     params:
         deployment=run.deployment.conditions() if run.deployment is not None else None,
+        split=run.split.model_dump(),
     message:
-        "{wildcards.scheduler} on a Slurm cluster, repetition {wildcards.repetition}"
+        "deploy {wildcards.scheduler} {wildcards.repetition}"
     shell:
         "rltune stage deploy {wildcards.scheduler} {wildcards.repetition} {RUN} 2>&1 | tee {log}"
 

@@ -158,7 +158,7 @@ def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.D
     key, rows = ["scheduler", "repetition", "index"], []
     both = with_measures(measured).set_index(key)[["wait_s"]].join(
         with_measures(simulated).set_index(key)["wait_s"], rsuffix="_simulated", how="inner"
-    )  # fmt: skip
+    ).sort_index()  # fmt: skip
     for where, row in theirs.iterrows():
         if where not in ours.index:
             continue

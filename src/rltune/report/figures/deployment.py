@@ -15,7 +15,7 @@ from rltune.report.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, WIDTH_IN,
 from rltune.report.tables.deployment import who
 
 LOOKS = {"slurm": ORANGE, "rltune": BLUE, "saf": PURPLE, "sjf": GREEN, "fifo": SKY}
-PANELS = {"makespan_s": ("Makespan (h)", 3600.0), "wait_s": ("Mean wait (h)", 3600.0)}
+PANELS = {"makespan_s": ("Makespan (h)", 3600.0), "wait_s": ("Mean wait (min)", 60.0)}
 """Column of a run → (axis, its unit in s)."""
 Facts = Mapping[str, Any]
 
@@ -40,8 +40,8 @@ def fig18(
             axis.set_ylim(bottom=0)
             axis.set_ylabel(label)
             rows_only(axis)
-    means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean() / 3600
-    told = "; ".join(f"{who(s)} makespan {show(r['makespan_s'], 'number')} h, mean wait {show(r['wait_s'], 'number')} h"
+    means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean()
+    told = "; ".join(f"{who(s)} makespan {show(r['makespan_s'] / 3600, 'number')} h, mean wait {show(r['wait_s'] / 60, 'number')} min"
                      for s, r in means.iterrows())  # fmt: skip
     return Artefact(
         "fig18", "figure", "Makespan and wait on the Slurm cluster", paper_ref=paper.ref("fig18"),

@@ -111,11 +111,11 @@ def deployment_runs(
     ``runs`` and ``simulated`` as rltune.evaluation.deployment.per_run gives them, ``machinery`` as it does; the first and the
     last may be empty. ``missing``: why runs are not there; "" where all are.
     """
-    measured = runs.merge(machinery, on=["scheduler", "repetition"]).assign(on="Slurm") if len(runs) else runs
-    frame = pd.concat([measured, simulated.assign(on="simulator")], ignore_index=True)
+    measured = runs.merge(machinery, on=["scheduler", "repetition"]).assign(system="Slurm") if len(runs) else runs
+    frame = pd.concat([measured, simulated.assign(system="simulator")], ignore_index=True)
     frame = frame.assign(title=frame["scheduler"].map(who), makespan_h=frame["makespan_s"] / 3600, data=facts["data"])
     shown = {
-        "title": Column("Order"), "on": Column("On"), "repetition": Column("Repetition", "", "plain-int"),
+        "title": Column("Order"), "system": Column("On"), "repetition": Column("Repetition", "", "plain-int"),
         "makespan_h": Column("Makespan", "h", "number"), "utilisation": Column("Utilisation", "", "percent"),
         "wait_s": Column("Mean", "s", "seconds", "Wait"), "wait_median_s": Column("Median", "s", "seconds", "Wait"),
         "wait_p95_s": Column("95 %", "s", "seconds", "Wait"), "jct_s": Column("Mean JCT", "s", "seconds"),
