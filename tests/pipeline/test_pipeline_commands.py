@@ -17,7 +17,8 @@ COMMANDS = (
     "", "init", "run", "merge", "pdf", "workflow-report", "expected", "estimate", "status", "notebook", "simulate",
     "cluster", "cluster balance", "trace", "trace inspect", "trace list", "trace fetch", "config", "config check",
     "slurm", "slurm emulate", "slurm run", "slurm status", "slurm release",
-    "config schema", "stage", "stage notebook", "stage fit", "stage estimate", "stage baselines", "stage deploy", "stage report",
+    "config schema", "stage", "stage notebook", "stage fit", "stage estimate", "stage baselines", "stage deploy",
+    "stage report",
 )  # fmt: skip
 Cli = Callable[..., Any]
 

@@ -31,7 +31,8 @@ def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> DeploymentStudy:
     """A small log with users and, of half of the jobs, limits; in the place of the agent stands its base policy."""
     rng, n = np.random.default_rng(5), 240
     frame = pd.DataFrame({
-        "id": [f"j{i}" for i in range(n)], "submitted": np.cumsum(rng.exponential(900, n)).round().astype(int) + 1_700_000_000,
+        "id": [f"j{i}" for i in range(n)],
+        "submitted": np.cumsum(rng.exponential(900, n)).round().astype(int) + 1_700_000_000,
         "ngpu": rng.choice([1, 2, 8, 16], n), "secs": rng.integers(60, 9000, n), "who": rng.choice(["Ann B", "ben"], n),
     })  # fmt: skip
     frame["limit"] = np.where(np.arange(n) % 2, 2 * frame["secs"], np.nan)
@@ -51,7 +52,8 @@ def conducted(submissions: list[Submission], *_: object) -> Conducted:
         "job": [job.name for job in submissions], "slurm_id": range(len(at)), "gpus": [job.gpus for job in submissions],
         "at_s": at, "submit_s": at, "start_s": at, "end_s": at + run, "run_s": run, "state": "COMPLETED",
     })  # fmt: skip
-    return Conducted(jobs, pd.DataFrame(), {"true_s": 1.0, "drift_s": 0.0, "slurm": "22.05", "simulated_s": float((at + run).max())})
+    facts = {"true_s": 1.0, "drift_s": 0.0, "slurm": "22.05", "simulated_s": float((at + run).max())}
+    return Conducted(jobs, pd.DataFrame(), facts)
 
 
 @pytest.fixture
@@ -59,7 +61,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Number of jobs of each run that was made, on a cluster that is none."""
     made: list[int] = []
 
-    def conduct(cluster: object, submissions: list[Submission], order: object, speed: float, log: Path, say: Callable) -> Conducted:
+    def conduct(
+        cluster: object, submissions: list[Submission], order: object, speed: float, log: Path, say: Callable
+    ) -> Conducted:
         made.append(len(submissions))
         assert speed == 100 and order is None
         log.write_text("what the controller said")

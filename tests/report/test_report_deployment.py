@@ -36,8 +36,8 @@ def jobs(factors: dict[str, float]) -> pd.DataFrame:
         for scheduler, factor in factors.items():
             start = at + wait * factor
             frames.append(pd.DataFrame({
-                "scheduler": scheduler, "repetition": repetition, "index": range(N), "asked_gpus": 1, "at_s": at, "submit_s": at,
-                "start_s": start, "end_s": start + run_s, "run_s": run_s, "state": "COMPLETED",
+                "scheduler": scheduler, "repetition": repetition, "index": range(N), "asked_gpus": 1, "at_s": at,
+                "submit_s": at, "start_s": start, "end_s": start + run_s, "run_s": run_s, "state": "COMPLETED",
             }))  # fmt: skip
     return pd.concat(frames, ignore_index=True)
 
@@ -48,14 +48,17 @@ def there(tmp_path: Path) -> dict:
     measured = jobs({"slurm": 1.0, "rltune": 0.7, "saf": 0.8})
     simulated = jobs({"slurm": 0.9, "rltune": 0.63, "saf": 0.72})
     runs, cycles = per_run(measured, GPUS), pd.DataFrame({
-        "scheduler": "rltune", "repetition": [1, 2, 3], "took_s": 20.0, "ok": [True, True, False], "changed": [3.0, 4.0, np.nan],
+        "scheduler": "rltune", "repetition": [1, 2, 3], "took_s": 20.0, "ok": [True, True, False],
+        "changed": [3.0, 4.0, np.nan],
     })  # fmt: skip
     facts = runs[["scheduler", "repetition"]].assign(speed=200.0, true_s=60.0, tries=[2, *[1] * 8])
     took = machinery(measured, cycles, facts)
     save_table(tmp_path, *tables.deployment_runs(runs, took, per_run(simulated, GPUS), FACTS, ""))
-    save_table(tmp_path, *tables.deployment_numbers(compare(measured, GPUS, 10, JUDGE), runs, FACTS, CELL, PAPER, 10, 0.95, "yes"))
+    compared = compare(measured, GPUS, 10, JUDGE)
+    save_table(tmp_path, *tables.deployment_numbers(compared, runs, FACTS, CELL, PAPER, 10, 0.95, "yes"))
     save_table(tmp_path, *tables.deployment_fidelity(fidelity(measured, simulated, GPUS), FACTS))
-    for artefact, frame, figure in (figures.fig18(runs, FACTS, PAPER), figures.fig19(in_use(measured, GPUS, 600.0), FACTS, PAPER)):
+    use = in_use(measured, GPUS, 600.0)
+    for artefact, frame, figure in (figures.fig18(runs, FACTS, PAPER), figures.fig19(use, FACTS, PAPER)):
         save_figure(tmp_path, artefact, figure, frame)
     return load_artefacts(tmp_path)
 
@@ -75,7 +78,8 @@ def test_numbers_stand_beside_the_papers_with_a_verdict(there: dict) -> None:
     assert wait["low"] == pytest.approx(0.3) and wait["verdict"] == "holds", "0.305 is outside an interval of no width"
     makespan = rows.loc[("rltune", "slurm", "makespan")]
     assert makespan["verdict"] == makespan["shows"] == "too few windows" and makespan["paper"] == 0.248
-    assert np.isnan(rows.loc[("rltune", "saf", "wait"), "paper"]) and rows.loc[("rltune", "saf", "wait"), "shows"] == "better"
+    over_rule = rows.loc[("rltune", "saf", "wait")]
+    assert np.isnan(over_rule["paper"]) and over_rule["shows"] == "better"
     assert np.isnan(makespan["p_holm"]) and wait["p_holm"] < 0.1
 
 
@@ -106,8 +110,9 @@ def test_the_simulators_error_is_told(there: dict) -> None:
 
 def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:
     none = pd.DataFrame()
-    artefact, frame = tables.deployment_runs(none, none, per_run(jobs({"slurm": 1.0}), GPUS), FACTS, "9 of 9 … make slurm-deps does it.")
-    assert set(frame["system"]) == {"simulator"} and "9 of 9 … make slurm-deps does it." in artefact.notes
+    why, simulated = "9 of 9 … make slurm-deps does it.", per_run(jobs({"slurm": 1.0}), GPUS)
+    artefact, frame = tables.deployment_runs(none, none, simulated, FACTS, why)
+    assert set(frame["system"]) == {"simulator"} and why in artefact.notes
     assert "there is no run on a Slurm cluster" in artefact.caption and "late_s" not in artefact.columns
 
 

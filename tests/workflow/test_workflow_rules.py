@@ -49,7 +49,8 @@ def test_rule_files_are_short(path: Path) -> None:
 
 def test_there_is_a_rule_for_every_stage() -> None:
     assert {name for _, name in ALL} >= {"clean", "fit", "estimate", "characterise", "train", "evaluate", "compare", "ablation",
-                                         "semantics", "transfer", "peers", "whatif", "deploy", "deployment", "figures", "system", "report"}
+                                         "semantics", "transfer", "peers", "whatif", "deploy", "deployment", "figures",
+                                         "system", "report"}
 
 
 @pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule[1])

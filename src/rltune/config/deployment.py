@@ -38,8 +38,8 @@ class Deployment(Block):
     @model_validator(mode="after")
     def _has_both(self) -> Self:
         if lacking := {"slurm", "rltune"} - set(self.schedulers):
-            raise ValueError(f"schedulers: found {', '.join(self.schedulers)}, expected {' and '.join(sorted(lacking))} too: "
-                             "they are what is compared")  # fmt: skip
+            raise ValueError(f"schedulers: found {', '.join(self.schedulers)}, expected {' and '.join(sorted(lacking))} "
+                             "too: they are what is compared")  # fmt: skip
         if len(set(self.schedulers)) < len(self.schedulers):
             raise ValueError(f"schedulers: found {', '.join(self.schedulers)}, expected each once")
         if self.block_jobs > self.jobs:

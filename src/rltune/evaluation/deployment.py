@@ -114,9 +114,9 @@ def _area(edges: np.ndarray, begin: pd.Series, end: pd.Series, weight: pd.Series
 def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
     """What the daemons and the controller took, a row a scheduler × repetition, in s of the cluster's clock.
 
-    speed (asked for), true_s (of the run), tries (until it went through to its end), late_s and late_p95_s (from when a job was to be submitted to when Slurm had it),
-    longer_s (how much longer jobs held their GPUs than they were to run, mean), turn_s (from the last end of a job to a start
-    of one that waited, median), cycles, failed (of them), cycle_s and cycle_p95_s (time of a cycle; NaN without
+    speed (asked for), true_s (of the run), tries (until it went through to its end), late_s and late_p95_s (from when a
+    job was to be submitted to when Slurm had it), longer_s (how much longer jobs held their GPUs than they were to run,
+    mean), turn_s (from the last end of a job to a start of one that waited, median), cycles, failed (of them), cycle_s and cycle_p95_s (time of a cycle; NaN without
     controller), changed (jobs given a priority).
     """
     rows = []
@@ -125,7 +125,8 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
         late = np.maximum(all_of_it["submit_s"] - all_of_it["at_s"], 0.0)
         of_it = facts[(facts["scheduler"] == scheduler) & (facts["repetition"] == repetition)].iloc[0]
         row = {
-            "scheduler": scheduler, "repetition": repetition, "speed": of_it["speed"], "true_s": of_it["true_s"], "tries": of_it.get("tries", 1),
+            "scheduler": scheduler, "repetition": repetition, "speed": of_it["speed"], "true_s": of_it["true_s"],
+            "tries": of_it.get("tries", 1),
             "late_s": late.mean(), "late_p95_s": late.quantile(0.95),
             "longer_s": (ran["end_s"] - ran["start_s"] - ran["run_s"]).mean(), "turn_s": _turn(ran),
         }  # fmt: skip

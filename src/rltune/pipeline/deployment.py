@@ -32,7 +32,7 @@ from rltune.slurm.experiment.submission import Submission, account_of
 SLURM = "multifactor_size"
 """Slurm's order as the simulator has it: with Slurm's own job size, larger first."""
 TRIES = 2
-"""Times that a run is begun where its cluster dies or hangs, as daemons on a fast clock now and then do on a busy machine."""
+"""Times that a run is begun where its cluster dies or hangs, as on a fast clock and a busy machine it now and then does."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class DeploymentStudy:
         rows = self._table.iloc[first : first + self.settings.jobs]
         cluster = self.workspace.cluster(self.cell.cluster)
         if (typed := rows["gpu_type"].notna() & (cluster.gpu_types != "ignore")).any():
-            raise ConfigError(f"deployment: found {int(typed.sum()):,} jobs of {self.cell.trace} that ask for GPU types, expected "
-                              "a trace whose jobs take any, such as finetuning-synthetic")  # fmt: skip
+            raise ConfigError(f"deployment: found {int(typed.sum()):,} jobs of {self.cell.trace} that ask for GPU types, "
+                              "expected a trace whose jobs take any, such as finetuning-synthetic")  # fmt: skip
         told = self.workload.jobs.estimate_s[first : first + self.settings.jobs]
         begin = float(rows["submit_s"].iloc[0])
         found = []
@@ -144,10 +144,12 @@ class DeploymentStudy:
             work.rename(failed)
             raise SlurmError(f"deployment, run {name}: {error}; logs are in {failed}") from None
         write_text(work / "jobs.csv", done.jobs.round(3).to_csv(index=False))
-        write_text(work / "cycles.csv", done.cycles.round(4).to_csv(index=False) if len(done.cycles.columns) else "began_s\n")
+        cycles = done.cycles if len(done.cycles.columns) else pd.DataFrame(columns=["began_s"])
+        write_text(work / "cycles.csv", cycles.round(4).to_csv(index=False))
         write_json(work / "facts.json", {
             "scheduler": scheduler, "repetition": repetition, "cell": self.cell.name, "cluster": self.cell.cluster,
-            "trace": self.cell.trace, "speed": self.settings.speed, "interval_s": self.settings.interval_s, "tries": number, **done.facts,
+            "trace": self.cell.trace, "speed": self.settings.speed, "interval_s": self.settings.interval_s,
+            "tries": number, **done.facts,
         })  # fmt: skip
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
@@ -173,11 +175,12 @@ class DeploymentStudy:
             jobs.append(frame.assign(index=np.arange(len(frame)), asked_gpus=asked, **where))
             cycles.append(pd.read_csv(folder / "cycles.csv").assign(**where))
             facts.append({**read_json(folder / "facts.json"), **where})
-        return tuple(pd.concat(f, ignore_index=True) if f else pd.DataFrame() for f in (jobs, cycles)) + (pd.DataFrame(facts),)
+        together = [pd.concat(frames, ignore_index=True) if frames else pd.DataFrame() for frames in (jobs, cycles)]
+        return *together, pd.DataFrame(facts)
 
     def simulated(self) -> pd.DataFrame:
-        """The same jobs in the simulator, from an idle cluster, under the same orders with EASY: scheduler, repetition, index,
-        asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the repetition's first submission)."""
+        """The same jobs in the simulator, from an idle cluster, under the same orders with EASY: scheduler, repetition,
+        index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the repetition's first submission)."""
         course, n = course_of(self.workspace, self.workload), self.settings.jobs
         frames = []
         for scheduler in self.settings.schedulers:

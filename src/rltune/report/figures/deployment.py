@@ -23,7 +23,8 @@ Facts = Mapping[str, Any]
 def fig18(
     runs: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs``: rltune.evaluation.deployment.per_run."""
+    """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs``: as
+    rltune.evaluation.deployment.per_run gives them."""
     frame = runs[["scheduler", "repetition", *PANELS]].assign(title=runs["scheduler"].map(who), data=facts["data"])
     schedulers = list(dict.fromkeys(frame["scheduler"]))
     with styled():
@@ -41,12 +42,14 @@ def fig18(
             axis.set_ylabel(label)
             rows_only(axis)
     means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean()
-    told = "; ".join(f"{who(s)} makespan {show(r['makespan_s'] / 3600, 'number')} h, mean wait {show(r['wait_s'] / 60, 'number')} min"
-                     for s, r in means.iterrows())  # fmt: skip
+    told = "; ".join(
+        f"{who(s)} makespan {show(r['makespan_s'] / 3600, 'number')} h, mean wait {show(r['wait_s'] / 60, 'number')} min"
+        for s, r in means.iterrows()
+    )  # fmt: skip
     return Artefact(
         "fig18", "figure", "Makespan and wait on the Slurm cluster", paper_ref=paper.ref("fig18"),
-        caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: means; "
-        "points: repetitions, each with other jobs.",
+        caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: "
+        "means; points: repetitions, each with other jobs.",
         data=(str(facts["data"]),), source=source, alt=f"Means: {told}.",
     ), frame, figure  # fmt: skip
 
@@ -76,7 +79,7 @@ def fig19(
     told = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
     return Artefact(
         "fig19", "figure", "Utilisation over time on the Slurm cluster", paper_ref=paper.ref("fig18"),
-        caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last job of "
-        "any order has ended. While many wait, all that keeps GPUs idle is that the waiting jobs do not fit.",
+        caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last "
+        "job of any order has ended. While many wait, all that keeps GPUs idle is that the waiting jobs do not fit.",
         data=(str(facts["data"]),), source=source, alt=f"GPUs in use while jobs were submitted, mean: {told}.",
     ), frame, figure  # fmt: skip

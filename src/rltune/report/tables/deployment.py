@@ -1,4 +1,4 @@
-"""The deployment in tables (paper §5.6): RLTune beside Slurm, every run with what the machinery took, simulator and Slurm."""
+"""The deployment in tables (paper §5.6): RLTune beside Slurm, every run and what the machinery took, simulator and Slurm."""
 
 from __future__ import annotations
 
@@ -59,11 +59,12 @@ def deployment_numbers(
         seed=cell["seed"], data=facts["data"], learned=learned,
     )  # fmt: skip
     repetitions = int(runs["repetition"].nunique())
+    printed_min = {who_: show(paper.value("fig18", f"{who_}.makespan_min"), "int") for who_ in ("slurm", "rltune")}
     return Artefact(
         "deployment-numbers", "table", "RLTune beside Slurm, in numbers", paper_ref=paper.ref("fig18"),
-        caption=f"{show(facts['jobs'], 'int')} jobs, {_times(repetitions)}, each repetition with other jobs, on a Slurm cluster of "
-        f"real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone, and with priorities written "
-        "by the controller. Means of the repetitions that both sides have.",
+        caption=f"{show(facts['jobs'], 'int')} jobs, {_times(repetitions)}, each repetition with other jobs, on a Slurm "
+        f"cluster of real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone, and with "
+        "priorities written by the controller. Means of the repetitions that both sides have.",
         data=(str(facts["data"]),), source=source,
         columns={
             "ours_title": Column("Scheduler"), "theirs_title": Column("Against"), "measure_title": Column("Measure"),
@@ -74,12 +75,12 @@ def deployment_numbers(
         },
         notes=tuple(n for n in (
             f"Of wait, JCT and slowdown a window is {block_jobs} consecutive submissions of a repetition; of makespan and "
-            f"utilisation a repetition has one value, so there are {repetitions} and no verdict. The blocks of one repetition "
-            "share its queue, and one long backlog is in many of them: these intervals are too narrow rather than too wide.",
-            "Jobs sleep as long as the generated job ran: schedulers differ in order and in nodes, not in the speed of jobs.",
-            f"The paper’s makespans are {show(paper.value('fig18', 'slurm.makespan_min'), 'int')} min under Slurm and "
-            f"{show(paper.value('fig18', 'rltune.makespan_min'), 'int')} min under RLTune, of {show(paper.value('fig18', 'jobs'), 'int')} "
-            "jobs that it does not publish, in one run.",
+            f"utilisation a repetition has one value, so there are {repetitions} and no verdict. The blocks of one "
+            "repetition share its queue, and one long backlog is in many of them: these intervals are too narrow rather "
+            "than too wide.",
+            "Jobs sleep as long as the generated job ran: schedulers differ in order and in nodes, not in jobs’ speed.",
+            f"The paper’s makespans are {printed_min['slurm']} min under Slurm and {printed_min['rltune']} min under "
+            f"RLTune, of {show(paper.value('fig18', 'jobs'), 'int')} jobs that it does not publish, in one run.",
             holm_note(frame, TESTED, "over the others", confidence),
             f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Verdicts: {RULE}",
         ) if n),
@@ -108,8 +109,8 @@ def deployment_runs(
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-runs`: a row a scheduler × repetition on the Slurm cluster, then a row each in the simulator.
 
-    ``runs`` and ``simulated`` as rltune.evaluation.deployment.per_run gives them, ``machinery`` as it does; the first and the
-    last may be empty. ``missing``: why runs are not there; "" where all are.
+    ``runs`` and ``simulated`` as rltune.evaluation.deployment.per_run gives them, ``machinery`` as its function of that
+    name does; runs and machinery may be empty. ``missing``: why runs are not there; "" where all are.
     """
     measured = runs.merge(machinery, on=["scheduler", "repetition"]).assign(system="Slurm") if len(runs) else runs
     frame = pd.concat([measured, simulated.assign(system="simulator")], ignore_index=True)
@@ -135,18 +136,19 @@ def deployment_runs(
             "changed": Column("Priorities", "", "int", "Controller", help="Written in all."),
         }  # fmt: skip
     notes = [
-        f"{show(facts['jobs'], 'int')} jobs a repetition, of {facts['accounts']} users, each with an account, submitted over "
-        f"{show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s GPUs.",
+        f"{show(facts['jobs'], 'int')} jobs a repetition, of {facts['accounts']} users, each with an account, submitted "
+        f"over {show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s GPUs.",
         "In the simulator the same jobs with the same limits and EASY backfilling, by best fit; Slurm’s order is "
         f"{POLICY_TITLE['multifactor_size']} there.",
         missing,
     ]  # fmt: skip
     if len(runs):
         if anew := int((machinery["tries"] - 1).sum()):
-            notes.append(f"{anew} times a run was begun anew, since its daemons had died or hung; nothing of such a try counts.")
+            notes.append(f"{anew} times a run was begun anew, since its daemons had died or hung; such tries do not count.")
         speed = show(float(machinery["speed"].iloc[0]), "number")
-        notes.insert(1, f"The cluster’s clock ran {speed} times as fast as the true one: what the daemons and the controller take "
-                        "of the machine counts so many times on it, and is an upper bound of what it would be on a real cluster.")
+        notes.insert(1, f"The cluster’s clock ran {speed} times as fast as the true one: what the daemons and the controller "
+                        "take of the machine counts so many times on it. GPUs that a job holds longer than it was to run "
+                        "count as used.")  # fmt: skip
     return Artefact(
         "deployment-runs", "table", "Every run, and what the machinery took",
         caption="One row a run on the Slurm cluster, by its own accounting, and one for the same jobs in the simulator."
@@ -164,12 +166,13 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") 
     columns = {"title": Column("Order"), "repetition": Column("Repetition", "", "plain-int")}
     for name, heading, unit, kind in (("wait_s", "Mean wait", "s", "seconds"), ("makespan_h", "Makespan", "h", "number"),
                                       ("utilisation", "Utilisation", "", "percent")):  # fmt: skip
-        columns |= {f"{name}_slurm": Column("Slurm", unit, kind, heading), f"{name}_simulated": Column("Simulator", unit, kind, heading)}
+        columns |= {f"{name}_{side}": Column(title, unit, kind, heading)
+                    for side, title in (("slurm", "Slurm"), ("simulated", "Simulator"))}  # fmt: skip
         columns[f"{name.replace('_h', '_s')}_error"] = Column("Off by", "", "percent", heading)
     return Artefact(
         "deployment-fidelity", "table", "The simulator against Slurm",
-        caption="The same jobs and limits under the same orders in the simulator and on the Slurm cluster: how far a prediction of "
-        "the simulator would have been off.",
+        caption="The same jobs and limits under the same orders in the simulator and on the Slurm cluster: how far a "
+        "prediction of the simulator would have been off.",
         data=(str(facts["data"]),), source=source,
         columns=columns | {
             "rank": Column("Waits alike", "", "number", help="Spearman’s correlation of the waits, job by job."),
@@ -178,9 +181,9 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") 
         notes=(
             "The simulator starts jobs at once; Slurm’s daemons take their time (“End to start” above), a controller writes "
             "once a minute, and a job that comes between two cycles has Slurm’s own priority until the next.",
-            "sched/backfill plans with limits in whole minutes and reserves for every job it looks at, EASY for the first alone; "
-            "Slurm chooses nodes by weight, small ones first, the simulator by best fit. Slurm’s fair share and age are near the "
-            "simulator’s, and not the same.",
+            "sched/backfill plans with limits in whole minutes and reserves for every job it looks at, EASY for the first "
+            "alone; Slurm chooses nodes by weight, small ones first, the simulator by best fit. Slurm’s fair share and age "
+            "are near the simulator’s, and not the same.",
             "One different start changes what comes after it: waits of single jobs differ more than means do.",
         ),
     ), frame  # fmt: skip

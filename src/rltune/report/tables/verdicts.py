@@ -35,9 +35,9 @@ def verdicts(
 
     ``numbers``: id → frame of `tables.comparison`, of the studies there are; ``variants``: frame of `tables.ablation`,
     which may be empty; ``table7``, ``fig17`` and ``deployment``: frames of `tables.table7`, `tables.fig17_numbers` and
-    `tables.deployment_numbers`, where the run has them. Columns: `claim` in plain words, `where` in the paper, `paper` its figure, `ours` with `low` and
-    `high` (all fractions), what of ours it is (`SHOWN`), `verdict`, and `artefact` and `row`: the id of the table it is
-    from, and which row of its CSV, from 0.
+    `tables.deployment_numbers`, where the run has them. Columns: `claim` in plain words, `where` in the paper, `paper`
+    its figure, `ours` with `low` and `high` (all fractions), what of ours it is (`SHOWN`), `verdict`, and `artefact` and
+    `row`: the id of the table it is from, and which row of its CSV, from 0.
     """
     rows: list[dict[str, Any]] = []
     for name, artefact in paper.artefacts.items():

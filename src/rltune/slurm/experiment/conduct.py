@@ -87,7 +87,8 @@ def conduct(
     accounts = sorted({job.account for job in submissions})
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
-        slurm = Emulation(cluster, accounting=True, accounts=accounts, speed=speed, settings=settings(speed), small_first=True)
+        slurm = Emulation(cluster, accounting=True, accounts=accounts, speed=speed, settings=settings(speed),
+                          small_first=True)  # fmt: skip
         with slurm, log.open("w", encoding="utf-8", buffering=1) as words:
             driver = _Driver(slurm, order, Path(folder), words.write) if order is not None else None
             if driver is not None:
@@ -155,8 +156,8 @@ class _Watch:
         if state != self._state:
             self._state, self._moved = state, now
         if now - self._moved > STALLED_S + self.longest_s / self.slurm.speed:
-            raise SlurmError(f"nothing has started or ended for {now - self._moved:.0f} s: {state[0]} jobs wait, {state[1]} run; "
-                             "the log of slurmctld is among those kept")  # fmt: skip
+            raise SlurmError(f"nothing has started or ended for {now - self._moved:.0f} s: {state[0]} jobs wait, "
+                             f"{state[1]} run; the log of slurmctld is among those kept")  # fmt: skip
         if now - self._said > SAY_S:
             self._said = now
             hours = (self.slurm.now() - self.began_s) / 3600

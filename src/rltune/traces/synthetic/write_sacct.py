@@ -70,8 +70,8 @@ LOGS = {
         odd={"never started": 0.02, "unknown end": 0.001, "step": 0.05},
     ),
     "finetuning": Log(
-        2026, finetuning.parameters, finetuning.RECORDED_GPUS, finetuning.GPUS_A_NODE, finetuning.LIMIT_S, finetuning.LIMITS_S,
-        finetuning.MARGIN,
+        2026, finetuning.parameters, finetuning.RECORDED_GPUS, finetuning.GPUS_A_NODE, finetuning.LIMIT_S,
+        finetuning.LIMITS_S, finetuning.MARGIN,
     ),
 }  # fmt: skip
 """The logs, by ``part`` of a trace's configuration."""
