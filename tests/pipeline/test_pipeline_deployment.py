@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,15 @@ from rltune.evaluation.contenders import Contender
 from rltune.pipeline import deployment
 from rltune.pipeline.deployment import DeploymentStudy
 from rltune.pipeline.peers import setting_of
+from rltune.report import read
+from rltune.report.artefact import load_artefacts
+from rltune.report.page.deployment import ALWAYS, DEPLOYMENT
+from rltune.report.tables.comparison import learned_in
 from rltune.slurm.emulate import packages
 from rltune.slurm.experiment.conduct import Conducted
 from rltune.slurm.experiment.submission import Submission
+
+ROOT = Path(__file__).resolve().parents[2]
 
 CELL = "tiny__small__fifo__wait__none__lookahead__strict__engineered__lognormal-1__tiny__s1"
 BLOCK = f"""
@@ -138,6 +146,29 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(
     assert "slurmdbd, mariadb-server" in said and "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
     assert "make slurm-deps" in said
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize("with_runs", [True, False])
+def test_the_chapter_with_runs_and_without_slurm(
+    study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch, with_runs: bool
+) -> None:
+    """The notebook's own code; the agent that it is about was never trained here, so its learning is told by hand."""
+    monkeypatch.setattr(deployment, "conduct", lambda cluster, submissions, *_: conducted(submissions))
+    monkeypatch.setattr(read, "histories", lambda workspace, cells: pd.DataFrame())
+    monkeypatch.setattr(sys.modules[learned_in.__module__], "learned_in", lambda histories: "yes")
+    for scheduler, repetition in study.settings.runs() if with_runs else ():
+        monkeypatch.setattr(DeploymentStudy, "order", lambda self, scheduler: None)
+        study.run(scheduler, repetition)
+    if not with_runs:
+        monkeypatch.setattr(packages, "missing", lambda groups: groups)
+    cells = json.loads((ROOT / "notebooks" / "deployment.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    code[0] = 'config, base = "config/tiny.yaml", ""'
+    exec("\n".join(code), {})
+    there = load_artefacts(study.workspace.artefacts)
+    assert set(there) == set(DEPLOYMENT if with_runs else ALWAYS)
+    told = " ".join(there["deployment-runs"].artefact.notes)
+    assert ("apt-get install" in told) == (not with_runs) and ("100 times as fast" in told) == with_runs
 
 
 @pytest.mark.parametrize(("old", "new", "parts"), [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from slurm_workload import need, wait_for
 
 from rltune.config.load import load_cluster, project_root
 from rltune.errors import SlurmError
-from rltune.slurm.emulate import Emulation
+from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.experiment import conduct as conducting
 from rltune.slurm.experiment.accounts import FIELDS, read
 from rltune.slurm.experiment.conduct import Order, conduct
@@ -108,3 +109,12 @@ def test_what_sbatch_is_asked_for() -> None:
     assert {"--account=ann", "--partition=all"} <= set(options)
     assert "--gpus=5" in Submission("x", 0, "ann", "all", 5, 2, 5, 60, 10).options()
     assert account_of("User 07@Lab") == "user_07_lab" and account_of("") == "nobody"
+
+
+def test_small_nodes_are_taken_first() -> None:
+    cluster, folders = load_cluster("deployment", project_root()), configure.Folders(Path("/x"), Path("/x"))
+    nodes = configure.nodes_of(cluster, list(range(10)))
+    plain, small = (configure.slurm_conf(cluster, nodes, folders, "root", 1, small_first=told) for told in (False, True))
+    assert " Weight=" not in plain
+    weights = dict(re.findall(r"^NodeName=(\S+) .* Weight=(\d+)$", small, re.MULTILINE))
+    assert sorted(weights, key=lambda name: int(weights[name])) == ["m40-1", "k80-1", "k80-2", "p100-1", "p100-2"]

@@ -34,9 +34,9 @@ def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
 
 def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     """One row a scheduler × repetition: jobs, ``others`` (that ended otherwise than COMPLETED), makespan_s (first submission
-    to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s, wait_median_s, wait_p95_s, jct_s, bsld."""
+    to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s, wait_median_s, wait_p95_s, jct_s, bsld. Empty without jobs."""
     rows = []
-    for (scheduler, repetition), all_of_it in jobs.groupby(["scheduler", "repetition"], sort=False):
+    for (scheduler, repetition), all_of_it in jobs.groupby(["scheduler", "repetition"], sort=False) if len(jobs) else ():
         mine = with_measures(all_of_it)
         makespan = float(mine["end_s"].max() - all_of_it["submit_s"].min())
         area = float((mine["asked_gpus"] * (mine["end_s"] - mine["start_s"])).sum())
