@@ -149,7 +149,7 @@ def test_the_default_run_needs_no_download() -> None:
     run = load_run("config/default.yaml", ROOT)
     assert all(load_trace(t, ROOT).synthetic is not None for t in run.traces())
     paper = BUILT_IN["paper"]
-    assert paper.epochs * paper.trajectories == 10_000 and len(run.cells()) <= 12
+    assert paper.epochs * paper.trajectories == 10_000 and len(run.cells()) <= 13
     for preset in {c.preset for c in run.cells()}:
         quick = run.preset(preset)
         assert preset.startswith("quick") and quick.epochs * quick.trajectories * quick.rollouts <= 1200

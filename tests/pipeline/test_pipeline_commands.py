@@ -18,7 +18,7 @@ COMMANDS = (
     "cluster", "cluster balance", "trace", "trace inspect", "trace list", "trace fetch", "config", "config check",
     "slurm", "slurm emulate", "slurm run", "slurm status", "slurm release",
     "config schema", "stage", "stage notebook", "stage fit", "stage estimate", "stage baselines", "stage motivation",
-    "stage report",
+    "stage deploy", "stage report",
 )  # fmt: skip
 Cli = Callable[..., Any]
 

@@ -149,4 +149,4 @@ def test_the_projects_file_covers_the_paper_and_names_what_the_default_run_makes
     assert all(f"\nrule {stage}:\n" in rules for stage in expectations.stages())
     assert set(expectations.stage_s) == set(expectations.stages())
     assert not [part.paper for part in expectations.reproduced if part.stage and not 1 <= len(part.numbers) <= 3]
-    assert [part.paper for part in expectations.reproduced if not part.stage] == ["Figure 18", "Figure 19"]
+    assert not [part.paper for part in expectations.reproduced if not part.stage], "every table and figure has an entry"

@@ -31,7 +31,7 @@ def test_the_snakefile_is_short_and_includes_every_rule_file() -> None:
     assert len(text.splitlines()) <= 60
     assert re.findall(r'^include: "rules/(.+)"$', text, re.MULTILINE) == [
         "common.smk", "traces.smk", "train.smk", "evaluate.smk", "semantics.smk", "transfer.smk", "peers.smk", "whatif.smk",
-        "figures.smk", "system.smk", "report.smk",
+        "deployment.smk", "figures.smk", "system.smk", "report.smk",
     ]  # fmt: skip
     assert {p.name for p in RULE_FILES} == set(re.findall(r'"rules/(.+)"', text))
     assert re.search(r"^min_version\(", text, re.MULTILINE)
@@ -49,7 +49,8 @@ def test_rule_files_are_short(path: Path) -> None:
 
 def test_there_is_a_rule_for_every_stage() -> None:
     assert {name for _, name in ALL} >= {"clean", "fit", "estimate", "characterise", "train", "evaluate", "compare", "ablation",
-                                         "semantics", "transfer", "peers", "whatif", "figures", "system", "report"}
+                                         "semantics", "transfer", "peers", "whatif", "deploy", "deployment", "figures",
+                                         "system", "report"}
 
 
 @pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule[1])

@@ -14,10 +14,14 @@ import pytest
 from rltune.agent.policy_file import load_policy
 from rltune.files import read_json
 from rltune.report.page.contents import CHAPTERS
+from rltune.slurm.emulate.packages import missing, needed
 from rltune.traces.audit import Audit
 from rltune.traces.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
+HAS_SLURM = not missing(needed(accounting=True, speed=400.0))
+"""Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
+OF_RUNS = ("fig18", "fig19", "deployment-numbers", "deployment-fidelity") if HAS_SLURM else ()
 ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
              "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers", "ablation-training",
              "verdicts",
@@ -25,7 +29,10 @@ ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6",
              "semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
              "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback",
              "whatif", "whatif-recommendation", "whatif-numbers", "whatif-steps", "whatif-days", "whatif-groups",
-             "whatif-groups-numbers")
+             "whatif-groups-numbers", "deployment-runs", *OF_RUNS)
+
+
+STAGES = 29 if HAS_SLURM else 27
 
 
 @pytest.fixture
@@ -47,12 +54,12 @@ def test_it_says_where_the_report_is(smoke_run: Any) -> None:
 
 def test_it_says_what_it_costs_then_how_far_it_is(smoke_run: Any) -> None:
     lines = smoke_run.outcome.out.splitlines()[:-1]
-    assert lines[0] == "config/smoke.yaml: 0 of 3 cells done, 26 stages to do"
+    assert lines[0] == f"config/smoke.yaml: 0 of 3 cells done, {STAGES} stages to do"
     told = [line for line in lines if line.startswith(("time: ", "disk: "))]
     assert len(told) == 2
     rest = lines[lines.index(told[-1]) + 1 :]
     done = [line for line in rest if re.fullmatch(r"done: [a-z].*, (\d+ min )?\d+ s", line)]
-    assert len(done) == 26 and sum("done: train" in line for line in done) == 3
+    assert len(done) == STAGES and sum("done: train" in line for line in done) == 3
     assert all("cells done; " in line and line.endswith(" left") for line in rest if line not in done)
 
 
@@ -141,27 +148,31 @@ CHAPTERS_AFTER = {"semantics": 1, "transfer": 1, "peers": 1, "figures": 1, "repo
 """What depends on the results of any cell."""
 ALL_AFTER = {"compare": 2, "ablation": 1, **CHAPTERS_AFTER}
 """What depends on the results of all."""
-FIRST_AFTER = {**ALL_AFTER, "whatif": 1}
+FIRST_AFTER = {**ALL_AFTER, "whatif": 1, "deployment": 1}
 """… and on the first agent and how differences are judged."""
+CHAPTER_OF_CLAIMS = {"figures": 1, "report": 1}
+DEPLOY, DEPLOY_ALL = ({"deploy": n} if HAS_SLURM else {} for n in (1, 2))
+"""Runs on the Slurm cluster under the first agent; those under Slurm's own order, too."""
 
 
 @pytest.mark.parametrize(
     ("old", "new", "planned"),
     [
-        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, **FIRST_AFTER}),
+        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY}),
         ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "compare": 1, "ablation": 1, **CHAPTERS_AFTER}),
         ("{placement: best_fit}, ", "", {"evaluate": 3, **ALL_AFTER}),
         ("sharing: 1.25", "sharing: 1.5",
-         {"baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER}),
+         {"baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY}),
         ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, **FIRST_AFTER}),
         ("whatif: {}", "whatif: {worth: 0.1}", {"whatif": 1, "report": 1}),
         ("features: [raw]\n    preset: [smoke]", "features: [raw]\n    preset: [paper]",
          {"train": 1, "evaluate": 1, "compare": 1, **CHAPTERS_AFTER}),
         ("train: 0.9", "train: 0.8",
-         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER}),
+         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY_ALL}),
+        ("jobs: 12", "jobs: 10", {"deployment": 1, **CHAPTER_OF_CLAIMS, **DEPLOY_ALL}),
         ("title: RLTune, smoke run", "title: Another", {"report": 1}),
     ],
-    ids=["budget", "one-cell", "also", "sharing", "evaluation", "whatif", "another-preset", "split", "title"],
+    ids=["budget", "one-cell", "also", "sharing", "evaluation", "whatif", "another-preset", "split", "deployment", "title"],
 )
 def test_a_change_makes_anew_what_depends_on_it(
     old: str, new: str, planned: dict[str, int], smoke_run: Any, shell: Any, tmp_path: Path

@@ -7,6 +7,7 @@ rule figures:
         HISTORIES,
         rules.transfer.output.artefacts,
         rules.peers.output.artefacts,
+        rules.deployment.output.artefacts if run.deployment is not None else [],
         jobs=[here(workspace.test_jobs(cell)) for cell in CELLS.values()],
         paper=PAPER,
         notebook=source("notebooks", "figures.ipynb"),

@@ -10,6 +10,7 @@ rule report:
         rules.peers.output,
         rules.ablation.output if has_ablation(run) else [],
         rules.whatif.output if run.whatif is not None else [],
+        rules.deployment.output if run.deployment is not None else [],
         rules.transfer.output,
         pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],
         cleaning=[here(workspace.page("clean", trace)) for trace in run.traces()],

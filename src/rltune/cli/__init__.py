@@ -329,6 +329,20 @@ def motivation(config: ConfigOption = "config/default.yaml", base: BaseOption = 
 
 
 @stage_app.command()
+def deploy(
+    scheduler: str, repetition: int, config: ConfigOption = "config/default.yaml", base: BaseOption = ""
+) -> None:
+    """Submit a repetition's jobs to an emulated Slurm cluster under a scheduler, and write what became of them."""
+    from rltune.config import Workspace
+    from rltune.pipeline.deployment import DeploymentStudy
+
+    done = DeploymentStudy(Workspace.open(config, base)).run(scheduler, repetition, _say)
+    ended = int((done.jobs["state"] == "COMPLETED").sum())
+    _say(f"[deploy {scheduler} {repetition}] {ended} of {len(done.jobs)} jobs completed in {done.facts['true_s']:.0f} s, "
+         f"{done.facts['simulated_s'] / 3600:.1f} h of the cluster's clock")
+
+
+@stage_app.command()
 def report(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
     """Build the report's page from the run's tables and figures."""
     from rltune.config import Workspace

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from rltune.config.base import Block, Name
 from rltune.config.cells import Blocking, Cell, Experiment, Judged, Workload
+from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.motivation import Motivation
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.config.whatif import WhatIf
@@ -127,6 +128,8 @@ class RunConfig(Block):
     """Today's order against others on the log's end, as hours waited and a recommendation; null: not made."""
     motivation: Motivation | None = None
     """Figures 1 to 4 on real Slurm daemons where its packages are installed; null: simulated."""
+    deployment: Deployment | None = None
+    """The agent's controller on an emulated Slurm cluster beside Slurm itself (paper §5.6); null: not made."""
     presets: dict[Name, Preset] = {}
     """Presets of your own, or the built-in ones (paper, quick) redefined."""
 
@@ -137,6 +140,29 @@ class RunConfig(Block):
         if not re.fullmatch(rf"{re.escape(top)}(/[A-Za-z0-9][A-Za-z0-9._-]*)*", value):
             raise ValueError(f"found {value!r}, expected {top} or a folder in it, such as {top}/mine")
         return value
+
+    @model_validator(mode="after")
+    def _has_what_is_deployed(self) -> Self:
+        if self.deployment is not None:
+            try:
+                self.deployed_cell()
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
+        return self
+
+    def deployed_cell(self) -> Cell:
+        """The cell whose agent the block ``deployment`` deploys; without the block, as by its defaults.
+
+        Raises ConfigError where there is none.
+        """
+        name = self.deployment.cell if self.deployment is not None else None
+        if name is not None:
+            return self.cell(name)
+        for cell in self.cells():
+            if cell.cluster == CLUSTER:
+                return cell
+        raise ConfigError(f"deployment: found no experiment on cluster {CLUSTER}, expected one, such as "
+                          "{workloads: [{trace: finetuning-synthetic, cluster: deployment}], …}, or a `cell`")
 
     def cells(self) -> list[Cell]:
         """Every cell of the matrix once, in the order of the experiments."""

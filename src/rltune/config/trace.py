@@ -24,6 +24,7 @@ PARTS: dict[str, tuple[str, ...] | None] = {
     "alibaba2023": None,
     "authors": ("readme", "reader"),
     "swf": ("HPC2N", "SDSC-SP2"),
+    "sacct": ("example", "finetuning"),
 }
 """Formats that take `part`, and the values it may have (None: any name)."""
 
@@ -274,8 +275,8 @@ class TraceConfig(Block):
     part: str | None = None
     """The part of an archive that holds several clusters (`helios`: Earth, Saturn, Uranus, Venus or all; needed), the
     variant of the pod list where a folder has several (`alibaba2023`: default, gpuspec33, …), the variant of the
-    columns where it is not to be found out (`authors`: readme or reader), or the log that `synthetic` imitates (`swf`:
-    HPC2N or SDSC-SP2; needed there)."""
+    columns where it is not to be found out (`authors`: readme or reader), or the log that `synthetic` makes (`swf`:
+    HPC2N or SDSC-SP2, needed there; `sacct`: example, which is the default, or finetuning)."""
     gpu_share: GpuShare = "round_up"
     """What becomes of a share of a GPU: the job's total is rounded up to whole GPUs, each instance's or GPU's share is
     rounded up by itself, the total is rounded to the nearest whole number (at least one), or the job is left out."""
@@ -312,6 +313,8 @@ class TraceConfig(Block):
             raise ValueError("format `helios` needs `part` (Earth, Saturn, Uranus, Venus or all)")
         if self.format == "swf" and (self.synthetic is None) != (self.part is None):
             raise ValueError("format `swf` needs `part` (HPC2N or SDSC-SP2) with `synthetic`, and only with it")
+        if self.format == "sacct" and self.synthetic is None and self.part is not None:
+            raise ValueError("format `sacct` has `part` (example or finetuning) with `synthetic` only")
         if self.part is not None and self.format not in PARTS:
             raise ValueError(f"`part` goes with format {', '.join(f'`{f}`' for f in PARTS)}; found `{self.format}`")
         if self.run_time != "sum" and self.format != "philly":

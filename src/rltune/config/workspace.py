@@ -128,6 +128,10 @@ class Workspace:
         """Figures 1 to 4 on real Slurm daemons: a row a figure × job × node; beside it a .json that says how."""
         return self.results / "slurm" / "motivation.csv"
 
+    def deployed(self, scheduler: str, repetition: int | str) -> Path:
+        """Folder of one run on the emulated Slurm cluster: jobs.csv, cycles.csv, facts.json."""
+        return self.results / "deployment" / f"{scheduler}-{repetition}"
+
     def notebook(self, stage: str, name: str = "") -> Path:
         """The executed notebook of a stage: the log of its rule."""
         return self.results / "notebooks" / f"{stage}{'-' if name else ''}{name}.ipynb"

@@ -119,6 +119,9 @@ class Costs:
         cell = job.cell(self.config)
         if job.rule == "train" and cell is not None:
             return self._training(cell.preset)
+        if job.rule == "deploy" and (asked := self.config.deployment) is not None:
+            table = self.table["deploy"]
+            return table["start_s"] + asked.jobs * table["simulated_s_a_job"] / asked.speed
         stages = self.table["stages_s"]
         seconds = stages.get(job.rule, stages["other"])
         return seconds * self.table["full_trace"] if self._trace(job) in self._full else seconds

@@ -6,6 +6,7 @@ The frame is what is drawn, to the last point: a figure can be made again from i
 from rltune.report.figures.ablation import ablation, ablation_training
 from rltune.report.figures.arrivals import arrivals
 from rltune.report.figures.boxes import boxes
+from rltune.report.figures.deployment import fig18, fig19
 from rltune.report.figures.diagrams import fig7, fig8
 from rltune.report.figures.distributions import distributions
 from rltune.report.figures.fairness import fairness
@@ -24,7 +25,7 @@ from rltune.report.figures.training import training
 from rltune.report.figures.whatif import whatif, whatif_days, whatif_groups
 
 __all__ = [
-    "ablation", "ablation_training", "arrivals", "boxes", "distributions", "fairness", "fig17", "fig5", "fig6",
-    "fig7", "fig8", "fig9", "improvements", "loads_compared", "robustness", "room", "schedule", "semantics",
+    "ablation", "ablation_training", "arrivals", "boxes", "distributions", "fairness", "fig17", "fig18", "fig19",
+    "fig5", "fig6", "fig7", "fig8", "fig9", "improvements", "loads_compared", "robustness", "room", "schedule", "semantics",
     "sensitivity", "training", "whatif", "whatif_days", "whatif_groups",
 ]

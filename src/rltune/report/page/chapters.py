@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rltune.report.artefact import Saved
+from rltune.report.page.deployment import DEPLOYMENT
 from rltune.report.page.whatif import WHATIF
 from rltune.report.studies import BSLD, JCT, SLURM, UTILISATION, WAIT, Study
 
@@ -65,6 +66,10 @@ SECTIONS = (
             "The same jobs under schedulers that other authors built: one that predicts run times from history, two "
             "that learn otherwise, and a tuned score of twelve weights.",
             ("table8", "fig17", "fig17-numbers", "table9", "table9-numbers")),
+    Section("deployment-section", "On a Slurm cluster", "§5.6",
+            "The agent’s controller writes priorities on a cluster of real Slurm daemons, beside Slurm’s own order and a "
+            "simple rule that the same controller writes; then what the simulator had said of the same jobs.",
+            tuple(DEPLOYMENT)),
     Section("cost", "Costs of training and deciding", "§5.7",
             "Time to train, time to decide, how the placement model’s solver fared, and when training has paid for "
             "itself.",

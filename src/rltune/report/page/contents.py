@@ -9,6 +9,7 @@ import pandas as pd
 from rltune.config import RunConfig
 from rltune.report.artefact import Saved
 from rltune.report.figures.training import CURVES_TITLE
+from rltune.report.page.deployment import ALWAYS, DEPLOYMENT, NO_BLOCK, NO_RUNS
 from rltune.report.page.peers import PEERS, absent
 from rltune.report.page.whatif import WHATIF
 from rltune.report.paper import PaperResults
@@ -37,8 +38,9 @@ class Covered:
     """(id, title) of our artefacts."""
 
 
-CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peers", "whatif", "figures")
-"""Notebooks over the whole run, each of whose page the report links to; `whatif` in runs that ask for it."""
+CHAPTERS = ("system", "characterise", "ablation", "semantics", "transfer", "peers", "whatif", "deployment", "figures")
+"""Notebooks over the whole run, each of whose page the report links to; `whatif` and `deployment` in runs that
+ask for them."""
 
 TITLES = {
     "improvements": "How much better RLTune is",
@@ -82,6 +84,7 @@ TITLES = {
     "loads-compared-numbers": "Overloaded and balanced, in numbers",
     **PEERS,
     **WHATIF,
+    **DEPLOYMENT,
 }
 
 
@@ -144,7 +147,8 @@ def expected(config: RunConfig) -> dict[str, str]:
     unmade = absent(config)
     made = {name: title for name, title in TITLES.items()
             if name not in unmade and (name != "placements" or has_placements(config))
-            and (name not in WHATIF or config.whatif is not None)}
+            and (name not in WHATIF or config.whatif is not None)
+            and (name not in DEPLOYMENT or config.deployment is not None)}
     boxes = [s for s in studies_of(judged(config)) if s.boxes]
     return {**made, **of_studies(config),
             **{f"{s.boxes}-{n}": f"{s.title} in windows of {n:,} jobs" for s in boxes for n in shorter}}
@@ -159,7 +163,8 @@ def pages(config: RunConfig) -> set[str]:
 
 def chapters(config: RunConfig) -> tuple[str, ...]:
     """The chapters of a run."""
-    return tuple(name for name in CHAPTERS if name != "whatif" or config.whatif is not None)
+    asked = {"whatif": config.whatif, "deployment": config.deployment}
+    return tuple(name for name in CHAPTERS if name not in asked or asked[name] is not None)
 
 
 def steps(config: RunConfig) -> set[str]:
@@ -173,6 +178,7 @@ def steps(config: RunConfig) -> set[str]:
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}
         | {f"{step}/{cell.name}" for cell in config.cells() for step in ("train", "evaluate")}
+        | {f"deploy/{scheduler}-{k}" for scheduler, k in (config.deployment.runs() if config.deployment else [])}
     )
 
 
@@ -197,7 +203,11 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
             why = f"the run’s matrix has no setting with both {PRO['features']} and {NAIVE['features']} features"
         if name.startswith("loads-compared") and not has_balanced(config):
             why = "the run’s workloads have no balanced cluster beside a slice with agents"
+        if name in DEPLOYMENT and name not in ALWAYS and ALWAYS[0] in there:
+            why = NO_RUNS
         found.append(Missing(name, title, _not_carried(config, name) or why))
+    if config.deployment is None:
+        found += [Missing(name, TITLES[name], f"{ABSENT}: {NO_BLOCK}") for name in DEPLOYMENT]
     found += [Missing(name, TITLES[name], f"{ABSENT}: {why}") for name, why in absent(config).items()]
     present = studies_of(judged(config))
     for study in (s for s in STUDIES if s not in present):

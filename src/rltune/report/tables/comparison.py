@@ -40,7 +40,7 @@ def comparison(
     rows = []
     for _, group in chosen.groupby([a for a in AXES if a != "seed"], sort=False):
         each = [where(windows, cell=name) for name in group["cell"]]
-        learned = _learned([where(histories, cell=name) for name in group["cell"]])
+        learned = learned_in([where(histories, cell=name) for name in group["cell"]])
         for n in lengths(each[0]):
             rows.append({**_row(group, each, n, study, paper, bootstrap, confidence, seed), "learned": learned})
     frame = with_holm(pd.DataFrame(rows), TESTED)
@@ -118,7 +118,7 @@ def _title(baseline: dict[str, str]) -> str:
     return scheduler_title(baseline["policy"], baseline["blocking"])
 
 
-def _learned(histories: Sequence[pd.DataFrame]) -> str:
+def learned_in(histories: Sequence[pd.DataFrame]) -> str:
     """Whether the agents kept learned anything: one answer where all seeds agree, else how many of them did."""
     answers = [_one_learned(history) for history in histories]
     if len(set(answers)) == 1:

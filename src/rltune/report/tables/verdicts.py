@@ -28,15 +28,16 @@ SHOWN = ("trace_title", "preset", "estimate", "seed", "sequence_jobs", "windows"
 
 def verdicts(
     numbers: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults, *,
-    table7: pd.DataFrame | None = None, fig17: pd.DataFrame | None = None, source: str = "",
+    table7: pd.DataFrame | None = None, fig17: pd.DataFrame | None = None, deployment: pd.DataFrame | None = None,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a relative improvement of the paper × setting of ours × window length; one without ours where none fits.
 
     ``numbers``: id → frame of `tables.comparison`, of the studies there are; ``variants``: frame of `tables.ablation`,
-    which may be empty; ``table7`` and ``fig17``: frames of `tables.table7` and `tables.fig17_numbers`, where the run has
-    them. Columns: `claim` in plain words, `where` in the paper, `paper` its figure, `ours` with `low` and
-    `high` (all fractions), what of ours it is (`SHOWN`), `verdict`, and `artefact` and `row`: the id of the table it is
-    from, and which row of its CSV, from 0.
+    which may be empty; ``table7``, ``fig17`` and ``deployment``: frames of `tables.table7`, `tables.fig17_numbers` and
+    `tables.deployment_numbers`, where the run has them. Columns: `claim` in plain words, `where` in the paper, `paper`
+    its figure, `ours` with `low` and `high` (all fractions), what of ours it is (`SHOWN`), `verdict`, and `artefact` and
+    `row`: the id of the table it is from, and which row of its CSV, from 0.
     """
     rows: list[dict[str, Any]] = []
     for name, artefact in paper.artefacts.items():
@@ -45,7 +46,7 @@ def verdicts(
                 continue
             claim = {"claim": _claim(name, key, artefact.title), "where": entry.where or artefact.where,
                      "paper": entry.value, "key": f"{name}: {key}"}
-            found = _found(name, key, entry.value, numbers, variants, table7, fig17)
+            found = _found(name, key, entry.value, numbers, variants, table7, fig17, deployment)
             rows += [claim | ours for ours in found] or [claim | _absent()]
     frame = pd.DataFrame(rows)
     frame = frame.assign(sort=frame["verdict"] == ABSENT).sort_values("sort", kind="stable", ignore_index=True)
@@ -55,7 +56,7 @@ def verdicts(
 
 def _found(
     name: str, key: str, printed: float, numbers: Mapping[str, pd.DataFrame], variants: pd.DataFrame,
-    table7: pd.DataFrame | None, fig17: pd.DataFrame | None,
+    table7: pd.DataFrame | None, fig17: pd.DataFrame | None, deployment: pd.DataFrame | None,
 ) -> list[dict[str, Any]]:
     """Our counterparts of one entry of the paper."""
     if name == "abstract" and key in HEADLINES:
@@ -66,6 +67,10 @@ def _found(
         trace, _, _ = key.split(".")
         rows = fig17[fig17["paper_improvement"].notna() & (fig17["paper_trace"] == trace)]
         return [_ours(row, "fig17-numbers", ("improvement", "low", "high")) for _, row in rows.iterrows()]
+    if name == "fig18" and deployment is not None:
+        of_both = (deployment["ours"] == "rltune") & (deployment["theirs"] == "slurm")
+        rows = deployment[of_both & (deployment["measure"] == key)]
+        return [_ours(row, "deployment-numbers", ("gain", "low", "high")) for _, row in rows.iterrows()]
     if name == "fig10" and len(variants):
         own = pd.Series([".".join(figure_key(row)) == key for _, row in variants.iterrows()], index=variants.index)
         rows = variants[own & variants["paper"].notna()]

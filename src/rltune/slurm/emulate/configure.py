@@ -92,7 +92,7 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
 
     Raises SlurmError where the cluster's pools or GPU types cannot be told apart by the names that Slurm allows.
     """
-    partitions = {pool.name: _name(pool.name) for pool in cluster.pools}
+    partitions = {pool.name: partition_name(pool.name) for pool in cluster.pools}
     if len({p.lower() for p in partitions.values()}) < len(partitions):
         raise SlurmError(f"pools {', '.join(partitions)}: the same once written with letters, digits and - alone, "
                          "which Slurm's partitions are; give them other names")  # fmt: skip
@@ -100,7 +100,7 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
     counts: dict[str, int] = {}
     for pool in cluster.pools:
         for group in pool.groups:
-            kind = _name(group.gpu_type).lower()
+            kind = partition_name(group.gpu_type).lower()
             for _ in range(group.nodes):
                 counts[kind] = counts.get(kind, 0) + 1
                 gpus, cpus = (0, group.gpus) if cluster.slots == "cpu" else (group.gpus, max(1, int(group.cpus)))
@@ -111,9 +111,12 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
 
 def slurm_conf(
     cluster: ClusterConfig, nodes: list[Node], folders: Folders, user: str, controller_port: int, speed: float = 1.0,
-    accounting_port: int | None = None, settings: Mapping[str, str] | None = None,
+    accounting_port: int | None = None, settings: Mapping[str, str] | None = None, small_first: bool = False,
 ) -> str:
-    """The text of slurm.conf. ``settings`` replace lines of the same name, and values on the lines of partitions."""
+    """The text of slurm.conf. ``settings`` replace lines of the same name, and values on the lines of partitions.
+
+    ``small_first``: Slurm takes nodes with few GPUs before those with many, so that large jobs find room.
+    """
     given = dict(settings or {})
     partition = {"MaxTime": "INFINITE", "State": "UP", "OverSubscribe": "NO"}
     partition |= {key: given.pop(key) for key in list(given) if key in PARTITION_KEYS}
@@ -159,13 +162,14 @@ def slurm_conf(
         text.append(
             f"NodeName={node.name} NodeHostname=localhost NodeAddr=127.0.0.1 Port={node.port} CPUs={node.cpus} "
             f"RealMemory={node.mem_mb}{gres} Feature={node.gpu_type} State=UNKNOWN"
+            + (f" Weight={1 + node.gpus}" if small_first else "")
         )
     options = " ".join(f"{key}={value}" for key, value in partition.items())
     top = max((pool.priority for pool in cluster.pools), default=0) or 1
     for k, pool in enumerate(cluster.pools):
-        own = [node.name for node in nodes if node.partition == _name(pool.name)]
+        own = [node.name for node in nodes if node.partition == partition_name(pool.name)]
         factor = "" if "PriorityJobFactor" in partition else f" PriorityJobFactor={round(1000 * pool.priority / top)}"
-        text.append(f"PartitionName={_name(pool.name)} Nodes={','.join(own)} Default={'NO' if k else 'YES'} "
+        text.append(f"PartitionName={partition_name(pool.name)} Nodes={','.join(own)} Default={'NO' if k else 'YES'} "
                     f"{options}{factor}")  # fmt: skip
     return "\n".join(text) + "\n"
 
@@ -194,8 +198,8 @@ def slurmdbd_conf(folders: Folders, user: str, port: int, speed: float = 1.0) ->
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
-def _name(text: str) -> str:
-    """A name as Slurm takes it."""
+def partition_name(text: str) -> str:
+    """The name of a pool, or a GPU type, as Slurm takes it: that of its partition."""
     return NAME.sub("-", text).strip("-") or "x"
 
 

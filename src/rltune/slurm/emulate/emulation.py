@@ -36,6 +36,7 @@ class Emulation:
     ``settable``: the cluster's clock, at the true speed, can be set (:meth:`set_clock`).
     ``settings``: lines of slurm.conf to replace or add; ``OverSubscribe`` and the like go to every partition.
     ``directory``: a folder, empty or not there yet, to keep; default: a temporary one. ``say``: told of each step.
+    ``small_first``: jobs are put on nodes with few GPUs before those with many, where either would do.
 
     Entering raises :class:`rltune.errors.SlurmError` where packages are missing or a daemon does not start.
     """
@@ -43,7 +44,7 @@ class Emulation:
     def __init__(
         self, cluster: ClusterConfig | str = "deployment", *, accounting: bool = False, accounts: Sequence[str] = (),
         speed: float = 1.0, settable: bool = False, settings: Mapping[str, str] | None = None,
-        directory: Path | str | None = None, say: Callable[[str], None] = lambda line: None,
+        directory: Path | str | None = None, say: Callable[[str], None] = lambda line: None, small_first: bool = False,
     ) -> None:  # fmt: skip
         if not speed >= 1:
             raise SlurmError(f"speed: found {speed}, expected 1 (the true clock) or more")
@@ -53,7 +54,7 @@ class Emulation:
             raise SlurmError(f"accounts {', '.join(accounts)}: Slurm knows accounts with accounting only; switch it on")
         self.cluster = load_cluster(cluster, project_root()) if isinstance(cluster, str) else cluster
         self.accounting, self.accounts, self.speed = accounting, tuple(accounts), float(speed)
-        self.settable = settable
+        self.settable, self.small_first = settable, small_first
         self.settings, self.say = dict(settings or {}), say
         self.kept = None if directory is None else Path(directory).resolve()
         self.user = user_name()
@@ -168,7 +169,7 @@ class Emulation:
         self.nodes = configure.nodes_of(self.cluster, ports[2:])
         folders, dbd = self.folders, ports[1] if self.accounting else None
         text = configure.slurm_conf(self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd,
-                                    self.settings)  # fmt: skip
+                                    self.settings, self.small_first)  # fmt: skip
         folders.conf.write_text(text)
         (folders.root / "gres.conf").write_text(configure.gres_conf(self.nodes, folders))
         if dbd is not None:

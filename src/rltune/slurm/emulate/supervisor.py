@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 
 import psutil
 
@@ -49,15 +50,14 @@ def end_all(keep: frozenset[int] = frozenset(), grace_s: float = GRACE_S) -> Non
 
 def descendants(keep: frozenset[int] = frozenset()) -> list[psutil.Process]:
     """Living processes below this one, without ``keep`` and those below them."""
-    found, todo = [], [c for c in psutil.Process().children() if c.pid not in keep]
+    below: dict[int, list[psutil.Process]] = defaultdict(list)
+    for process in psutil.process_iter(["ppid", "status"]):  # one look at all: there may be thousands
+        below[process.info["ppid"]].append(process)
+    found, todo = [], [os.getpid()]
     while todo:
-        process = todo.pop()
-        try:
-            if process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-            todo += process.children()
-        except psutil.NoSuchProcess:
-            continue
+        children = [child for child in below[todo.pop()] if child.pid not in keep]
+        found += [child for child in children if child.info["status"] != psutil.STATUS_ZOMBIE]
+        todo += [child.pid for child in children]
     return found
 
 
@@ -77,6 +77,7 @@ class Supervisor:
 
     def __init__(self) -> None:
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self.starting = False
         self.leavings: list[str] = []
         setpriv = shutil.which("setpriv")
         self.leash = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
@@ -84,12 +85,31 @@ class Supervisor:
 
     def start(self, name: str, argv: list[str], env: dict[str, str], log: str) -> int:
         """Start a daemon whose words are added to a file; its process id."""
-        with open(log, "ab") as file:
-            self.daemons[name] = subprocess.Popen(
-                [*self.leash, *argv], env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd="/",
-                start_new_session=True,
-            )  # fmt: skip
+        self.starting = True
+        try:
+            with open(log, "ab") as file:
+                self.daemons[name] = subprocess.Popen(
+                    [*self.leash, *argv], env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd="/",
+                    start_new_session=True,
+                )  # fmt: skip
+        finally:
+            self.starting = False
         return self.daemons[name].pid
+
+    def let_go(self, *_: object) -> None:
+        """Let adopted processes that ended go, one a job of the cluster; how a daemon ended is kept."""
+        if self.starting:
+            return  # a child that is not among the daemons yet may be one; the next child's end comes by here again
+        daemons = {daemon.pid: daemon for daemon in self.daemons.values()}
+        try:
+            while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
+                if ended.si_pid in daemons:
+                    if daemons[ended.si_pid].poll() is None:
+                        return  # its end is being waited for right now
+                else:
+                    os.waitpid(ended.si_pid, os.WNOHANG)
+        except ChildProcessError:
+            return
 
     def kill(self, name: str, number: int, wait_s: float) -> int | None:
         """Send a daemon a signal and wait for its end; its status, None while it still runs."""
@@ -125,6 +145,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     supervisor = Supervisor()
+    signal.signal(signal.SIGCHLD, supervisor.let_go)
     try:
         for line in sys.stdin:
             order = json.loads(line)
@@ -137,6 +158,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     finally:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         end_all()
         for path in supervisor.leavings:

@@ -18,7 +18,7 @@ WRITERS: dict[str, Callable[..., list[Path]]] = {
     "swf": write_swf.write,
     "sacct": write_sacct.write,
 }
-PARTS = {"swf": tuple(write_swf.SALT)}
+PARTS = {"swf": tuple(write_swf.SALT), "sacct": tuple(write_sacct.LOGS)}
 """Formats with several logs to imitate, of which ``part`` names one."""
 
 

@@ -1,0 +1,85 @@
+"""Figures 18 and 19: makespan and wait of each run on the Slurm cluster, and utilisation over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from rltune.report.artefact import Artefact
+from rltune.report.format import show
+from rltune.report.paper import PaperResults
+from rltune.report.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, WIDTH_IN, rows_only, styled
+from rltune.report.tables.deployment import who
+
+LOOKS = {"slurm": ORANGE, "rltune": BLUE, "saf": PURPLE, "sjf": GREEN, "fifo": SKY}
+PANELS = {"makespan_s": ("Makespan (h)", 3600.0), "wait_s": ("Mean wait (min)", 60.0)}
+"""Column of a run → (axis, its unit in s)."""
+Facts = Mapping[str, Any]
+
+
+def fig18(
+    runs: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs``: as
+    rltune.evaluation.deployment.per_run gives them."""
+    frame = runs[["scheduler", "repetition", *PANELS]].assign(title=runs["scheduler"].map(who), data=facts["data"])
+    schedulers = list(dict.fromkeys(frame["scheduler"]))
+    with styled():
+        figure = Figure(figsize=(WIDTH_IN, 2.8))
+        for axis, (column, (label, unit_s)) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+            for place, scheduler in enumerate(schedulers):
+                values = frame.loc[frame["scheduler"] == scheduler, column] / unit_s
+                axis.bar(place, values.mean(), color=LOOKS[scheduler], width=0.6)
+                axis.plot([place] * len(values), values, linestyle="", marker="o", markersize=3.5, color=INK)
+                axis.annotate(show(values.mean(), "number"), (place, max(values)), xytext=(0, 5), textcoords="offset points",
+                              ha="center", fontsize=8)  # fmt: skip
+            axis.set_xticks(range(len(schedulers)), [who(s).replace(", ", ",\n") for s in schedulers])
+            axis.margins(y=0.12)
+            axis.set_ylim(bottom=0)
+            axis.set_ylabel(label)
+            rows_only(axis)
+    means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean()
+    told = "; ".join(
+        f"{who(s)} makespan {show(r['makespan_s'] / 3600, 'number')} h, mean wait {show(r['wait_s'] / 60, 'number')} min"
+        for s, r in means.iterrows()
+    )  # fmt: skip
+    return Artefact(
+        "fig18", "figure", "Makespan and wait on the Slurm cluster", paper_ref=paper.ref("fig18"),
+        caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: "
+        "means; points: repetitions, each with other jobs.",
+        data=(str(facts["data"]),), source=source, alt=f"Means: {told}.",
+    ), frame, figure  # fmt: skip
+
+
+def fig19(
+    usage: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
+) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """GPUs in use and jobs waiting over time, two panels a repetition. ``usage``: rltune.evaluation.deployment.in_use."""
+    frame = usage.assign(title=usage["scheduler"].map(who), data=facts["data"])
+    repetitions = sorted(frame["repetition"].unique())
+    with styled():
+        figure = Figure(figsize=(WIDTH_IN, 0.7 + 1.55 * len(repetitions)))
+        axes = figure.subplots(len(repetitions), 2, squeeze=False, sharex="row")
+        for row, repetition in zip(axes, repetitions, strict=True):
+            for scheduler, part in frame[frame["repetition"] == repetition].groupby("scheduler", sort=False):
+                for axis, values in zip(row, (100 * part["utilisation"], part["waiting"]), strict=True):
+                    axis.plot(part["hour"], values, color=LOOKS[scheduler], linewidth=1.1, label=who(scheduler))
+            row[0].set_ylim(0, 105)
+            row[1].set_ylim(bottom=0)
+            row[0].set_ylabel(f"Repetition {repetition}\nGPUs in use (%)")
+            row[1].set_ylabel("Jobs waiting")
+        for axis in axes[-1]:
+            axis.set_xlabel("Hours since the first submission")
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=4)
+    busy = frame[frame["hour"] <= facts["hours"]].groupby("scheduler", sort=False)["utilisation"].mean()
+    told = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
+    return Artefact(
+        "fig19", "figure", "Utilisation over time on the Slurm cluster", paper_ref=paper.ref("fig18"),
+        caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last "
+        "job of any order has ended. While many wait, all that keeps GPUs idle is that the waiting jobs do not fit.",
+        data=(str(facts["data"]),), source=source, alt=f"GPUs in use while jobs were submitted, mean: {told}.",
+    ), frame, figure  # fmt: skip

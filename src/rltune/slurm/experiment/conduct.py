@@ -1,0 +1,261 @@
+"""One run of the experiment: a cluster of real daemons, the same submissions at the same times, with a controller or not.
+
+The controller is the one of ``rltune slurm run --live``, at work in a thread, on the true clock as it would be; what it
+does takes ``speed`` times as long by the cluster's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from rltune.agent.policy_file import TrainedPolicy, save_policy
+from rltune.config import ClusterConfig
+from rltune.config.slurm import SlurmConfig
+from rltune.errors import SlurmError
+from rltune.slurm.controller import Controller, Cycle
+from rltune.slurm.decide import decide
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.experiment.accounts import jobs_of
+from rltune.slurm.experiment.submission import Submission, submit_all
+from rltune.slurm.folder import Folder
+from rltune.slurm.observe import observe
+from rltune.slurm.records import SlurmNode
+from rltune.slurm.service import DONE, Service
+
+OVER_LIMIT_MIN = 10
+"""Minutes by which a job may run over its limit: what the daemons need to start it would end it otherwise."""
+KEPT_S = 10.0
+"""How long, on the true clock, Slurm keeps jobs that ended in its queue's listing."""
+LEAD_S = 1.0
+"""True seconds from the last preparation to the first submission."""
+WATCH_S = 0.5
+"""True seconds between two looks at the queue."""
+STALLED_S = 300.0
+"""True seconds without any job starting or ending, beyond the longest limit, after which a run has failed."""
+SAY_S = 20.0
+"""True seconds between two lines of progress."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Who gives the order: a policy by a controller; Slurm itself where there is none."""
+
+    policy: TrainedPolicy
+    base_policy: str
+    """Order of the jobs that the policy does not see."""
+    placement: str = "best_fit"
+    interval_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class Conducted:
+    """What a run gave."""
+
+    jobs: pd.DataFrame
+    """Columns of rltune.slurm.experiment.accounts.jobs_of."""
+    cycles: pd.DataFrame
+    """A row a cycle of the controller: began_s (since the experiment began), took_s (both on the cluster's clock), ok,
+    ranked, running, changed, refused, released, read_s, decide_s, write_s (true seconds)."""
+    facts: dict[str, Any]
+    """simulated_s (from the beginning to the last end) and true_s of it; drift_s (the cluster's clock behind what it should
+    be at the end); slurm (version)."""
+
+
+def settings(speed: float) -> dict[str, str]:
+    """Lines of slurm.conf of the experiment besides those of every emulated cluster."""
+    return {"OverTimeLimit": str(OVER_LIMIT_MIN), "MinJobAge": str(min(65_000, max(2, round(KEPT_S * speed))))}
+
+
+def conduct(
+    cluster: ClusterConfig, submissions: Sequence[Submission], order: Order | None, speed: float, log: Path,
+    say: Callable[[str], None] = print,
+) -> Conducted:
+    """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
+
+    ``log``: a file for what the controller says; of a run that fails the daemons' logs are kept beside it. ``say``: told of
+    progress. Raises SlurmError where packages are missing, a daemon ends (naming its log), a job is not taken, nothing goes
+    on, or the controller ends by itself.
+    """
+    accounts = sorted({job.account for job in submissions})
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
+        slurm = Emulation(cluster, accounting=True, accounts=accounts, speed=speed, settings=settings(speed),
+                          small_first=True)  # fmt: skip
+        with slurm, log.open("w", encoding="utf-8", buffering=1) as words:
+            driver = _Driver(slurm, order, Path(folder), words.write) if order is not None else None
+            if driver is not None:
+                driver.prepare(submissions)
+            began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
+            watch = _Watch(slurm, driver, len(submissions), max(job.limit_s for job in submissions), began_s, say)
+            try:
+                if driver is not None:
+                    driver.start(began_s)
+                submit_all(slurm, submissions, began_s, watch)
+                while watch.left():
+                    time.sleep(WATCH_S)
+                    watch()
+                if driver is not None:
+                    driver.end()
+            except BaseException:
+                _keep_logs(slurm, log)
+                if driver is not None:
+                    driver.abandon()
+                raise
+            true_s = time.monotonic() - began
+            told = float(slurm.run("date", "+%s.%N"))
+            facts = {"true_s": true_s, "drift_s": slurm.now() - told, "slurm": slurm.client().version()}
+            jobs = jobs_of(slurm, submissions, began_s)
+        facts["simulated_s"] = float(jobs["end_s"].max())
+        return Conducted(jobs, driver.cycles() if driver is not None else pd.DataFrame(), facts)
+
+
+def _keep_logs(slurm: Emulation, log: Path) -> None:
+    """Keep the daemons' logs beside ``log``: they are gone with the cluster."""
+    kept = log.with_suffix(".daemons")
+    kept.mkdir(exist_ok=True)
+    for path in slurm.logs.glob("*.log"):
+        (kept / path.name).write_bytes(path.read_bytes())
+
+
+@dataclass
+class _Watch:
+    """Looks whether everybody is at work, and says how far it is."""
+
+    slurm: Emulation
+    driver: _Driver | None
+    jobs: int
+    longest_s: float
+    began_s: float
+    say: Callable[[str], None]
+    _looked: float = 0.0
+    _moved: float = field(default_factory=time.monotonic)
+    _state: tuple[int, int] = (-1, -1)
+    _said: float = field(default_factory=time.monotonic)
+
+    def __call__(self) -> None:
+        """Raises SlurmError where a daemon or the controller has ended, or nothing has moved for long."""
+        now = time.monotonic()
+        if now - self._looked < WATCH_S:
+            return
+        self._looked = now
+        if ended := self.slurm.ended():
+            name = next(iter(ended))
+            raise SlurmError(f"{name} of the emulated cluster ended with status {ended[name]} while the experiment ran; its "
+                             f"log is {self.slurm.log_of(name).name} among those kept")  # fmt: skip
+        if self.driver is not None:
+            self.driver.check()
+        state = self._queue()
+        if state != self._state:
+            self._state, self._moved = state, now
+        if now - self._moved > STALLED_S + self.longest_s / self.slurm.speed:
+            raise SlurmError(f"nothing has started or ended for {now - self._moved:.0f} s: {state[0]} jobs wait, "
+                             f"{state[1]} run; the log of slurmctld is among those kept")  # fmt: skip
+        if now - self._said > SAY_S:
+            self._said = now
+            hours = (self.slurm.now() - self.began_s) / 3600
+            self.say(f"{hours:.1f} h of the cluster's clock: {state[0]} jobs wait, {state[1]} run")
+
+    def left(self) -> int:
+        """Jobs that have not ended."""
+        return sum(self._queue())
+
+    def _queue(self) -> tuple[int, int]:
+        """(Waiting, running) jobs."""
+        states = self.slurm.run("squeue", "--all", "--noheader", "--format=%T").split()
+        waiting = states.count("PENDING")
+        return waiting, len(states) - waiting
+
+
+class _Timed(Controller):
+    """A controller that keeps what its cycles did and how long they took."""
+
+    rows: list[dict[str, Any]]
+
+    def cycle(self) -> Cycle:
+        began_s = self.clock()
+        try:
+            done = super().cycle()
+        except Exception:
+            self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": False})
+            raise
+        counted = {name: value for name, value in asdict(done).items() if name not in ("faults", "left")}
+        self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": True, **counted})
+        return done
+
+
+class _Driver:
+    """The controller's service in a thread of its own."""
+
+    def __init__(self, slurm: Emulation, order: Order, folder: Path, write: Callable[[str], object]) -> None:
+        save_policy(folder / "policy.npz", order.policy)
+        partitions = sorted({node.partition for node in slurm.nodes})
+        self.config = SlurmConfig.model_validate({
+            "policy": str(folder / "policy.npz"), "scope": {"partitions": partitions}, "interval_s": order.interval_s,
+            "base_policy": order.base_policy, "placement": order.placement, "folder": str(folder / "state"),
+            "watchdog": {"enabled": False},  # the experiment is to show the order to its end
+        })  # fmt: skip
+        self.slurm, self.order, self.said = slurm, order, []
+        self.controller = _Timed(self.config, slurm.client(), Folder(folder / "state"), folder / "policy.npz", True,
+                                 clock=slurm.now, say=lambda line: self._say(write, line))  # fmt: skip
+        self.controller.rows = []
+        self.service = Service(self.controller, speed=slurm.speed)
+        self.status: int | None = None
+        self.error: BaseException | None = None
+        self.began_s = 0.0
+        self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
+
+    def prepare(self, submissions: Sequence[Submission]) -> None:
+        """Decide once about a queue like the ones to come, so that everything is compiled before time counts."""
+        now_s = self.slurm.now()
+        nodes = [SlurmNode(n.name, frozenset({"IDLE"}), n.cpus, 0, n.mem_mb, 0, {n.gpu_type: n.gpus}, {}, (n.partition,), ())
+                 for n in self.slurm.nodes]  # fmt: skip
+        jobs = [job.waiting(k, now_s) for k, job in enumerate(submissions[:50], 1)]
+        view = observe(jobs, nodes, self.config, now_s + 60.0)
+        assert view is not None
+        decide(view, self.order.policy, self.config)
+
+    def start(self, began_s: float) -> None:
+        """Go to work."""
+        self.began_s = began_s
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise SlurmError where the controller has ended by itself."""
+        if not self._thread.is_alive():
+            raise SlurmError(f"the controller ended by itself, with status {self.status}: {self.error or self.said[-1]}")
+
+    def abandon(self) -> None:
+        """Tell it to stop, whatever it says."""
+        self.service.stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(60.0)
+
+    def end(self) -> None:
+        """Tell it to stop, and wait until it has; raises SlurmError where it does not end well."""
+        self.abandon()
+        if self._thread.is_alive() or self.status != DONE:
+            last = self.error or (self.said[-1] if self.said else "")
+            raise SlurmError(f"the controller did not end well (status {self.status}): {last}")
+
+    def cycles(self) -> pd.DataFrame:
+        """What its cycles did."""
+        frame = pd.DataFrame(self.controller.rows)
+        return frame.assign(began_s=frame["began_s"] - self.began_s)
+
+    def _run(self) -> None:
+        try:
+            self.status = self.service.run()
+        except BaseException as error:  # told by `check` and `end`, in the thread that waits for it
+            self.error = error
+
+    def _say(self, write: Callable[[str], object], line: str) -> None:
+        self.said.append(line)
+        write(f"{self.slurm.now() - self.began_s:.0f} s: {line}\n")

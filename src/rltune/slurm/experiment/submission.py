@@ -1,0 +1,93 @@
+"""What is submitted to the emulated cluster, and when."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from rltune.errors import SlurmError
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.records import SlurmJob
+
+NO_NAME = re.compile(r"[^a-z0-9_]+")
+WORKERS = 4
+"""sbatch commands at a time, so that a burst is not held up by its first."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A job that sleeps as long as the trace's job ran."""
+
+    name: str
+    """Its name in Slurm: no two of a run are equal."""
+    at_s: float
+    """When, s after the experiment began."""
+    account: str
+    partition: str
+    gpus: int
+    nodes: int
+    cpus: int
+    """Over all nodes."""
+    limit_s: float
+    """The time limit its user asks for."""
+    run_s: float
+
+    @property
+    def limit_min(self) -> int:
+        """The limit as Slurm takes it, whole minutes."""
+        return max(1, -(-int(self.limit_s) // 60))
+
+    def options(self) -> list[str]:
+        """sbatch's options: GPUs of any type, as many on each node where they can be divided so."""
+        each, rest = divmod(self.gpus, self.nodes)
+        gpus = f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}"
+        return [
+            f"--job-name={self.name}", f"--account={self.account}", f"--partition={self.partition}",
+            f"--nodes={self.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={max(1, self.cpus // self.nodes)}", gpus, f"--time={self.limit_min}",
+        ]  # fmt: skip
+
+    def waiting(self, number: int, now_s: float) -> SlurmJob:
+        """The record of it in a queue, as squeue would give it."""
+        return SlurmJob(
+            id=number, user="user", account=self.account, partition=self.partition, qos="normal", state="PENDING",
+            reason="Priority", submit_s=now_s, start_s=None, end_limit_s=None, time_limit_s=60.0 * self.limit_min, nodes=self.nodes,
+            tasks=self.nodes, cpus=self.cpus, mem_mb=None, gpus=self.gpus, gpu_type=None, node_names=(), gpus_of_node=None,
+            priority=1, held=False, dependency="", array_id=None, het_id=None, constraint="", shared="OK",
+        )  # fmt: skip
+
+
+def account_of(user: str) -> str:
+    """A user of the trace as the name of an account, which Slurm keeps in small letters."""
+    return NO_NAME.sub("_", str(user).lower()).strip("_") or "nobody"
+
+
+def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_work: Callable[[], None]) -> None:
+    """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``; return when the last has been.
+
+    ``at_work`` is called between submissions, a few times a second, and ends it all by raising. Raises SlurmError where
+    Slurm does not take a job.
+    """
+    argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
+    pending: list[Future[str]] = []
+    with ThreadPoolExecutor(WORKERS) as pool:
+        try:
+            for job in sorted(jobs, key=lambda job: job.at_s):
+                while (left_s := (began_s + job.at_s - slurm.now()) / slurm.speed) > 0:
+                    time.sleep(min(left_s, 0.2))
+                    at_work()
+                script = f"#!/bin/sh\nexec sleep {job.run_s:.0f}\n"
+                pending.append(pool.submit(slurm.run, *argv, *job.options(), stdin=script))
+                pending = [done for done in pending if not _taken(done)]
+            for done in pending:
+                done.result()
+        except SlurmError as error:
+            pool.shutdown(cancel_futures=True)
+            raise SlurmError(f"a job of the experiment was not taken: {error}") from None
+
+
+def _taken(done: Future[str]) -> bool:
+    """Whether a submission has ended well; raises what it ended with otherwise."""
+    return done.done() and bool(done.result())

@@ -1,0 +1,194 @@
+"""The deployment of a run: which jobs are submitted, runs that are kept or failed, and the chapter without Slurm."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.config import Workspace
+from rltune.errors import ConfigError, SlurmError
+from rltune.evaluation.contenders import Contender
+from rltune.pipeline import deployment
+from rltune.pipeline.deployment import DeploymentStudy
+from rltune.pipeline.peers import setting_of
+from rltune.report import read
+from rltune.report.artefact import load_artefacts
+from rltune.report.page.deployment import ALWAYS, DEPLOYMENT
+from rltune.report.tables.comparison import learned_in
+from rltune.slurm.emulate import packages
+from rltune.slurm.experiment.conduct import Conducted
+from rltune.slurm.experiment.submission import Submission
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CELL = "tiny__small__fifo__wait__none__lookahead__strict__engineered__lognormal-1__tiny__s1"
+BLOCK = f"""
+deployment: {{cell: {CELL}, jobs: 8, repetitions: 2, schedulers: [slurm, rltune, saf], speed: 100, block_jobs: 4}}
+"""
+
+
+@pytest.fixture
+def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> DeploymentStudy:
+    """A small log with users and, of half of the jobs, limits; in the place of the agent stands its base policy."""
+    rng, n = np.random.default_rng(5), 240
+    frame = pd.DataFrame({
+        "id": [f"j{i}" for i in range(n)],
+        "submitted": np.cumsum(rng.exponential(900, n)).round().astype(int) + 1_700_000_000,
+        "ngpu": rng.choice([1, 2, 8, 16], n), "secs": rng.integers(60, 9000, n), "who": rng.choice(["Ann B", "ben"], n),
+    })  # fmt: skip
+    frame["limit"] = np.where(np.arange(n) % 2, 2 * frame["secs"], np.nan)
+    frame.to_csv(project.jobs, index=False)
+    project.change(project.trace, "columns: {", "columns: {user: who, requested_s: {column: limit, unit: s}, ")
+    project.run.write_text(project.run.read_text() + BLOCK)
+    monkeypatch.setattr(deployment, "agent_in", lambda workspace, cell, work: Contender(setting_of(workspace, cell)))
+    monkeypatch.setattr(packages, "missing", lambda groups: [])
+    return DeploymentStudy(Workspace.open("config/tiny.yaml"))
+
+
+def conducted(submissions: list[Submission], *_: object) -> Conducted:
+    """What a cluster gives on which every job starts at once."""
+    at = np.array([job.at_s for job in submissions])
+    run = np.array([job.run_s for job in submissions])
+    jobs = pd.DataFrame({
+        "job": [job.name for job in submissions], "slurm_id": range(len(at)), "gpus": [job.gpus for job in submissions],
+        "at_s": at, "submit_s": at, "start_s": at, "end_s": at + run, "run_s": run, "state": "COMPLETED",
+    })  # fmt: skip
+    facts = {"true_s": 1.0, "drift_s": 0.0, "slurm": "22.05", "simulated_s": float((at + run).max())}
+    return Conducted(jobs, pd.DataFrame(), facts)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Number of jobs of each run that was made, on a cluster that is none."""
+    made: list[int] = []
+
+    def conduct(
+        cluster: object, submissions: list[Submission], order: object, speed: float, log: Path, say: Callable
+    ) -> Conducted:
+        made.append(len(submissions))
+        assert speed == 100 and order is None
+        log.write_text("what the controller said")
+        return conducted(submissions)
+
+    monkeypatch.setattr(deployment, "conduct", conduct)
+    return made
+
+
+def test_repetitions_take_the_next_jobs_of_the_test_part(study: DeploymentStudy) -> None:
+    begin, _ = study.workload.split.test
+    assert list(study.firsts) == [begin, begin + 8]
+    jobs = study.submissions(2)
+    assert [job.name for job in jobs] == [f"job{begin + 8 + k}" for k in range(8)] and jobs[0].at_s == 0
+    assert {job.account for job in jobs} <= {"ann_b", "ben"} and {job.partition for job in jobs} == {"all"}
+    rows = study.workload.jobs
+    for k, job in enumerate(jobs, begin + 8):
+        assert (job.gpus, job.run_s) == (rows.gpus[k], rows.run_s[k]) and job.nodes == -(-job.gpus // 8)
+        assert job.at_s == rows.submit_s[k] - rows.submit_s[begin + 8]
+        assert job.limit_s >= job.run_s, "nothing is ended by its limit"
+        limit = study._table["requested_s"].iloc[k]
+        assert pd.isna(limit) or job.limit_s == limit == 2 * job.run_s
+
+
+def test_the_order_of_each_scheduler(study: DeploymentStudy) -> None:
+    assert study.order("slurm") is None
+    rule = study.order("saf")
+    assert rule is not None and (rule.base_policy, rule.interval_s) == ("saf", 60.0) and rule.policy.facts["residual"] == 1.0
+
+
+def test_a_run_is_there_with_all_its_files_or_not_at_all(study: DeploymentStudy, runs: list[int]) -> None:
+    assert study.there() == [] and "6 of 6 runs" in study.missing()
+    study.run("slurm", 1)
+    assert study.there() == [("slurm", 1)] and runs == [8]
+    folder = study.folder("slurm", 1)
+    assert {path.name for path in folder.parent.iterdir()} == {"slurm-1"}, "nothing is left beside it"
+    (folder / "facts.json").unlink()
+    assert study.there() == []
+    study.run("slurm", 1)
+    jobs, cycles, facts = study.measured()
+    assert list(jobs["index"]) == list(range(8)) and set(jobs["scheduler"]) == {"slurm"} and not len(cycles)
+    assert list(jobs["asked_gpus"]) == [job.gpus for job in study.submissions(1)] and facts["cell"].iloc[0] == CELL
+
+
+def test_a_failed_run_keeps_its_logs_and_is_not_there(study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(cluster: object, submissions: object, order: object, speed: float, log: Path, say: object) -> Conducted:
+        log.write_text("its last words")
+        raise SlurmError("slurmctld of the emulated cluster ended with status 1")
+
+    monkeypatch.setattr(deployment, "conduct", dies)
+    failed, said = study.folder("saf", 2).with_name("saf-2.failed-2"), []
+    with pytest.raises(SlurmError, match=rf"run saf 2: slurmctld .* ended with status 1; logs are in {failed}"):
+        study.run("saf", 2, said.append)
+    assert len(said) == 1 and "saf-2.failed-1; it is begun anew" in said[0]
+    assert (failed / "controller.log").read_text() == "its last words" and study.there() == []
+
+
+def test_the_simulator_runs_the_same_jobs(study: DeploymentStudy) -> None:
+    found = study.simulated()
+    assert set(zip(found["scheduler"], found["repetition"])) == set(study.settings.runs())
+    for (_, repetition), mine in found.groupby(["scheduler", "repetition"]):
+        jobs = study.submissions(int(repetition))
+        assert list(mine["index"]) == list(range(8)) and list(mine["run_s"]) == [job.run_s for job in jobs]
+        assert np.allclose(mine["submit_s"], [job.at_s for job in jobs]) and (mine["start_s"] >= mine["submit_s"]).all()
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(
+    study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "missing", lambda groups: [packages.ACCOUNTING])
+    said = study.missing()
+    assert "slurmdbd, mariadb-server" in said and "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
+    assert "make slurm-deps" in said
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("with_runs", [True, False])
+def test_the_chapter_with_runs_and_without_slurm(
+    study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch, with_runs: bool
+) -> None:
+    """The notebook's own code; the agent that it is about was never trained here, so its learning is told by hand."""
+    monkeypatch.setattr(deployment, "conduct", lambda cluster, submissions, *_: conducted(submissions))
+    monkeypatch.setattr(read, "histories", lambda workspace, cells: pd.DataFrame())
+    monkeypatch.setattr(sys.modules[learned_in.__module__], "learned_in", lambda histories: "yes")
+    for scheduler, repetition in study.settings.runs() if with_runs else ():
+        monkeypatch.setattr(DeploymentStudy, "order", lambda self, scheduler: None)
+        study.run(scheduler, repetition)
+    if not with_runs:
+        monkeypatch.setattr(packages, "missing", lambda groups: groups)
+    cells = json.loads((ROOT / "notebooks" / "deployment.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    code[0] = 'config, base = "config/tiny.yaml", ""'
+    exec("\n".join(code), {})
+    there = load_artefacts(study.workspace.artefacts)
+    assert set(there) == set(DEPLOYMENT if with_runs else ALWAYS)
+    told = " ".join(there["deployment-runs"].artefact.notes)
+    assert ("apt-get install" in told) == (not with_runs) and ("100 times as fast" in told) == with_runs
+
+
+@pytest.mark.parametrize(("old", "new", "parts"), [
+    ("jobs: 8", "jobs: 80", ("2 repetitions of 80 jobs need 160", "found 24 in the test part of tiny")),
+    ("[slurm, rltune, saf]", "[slurm, saf]", ("schedulers", "expected rltune too")),
+    ("[slurm, rltune, saf]", "[slurm, rltune, rltune]", ("schedulers", "expected each once")),
+    ("block_jobs: 4", "block_jobs: 9", ("block_jobs", "at most the 8")),
+    (f"cell: {CELL}, ", "", ("found no experiment on cluster deployment", "finetuning-synthetic")),
+    (CELL, "nope", ("'nope'", "the run has")),
+])  # fmt: skip
+def test_mistakes_are_explained(study: DeploymentStudy, project: Any, old: str, new: str, parts: tuple[str, ...]) -> None:
+    project.change(project.run, old, new)
+    with pytest.raises(ConfigError) as error:
+        _ = DeploymentStudy(Workspace.open("config/tiny.yaml")).firsts
+    assert all(part in str(error.value) for part in parts), error.value
+
+
+def test_jobs_that_ask_for_types_are_refused(study: DeploymentStudy) -> None:
+    study.__dict__["_table"] = study._table.assign(gpu_type="P100")
+    matching = study.workspace.cluster("small").model_copy(update={"gpu_types": "match"})
+    object.__setattr__(study.workspace, "cluster", lambda name: matching)
+    with pytest.raises(ConfigError, match="found 8 jobs of tiny that ask for GPU types"):
+        study.submissions(1)
