@@ -12,9 +12,10 @@ from slurm_workload import need, wait_for
 
 from rltune.config.load import load_cluster, project_root
 from rltune.errors import SlurmError
+from rltune.slurm.accounting import FIELDS
 from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.experiment import conduct as conducting
-from rltune.slurm.experiment.accounts import FIELDS, read
+from rltune.slurm.experiment.accounts import read
 from rltune.slurm.experiment.conduct import Order, conduct
 from rltune.slurm.experiment.rules import in_the_order_of
 from rltune.slurm.experiment.submission import Submission, account_of
@@ -81,7 +82,7 @@ def test_a_cluster_that_dies_is_an_error_that_names_the_log(
 def sacct(**changes: str) -> str:
     row = {"JobIDRaw": "7", "JobName": "queued0", "Account": "ann", "Submit": "1060", "Eligible": "1060", "Start": "1100",
            "End": "1300", "State": "COMPLETED", "AllocTRES": "billing=16,cpu=16,gres/gpu:p100=4,gres/gpu=4,node=1",
-           "NNodes": "1", "NodeList": "p100-1"} | changes  # fmt: skip
+           "ReqTRES": "billing=16,cpu=16,gres/gpu=4,node=1", "NodeList": "p100-1"} | changes  # fmt: skip
     return "|".join(row[name] for name in FIELDS) + "\n"
 
 
@@ -89,7 +90,7 @@ def test_accounts_are_read() -> None:
     frame = read(sacct(), QUEUE[:1], 1000.0)
     (row,) = frame.to_dict("records")
     assert (row["submit_s"], row["start_s"], row["end_s"], row["gpus"], row["limit_s"]) == (60.0, 100.0, 300.0, 4, 5400.0)
-    cancelled = read(sacct(State="CANCELLED by 0", Start="None", AllocTRES=""), QUEUE[:1], 1000.0).iloc[0]
+    cancelled = read(sacct(State="CANCELLED by 0", Start="None", AllocTRES="", NodeList="None assigned"), QUEUE[:1], 1000.0).iloc[0]
     assert cancelled["state"] == "CANCELLED" and pd.isna(cancelled["start_s"])
     assert (cancelled["gpus"], cancelled["nodes"]) == (0, 0)
 

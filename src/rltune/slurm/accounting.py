@@ -9,10 +9,10 @@ from rltune.errors import SlurmError
 from rltune.slurm import gres
 from rltune.slurm.values import Fault, count, expand, moment
 
-FIELDS = ("JobIDRaw", "Submit", "Start", "End", "NodeList", "ReqTRES", "State", "JobName")
+FIELDS = ("JobIDRaw", "Submit", "Eligible", "Start", "End", "Account", "NodeList", "ReqTRES", "AllocTRES", "State", "JobName")
 """The name last: a user may have put the separator into it."""
 ENVIRONMENT = ("env", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
-UNFINISHED = frozenset({"PENDING", "RUNNING", "REQUEUED", "RESIZING", "SUSPENDED"})
+UNFINISHED = frozenset({"PENDING", "RUNNING", "COMPLETING", "REQUEUED", "RESIZING", "SUSPENDED"})
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,16 @@ class Account:
     """Its state's first word: COMPLETED, TIMEOUT, CANCELLED, ..."""
     submit_s: float
     """Times: s since 1970, whole seconds; None where it has not happened."""
+    eligible_s: float | None
     start_s: float | None
     end_s: float | None
+    account: str
     nodes: tuple[str, ...]
     """Nodes it had; empty where it never ran."""
     gpus: int
-    """GPUs it asked for, over all nodes. A job that has its nodes for itself is allocated all of theirs."""
+    """GPUs it asked for, over all nodes."""
+    held_gpus: int
+    """GPUs it was given; a job that has its nodes for itself is given all of theirs. 0 where it never ran."""
 
     @property
     def ended(self) -> bool:
@@ -38,10 +42,10 @@ class Account:
         return self.start_s is not None and self.end_s is not None and self.state not in UNFINISHED
 
 
-def command(ids: Iterable[int]) -> list[str]:
-    """The command whose answer :func:`read` takes apart, for these jobs of all users."""
-    jobs = ",".join(str(job) for job in ids)
-    return [*ENVIRONMENT, "sacct", "--allusers", "--allocations", "--noheader", "--parsable2", f"--jobs={jobs}",
+def command(ids: Iterable[int] | None = None) -> list[str]:
+    """The command whose answer :func:`read` takes apart, for these jobs of all users; None: every job there is."""
+    which = "--starttime=2000-01-01" if ids is None else f"--jobs={','.join(str(job) for job in ids)}"
+    return [*ENVIRONMENT, "sacct", "--allusers", "--allocations", "--noheader", "--parsable2", which,
             f"--format={','.join(FIELDS)}"]  # fmt: skip
 
 
@@ -65,9 +69,10 @@ def _account(row: dict[str, str]) -> Account:
     submit_s = moment(row["Submit"], "Submit")
     if submit_s is None:
         raise Fault(f"Submit: found {row['Submit']!r}, expected s since 1970")
-    state = row["State"].split(" ")[0]
+    eligible_s, start_s, end_s = (moment(row[name], name) for name in ("Eligible", "Start", "End"))
     nodes = () if row["NodeList"] == "None assigned" else expand(row["NodeList"], "NodeList")
+    asked, held = (sum(gres.gpus(row[name], name).values()) for name in ("ReqTRES", "AllocTRES"))
     return Account(
-        count(row["JobIDRaw"], "JobIDRaw"), row["JobName"], state, submit_s, moment(row["Start"], "Start"),
-        moment(row["End"], "End"), nodes, sum(gres.gpus(row["ReqTRES"], "ReqTRES").values()),
+        count(row["JobIDRaw"], "JobIDRaw"), row["JobName"], row["State"].split(" ")[0], submit_s, eligible_s, start_s, end_s,
+        row["Account"], nodes, asked, held,
     )  # fmt: skip
