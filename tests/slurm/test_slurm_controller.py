@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, NOW_S, beside_one, busy, controller, job, make_config, priorities
+from fake_slurm import BAND, NOW_S, FakeSlurm, beside_one, busy, controller, job, make_config, node, priorities, running
 
 from rltune.config.load import project_root, read_block
 from rltune.config.slurm import SlurmConfig
 from rltune.slurm.folder import Folder, Touch
+from rltune.slurm.records import Parsed, SlurmNode
 from rltune.slurm.service import told
 
 
@@ -73,6 +74,29 @@ def test_a_job_that_starts_between_reading_and_writing_is_a_refusal(tmp_path: Pa
     made.cycle()
     made.cycle()
     assert set(Folder(tmp_path).touched()) == {10, 12, 13, 14, 15}
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_jobs_keep_their_place_where_one_starts_between_queue_and_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    """The nodes are full of a job that the queue does not have yet; in the second answer it is there, or has no end."""
+    slurm = FakeSlurm({n: job(n, gpus=4) for n in (10, 11)}, [node("p100-1"), node("p100-2")])
+    made = controller(slurm, tmp_path)
+    assert made.cycle().ranked == 2
+    slurm.machines = [node("p100-1", used=4), node("p100-2", used=4)]
+    asked: list[int] = []
+
+    def answer() -> Parsed[SlurmNode]:
+        asked.append(1)
+        if not gone:
+            slurm.queue |= {n: running(n, f"p100-{n}", gpus=4, priority=1) for n in (1, 2)}
+        return Parsed(tuple(slurm.machines))
+
+    monkeypatch.setattr(slurm, "nodes", answer)
+    done = made.cycle()
+    assert len(asked) == 2 and set(slurm.released) == ({10, 11} if gone else set())
+    assert (done.ranked, done.left) == ((0, 2) if gone else (2, 0))
 
 
 def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path) -> None:

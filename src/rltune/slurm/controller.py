@@ -102,16 +102,14 @@ class Controller:
         """
         done, policy = Cycle(), self._ready_policy()
         began = time.perf_counter()
-        queue, nodes = self.slurm.jobs(), self.slurm.nodes()
-        now_s = self.clock()
+        view, touched, faults = self._look()
+        if view is not None and view.without_room & ours(self.jobs, touched):
+            view, touched, faults = self._look()
         done.read_s = time.perf_counter() - began
-        self._check_clock(now_s)
-        touched = remembered(self.folder.touched(), queue)
-        self.jobs = queue.records
-        self.view = view = observe(queue.records, nodes.records, self.config, now_s, ours(queue.records, touched))
+        self.view = view
         if view is None:
             raise RLTuneError("no usable node with GPUs in the ranked partitions")
-        done.faults = (*queue.faults, *nodes.faults, *view.faults)
+        done.faults = faults
         done.ranked, done.left, done.running = len(view.ranked), len(view.left), len(view.running)
         began = time.perf_counter()
         decision = decide(view, policy, self.config) if view.ranked else Decision({}, {}, {}, frozenset())
@@ -120,8 +118,22 @@ class Controller:
         began = time.perf_counter()
         self._write(view, decision, changes, touched, done)
         done.write_s = time.perf_counter() - began
-        self._report(done, now_s)
+        self._report(done, view.now_s)
         return done
+
+    def _look(self) -> tuple[View | None, dict[int, Touch], tuple[str, ...]]:
+        """What Slurm says of queue and nodes, which jobs are ours, and what of it could not be read.
+
+        Queue and nodes are two answers. Of a job that starts or ends between them only one tells, and its room then seems
+        to be taken by others; a second look has it in both.
+        """
+        queue, nodes = self.slurm.jobs(), self.slurm.nodes()
+        now_s = self.clock()
+        self._check_clock(now_s)
+        touched = remembered(self.folder.touched(), queue)
+        self.jobs = queue.records
+        view = observe(queue.records, nodes.records, self.config, now_s, ours(queue.records, touched))
+        return view, touched, (*queue.faults, *nodes.faults, *(view.faults if view else ()))
 
     def hand_back(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
         """Give every job that waits with a priority of ours back to Slurm: (how many, what Slurm refused).

@@ -66,6 +66,11 @@ class View:
         """[R] Slurm's ids of the running jobs."""
         return tuple(job.id for job in self.running_jobs)
 
+    @property
+    def without_room(self) -> frozenset[int]:
+        """Jobs that are left because nothing could hold them, were all that is known to run to end."""
+        return frozenset(job for job, why in self.left.items() if why in (NO_ROOM, HELD_BY_OTHERS))
+
 
 def observe(
     jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], config: SlurmConfig, now_s: float,
