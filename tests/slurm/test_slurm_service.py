@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, NOW_S, busy, controller, job, priorities
+from fake_slurm import BAND, NOW_S, busy, controller, job, priorities, write_policy
 
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.folder import Busy, Folder, told
-from rltune.slurm.service import DONE, FAILED, NOT_HANDED_BACK, Service
+from rltune.slurm.service import DONE, FAILED, NOT_HANDED_BACK, Service, doubts
 
 
 
@@ -146,3 +146,26 @@ def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
             Service(controller(slurm, tmp_path), once=True).run()
         assert "is at work" in told(made.folder)
     assert "no controller" in told(made.folder)
+
+
+def test_a_signal_that_another_thread_is_given_is_seen_before_the_next_cycle(tmp_path: Path) -> None:
+    """Numerical libraries start threads, and the system may choose any of them."""
+    slurm = busy()
+    made = controller(slurm, tmp_path, interval_s=600.0)
+
+    def to_myself() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    threading.Timer(1.0, to_myself).start()
+    assert Service(made).run() == DONE
+    assert set(slurm.released) == set(range(10, 16)) and not any("changed 0" in line for line in made.said)
+
+
+def test_what_a_policy_was_trained_for_is_told_before_the_first_cycle(tmp_path: Path) -> None:
+    cell = {"trace": "philly", "cluster": "philly-192", "estimate": "lognormal-1"}
+    write_policy(tmp_path / "policy.npz", cell=cell, learned=False)
+    made = controller(busy(), tmp_path, live=False)
+    assert Service(made, once=True).run() == DONE
+    estimate, learned, where = made.said[:3]
+    assert "lognormal-1" in estimate and "not better" in learned and "philly-192" in where
+    assert not doubts({}) and len(doubts({"cell": cell | {"estimate": "requested"}, "learned": True})) == 1

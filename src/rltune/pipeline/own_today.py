@@ -72,7 +72,7 @@ def choose(found: Found, policy: str | None = None, blocking: str | None = None)
     it; multifactor and easy where nothing is known."""
     fits = {rule: it for rule, it in found.items() if policy in (None, rule[0]) and blocking in (None, rule[1])}
     if policy is None and blocking is None:
-        source = "found in the log" if found else "not found in the log, which records no waits, and not given"
+        source = "found in the log" if found else "assumed, for the log records no waits"
     else:
         source = f"as given{'' if policy and blocking else ', the rest found in the log' if fits else ''}"
     chosen = likely(fits) if fits else (policy or "multifactor", blocking or "easy")

@@ -31,6 +31,8 @@ BATCH = 500
 """Most changes that one scontrol is given: each batch has the time limit to itself, and a long queue takes several."""
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 3.0)
 """Between tries of changes that are not possible right now."""
+UNCONFIGURED = re.compile(r"fetch_config|resolve_ctls_from_dns|establish_config_source", re.IGNORECASE)
+"""What a command says that finds no slurm.conf."""
 SILENCE = re.compile(
     r"unable to contact|connect failure|connection refused|socket timed out|unexpected message received|zero bytes|"
     r"controller .*not responding|could not (load|establish) (a )?conf|protocol authentication|"
@@ -192,6 +194,8 @@ class Client:
 def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmError:
     """The error for a command that failed."""
     text = " ".join(done.stderr.split())[-400:] or "no message"
+    if UNCONFIGURED.search(text):
+        text += " (where is slurm.conf? name it under `slurm_conf:`, or in SLURM_CONF)"
     kind = SlurmUnavailable if SILENCE.search(text) else SlurmError
     return kind(f"{' '.join(argv[:3])}: exit status {done.returncode}: {text}")
 

@@ -102,14 +102,11 @@ class Controller:
         """
         done, policy = Cycle(), self._ready_policy()
         began = time.perf_counter()
-        view, touched, faults = self._look()
-        if view is not None and view.without_room & ours(self.jobs, touched):
-            view, touched, faults = self._look()
+        view, touched, done.faults = self._look()
+        if view.without_room & ours(self.jobs, touched):
+            view, touched, done.faults = self._look()
         done.read_s = time.perf_counter() - began
         self.view = view
-        if view is None:
-            raise RLTuneError("no usable node with GPUs in the ranked partitions")
-        done.faults = faults
         done.ranked, done.left, done.running = len(view.ranked), len(view.left), len(view.running)
         began = time.perf_counter()
         decision = decide(view, policy, self.config) if view.ranked else Decision({}, {}, {}, frozenset())
@@ -121,7 +118,7 @@ class Controller:
         self._report(done, view.now_s)
         return done
 
-    def _look(self) -> tuple[View | None, dict[int, Touch], tuple[str, ...]]:
+    def _look(self) -> tuple[View, dict[int, Touch], tuple[str, ...]]:
         """What Slurm says of queue and nodes, which jobs are ours, and what of it could not be read.
 
         Queue and nodes are two answers. Of a job that starts or ends between them only one tells, and its room then seems
@@ -133,7 +130,11 @@ class Controller:
         touched = remembered(self.folder.touched(), queue)
         self.jobs = queue.records
         view = observe(queue.records, nodes.records, self.config, now_s, ours(queue.records, touched))
-        return view, touched, (*queue.faults, *nodes.faults, *(view.faults if view else ()))
+        if view is None:
+            named = ", ".join(self.config.scope.partitions)
+            there = ", ".join(sorted({name for node in nodes.records for name in node.partitions})) or "none"
+            raise RLTuneError(f"no usable node with GPUs in `scope.partitions` ({named}); the cluster's partitions: {there}")
+        return view, touched, (*queue.faults, *nodes.faults, *view.faults)
 
     def hand_back(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
         """Give every job that waits with a priority of ours back to Slurm: (how many, what Slurm refused).
@@ -173,6 +174,10 @@ class Controller:
         self._note(lambda: self.folder.write_journal(line))
         self.say(f"handed back {len(released)} jobs to Slurm: {why}")
         return len(released), list(refused.values())
+
+    def trained(self) -> dict[str, Any]:
+        """What the policy's file says of its training. Raises Stop as a cycle does."""
+        return self._ready_policy().facts
 
     def left_over(self) -> tuple[frozenset[int], frozenset[int]]:
         """Of the jobs that wait now: (those with a priority of an earlier controller's; those in the ranked partitions

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from rltune.errors import RLTuneError
 from rltune.slurm.controller import ClockSet, Controller, Cycle, Stop
@@ -16,11 +17,28 @@ from rltune.slurm.shadow import Watchdog
 DONE, FAILED, NOT_HANDED_BACK = 0, 1, 3
 """Exit statuses: told to stop; stopped by itself; and jobs may still have a priority of the controller's."""
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+AWAKE_S = 0.5
+"""How long a wait between cycles is at most, before it is seen whether a signal has come."""
 TRIES = 5
 """Times that handing back is tried where Slurm does not answer."""
 BETWEEN_TRIES_S = 5.0
 SHOWN = 20
 """Most lines of a dry run that say what would be written; all are in its decisions.jsonl."""
+
+
+def doubts(facts: Mapping[str, Any]) -> list[str]:
+    """What of a policy's training speaks against its use on a live queue: lines for who switches it on."""
+    cell, found = facts.get("cell") or {}, []
+    estimate = cell.get("estimate", "requested")
+    if estimate != "requested":
+        found.append(f"note: the policy was trained with run times estimated as {estimate}; here it is shown the users' time "
+                     "limits (`estimate: [requested]` trains with those)")  # fmt: skip
+    if facts.get("learned") is False:
+        found.append("note: on validation the policy was not better than what it started from; a rule does as well")
+    if cell:
+        found.append(f"the policy was trained on {cell['trace']} for the cluster {cell['cluster']}: on another cluster it "
+                     "ranks, but nothing says how well")  # fmt: skip
+    return found
 
 
 @dataclass
@@ -44,6 +62,8 @@ class Service:
         with self.controller.folder.lock(), self._signals():
             self._recover()
             try:
+                for line in doubts(self.controller.trained()):
+                    self.controller.say(line)
                 return self._cycles()
             except Stop as stop:
                 self.controller.say(str(stop))
@@ -66,14 +86,25 @@ class Service:
                 failed += 1
                 if isinstance(error, ClockSet):
                     watchdog.begin_anew()
-                controller.say(f"cycle failed ({failed} of {controller.config.failures}): {error}")
+                of = "" if self.once else f" ({failed} of {controller.config.failures})"
+                controller.say(f"cycle failed{of}: {error}")
                 if failed >= controller.config.failures:
                     raise Stop(f"{failed} cycles in a row failed, the last one: {error}") from None
             if self.once:
                 return FAILED if failed else DONE
-            left_s = controller.config.interval_s / self.speed - (time.monotonic() - began)
-            if self.stop.wait(max(left_s, 0.0)):
+            if self._told_to_stop(began + controller.config.interval_s / self.speed):
                 return self._leave(self.said or "told to stop", DONE)
+
+    def _told_to_stop(self, until_s: float) -> bool:
+        """Wait for a moment of the monotonic clock, or for being told to stop.
+
+        In short waits: a signal that the system gives to another thread does not wake this one, where Python would
+        handle it.
+        """
+        while (left_s := until_s - time.monotonic()) > 0:
+            if self.stop.wait(min(left_s, AWAKE_S)):
+                return True
+        return self.stop.is_set()
 
     def _cycle(self, watchdog: Watchdog) -> None:
         """One cycle, and what the watchdog makes of it: a reason to stop where priorities are written."""
