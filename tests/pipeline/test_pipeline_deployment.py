@@ -60,7 +60,8 @@ def conducted(submissions: list[Submission], *_: object) -> Conducted:
     run = np.array([job.run_s for job in submissions])
     jobs = pd.DataFrame({
         "job": [job.name for job in submissions], "slurm_id": range(len(at)), "gpus": [job.gpus for job in submissions],
-        "asked_gpus": [job.gpus for job in submissions], "at_s": at, "submit_s": at, "start_s": at, "end_s": at + run, "run_s": run, "state": "COMPLETED",
+        "asked_gpus": [job.gpus for job in submissions], "at_s": at, "submit_s": at, "start_s": at,
+        "end_s": at + run, "run_s": run, "state": "COMPLETED",
     })  # fmt: skip
     facts = {"true_s": 1.0, "drift_s": 0.0, "slurm": "22.05", "simulated_s": float((at + run).max())}
     return Conducted(jobs, pd.DataFrame(), facts)

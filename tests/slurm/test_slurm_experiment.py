@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.accounting import FIELDS
 from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
-from rltune.slurm.experiment import accounts
+from rltune.slurm.experiment import accounts, submission
 from rltune.slurm.experiment import conduct as conducting
 from rltune.slurm.experiment.accounts import read
 from rltune.slurm.experiment.conduct import Order, conduct
@@ -94,7 +94,7 @@ def test_a_controller_that_fails_is_not_the_clusters_failing(
 
     monkeypatch.setattr(conducting._Timed, "cycle", fails)
     order = Order(in_the_order_of("fifo"), "fifo")
-    with pytest.raises(SlurmError, match="the controller .* a mistake of its own") as raised:
+    with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
         conduct(load_cluster("deployment", project_root()), [*SHORT, *QUEUE], order, SPEED, tmp_path / "run.log")
     assert not isinstance(raised.value, ClusterDied)
 
@@ -155,23 +155,29 @@ def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
     assert type(raised.value) is kind
 
 
-def test_nothing_else_is_done_right_before_a_submission() -> None:
-    began, submitted, looked = time.monotonic(), [], []
+def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.MonkeyPatch) -> None:
+    true_s, looked_s, submitted_s = [0.0], [], []
+
+    def passes(seconds: float) -> None:
+        true_s[0] += seconds
 
     class Taking(Standing):
         def now(self) -> float:
-            return SPEED * (time.monotonic() - began)
+            return SPEED * true_s[0]
 
-        def run(self, *_: str, stdin: str = "") -> str:
-            submitted.append(self.now())
+        def run(self, *argv: str, stdin: str = "") -> str:
             return "1"
 
-    def slow_look() -> None:
-        looked.append(time.monotonic())
-        time.sleep(0.4 * CALM_S)
+    def looks() -> None:
+        looked_s.append(true_s[0])
+        passes(0.8 * CALM_S)
 
-    submit_all(Taking(""), [job("a", 60, 1, 1, 60), job("b", 90, 1, 1, 60)], 0.0, slow_look)  # type: ignore[arg-type]
-    assert len(submitted) == 2 and looked and SPEED * (looked[-1] - began) <= 60 - SPEED * CALM_S + 1, "0.3 s between the two"
+    monkeypatch.setattr(submission, "time", SimpleNamespace(sleep=passes))
+    monkeypatch.setattr(Submission, "options", lambda self: submitted_s.append(true_s[0]) or [])
+    jobs = [job("a", 300, 1, 1, 60), job("b", 330, 1, 1, 60), job("c", 500, 1, 1, 60)]
+    submit_all(Taking(""), jobs, 0.0, looks)  # type: ignore[arg-type]
+    assert looked_s and all(min(abs(at - s) for s in (3.0, 5.0) if s > at) >= CALM_S - 1e-9 for at in looked_s)
+    assert not any(3.0 <= at < 3.3 for at in looked_s)
 
 
 def sacct(**changes: str) -> str:
@@ -185,7 +191,8 @@ def test_accounts_are_read() -> None:
     frame = read(sacct(), QUEUE[:1], 1000.0)
     (row,) = frame.to_dict("records")
     assert (row["submit_s"], row["start_s"], row["end_s"], row["gpus"], row["limit_s"]) == (60.0, 100.0, 300.0, 4, 5400.0)
-    cancelled = read(sacct(State="CANCELLED by 0", Start="None", AllocTRES="", NodeList="None assigned"), QUEUE[:1], 1000.0).iloc[0]
+    never = sacct(State="CANCELLED by 0", Start="None", AllocTRES="", NodeList="None assigned")
+    cancelled = read(never, QUEUE[:1], 1000.0).iloc[0]
     assert cancelled["state"] == "CANCELLED" and pd.isna(cancelled["start_s"])
     assert (cancelled["gpus"], cancelled["nodes"]) == (0, 0)
 

@@ -173,7 +173,8 @@ class DeploymentStudy:
 
     def measured(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """(Jobs, cycles, facts) of all finished runs, each with ``scheduler`` and ``repetition``; jobs have ``index``, the
-        place in their submission order. All are empty where the chapter shows no runs (rltune.slurm.experiment.kept.showable).
+        place in their submission order. All are empty where the chapter shows no runs
+        (rltune.slurm.experiment.kept.showable).
 
         Raises ConfigError where a run was made under another configuration, or of other jobs.
         """
@@ -184,10 +185,11 @@ class DeploymentStudy:
             folder = self.folder(scheduler, repetition)
             frame = pd.read_csv(folder / "jobs.csv")
             first = int(self.firsts[repetition - 1])
-            if list(frame["job"]) != (names := [f"job{first + k}" for k in range(self.settings.jobs)]):
-                raise ConfigError(f"{folder / 'jobs.csv'}: job: found {len(frame)} jobs from {frame['job'].iloc[0]} on, expected "
-                                  f"{len(names)} from {names[0]} on: the trace or its split was another; remove the folder, and "
-                                  "the workflow makes the run anew")  # fmt: skip
+            names = [f"job{first + k}" for k in range(self.settings.jobs)]
+            if list(frame["job"]) != names:
+                raise ConfigError(f"{folder / 'jobs.csv'}: job: found {len(frame)} jobs from {frame['job'].iloc[0]} on, "
+                                  f"expected {len(names)} from {names[0]} on: the trace or its split was another; remove "
+                                  "the folder, and the workflow makes the run anew")  # fmt: skip
             jobs.append(frame.assign(index=np.arange(len(frame)), **where))
             cycles.append(pd.read_csv(folder / "cycles.csv").assign(**where))
             facts.append({**read_json(folder / "facts.json"), **where})

@@ -49,7 +49,8 @@ def read(text: str, submissions: Sequence[Submission], began_s: float) -> pd.Dat
         if account.state == "COMPLETED" and (account.start_s is None or not account.nodes):
             raise SlurmError(f"sacct: job {job.name} (Slurm's {account.id}) is COMPLETED with start "
                              f"{account.start_s or 'Unknown'} and {len(account.nodes)} nodes, expected both")  # fmt: skip
-        times = {f"{name}_s": _since(began_s, getattr(account, f"{name}_s")) for name in ("submit", "eligible", "start", "end")}
+        moments = ("submit_s", "eligible_s", "start_s", "end_s")
+        times = {name: _since(began_s, getattr(account, name)) for name in moments}
         rows.append({
             "job": job.name, "slurm_id": account.id, "account": account.account,
             "asked_gpus": job.gpus, "gpus": account.held_gpus, "nodes": len(account.nodes),

@@ -57,8 +57,8 @@ class Submission:
         return SlurmJob(
             id=number, user="user", account=self.account, partition=self.partition, qos="normal", state="PENDING",
             reason="Priority", submit_s=now_s, start_s=None, end_limit_s=None, time_limit_s=60.0 * self.limit_min,
-            nodes=self.nodes, tasks=self.nodes, cpus=self.cpus, mem_mb=None, gpus=self.gpus, gpu_type=None, node_names=(), gpus_of_node=None,
-            priority=1, held=False, dependency="", array_id=None, het_id=None, constraint="", shared="OK",
+            nodes=self.nodes, tasks=self.nodes, cpus=self.cpus, mem_mb=None, gpus=self.gpus, gpu_type=None, node_names=(),
+            gpus_of_node=None, priority=1, held=False, dependency="", array_id=None, het_id=None, constraint="", shared="OK",
         )  # fmt: skip
 
 
