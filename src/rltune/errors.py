@@ -19,5 +19,9 @@ class SlurmError(RLTuneError):
     """Slurm answered with what cannot be read, or its emulation cannot be started."""
 
 
+class ClusterDied(SlurmError):
+    """An emulated cluster failed of itself: daemons ended or hung, or lost what they had to keep. Nobody's order did it."""
+
+
 class SlurmUnavailable(SlurmError):
     """Slurm does not answer: its commands are absent, its controller is down, or a command took too long."""

@@ -9,6 +9,7 @@ from workload_cases import cluster, compiled, group, random_cluster, random_rows
 
 from rltune.cluster.fit import compile_jobs, fit, in_slots
 from rltune.cluster.layout import build_layout
+from rltune.config import ClusterConfig
 from rltune.errors import DataError
 from rltune.traces.table import validate
 
@@ -275,6 +276,23 @@ def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot
 
 
 SHARED = {"type_shares": {"V100": 3.0, "P100": 1.0}}
+
+
+@pytest.mark.parametrize(("row", "types"), [
+    ({"gpus": 1}, {"P100", "K80", "M40"}), ({"gpus": 2}, {"P100", "K80"}), ({"gpus": 4}, {"P100"}), ({"gpus": 8}, {"P100"}),
+    ({"gpus": 2, "cpus": 20.0}, {"P100"}), ({"gpus": 4, "gpu_type": "K80"}, {"K80"}),
+])  # fmt: skip
+def test_a_job_may_be_kept_to_nodes_that_hold_it_on_the_fewest(row: dict, types: set[str]) -> None:
+    shapes = [group(2, 4, "P100"), group(2, 2, "K80"), group(1, 1, "M40")]
+    free, kept = (cluster(shapes, fewest_nodes=told) for told in (False, True))
+    assert allowed(kept, row) == types <= allowed(free, row)
+    assert row != {"gpus": 4} or allowed(free, row) == {"P100", "K80"}
+
+
+def allowed(config: ClusterConfig, row: dict) -> set[str]:
+    """Types that a job may run on."""
+    jobs, layout = compiled(config, [row])
+    return {kind for kind, full in zip(layout.types, jobs.cut["full"][0], strict=True) if full >= 0}
 
 
 def test_missing_types_are_drawn_by_their_shares() -> None:

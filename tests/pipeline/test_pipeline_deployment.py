@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rltune import COMPILED, sources_digest
 from rltune.config import Workspace
-from rltune.errors import ConfigError, SlurmError
+from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender
 from rltune.pipeline import deployment
 from rltune.pipeline.deployment import DeploymentStudy
@@ -23,6 +24,7 @@ from rltune.report.artefact import load_artefacts
 from rltune.report.page.deployment import ALWAYS, DEPLOYMENT
 from rltune.report.tables.comparison import learned_in
 from rltune.slurm.emulate import packages
+from rltune.slurm.experiment import kept
 from rltune.slurm.experiment.conduct import Conducted
 from rltune.slurm.experiment.submission import Submission
 
@@ -58,7 +60,8 @@ def conducted(submissions: list[Submission], *_: object) -> Conducted:
     run = np.array([job.run_s for job in submissions])
     jobs = pd.DataFrame({
         "job": [job.name for job in submissions], "slurm_id": range(len(at)), "gpus": [job.gpus for job in submissions],
-        "at_s": at, "submit_s": at, "start_s": at, "end_s": at + run, "run_s": run, "state": "COMPLETED",
+        "asked_gpus": [job.gpus for job in submissions], "at_s": at, "submit_s": at, "start_s": at,
+        "end_s": at + run, "run_s": run, "state": "COMPLETED",
     })  # fmt: skip
     facts = {"true_s": 1.0, "drift_s": 0.0, "slurm": "22.05", "simulated_s": float((at + run).max())}
     return Conducted(jobs, pd.DataFrame(), facts)
@@ -113,20 +116,99 @@ def test_a_run_is_there_with_all_its_files_or_not_at_all(study: DeploymentStudy,
     study.run("slurm", 1)
     jobs, cycles, facts = study.measured()
     assert list(jobs["index"]) == list(range(8)) and set(jobs["scheduler"]) == {"slurm"} and not len(cycles)
-    assert list(jobs["asked_gpus"]) == [job.gpus for job in study.submissions(1)] and facts["cell"].iloc[0] == CELL
+    assert list(jobs["asked_gpus"]) == [job.gpus for job in study.submissions(1)]
+    (told,) = facts.to_dict("records")
+    assert (told["cell"], told["jobs"], told["tries"], told["retries"], told["alone"]) == (CELL, 8, 1, [], False)
+    assert told["code"] == sources_digest("slurm", *COMPILED) and told["policy"] is None
 
 
 def test_a_failed_run_keeps_its_logs_and_is_not_there(study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     def dies(cluster: object, submissions: object, order: object, speed: float, log: Path, say: object) -> Conducted:
         log.write_text("its last words")
-        raise SlurmError("slurmctld of the emulated cluster ended with status 1")
+        raise ClusterDied("slurmctld of the emulated cluster ended with status 1")
 
     monkeypatch.setattr(deployment, "conduct", dies)
     failed, said = study.folder("saf", 2).with_name("saf-2.failed-2"), []
-    with pytest.raises(SlurmError, match=rf"run saf 2: slurmctld .* ended with status 1; logs are in {failed}"):
+    with pytest.raises(ClusterDied, match=rf"run saf 2: slurmctld .* ended with status 1; logs are in {failed}"):
         study.run("saf", 2, said.append)
     assert len(said) == 1 and "saf-2.failed-1; it is begun anew" in said[0]
     assert (failed / "controller.log").read_text() == "its last words" and study.there() == []
+
+
+def failing_once(error: BaseException) -> Callable[..., Conducted]:
+    errors = [error]
+
+    def conduct(cluster: object, submissions: list[Submission], *_: object) -> Conducted:
+        if errors:
+            raise errors.pop()
+        return conducted(submissions)
+
+    return conduct
+
+
+def test_a_run_begun_anew_says_why(study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployment, "conduct", failing_once(ClusterDied("slurmdbd ended")))
+    study.run("slurm", 1, lambda line: None)
+    facts = study.measured()[2].iloc[0]
+    assert (facts["tries"], facts["retries"]) == (2, ["slurmdbd ended"])
+
+
+@pytest.mark.parametrize("error", [SlurmError("the controller ended by itself"), KeyboardInterrupt(), ConfigError("no")])
+def test_only_a_cluster_that_failed_of_itself_is_tried_again(
+    study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    monkeypatch.setattr(deployment, "conduct", failing_once(error))
+    with pytest.raises(type(error)):
+        study.run("slurm", 1)
+    left = [path.name for path in study.folder("slurm", 1).parent.iterdir()]
+    assert left == (["slurm-1.failed-1"] if isinstance(error, SlurmError) else []), "no half folder stays"
+
+
+@pytest.mark.parametrize(("old", "new", "parts"), [
+    ("speed: 100", "speed: 200", ("slurm-1/facts.json", "speed: found 100.0, expected 200.0")),
+    ("jobs: 8", "jobs: 9", ("slurm-1/facts.json", "jobs: found 8, expected 9", "and 1 more such runs")),
+])  # fmt: skip
+def test_a_run_of_another_configuration_is_refused(
+    study: DeploymentStudy, runs: list[int], project: Any, old: str, new: str, parts: tuple[str, ...]
+) -> None:
+    for repetition in (1, 2):
+        study.run("slurm", repetition)
+    project.change(project.run, old, new)
+    with pytest.raises(ConfigError) as error:
+        DeploymentStudy(Workspace.open("config/tiny.yaml")).measured()
+    assert all(part in str(error.value) for part in (*parts, "remove the run's folder")), error.value
+
+
+def test_a_run_of_another_agent_is_refused(study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployment, "conduct", failing_once(ClusterDied("")))
+    monkeypatch.setattr(DeploymentStudy, "order", lambda self, scheduler: None)
+    policy = study.workspace.policy(study.cell)
+    policy.parent.mkdir(parents=True)
+    policy.write_bytes(b"one agent")
+    study.run("rltune", 1, lambda line: None)
+    study.run("slurm", 1)
+    assert study.measured()[2]["policy"].notna().tolist() == [False, True]
+    policy.write_bytes(b"another")
+    with pytest.raises(ConfigError, match=r"rltune-1/facts\.json: policy: found"):
+        study.measured()
+
+
+def test_a_run_of_other_jobs_is_refused(study: DeploymentStudy, runs: list[int], project: Any) -> None:
+    study.run("slurm", 1)
+    later = DeploymentStudy(Workspace.open("config/tiny.yaml"))
+    later.__dict__["firsts"] = study.firsts - 1
+    with pytest.raises(ConfigError, match=r"slurm-1/jobs\.csv: job: found 8 jobs from job\d+ on, expected 8 from job\d+ on"):
+        later.measured()
+
+
+def test_a_part_of_the_runs_is_not_shown_where_the_rest_cannot_be_made(
+    study: DeploymentStudy, runs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study.run("slurm", 1)
+    assert kept.showable(study.workspace) and len(study.measured()[2]) == 1
+    monkeypatch.setattr(packages, "missing", lambda groups: [packages.ACCOUNTING])
+    assert not kept.showable(study.workspace) and not any(map(len, study.measured()))
+    assert "the others are not shown without them" in study.missing()
 
 
 def test_the_simulator_runs_the_same_jobs(study: DeploymentStudy) -> None:

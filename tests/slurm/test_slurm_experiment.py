@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,14 +13,16 @@ import pytest
 from slurm_workload import need, wait_for
 
 from rltune.config.load import load_cluster, project_root
-from rltune.errors import SlurmError
+from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.accounting import FIELDS
 from rltune.slurm.emulate import Emulation, configure
+from rltune.slurm.emulate.processes import Processes
+from rltune.slurm.experiment import accounts, submission
 from rltune.slurm.experiment import conduct as conducting
 from rltune.slurm.experiment.accounts import read
 from rltune.slurm.experiment.conduct import Order, conduct
 from rltune.slurm.experiment.rules import in_the_order_of
-from rltune.slurm.experiment.submission import Submission, account_of
+from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
 
 SPEED = 100.0
 FULL_S = 600.0
@@ -47,7 +51,7 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
     done = conduct(load_cluster("deployment", project_root()), [*FULL, *QUEUE], order, SPEED, tmp_path / "log", said.append)
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
-    assert list(jobs["gpus"]) == [8, 2, 2, 1, *[4] * 6] and list(jobs["nodes"]) == [2, *[1] * 9]
+    assert list(jobs["gpus"]) == list(jobs["asked_gpus"]) == [8, 2, 2, 1, *[4] * 6] and list(jobs["nodes"]) == [2, *[1] * 9]
     assert set(jobs["account"]) == {"ann", "ben"}
     late = jobs["submit_s"] - jobs["at_s"]
     assert late.between(-1.5, 60).all() and (jobs["start_s"] >= jobs["submit_s"]).all()
@@ -74,9 +78,106 @@ def test_a_cluster_that_dies_is_an_error_that_names_the_log(
         raise SlurmError("sbatch: Unable to contact slurm controller")
 
     monkeypatch.setattr(conducting, "submit_all", dies)
-    with pytest.raises(SlurmError, match="Unable to contact"):
+    with pytest.raises(ClusterDied, match=r"Unable to contact .* slurmctld of the emulated cluster ended .* slurmctld\.log"):
         conduct(load_cluster("deployment", project_root()), QUEUE, None, SPEED, tmp_path / "run.log")
     assert (tmp_path / "run.daemons" / "slurmctld.log").read_text()
+
+
+SHORT = [job("short", 0, 1, 60, 600)]
+
+
+def test_a_controller_that_fails_is_not_the_clusters_failing(
+    packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise KeyError("a mistake of its own")
+
+    monkeypatch.setattr(conducting._Timed, "cycle", fails)
+    order = Order(in_the_order_of("fifo"), "fifo")
+    with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
+        conduct(load_cluster("deployment", project_root()), [*SHORT, *QUEUE], order, SPEED, tmp_path / "run.log")
+    assert not isinstance(raised.value, ClusterDied)
+
+
+def test_a_cluster_that_cannot_be_taken_down_after_its_run_is_only_said(
+    packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_end = Processes.end
+
+    def hangs(processes: Processes, timeout_s: float = 120.0) -> None:
+        really_end(processes, timeout_s)
+        raise SlurmError("still ending daemons")
+
+    monkeypatch.setattr(Processes, "end", hangs)
+    said: list[str] = []
+    done = conduct(load_cluster("deployment", project_root()), SHORT, None, SPEED, tmp_path / "run.log", said.append)
+    assert list(done.jobs["state"]) == ["COMPLETED"] and said[-1].endswith("still ending daemons")
+
+
+def test_a_supervisor_that_takes_long_is_an_error_that_names_it() -> None:
+    processes = Processes()
+    with pytest.raises(SlurmError, match=rf"supervisor \(process {processes.pid}\) .* after 0 s"):
+        processes.end(0)
+    processes.end()
+
+
+class Standing:
+    """A cluster on which the same jobs wait and run for ever."""
+
+    speed = SPEED
+    now = staticmethod(lambda: 0.0)
+    ended = staticmethod(dict)
+
+    def __init__(self, states: str) -> None:
+        self.states = states
+
+    def run(self, *_: str) -> str:
+        return self.states
+
+
+class Working:
+    """A controller at work."""
+
+    def check(self) -> None: ...
+
+
+@pytest.mark.parametrize(("states", "driver", "kind"), [
+    ("PENDING RUNNING", None, ClusterDied), ("PENDING RUNNING", Working(), ClusterDied), ("PENDING", None, ClusterDied),
+    ("PENDING", Working(), SlurmError),
+])  # fmt: skip
+def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
+    states: str, driver: Any, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conducting, "STALLED_S", -100.0)
+    watch: Any = conducting._Watch(Standing(states), driver, 2, 60.0, 0.0, print)  # type: ignore[arg-type]
+    with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
+        watch.look()
+    assert type(raised.value) is kind
+
+
+def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.MonkeyPatch) -> None:
+    true_s, looked_s, submitted_s = [0.0], [], []
+
+    def passes(seconds: float) -> None:
+        true_s[0] += seconds
+
+    class Taking(Standing):
+        def now(self) -> float:
+            return SPEED * true_s[0]
+
+        def run(self, *argv: str, stdin: str = "") -> str:
+            return "1"
+
+    def looks() -> None:
+        looked_s.append(true_s[0])
+        passes(0.8 * CALM_S)
+
+    monkeypatch.setattr(submission, "time", SimpleNamespace(sleep=passes))
+    monkeypatch.setattr(Submission, "options", lambda self: submitted_s.append(true_s[0]) or [])
+    jobs = [job("a", 300, 1, 1, 60), job("b", 330, 1, 1, 60), job("c", 500, 1, 1, 60)]
+    submit_all(Taking(""), jobs, 0.0, looks)  # type: ignore[arg-type]
+    assert looked_s and all(min(abs(at - s) for s in (3.0, 5.0) if s > at) >= CALM_S - 1e-9 for at in looked_s)
+    assert not any(3.0 <= at < 3.3 for at in looked_s)
 
 
 def sacct(**changes: str) -> str:
@@ -90,17 +191,34 @@ def test_accounts_are_read() -> None:
     frame = read(sacct(), QUEUE[:1], 1000.0)
     (row,) = frame.to_dict("records")
     assert (row["submit_s"], row["start_s"], row["end_s"], row["gpus"], row["limit_s"]) == (60.0, 100.0, 300.0, 4, 5400.0)
-    cancelled = read(sacct(State="CANCELLED by 0", Start="None", AllocTRES="", NodeList="None assigned"), QUEUE[:1], 1000.0).iloc[0]
+    never = sacct(State="CANCELLED by 0", Start="None", AllocTRES="", NodeList="None assigned")
+    cancelled = read(never, QUEUE[:1], 1000.0).iloc[0]
     assert cancelled["state"] == "CANCELLED" and pd.isna(cancelled["start_s"])
     assert (cancelled["gpus"], cancelled["nodes"]) == (0, 0)
 
 
 @pytest.mark.parametrize(("text", "what"), [
     ("", "no job queued0"), (sacct(State="RUNNING", End="Unknown"), "is RUNNING"), ("1|2\n", "found 2 fields"),
+    (sacct(Start="Unknown"), "COMPLETED with start Unknown and 1 nodes"),
+    (sacct(NodeList="None assigned"), "COMPLETED with start 1100.* and 0 nodes"),
 ])  # fmt: skip
 def test_accounts_that_are_not_complete_are_an_error(text: str, what: str) -> None:
     with pytest.raises(SlurmError, match=what):
         read(text, QUEUE[:1], 1000.0)
+
+
+def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [sacct(Start="Unknown", NodeList="None assigned"), sacct()]
+
+    class Telling(Standing):
+        def run(self, *_: str) -> str:
+            return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    assert accounts.jobs_of(Telling(""), QUEUE[:1], 1000.0)["start_s"].tolist() == [100.0]  # type: ignore[arg-type]
+    answers[:] = [sacct(Start="Unknown")]
+    monkeypatch.setattr(accounts, "LATE_S", 0.0)
+    with pytest.raises(ClusterDied, match="queued0 .* is COMPLETED with start Unknown"):
+        accounts.jobs_of(Telling(""), QUEUE[:1], 1000.0)  # type: ignore[arg-type]
 
 
 def test_what_sbatch_is_asked_for() -> None:

@@ -17,6 +17,7 @@ from rltune.errors import ConfigError
 from rltune.pipeline.workflow import profile as profiles
 from rltune.pipeline.workflow.costs import Costs
 from rltune.pipeline.workflow.estimate import estimate
+from rltune.pipeline.workflow.jobs import Job
 from rltune.pipeline.workflow.live import Live, failure, progress
 from rltune.pipeline.workflow.profile import find_profile
 from rltune.pipeline.workflow.share import shared, targets
@@ -67,6 +68,14 @@ def test_what_is_wrong_with_a_profile_is_told(tmp_path: Path, installed: None, m
     assert "needs the command sbatch" in mistake(tmp_path) and "login node" in mistake(tmp_path)
     monkeypatch.setattr(profiles.importlib.util, "find_spec", lambda name: None)
     assert "-m pip install snakemake-executor-plugin-slurm" in mistake("slurm")
+
+
+def test_runs_that_are_to_be_alone_are_no_shorter_with_more_cores(workspace: Workspace) -> None:
+    jobs = [Job("deploy", {"scheduler": "slurm", "repetition": str(k)}, (f"slurm-{k}/jobs.csv",)) for k in range(4)]
+    paper = Costs(Workspace.open("config/deployment.yaml", workspace.base))
+    assert paper.time(jobs, 2) == pytest.approx(paper.time(jobs, 1))
+    beside = Costs(workspace)
+    assert beside.time(jobs, 2) == pytest.approx(beside.time(jobs, 1) / 2)
 
 
 def test_a_scheduler_is_asked_for_what_the_table_says_and_more_for_whole_traces(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ import yaml
 
 WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 RULE_FILES = sorted((WORKFLOW / "rules").glob("*.smk"))
-ORDER = ("input", "output", "log", "benchmark", "threads", "resources", "params", "message", "shell")
+ORDER = ("input", "output", "log", "benchmark", "threads", "retries", "resources", "params", "message", "shell")
 REQUIRED = {"input", "output", "log", "threads", "resources", "message", "shell"}
 
 

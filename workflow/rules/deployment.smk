@@ -2,12 +2,13 @@
 # then the chapter. Where Slurm's packages are absent and no runs are there, the chapter does without and says so.
 from rltune.config.deployment import RUN_FILES
 from rltune.report.page.deployment import made as deployment_artefacts
-from rltune.slurm.emulate.packages import missing, needed
+from rltune.slurm.experiment.kept import showable
 
 DEPLOYED = run.deployed_cell() if run.deployment is not None else next(iter(CELLS.values()))
 RUNS = run.deployment.runs() if run.deployment is not None else []
 CONDUCTED = [here(workspace.deployed(*of) / name) for of in RUNS for name in RUN_FILES]
-HAS_RUNS = bool(RUNS) and (not missing(needed(True, run.deployment.speed)) or all(map(os.path.isfile, CONDUCTED)))
+HAS_RUNS = run.deployment is not None and showable(workspace)
+ALONE = run.deployment is not None and run.deployment.alone
 DEPLOYMENT_TABLES, DEPLOYMENT_FIGURES = deployment_artefacts(run, HAS_RUNS)
 
 
@@ -21,7 +22,8 @@ def deployed_policy(wildcards):
     return [here(workspace.policy(DEPLOYED))] if wildcards.scheduler == "rltune" else []
 
 
-# no digest of the code among the parameters: an experiment of hours is not made anew for a line of code, but on request
+# no digest of the code among the parameters: an experiment of hours is not made anew for a line of code, but on request;
+# facts.json has it. Nothing tries a failed run again but the stage itself, which counts its tries
 rule deploy:
     input:
         workload_files(SimpleNamespace(cell=DEPLOYED.name)),
@@ -34,7 +36,8 @@ rule deploy:
         here(workspace.results / "logs" / "deploy" / "{scheduler}-{repetition}.log"),
     benchmark:
         here(workspace.results / "benchmarks" / "deploy" / "{scheduler}-{repetition}.tsv")
-    threads: 1
+    threads: (workflow.cores or 1) if ALONE else 1
+    retries: 0
     resources:
         **asks("deploy"),
     params:

@@ -3,7 +3,7 @@
 
 from rltune.slurm.emulate import packages
 
-MOTIVATION_CODE = sources_digest("pipeline/motivation", "slurm/emulate")
+MOTIVATION_CODE = sources_digest("pipeline/motivation", "slurm")
 ABSENT = packages.absent(accounting=True, speed=run.motivation.speed) if run.motivation is not None else []
 
 

@@ -103,7 +103,7 @@ def fit(
         pool[draw] = _draw_pool(jobs["job_id"].to_numpy()[draw], could[draw], layout)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
     if cluster.type_shares is not None:
-        full = _cuts_in(layout, pool, gpus, cpu, mem, kinds)[1]
+        full = _cuts_in(layout, cluster, pool, gpus, cpu, mem, kinds)[1]
         leave_out("no GPU type with a share could hold it", ~(_draw_types(jobs, full, cluster, layout) >= 0).any(axis=1))
         audit.note("GPU type missing, drawn by type_shares", int((keep & jobs["gpu_type"].isna().to_numpy()).sum()))
     if cluster.balance is not None and keep.any():
@@ -155,7 +155,7 @@ def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterC
     row["account"] = pd.factorize(fitted["user"].fillna(fitted["vc"]), sort=True, use_na_sentinel=False)[0]
     kinds = _type_masks(fitted, cluster, layout)
     cut = np.zeros((len(fitted), len(layout.types)), CUT)
-    cut["size"], cut["full"], cut["rem"] = _cuts_in(layout, row["pool"], row["gpus"], cpu, mem, kinds)
+    cut["size"], cut["full"], cut["rem"] = _cuts_in(layout, cluster, row["pool"], row["gpus"], cpu, mem, kinds)
     cut["full"] = _draw_types(fitted, cut["full"], cluster, layout)
     same = np.column_stack([row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")] + [cut["full"], cut["size"]])
     row["shape"] = np.unique(same, axis=0, return_inverse=True)[1].reshape(-1)
@@ -194,8 +194,9 @@ def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, la
 
 
 def _cuts_in(
-    layout: Layout, pool: np.ndarray, gpus: np.ndarray, cpu: np.ndarray, mem: np.ndarray, kinds: np.ndarray
-) -> tuple[np.ndarray, ...]:
+    layout: Layout, cluster: ClusterConfig, pool: np.ndarray, gpus: np.ndarray, cpu: np.ndarray, mem: np.ndarray,
+    kinds: np.ndarray,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
     """(size, full, rem), each [J, T], of every job on the nodes of its own pool [J]."""
     out = tuple(np.full(kinds.shape, value, np.int64) for value in (0, -1, 0))
     for p in range(len(layout.pools)):
@@ -203,6 +204,10 @@ def _cuts_in(
         if len(here):
             for column, found in zip(out, _cuts(layout, p, gpus[here], cpu[here], mem[here], kinds[here])):
                 column[here] = found
+    if cluster.fewest_nodes:
+        _, full, rem = out
+        nodes = np.where(full >= 0, full + (rem > 0), np.iinfo(np.int64).max)
+        full[nodes > nodes.min(axis=1, keepdims=True)] = -1
     return out
 
 

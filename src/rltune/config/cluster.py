@@ -59,6 +59,9 @@ class ClusterConfig(Block):
     type_shares: dict[str, float] | None = None
     """Jobs that name no GPU type: null, any one type; else a type drawn for each, in proportion to these shares of the
     types its pool could hold it on (counted)."""
+    fewest_nodes: bool = False
+    """A job goes on nodes of those types alone that hold it on the fewest nodes, as Slurm places one that asks for that
+    many; else also on more nodes of smaller ones."""
     unknown_vc: Literal["leave_out", "impute"] = "leave_out"
     """A job whose VC no pool serves: left out (counted), or its pool drawn as for a job without a VC (counted)."""
     slots: Literal["gpu", "cpu"] = "gpu"

@@ -32,6 +32,9 @@ class Deployment(Block):
     """How fast the cluster's clock runs."""
     interval_s: float = Field(60.0, gt=0)
     """Seconds of the cluster's clock between two cycles of the controller (paper §5.6: one minute)."""
+    alone: bool = False
+    """A run has all cores that the workflow may use, so that all are made under alike conditions; else other jobs run
+    beside it where there are cores."""
     block_jobs: int = Field(64, ge=1)
     """Consecutive submissions that are resampled together for intervals."""
 

@@ -3,7 +3,6 @@ the same jobs."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from rltune import COMPILED, sources_digest
 from rltune.cluster.load import offered_load
 from rltune.config import Cell, Workspace
-from rltune.config.deployment import RUN_FILES, Deployment
-from rltune.errors import ConfigError, SlurmError
+from rltune.config.deployment import Deployment
+from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, run
 from rltune.files import read_json, write_json, write_text
 from rltune.pipeline.cells import workload_of
@@ -25,6 +25,7 @@ from rltune.pipeline.prepare import Workload, ensure_fitted
 from rltune.simulator.metrics import job_table
 from rltune.slurm.emulate import packages
 from rltune.slurm.emulate.configure import partition_name
+from rltune.slurm.experiment import kept
 from rltune.slurm.experiment.conduct import Conducted, Order, conduct
 from rltune.slurm.experiment.rules import in_the_order_of
 from rltune.slurm.experiment.submission import Submission, account_of
@@ -44,7 +45,7 @@ class DeploymentStudy:
     @property
     def settings(self) -> Deployment:
         """The block ``deployment`` of the run; its defaults where it has none."""
-        return self.workspace.config.deployment or Deployment()
+        return kept.asked(self.workspace)
 
     @cached_property
     def cell(self) -> Cell:
@@ -117,47 +118,54 @@ class DeploymentStudy:
     def run(self, scheduler: str, repetition: int, say: Callable[[str], None] = print) -> Conducted:
         """One run on real daemons, written to its folder, which is there with all its files or not at all.
 
-        A run that fails keeps its logs in a folder that is told, and is begun anew, TRIES times in all. Raises SlurmError
-        where the last fails as well, or Slurm's packages are missing.
+        A run that fails keeps its logs in a folder that is told. Where the cluster failed of itself, and only there, it is
+        begun anew, TRIES times in all, and facts.json has the reasons. Raises SlurmError where a controller fails or the
+        last try does, or Slurm's packages are missing.
         """
         packages.check(packages.needed(accounting=True, speed=self.settings.speed))
-        for k in range(1, TRIES):
+        retries: list[str] = []
+        while True:
             try:
-                return self._try(scheduler, repetition, k, say)
-            except SlurmError as error:
-                say(f"[{scheduler} {repetition}] {error}; it is begun anew")
-        return self._try(scheduler, repetition, TRIES, say)
+                return self._try(scheduler, repetition, retries, say)
+            except ClusterDied as error:
+                retries.append(str(error.__cause__))
+                if len(retries) == TRIES:
+                    raise
+                say(f"{error}; it is begun anew")
 
-    def _try(self, scheduler: str, repetition: int, number: int, say: Callable[[str], None]) -> Conducted:
-        """One try of a run. Raises SlurmError where it fails."""
+    def _try(self, scheduler: str, repetition: int, retries: list[str], say: Callable[[str], None]) -> Conducted:
+        """One try of a run, after those that ended for the reasons ``retries``. Raises SlurmError where it fails."""
         folder = self.workspace.deployed(scheduler, repetition)
-        work = folder.with_name(f".{folder.name}.{os.getpid()}")
+        work = folder.with_name(f".{folder.name}.part")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         cluster, name = self.workspace.cluster(self.cell.cluster), f"{scheduler} {repetition}"
+        made_of = {"code": sources_digest("slurm", *COMPILED), **kept.conditions(self.workspace, scheduler)}
         try:
             done = conduct(cluster, self.submissions(repetition), self.order(scheduler), self.settings.speed,
                            work / "controller.log", lambda line: say(f"[{name}] {line}"))  # fmt: skip
+            write_text(work / "jobs.csv", done.jobs.round(3).to_csv(index=False))
+            cycles = done.cycles if len(done.cycles.columns) else pd.DataFrame(columns=["began_s"])
+            write_text(work / "cycles.csv", cycles.round(4).to_csv(index=False))
+            write_json(work / "facts.json", {
+                "scheduler": scheduler, "repetition": repetition, **made_of, "alone": self.settings.alone,
+                "tries": len(retries) + 1, "retries": retries, **done.facts,
+            })  # fmt: skip
         except SlurmError as error:
-            failed = folder.with_name(f"{folder.name}.failed-{number}")
+            failed = folder.with_name(f"{folder.name}.failed-{len(retries) + 1}")
             shutil.rmtree(failed, ignore_errors=True)
             work.rename(failed)
-            raise SlurmError(f"deployment, run {name}: {error}; logs are in {failed}") from None
-        write_text(work / "jobs.csv", done.jobs.round(3).to_csv(index=False))
-        cycles = done.cycles if len(done.cycles.columns) else pd.DataFrame(columns=["began_s"])
-        write_text(work / "cycles.csv", cycles.round(4).to_csv(index=False))
-        write_json(work / "facts.json", {
-            "scheduler": scheduler, "repetition": repetition, "cell": self.cell.name, "cluster": self.cell.cluster,
-            "trace": self.cell.trace, "speed": self.settings.speed, "interval_s": self.settings.interval_s,
-            "tries": number, **done.facts,
-        })  # fmt: skip
+            raise type(error)(f"deployment, run {name}: {error}; logs are in {failed}") from error
+        except BaseException:
+            shutil.rmtree(work)
+            raise
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
         return done
 
     def there(self) -> list[tuple[str, int]]:
         """Runs that are finished."""
-        return [run for run in self.settings.runs() if all((self.folder(*run) / name).is_file() for name in RUN_FILES)]
+        return kept.there(self.workspace)
 
     def folder(self, scheduler: str, repetition: int) -> Path:
         """Of a run."""
@@ -165,14 +173,24 @@ class DeploymentStudy:
 
     def measured(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """(Jobs, cycles, facts) of all finished runs, each with ``scheduler`` and ``repetition``; jobs have ``index``, the
-        place in their submission order, and ``asked_gpus``."""
+        place in their submission order. All are empty where the chapter shows no runs
+        (rltune.slurm.experiment.kept.showable).
+
+        Raises ConfigError where a run was made under another configuration, or of other jobs.
+        """
+        kept.refuse_stale(self.workspace)
         jobs, cycles, facts = [], [], []
-        for scheduler, repetition in self.there():
+        for scheduler, repetition in self.there() if kept.showable(self.workspace) else ():
             where = {"scheduler": scheduler, "repetition": repetition}
             folder = self.folder(scheduler, repetition)
             frame = pd.read_csv(folder / "jobs.csv")
-            asked = [job.gpus for job in self.submissions(repetition)]
-            jobs.append(frame.assign(index=np.arange(len(frame)), asked_gpus=asked, **where))
+            first = int(self.firsts[repetition - 1])
+            names = [f"job{first + k}" for k in range(self.settings.jobs)]
+            if list(frame["job"]) != names:
+                raise ConfigError(f"{folder / 'jobs.csv'}: job: found {len(frame)} jobs from {frame['job'].iloc[0]} on, "
+                                  f"expected {len(names)} from {names[0]} on: the trace or its split was another; remove "
+                                  "the folder, and the workflow makes the run anew")  # fmt: skip
+            jobs.append(frame.assign(index=np.arange(len(frame)), **where))
             cycles.append(pd.read_csv(folder / "cycles.csv").assign(**where))
             facts.append({**read_json(folder / "facts.json"), **where})
         together = [pd.concat(frames, ignore_index=True) if frames else pd.DataFrame() for frames in (jobs, cycles)]
@@ -212,6 +230,7 @@ class DeploymentStudy:
         if not lacking:
             return f"{told}; the workflow makes them."
         what = "; ".join(f"{', '.join(group.packages)} for {group.purpose}" for group in lacking)
+        told += ", and the others are not shown without them" if there else ""
         return (f"{told}: what they need is not installed ({what}). On Debian or Ubuntu, as root: "
                 f"{packages.install_command(lacking)}; make slurm-deps does it.")
 

@@ -87,14 +87,14 @@ class Costs:
 
     def time(self, jobs: Sequence[Job], cores: int, running_s: Mapping[str, float] | None = None) -> float:
         """Seconds until all of these are done on so many cores: their sum over the cores, or the longest of each stage
-        one after the other, whichever is longer."""
+        one after the other, whichever is longer. A job that is to be alone has all of the cores."""
         began = running_s or {}
         longest: dict[str, float] = defaultdict(float)
         total = 0.0
         for job in jobs:
             seconds = self.left(job, began.get(job.key, 0.0))
             longest[job.rule] = max(longest[job.rule], seconds)
-            total += seconds
+            total += seconds * (cores if self._alone(job) else 1)
         return max(total / cores, sum(longest.values()))
 
     def disk_mb(self, jobs: Sequence[Job]) -> float:
@@ -125,6 +125,10 @@ class Costs:
         stages = self.table["stages_s"]
         seconds = stages.get(job.rule, stages["other"])
         return seconds * self.table["full_trace"] if self._trace(job) in self._full else seconds
+
+    def _alone(self, job: Job) -> bool:
+        """Whether nothing runs beside a job."""
+        return job.rule == "deploy" and self.config.deployment is not None and self.config.deployment.alone
 
     def _trace(self, job: Job) -> str | None:
         """The trace that a job works on, where it is one."""

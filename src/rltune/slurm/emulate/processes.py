@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rltune.errors import SlurmError
+from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.emulate import supervisor
 
 
@@ -48,12 +48,18 @@ class Processes:
         self._ask({"remove_at_end": [str(path) for path in paths]})
 
     def end(self, timeout_s: float = 120.0) -> None:
-        """End every daemon and what they started; the files of ten thousand jobs take a while to remove."""
+        """End every daemon and what they started; the files of ten thousand jobs take a while to remove.
+
+        Raises SlurmError where that is not done after ``timeout_s``; the supervisor goes on with it.
+        """
         with self._lock:
             if self._supervisor.stdin and not self._supervisor.stdin.closed:
                 self._supervisor.stdin.close()
             try:
                 self._supervisor.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                raise SlurmError(f"the emulated cluster's supervisor (process {self.pid}) is still ending daemons and "
+                                 f"removing their files after {timeout_s:g} s; it goes on by itself") from None  # fmt: skip
             finally:
                 if self._supervisor.stdout:
                     self._supervisor.stdout.close()
@@ -73,7 +79,7 @@ class Processes:
                 except (OSError, ValueError):
                     line = ""
                 if not line:
-                    raise SlurmError("the emulated cluster's supervisor has ended: its daemons are gone; start it anew")
+                    raise ClusterDied("the emulated cluster's supervisor has ended: its daemons are gone; start it anew")
                 reply = json.loads(line)
         if "error" in reply:
             raise SlurmError(f"the emulated cluster: {reply['error']}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from rltune.errors import SlurmError
+from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm import accounting
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.experiment.submission import Submission
@@ -17,25 +17,27 @@ LATE_S = 60.0
 
 
 def jobs_of(slurm: Emulation, submissions: Sequence[Submission], began_s: float) -> pd.DataFrame:
-    """A row a submission, in their order: job (its name), slurm_id, account, gpus (allocated; 0 where it never ran), nodes,
-    node_list, at_s (when it was to be submitted), submit_s, eligible_s, start_s, end_s (by Slurm's accounting; s since the
-    experiment began, NaN where it did not happen), run_s (asked for), limit_s, state.
+    """A row a submission, in their order: job (its name), slurm_id, account, asked_gpus, gpus (allocated; 0 where it never
+    ran), nodes, node_list, at_s (when it was to be submitted), submit_s, eligible_s, start_s, end_s (by Slurm's accounting;
+    s since the experiment began, NaN where it did not happen), run_s (asked for), limit_s, state. Ids, accounts, nodes and
+    eligible_s are for whoever reads the file; nothing here does.
 
-    Raises SlurmError where the accounting does not have all of them, ended, within LATE_S.
+    Raises ClusterDied where the accounting does not have all of them, ended, within LATE_S.
     """
     deadline = time.monotonic() + LATE_S
     while True:
         told = slurm.run(*accounting.command())
         try:
             return read(told, submissions, began_s)
-        except SlurmError:
+        except SlurmError as error:
             if time.monotonic() > deadline:
-                raise
+                raise ClusterDied(f"{error}; it has not changed for {LATE_S:g} s") from None
             time.sleep(0.5)
 
 
 def read(text: str, submissions: Sequence[Submission], began_s: float) -> pd.DataFrame:
-    """The frame of :func:`jobs_of` from what sacct printed. Raises SlurmError where a job is not there or not ended."""
+    """The frame of :func:`jobs_of` from what sacct printed. Raises SlurmError where a job is not there, has not
+    ended, or is said to be completed without a start or without nodes."""
     found = {account.name: account for account in accounting.read(text).values()}
     rows = []
     for job in submissions:
@@ -44,11 +46,16 @@ def read(text: str, submissions: Sequence[Submission], began_s: float) -> pd.Dat
             raise SlurmError(f"sacct: found no job {job.name} among {len(found)}, expected every submission")
         if account.state in accounting.UNFINISHED:
             raise SlurmError(f"sacct: job {job.name} (Slurm's {account.id}) is {account.state}, expected an end")
-        times = {f"{name}_s": _since(began_s, getattr(account, f"{name}_s")) for name in ("submit", "eligible", "start", "end")}
+        if account.state == "COMPLETED" and (account.start_s is None or not account.nodes):
+            raise SlurmError(f"sacct: job {job.name} (Slurm's {account.id}) is COMPLETED with start "
+                             f"{account.start_s or 'Unknown'} and {len(account.nodes)} nodes, expected both")  # fmt: skip
+        moments = ("submit_s", "eligible_s", "start_s", "end_s")
+        times = {name: _since(began_s, getattr(account, name)) for name in moments}
         rows.append({
-            "job": job.name, "slurm_id": account.id, "account": account.account, "gpus": account.held_gpus,
-            "nodes": len(account.nodes), "node_list": ",".join(account.nodes), "at_s": job.at_s, **times,
-            "run_s": job.run_s, "limit_s": 60.0 * job.limit_min, "state": account.state,
+            "job": job.name, "slurm_id": account.id, "account": account.account,
+            "asked_gpus": job.gpus, "gpus": account.held_gpus, "nodes": len(account.nodes),
+            "node_list": ",".join(account.nodes), "at_s": job.at_s, **times, "run_s": job.run_s,
+            "limit_s": 60.0 * job.limit_min, "state": account.state,
         })  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ import pandas as pd
 from rltune.agent.policy_file import TrainedPolicy, save_policy
 from rltune.config import ClusterConfig
 from rltune.config.slurm import SlurmConfig
-from rltune.errors import SlurmError
+from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
 from rltune.slurm.controller import Controller, Cycle
 from rltune.slurm.decide import decide
-from rltune.slurm.emulate import Emulation
+from rltune.slurm.emulate import Emulation, packages
 from rltune.slurm.experiment.accounts import jobs_of
 from rltune.slurm.experiment.submission import Submission, submit_all
 from rltune.slurm.folder import Folder
@@ -81,15 +82,18 @@ def conduct(
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
 
     ``log``: a file for what the controller says; of a run that fails the daemons' logs are kept beside it. ``say``: told of
-    progress. Raises SlurmError where packages are missing, a daemon ends (naming its log), a job is not taken, nothing goes
-    on, or the controller ends by itself.
+    progress. Raises ClusterDied where a daemon ends (naming its log), Slurm does not answer, nothing goes on or the accounts
+    stay incomplete; SlurmError where it is not the cluster's failing: packages are missing, a job is refused, the controller
+    ends by itself or does not end well, or jobs wait on an idle cluster that a controller orders. That the cluster could not
+    be taken down is only said: what it was for is done, or has failed before.
     """
+    packages.check(packages.needed(accounting=True, speed=speed))
     accounts = sorted({job.account for job in submissions})
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
         slurm = Emulation(cluster, accounting=True, accounts=accounts, speed=speed, settings=settings(speed),
                           small_first=True)  # fmt: skip
-        with slurm, log.open("w", encoding="utf-8", buffering=1) as words:
+        with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
             driver = _Driver(slurm, order, Path(folder), words.write) if order is not None else None
             if driver is not None:
                 driver.prepare(submissions)
@@ -99,22 +103,58 @@ def conduct(
                 if driver is not None:
                     driver.start(began_s)
                 submit_all(slurm, submissions, began_s, watch)
-                while watch.left():
+                while watch.look():
                     time.sleep(WATCH_S)
-                    watch()
                 if driver is not None:
                     driver.end()
-            except BaseException:
+                true_s = time.monotonic() - began
+                told = float(slurm.run("date", "+%s.%N"))
+                facts = {"true_s": true_s, "drift_s": slurm.now() - told, "slurm": slurm.client().version()}
+                jobs = jobs_of(slurm, submissions, began_s)
+            except BaseException as error:
                 _keep_logs(slurm, log)
                 if driver is not None:
                     driver.abandon()
+                if isinstance(error, SlurmError) and (why := _died(slurm, error)):
+                    raise ClusterDied(why) from None
                 raise
-            true_s = time.monotonic() - began
-            told = float(slurm.run("date", "+%s.%N"))
-            facts = {"true_s": true_s, "drift_s": slurm.now() - told, "slurm": slurm.client().version()}
-            jobs = jobs_of(slurm, submissions, began_s)
         facts["simulated_s"] = float(jobs["end_s"].max())
         return Conducted(jobs, driver.cycles() if driver is not None else pd.DataFrame(), facts)
+
+
+@contextmanager
+def _up(slurm: Emulation, say: Callable[[str], None]) -> Iterator[None]:
+    """The cluster for a while."""
+    try:
+        slurm.start()
+    except SlurmError as error:
+        raise ClusterDied(f"the cluster did not start: {error}") from None
+    try:
+        yield
+    finally:
+        try:
+            slurm.stop()
+        except SlurmError as error:
+            say(f"the cluster was not taken down well: {error}")
+
+
+def _died(slurm: Emulation, error: SlurmError) -> str:
+    """What to say of an error that is the cluster's own failing; "" where it is not."""
+    if isinstance(error, ClusterDied):
+        return str(error)
+    try:
+        ended = slurm.ended()
+    except ClusterDied as gone:
+        return f"{error}; {gone}"
+    if ended:
+        return f"{error}; {_ended(slurm, ended)}"
+    return str(error) if isinstance(error, SlurmUnavailable) else ""
+
+
+def _ended(slurm: Emulation, ended: dict[str, int]) -> str:
+    name = next(iter(ended))
+    return (f"{name} of the emulated cluster ended with status {ended[name]} while the experiment ran; its log is "
+            f"{slurm.log_of(name).name} among those kept")  # fmt: skip
 
 
 def _keep_logs(slurm: Emulation, log: Path) -> None:
@@ -141,31 +181,30 @@ class _Watch:
     _said: float = field(default_factory=time.monotonic)
 
     def __call__(self) -> None:
-        """Raises SlurmError where a daemon or the controller has ended, or nothing has moved for long."""
-        now = time.monotonic()
-        if now - self._looked < WATCH_S:
-            return
-        self._looked = now
+        """Look, where the last look is WATCH_S ago."""
+        if time.monotonic() - self._looked >= WATCH_S:
+            self.look()
+
+    def look(self) -> int:
+        """Jobs that have not ended. Raises ClusterDied where a daemon has ended or nothing has moved for long, SlurmError
+        where the controller has ended, or jobs wait for long on an idle cluster that it orders: it may be its doing."""
+        now = self._looked = time.monotonic()
         if ended := self.slurm.ended():
-            name = next(iter(ended))
-            raise SlurmError(f"{name} of the emulated cluster ended with status {ended[name]} while the experiment ran; its "
-                             f"log is {self.slurm.log_of(name).name} among those kept")  # fmt: skip
+            raise ClusterDied(_ended(self.slurm, ended))
+        state = self._queue()  # before the controller is asked: it cannot go on either where Slurm does not answer
         if self.driver is not None:
             self.driver.check()
-        state = self._queue()
         if state != self._state:
             self._state, self._moved = state, now
         if now - self._moved > STALLED_S + self.longest_s / self.slurm.speed:
-            raise SlurmError(f"nothing has started or ended for {now - self._moved:.0f} s: {state[0]} jobs wait, "
-                             f"{state[1]} run; the log of slurmctld is among those kept")  # fmt: skip
+            kind = ClusterDied if state[1] or self.driver is None else SlurmError
+            raise kind(f"nothing has started or ended for {now - self._moved:.0f} s: {state[0]} jobs wait, {state[1]} run; "
+                       "the log of slurmctld is among those kept")  # fmt: skip
         if now - self._said > SAY_S:
             self._said = now
             hours = (self.slurm.now() - self.began_s) / 3600
             self.say(f"{hours:.1f} h of the cluster's clock: {state[0]} jobs wait, {state[1]} run")
-
-    def left(self) -> int:
-        """Jobs that have not ended."""
-        return sum(self._queue())
+        return sum(state)
 
     def _queue(self) -> tuple[int, int]:
         """(Waiting, running) jobs."""

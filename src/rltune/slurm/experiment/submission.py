@@ -15,6 +15,8 @@ from rltune.slurm.records import SlurmJob
 NO_NAME = re.compile(r"[^a-z0-9_]+")
 WORKERS = 4
 """sbatch commands at a time, so that a burst is not held up by its first."""
+CALM_S = 0.5
+"""True seconds without a submission from which on there is time for something else."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,17 @@ class Submission:
         gpus = f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}"
         return [
             f"--job-name={self.name}", f"--account={self.account}", f"--partition={self.partition}",
-            f"--nodes={self.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={max(1, self.cpus // self.nodes)}", gpus, f"--time={self.limit_min}",
+            f"--nodes={self.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={max(1, self.cpus // self.nodes)}", gpus,
+            f"--time={self.limit_min}",
         ]  # fmt: skip
 
     def waiting(self, number: int, now_s: float) -> SlurmJob:
         """The record of it in a queue, as squeue would give it."""
         return SlurmJob(
             id=number, user="user", account=self.account, partition=self.partition, qos="normal", state="PENDING",
-            reason="Priority", submit_s=now_s, start_s=None, end_limit_s=None, time_limit_s=60.0 * self.limit_min, nodes=self.nodes,
-            tasks=self.nodes, cpus=self.cpus, mem_mb=None, gpus=self.gpus, gpu_type=None, node_names=(), gpus_of_node=None,
-            priority=1, held=False, dependency="", array_id=None, het_id=None, constraint="", shared="OK",
+            reason="Priority", submit_s=now_s, start_s=None, end_limit_s=None, time_limit_s=60.0 * self.limit_min,
+            nodes=self.nodes, tasks=self.nodes, cpus=self.cpus, mem_mb=None, gpus=self.gpus, gpu_type=None, node_names=(),
+            gpus_of_node=None, priority=1, held=False, dependency="", array_id=None, het_id=None, constraint="", shared="OK",
         )  # fmt: skip
 
 
@@ -67,25 +70,36 @@ def account_of(user: str) -> str:
 def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_work: Callable[[], None]) -> None:
     """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``; return when the last has been.
 
-    ``at_work`` is called between submissions, a few times a second, and ends it all by raising. Raises SlurmError where
-    Slurm does not take a job.
+    ``at_work`` is called a few times a second where the next submission is CALM_S away, so that it delays none, and ends it
+    all by raising. Raises SlurmError where Slurm refuses a job, SlurmUnavailable where it does not answer.
     """
-    argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
     pending: list[Future[str]] = []
     with ThreadPoolExecutor(WORKERS) as pool:
         try:
             for job in sorted(jobs, key=lambda job: job.at_s):
                 while (left_s := (began_s + job.at_s - slurm.now()) / slurm.speed) > 0:
-                    time.sleep(min(left_s, 0.2))
-                    at_work()
-                script = f"#!/bin/sh\nexec sleep {job.run_s:.0f}\n"
-                pending.append(pool.submit(slurm.run, *argv, *job.options(), stdin=script))
+                    if left_s < CALM_S:
+                        time.sleep(left_s)
+                    else:
+                        time.sleep(min(left_s - CALM_S, 0.2))
+                        at_work()
+                pending.append(pool.submit(_submit, slurm, job))
                 pending = [done for done in pending if not _taken(done)]
             for done in pending:
                 done.result()
-        except SlurmError as error:
+        except SlurmError:
             pool.shutdown(cancel_futures=True)
-            raise SlurmError(f"a job of the experiment was not taken: {error}") from None
+            raise
+
+
+def _submit(slurm: Emulation, job: Submission) -> str:
+    """Its id. Raises as Slurm's command does, naming the job."""
+    script = f"#!/bin/sh\nexec sleep {job.run_s:.0f}\n"
+    argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
+    try:
+        return slurm.run(*argv, *job.options(), stdin=script)
+    except SlurmError as error:
+        raise type(error)(f"job {job.name} of the experiment was not taken: {error}") from None
 
 
 def _taken(done: Future[str]) -> bool:
