@@ -1,0 +1,68 @@
+"""What the simulator says of the deployment's jobs, beside what Slurm did with them.
+
+Frames of jobs as in rltune.evaluation.deployment; those of the simulator have ``blocking`` too, a rule of backfilling, and a
+row for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from rltune.evaluation.deployment import COLUMN, JOB, Pair, pairs_of, per_run, with_measures
+
+KEY = ["scheduler", "repetition"]
+PREDICTED = ("wait", "makespan")
+"""Measures whose gain is compared with the one the simulator predicts."""
+
+
+def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.DataFrame:
+    """A row a scheduler × repetition that was measured: wait_s, makespan_s and utilisation on Slurm (``…_slurm``) and in the
+    simulator under each rule (``…_easy``, ``…_conservative``), ``…_easy_error`` (simulated over measured − 1),
+    ``rank_easy`` (Spearman's correlation of the waits job by job; NaN where either are all alike), ``apart_easy_s`` (mean
+    absolute difference of a job's waits). Over the jobs with a start and an end on Slurm."""
+    rows = []
+    for where, mine in with_measures(measured).groupby(KEY, sort=False):
+        row = dict(zip(KEY, where, strict=True))
+        there = simulated[(simulated["scheduler"] == where[0]) & (simulated["repetition"] == where[1])]
+        if not len(there):
+            continue
+        mine = mine.set_index(JOB)
+        theirs = per_run(mine.reset_index(), gpus).iloc[0]
+        row["jobs"] = len(mine)
+        row |= {f"{column}_slurm": float(theirs[column]) for column in ("wait_s", "makespan_s", "utilisation")}
+        for rule, frame in there.groupby("blocking", sort=False):
+            told = with_measures(frame).set_index(JOB).loc[mine.index]
+            ours = per_run(told.reset_index(), gpus).iloc[0]
+            for column in ("wait_s", "makespan_s", "utilisation"):
+                error = ours[column] / theirs[column] - 1 if theirs[column] else np.nan
+                row |= {f"{column}_{rule}": float(ours[column]), f"{column}_{rule}_error": float(error)}
+            waits = [mine["wait_s"], told["wait_s"]]
+            varied = all(side.nunique() > 1 for side in waits)
+            row[f"rank_{rule}"] = float(waits[0].corr(waits[1], method="spearman")) if varied else np.nan
+            row[f"apart_{rule}_s"] = float((waits[0] - waits[1]).abs().mean())
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def predicted(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.DataFrame:
+    """A row a pair of schedulers (rltune.evaluation.deployment.pairs_of) × measure of PREDICTED: ours, theirs, measure,
+    repetitions, gain (fraction less on Slurm), and of each rule of the simulator ``gain_<rule>`` for the same jobs and
+    ``agrees_<rule>`` (whether it has the sign of ``gain``)."""
+    rows = []
+    for ours, theirs in pairs_of(list(dict.fromkeys(measured["scheduler"])) if len(measured) else []):
+        pair = Pair.of(measured, ours, theirs)
+        if not len(pair.ours):
+            continue
+        same = pair.ours.set_index(JOB).index
+        runs = {"gain": pair.runs(gpus)}
+        for rule, frame in simulated.groupby("blocking", sort=False):
+            by_job = {name: side.set_index(JOB) for name, side in frame.groupby("scheduler")}
+            runs[f"gain_{rule}"] = tuple(per_run(by_job[name].loc[same].reset_index(), gpus) for name in (ours, theirs))
+        for measure in PREDICTED:
+            gains = {name: 1 - float(x[COLUMN[measure]].sum() / y[COLUMN[measure]].sum()) for name, (x, y) in runs.items()}
+            agrees = {name.replace("gain", "agrees"): bool(np.sign(gain) == np.sign(gains["gain"]))
+                      for name, gain in gains.items() if name != "gain"}  # fmt: skip
+            rows.append({"ours": ours, "theirs": theirs, "measure": measure, "repetitions": len(runs["gain"][0]),
+                         **gains, **agrees})  # fmt: skip
+    return pd.DataFrame(rows)
