@@ -10,7 +10,7 @@ import pytest
 
 from rltune.config import load_run
 from rltune.config.load import project_root
-from rltune.evaluation.deployment import compare, in_use, per_run
+from rltune.evaluation.deployment import compare, in_use, paired_runs, per_run
 from rltune.evaluation.deployment_fidelity import fidelity, predicted
 from rltune.evaluation.deployment_machinery import machinery
 from rltune.evaluation.paired import Judge
@@ -39,8 +39,9 @@ def jobs(factors: dict[str, float]) -> pd.DataFrame:
         for scheduler, factor in factors.items():
             start = at + wait * factor
             frames.append(pd.DataFrame({
-                "scheduler": scheduler, "repetition": repetition, "index": range(N), "asked_gpus": 1 + np.arange(N) % 2, "at_s": at,
-                "submit_s": at, "start_s": start, "end_s": start + run_s, "run_s": run_s, "state": "COMPLETED",
+                "scheduler": scheduler, "repetition": repetition, "index": range(N),
+                "asked_gpus": 1 + np.arange(N) % 2, "at_s": at, "submit_s": at, "start_s": start,
+                "end_s": start + run_s, "run_s": run_s, "state": "COMPLETED",
             }))  # fmt: skip
     return pd.concat(frames, ignore_index=True)
 
@@ -66,8 +67,8 @@ def taken(measured: pd.DataFrame, cycle_s: float, **facts: object) -> pd.DataFra
 
 def numbers(measured: pd.DataFrame, took: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
     """The table of numbers."""
-    compared, runs = compare(measured, GPUS, 10, JUDGE), per_run(measured, GPUS)
-    return tables.deployment_numbers(compared, runs, took, FACTS, CELL, PAPER, 10, 0.95, "yes")
+    compared, paired = compare(measured, GPUS, 10, JUDGE), paired_runs(measured, GPUS)
+    return tables.deployment_numbers(compared, paired, took, FACTS, CELL, PAPER, 10, 0.95, "yes")
 
 
 def repeated(times: int) -> pd.DataFrame:
@@ -88,7 +89,8 @@ def there(tmp_path: Path) -> dict:
     save_table(tmp_path, *tables.deployment_fidelity(fidelity(measured, simulated, GPUS), FACTS))
     save_table(tmp_path, *tables.deployment_predicted(predicted(measured, simulated, GPUS), FACTS))
     use = in_use(measured, GPUS, 600.0)
-    for artefact, frame, figure in (figures.fig18(runs, FACTS, PAPER), figures.fig19(use, FACTS, PAPER)):
+    fig18 = figures.fig18(runs, paired_runs(measured, GPUS), FACTS, PAPER)
+    for artefact, frame, figure in (fig18, figures.fig19(use, FACTS, PAPER)):
         save_figure(tmp_path, artefact, figure, frame)
     return load_artefacts(tmp_path)
 
@@ -142,13 +144,11 @@ def test_who_pays_is_told_in_words() -> None:
     factor = measured["asked_gpus"].map({1: 0.5, 2: 2.0}).where(ours, 1.0)
     wait = measured["start_s"] - measured["submit_s"]
     measured = measured.assign(start_s=measured["submit_s"] + wait * factor, end_s=measured["end_s"] + wait * (factor - 1))
-    runs = per_run(measured, GPUS)
-    told = in_words(runs)
-    (one,) = told
+    (one,) = in_words(paired_runs(measured, GPUS))
     assert one.startswith("RLTune against Slurm, 3 repetitions: the mean wait is ") and "% longer (jobs" in one
     assert "of 1 GPU 50.0" in one and "of 2 GPUs 100.0" in one
     assert one.index("shorter") < one.index("of 2 GPUs") and "utilisation" in one
-    same = in_words(per_run(jobs({"slurm": 1.0, "rltune": 1.0}), GPUS))
+    same = in_words(paired_runs(jobs({"slurm": 1.0, "rltune": 1.0}), GPUS))
     assert "the mean wait is the same" in same[0] and "utilisation the same" in same[0]
 
 
@@ -202,9 +202,9 @@ def test_the_simulators_error_and_what_it_predicts_are_told(there: dict) -> None
     assert np.allclose(frame["wait_s_easy_error"], -0.1) and np.allclose(frame["rank_easy"], 1.0) and len(frame) == 9
     rows = there["deployment-predicted"].frame.set_index(["ours", "theirs", "measure"])
     wait = rows.loc[("rltune", "slurm", "wait")]
-    assert wait[["gain", "gain_easy"]].tolist() == pytest.approx([0.3, 0.3]) and wait["gain_conservative"] == pytest.approx(0)
+    assert wait[["gain", "gain_easy", "gain_conservative"]].tolist() == pytest.approx([0.3, 0.3, 0.0])
     assert (wait["told_easy"], wait["told_conservative"]) == ("yes", "no")
-    assert "6 of 6 with EASY, 0 of 6 with conservative" in there["deployment-predicted"].artefact.caption
+    assert "6 of 6 with EASY and 0 with conservative" in there["deployment-predicted"].artefact.caption
 
 
 def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:

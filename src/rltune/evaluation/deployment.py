@@ -1,9 +1,9 @@
 """The deployment in figures (paper §5.6): each run on the Slurm cluster, and runs against one another.
 
-Frames of jobs have a row a scheduler × repetition × job: ``scheduler``, ``repetition``, ``index`` (its place in the order of
-submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (when it was to be submitted), ``submit_s``,
-``start_s``, ``end_s`` (s since the run began; NaN where it did not happen, or the accounts do not say when), ``run_s`` (asked
-for), ``state``.
+Frames of jobs have a row a scheduler × repetition × job: ``scheduler``, ``repetition``, ``index`` (its place in the order
+of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (when it was to be submitted), ``submit_s``,
+``start_s``, ``end_s`` (s since the run began; NaN where it did not happen, or the accounts do not say when), ``run_s``
+(asked for), ``state``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def sizes_of(jobs: pd.DataFrame) -> dict[int, str]:
 def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     """One row a scheduler × repetition, and × ``blocking`` where jobs have it. Empty without jobs.
 
-    jobs, ``others`` (that ended otherwise than COMPLETED), ``untimed`` (without a start or an end in the accounts: no measure
-    has them), makespan_s (first submission to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s and
+    jobs, ``others`` (that ended otherwise than COMPLETED), ``untimed`` (without a start or an end in the accounts: no
+    measure has them), makespan_s (first submission to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s and
     wait_median_s, wait_p95_s, wait_max_s, a column a size of :func:`sizes_of`, last_gpus and last_wait_s (of the job that
     ended last), jct_s, bsld.
     """
@@ -97,6 +97,17 @@ def pairs_of(schedulers: list[str]) -> list[tuple[str, str]]:
     others = [name for name in schedulers if name != "rltune"]
     pairs = [("rltune", name) for name in others] + [(name, "slurm") for name in others if name != "slurm"]
     return [pair for pair in pairs if set(pair) <= set(schedulers)]
+
+
+def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
+    """:func:`per_run` of the jobs that ran under both schedulers of a pair, a row a pair × side × repetition: ours, theirs,
+    ``side`` (ours or theirs) and its columns. Empty where no two schedulers have a repetition in common."""
+    frames = []
+    for ours, theirs in pairs_of(list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []):
+        runs = Pair.of(jobs, ours, theirs).runs(gpus)
+        frames += [frame.assign(ours=ours, theirs=theirs, side=side)
+                   for side, frame in zip(("ours", "theirs"), runs, strict=True) if len(frame)]  # fmt: skip
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, judge: Judge) -> pd.DataFrame:

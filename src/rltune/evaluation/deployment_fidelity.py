@@ -17,10 +17,10 @@ PREDICTED = ("wait", "makespan")
 
 
 def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.DataFrame:
-    """A row a scheduler × repetition that was measured: wait_s, makespan_s and utilisation on Slurm (``…_slurm``) and in the
-    simulator under each rule (``…_easy``, ``…_conservative``), ``…_easy_error`` (simulated over measured − 1),
-    ``rank_easy`` (Spearman's correlation of the waits job by job; NaN where either are all alike), ``apart_easy_s`` (mean
-    absolute difference of a job's waits). Over the jobs with a start and an end on Slurm."""
+    """A row a scheduler × repetition that was measured: jobs, wait_s and makespan_s on Slurm (``…_slurm``) and in the
+    simulator under each rule (``…_easy``, ``…_conservative``), ``…_easy_error`` (simulated over measured − 1), ``rank_easy``
+    (Spearman's correlation of the waits job by job; NaN where either are all alike). Over the jobs with a start and an end
+    on Slurm."""
     rows = []
     for where, mine in with_measures(measured).groupby(KEY, sort=False):
         row = dict(zip(KEY, where, strict=True))
@@ -30,17 +30,16 @@ def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.D
         mine = mine.set_index(JOB)
         theirs = per_run(mine.reset_index(), gpus).iloc[0]
         row["jobs"] = len(mine)
-        row |= {f"{column}_slurm": float(theirs[column]) for column in ("wait_s", "makespan_s", "utilisation")}
+        row |= {f"{column}_slurm": float(theirs[column]) for column in ("wait_s", "makespan_s")}
         for rule, frame in there.groupby("blocking", sort=False):
             told = with_measures(frame).set_index(JOB).loc[mine.index]
             ours = per_run(told.reset_index(), gpus).iloc[0]
-            for column in ("wait_s", "makespan_s", "utilisation"):
+            for column in ("wait_s", "makespan_s"):
                 error = ours[column] / theirs[column] - 1 if theirs[column] else np.nan
                 row |= {f"{column}_{rule}": float(ours[column]), f"{column}_{rule}_error": float(error)}
             waits = [mine["wait_s"], told["wait_s"]]
             varied = all(side.nunique() > 1 for side in waits)
             row[f"rank_{rule}"] = float(waits[0].corr(waits[1], method="spearman")) if varied else np.nan
-            row[f"apart_{rule}_s"] = float((waits[0] - waits[1]).abs().mean())
         rows.append(row)
     return pd.DataFrame(rows)
 

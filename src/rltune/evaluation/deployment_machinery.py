@@ -22,10 +22,9 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
     speed (asked for), true_s (of the run, on the true clock), drift_s (by which the cluster's clock was behind at the end),
     late_s and late_p95_s (from when a job was to be submitted to when Slurm had it), longer_s (how much longer jobs held
     their GPUs than they were to run, mean), turn_s (from the last end of a job to a start of one that waited, median);
-    tries (until it went through to its end), retries (reasons), code and policy (digests): NaN and empty where a run does not
-    say; cycles, failed (of them), cycle_s and cycle_p95_s (time of a cycle), long_share (of
-    those over LONG_CYCLE_S), gap_s (from the beginning of one to that of the next, mean), changed (priorities written): NaN
-    without controller.
+    tries (until it went through to its end), retries (reasons), code and policy (digests): NaN and empty where a run does
+    not say; cycles, failed (of them), cycle_s and cycle_p95_s (time of a cycle), long_share (of those over LONG_CYCLE_S),
+    gap_s (from the beginning of one to that of the next, mean), changed (priorities written): NaN without controller.
     """
     rows = []
     for (scheduler, repetition), all_of_it in jobs.groupby(["scheduler", "repetition"], sort=False):
@@ -48,7 +47,8 @@ def _of_cycles(mine: pd.DataFrame) -> dict[str, float]:
     """What :func:`machinery` says of a run's cycles."""
     known = mine[mine["took_s"].notna()] if len(mine) and "took_s" in mine else mine.iloc[:0]
     if not len(known):
-        return {"cycles": 0, "failed": 0, **dict.fromkeys(("cycle_s", "cycle_p95_s", "long_share", "gap_s", "changed"), np.nan)}
+        unknown = dict.fromkeys(("cycle_s", "cycle_p95_s", "long_share", "gap_s", "changed"), np.nan)
+        return {"cycles": 0, "failed": 0, **unknown}
     took = known["took_s"]
     return {
         "cycles": len(known), "failed": int((~known["ok"].astype(bool)).sum()), "cycle_s": took.mean(),

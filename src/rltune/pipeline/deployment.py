@@ -182,9 +182,9 @@ class DeploymentStudy:
         return *together, pd.DataFrame(facts)
 
     def simulated(self) -> pd.DataFrame:
-        """The same jobs in the simulator, from an idle cluster, under the same orders and each rule of BACKFILLING: blocking,
-        scheduler, repetition, index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the repetition's first
-        submission), state. An agent keeps its order and goes by the rule all the same, as it has to on Slurm."""
+        """The same jobs in the simulator, from an idle cluster, under the same orders and each rule of BACKFILLING:
+        blocking, scheduler, repetition, index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the
+        repetition's first submission), state. An agent keeps its order and goes by the rule all the same, as on Slurm."""
         course, n = course_of(self.workspace, self.workload), self.settings.jobs
         frames = []
         for blocking in BACKFILLING:

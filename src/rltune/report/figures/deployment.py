@@ -21,10 +21,10 @@ Facts = Mapping[str, Any]
 
 
 def fig18(
-    runs: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
+    runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs``: as
-    rltune.evaluation.deployment.per_run gives them."""
+    """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
+    rltune.evaluation.deployment.per_run and paired_runs give them."""
     frame = runs[["scheduler", "repetition", *PANELS]].assign(title=runs["scheduler"].map(who), data=facts["data"])
     schedulers = list(dict.fromkeys(frame["scheduler"]))
     with styled():
@@ -43,7 +43,7 @@ def fig18(
             rows_only(axis)
     means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean()
     told = "; ".join(
-        f"{who(s)} " + ", ".join(f"{label.lower()} {show(r[column] / HOUR_S, 'number')} h" for column, label in PANELS.items())
+        f"{who(s)} " + ", ".join(f"{label.lower()} {show(r[c] / HOUR_S, 'number')} h" for c, label in PANELS.items())
         for s, r in means.iterrows()
     )  # fmt: skip
     return Artefact(
@@ -51,7 +51,7 @@ def fig18(
         caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: "
         "means; points: repetitions, each with other jobs. All but Slurm’s are orders that the same controller writes. "
         "Which jobs wait less and which longer, the table “Every run” tells.",
-        data=(str(facts["data"]),), source=source, alt=" ".join([f"Means: {told}.", *in_words(runs)]),
+        data=(str(facts["data"]),), source=source, alt=" ".join([f"Means: {told}.", *in_words(paired)]),
     ), frame, figure  # fmt: skip
 
 
@@ -81,6 +81,7 @@ def fig19(
     return Artefact(
         "fig19", "figure", "Utilisation over time on the Slurm cluster", paper_ref=paper.ref("fig18"),
         caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last "
-        "job of any order has ended. GPUs are idle while jobs wait where none of these fits them, or would delay one before it.",
+        "job of any order has ended. GPUs are idle while jobs wait where none of these fits them, or would delay one before "
+        "it.",
         data=(str(facts["data"]),), source=source, alt=f"GPUs in use while jobs were submitted, mean: {told}.",
     ), frame, figure  # fmt: skip

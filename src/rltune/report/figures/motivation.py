@@ -33,7 +33,8 @@ def schedule(
     artefact = Artefact(
         name, "figure", title, paper_ref=paper.ref(name),
         caption=f"Makespan {makespan} min, total wait {total} min. Above: the GPUs of two nodes and the jobs on them; "
-        f"below: each job’s wait, from submission to start. Order of the queue: {facts['order']}.{moved}{single} {how_made(how)}",
+        f"below: each job’s wait, from submission to start. Order of the queue: {facts['order']}.{moved}{single} "
+        f"{how_made(how)}",
         source=source,
         notes=("Jobs of our own making, with backfilling; their time limits are their run times.",
                *((QUICK,) if how["by"] == "slurm" else ())),

@@ -27,7 +27,8 @@ from rltune.report.tables.workloads import loads, table2, table4
 
 __all__ = [
     "ablation", "audits", "comparison", "costs", "deployment_fidelity", "deployment_machinery",
-    "deployment_numbers", "deployment_predicted", "deployment_runs", "estimates", "fairness", "fig17_numbers", "heuristics", "latency",
+    "deployment_numbers", "deployment_predicted", "deployment_runs", "estimates", "fairness", "fig17_numbers",
+    "heuristics", "latency",
     "loads", "loads_compared", "losers", "motivation", "payback", "placements", "semantics", "table1", "table2",
     "table3", "table4", "table5", "table7", "table8", "table9", "table9_numbers", "transfer", "verdicts",
     "whatif_groups", "whatif_numbers", "whatif_recommendation", "whatif_steps",

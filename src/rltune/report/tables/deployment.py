@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from rltune.evaluation.deployment_machinery import LONG_CYCLE_S
+from rltune.evaluation.intervals import FEWEST
 from rltune.report.artefact import Artefact, Column
-from rltune.report.format import show
+from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.deployment_words import HOUR_S, in_words, listed, short, sizes_in, times, who
 from rltune.report.tables.holm import holm_note, with_holm
-from rltune.report.verdict import RULE, TOO_SLOW, direction, verdict
+from rltune.report.verdict import RULE, TOO_FEW, TOO_SLOW, direction, verdict
 
 NAN = float("nan")
 MEASURES = {
@@ -33,12 +34,12 @@ Facts = Mapping[str, Any]
 
 
 def deployment_numbers(
-    compared: pd.DataFrame, runs: pd.DataFrame, machinery: pd.DataFrame, facts: Facts, cell: pd.Series,
+    compared: pd.DataFrame, paired: pd.DataFrame, machinery: pd.DataFrame, facts: Facts, cell: pd.Series,
     paper: PaperResults, block_jobs: int, confidence: float, learned: str = "", source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-numbers`: one row a comparison × measure, with the paper's figure and the verdict.
 
-    ``compared`` and ``runs`` as rltune.evaluation.deployment.compare and per_run give them, ``machinery`` as
+    ``compared`` and ``paired`` as rltune.evaluation.deployment.compare and paired_runs give them, ``machinery`` as
     rltune.evaluation.deployment_machinery does; ``cell``: the row of rltune.report.read.cells of the agent; ``learned``:
     rltune.report.tables.comparison.learned_in of it. Where a scheduler's mean cycle is over LONG_CYCLE_S in any run there
     is no verdict.
@@ -54,12 +55,12 @@ def deployment_numbers(
         ours_mean=compared["ours_mean"] * scale, theirs_mean=compared["theirs_mean"] * scale, paper=printed,
         verdict=[(TOO_SLOW if late else verdict(p, r["low"], r["high"], int(r["windows"]))) if not np.isnan(p) else ""
                  for p, late, (_, r) in zip(printed, hindered, compared.iterrows(), strict=True)],
-        shows=[TOO_SLOW if late else direction(r["low"], r["high"], int(r["windows"]))
-               for late, (_, r) in zip(hindered, compared.iterrows(), strict=True)],
+        shows=[_shown(row, late) for late, (_, row) in zip(hindered, compared.iterrows(), strict=True)],
         sequence_jobs=facts["jobs"], trace_title=facts["trace"], preset=cell["preset"], estimate=cell["estimate"],
         seed=cell["seed"], data=facts["data"], learned=learned,
     )  # fmt: skip
-    repetitions = int(runs["repetition"].nunique())
+    busy = float((machinery["cycle_s"] / machinery["gap_s"]).mean())
+    repetitions = int(paired["repetition"].nunique())
     printed_min = {who_: show(paper.value("fig18", f"{who_}.makespan_min"), "int") for who_ in ("slurm", "rltune")}
     columns = {
         "ours_title": Column("Scheduler"), "theirs_title": Column("Against"), "measure_title": Column("Measure"),
@@ -84,17 +85,17 @@ def deployment_numbers(
         "both.",
         data=(str(facts["data"]),), source=source, columns=columns,
         notes=tuple(n for n in (
-            *in_words(runs),
-            f"{repetitions} repetition{'s' if repetitions > 1 else ''}, one agent (training seed {cell['seed']}), one run of "
-            "each scheduler and repetition. What another training would change, and how far two runs of the same jobs under "
-            "the same order differ, Slurm’s own among them, is not known; no interval here has it.",
+            *in_words(paired),
+            f"{repetitions} repetition{'s' if repetitions > 1 else ''}, one agent (training seed {cell['seed']}), one run "
+            "of each scheduler and repetition. What another training would change, and how far two runs of the same jobs "
+            "under the same order differ, Slurm’s own among them, is not known; no interval here has it.",
             "“Better by” has an interval over repetitions. “Within these repetitions” is one of "
             f"{block_jobs} consecutive submissions at a time, drawn within each repetition: neighbouring blocks share a "
             "queue, so it is too narrow, and it says nothing of other jobs. No verdict is taken from it.",
             _too_slow(frame, machinery),
-            "The controller works beside Slurm’s daemons on the same machine, and on the fast clock it does so most of the "
-            "time; under Slurm’s own order it does not run. What it takes of the machine is a handicap of RLTune and of the "
-            "rules, not of Slurm.",
+            f"The controller works beside Slurm’s daemons on the same machine, {show(busy, 'percent')} of the time in the "
+            "mean; under Slurm’s own order it does not run. What it takes of the machine favours Slurm, and no run without "
+            "its orders has the same load.",
             "Jobs sleep as long as the generated job ran: schedulers differ in order and in nodes, not in jobs’ speed.",
             f"The paper’s makespans are {printed_min['slurm']} min under Slurm and {printed_min['rltune']} min under "
             f"RLTune, of {show(paper.value('fig18', 'jobs'), 'int')} jobs that it does not publish, in one run.",
@@ -104,15 +105,21 @@ def deployment_numbers(
     ), frame
 
 
+def _shown(row: pd.Series, late: bool) -> str:
+    if late:
+        return TOO_SLOW
+    return TOO_FEW if row["windows"] < FEWEST else direction(row["low"], row["high"], int(row["windows"]))
+
+
 def _too_slow(frame: pd.DataFrame, machinery: pd.DataFrame) -> str:
     """Why comparisons have no verdict for their cycles; "" where none lacks it."""
     if not (frame["shows"] == TOO_SLOW).any():
         return ""
     mean = machinery.groupby("scheduler")["cycle_s"].max()
     told = listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in mean[mean > LONG_CYCLE_S].items())
-    return (f"“{TOO_SLOW}”: in a run of the scheduler a cycle of the controller took over {LONG_CYCLE_S:.0f} s of the cluster’s "
-            f"clock in the mean ({told} in the slowest), so what was measured is the machine as much as the order. A lower "
-            "`deployment.speed` shortens them.")  # fmt: skip
+    return (f"“{TOO_SLOW}”: in a run of the scheduler a cycle of the controller took over {LONG_CYCLE_S:.0f} s of the "
+            f"cluster’s clock in the mean ({told} in the slowest), so what was measured is the machine as much as the order. "
+            "A lower `deployment.speed` shortens them.")  # fmt: skip
 
 
 def _printed(row: pd.Series, paper: PaperResults) -> float:
@@ -132,27 +139,27 @@ def deployment_runs(
     """
     frame = pd.concat([
         runs.assign(system="Slurm", system_title="Slurm") if len(runs) else runs,
-        simulated.assign(system="simulator", system_title=simulated["blocking"].map(ON)),
+        *(simulated[simulated["blocking"] == rule].sort_values("repetition", kind="stable").assign(
+            system="simulator", system_title=title) for rule, title in ON.items()),
     ], ignore_index=True)  # fmt: skip
-    waits = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": "95 %", "wait_max_s": "Longest"}
+    waits = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
     sizes = sizes_in(frame)
     in_hours = ["makespan_s", *waits, *sizes.values(), "last_wait_s", "jct_s"]
     frame = frame.assign(
-        title=frame["scheduler"].map(who), data=facts["data"],
+        title=frame["scheduler"].map(short), data=facts["data"],
         **{_hours(column): frame[column] / HOUR_S for column in in_hours},
     )  # fmt: skip
     columns = {
         "title": Column("Order"), "system_title": Column("On"), "repetition": Column("Repetition", "", "plain-int"),
         "makespan_h": Column("Makespan", "h", "number"), "utilisation": Column("Utilisation", "", "percent"),
         **{_hours(column): Column(title, "h", "number", "Wait") for column, title in waits.items()},
-        **{_hours(column): Column(f"{gpus} GPU{'s' if gpus > 1 else ''}", "h", "number", "Mean wait of jobs of")
-           for gpus, column in sizes.items()},
+        **{_hours(column): Column(str(gpus), "h", "number", "Mean wait by GPUs") for gpus, column in sizes.items()},
         "last_gpus": Column("GPUs", "", "int", "Last job to end", help="That it asked for."),
         "last_wait_h": Column("It waited", "h", "number", "Last job to end"),
         "jct_h": Column("Mean JCT", "h", "number"), "bsld": Column("Slowdown", "", "number"),
         "others": Column("Not completed", "jobs", "int", help="Jobs that ended otherwise than COMPLETED."),
-        "untimed": Column("No start or end", "jobs", "int", help="Jobs of which the accounts do not say when they started or "
-                          "ended; no measure has them."),
+        "untimed": Column("No start or end", "jobs", "int", help="Jobs of which the accounts do not say when they started "
+                          "or ended; no measure has them."),
     }  # fmt: skip
     return Artefact(
         "deployment-runs", "table", "Every run",
@@ -165,8 +172,8 @@ def deployment_runs(
             f"over {show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s "
             "GPUs.",
             "GPUs that a job holds longer than it was to run count as used." if len(runs) else "",
-            "In the simulator the same jobs with the same limits, by best fit, with EASY backfilling, which the agent was "
-            "trained under, and with conservative backfilling, which reserves for every job as Slurm’s does; Slurm’s order "
+            "In the simulator the same jobs with the same limits, by best fit, with EASY backfilling and with "
+            "conservative backfilling, which reserves for every job as Slurm’s does; Slurm’s order "
             f"is {POLICY_TITLE['multifactor_size']} there.",
             missing,
         ) if n),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from rltune.report.artefact import Artefact, Column
-from rltune.report.tables.deployment_words import HOUR_S, who
+from rltune.report.tables.deployment_words import HOUR_S, short, who
 
 RULES = {"easy": "EASY", "conservative": "Conservative"}
 MEASURES = {"wait": "Mean wait", "makespan": "Makespan"}
@@ -19,7 +19,7 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") 
     """The table `deployment-fidelity`: a row a run. ``fidelity`` as rltune.evaluation.deployment_fidelity gives it."""
     sides = ("slurm", *RULES)
     frame = fidelity.assign(
-        title=fidelity["scheduler"].map(who), data=facts["data"],
+        title=fidelity["scheduler"].map(short), data=facts["data"],
         **{f"{name}_h_{side}": fidelity[f"{name}_s_{side}"] / HOUR_S for name in MEASURES for side in sides},
     )  # fmt: skip
     columns = {"title": Column("Order"), "repetition": Column("Repetition", "", "plain-int")}
@@ -28,32 +28,27 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") 
         for rule, title in RULES.items():
             columns[f"{name}_h_{rule}"] = Column(title, "h", "number", heading)
             columns[f"{name}_s_{rule}_error"] = Column("off by", "", "percent", heading)
-    columns |= {f"utilisation_{side}": Column({"slurm": "Slurm", **RULES}[side], "", "percent", "Utilisation") for side in sides}
     for rule, title in RULES.items():
         columns[f"rank_{rule}"] = Column(title, "", "number", "Waits alike", help="Spearman’s correlation, job by job.")
-    for rule, title in RULES.items():
-        columns[f"apart_{rule}_h"] = Column(title, "h", "number", "Waits apart by", help="Mean absolute difference of a job’s.")
-    frame = frame.assign(**{f"apart_{rule}_h": fidelity[f"apart_{rule}_s"] / HOUR_S for rule in RULES})
     return Artefact(
         "deployment-fidelity", "table", "The simulator against Slurm",
-        caption="The same jobs and limits under the same orders on the Slurm cluster and in the simulator, with EASY and with "
-        "conservative backfilling: how far a prediction of the simulator would have been off.",
+        caption="The same jobs and limits under the same orders on the Slurm cluster and in the simulator, with EASY and "
+        "with conservative backfilling: how far a prediction of the simulator would have been off.",
         data=(str(facts["data"]),), source=source, columns=columns,
         notes=(
             "The simulator starts jobs at once; Slurm’s daemons take their time (“End to start” above), a controller writes "
             "once a minute, and a job that comes between two cycles has Slurm’s own priority until the next.",
             "sched/backfill plans with limits in whole minutes and reserves for every job it looks at, as conservative "
-            "backfilling does; EASY, which the agent was trained under, reserves for the first alone. Slurm chooses nodes by "
-            "weight, small ones first, the simulator by best fit. Slurm’s fair share and age are near the simulator’s, and not "
-            "the same.",
+            "backfilling does; EASY reserves for the first alone. Slurm chooses nodes by weight, small ones first, the "
+            "simulator by best fit. Slurm’s fair share and age are near the simulator’s, and not the same.",
             "One different start changes what comes after it: waits of single jobs differ more than means do.",
         ),
     ), frame  # fmt: skip
 
 
 def deployment_predicted(predicted: pd.DataFrame, facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-predicted`: a row a comparison × measure. ``predicted`` as rltune.evaluation.deployment_fidelity
-    gives it."""
+    """The table `deployment-predicted`: a row a comparison × measure. ``predicted`` as
+    rltune.evaluation.deployment_fidelity gives it."""
     frame = predicted.assign(
         ours_title=predicted["ours"].map(who), theirs_title=predicted["theirs"].map(who),
         measure_title=predicted["measure"].map(MEASURES), data=facts["data"],
@@ -67,12 +62,12 @@ def deployment_predicted(predicted: pd.DataFrame, facts: Facts, source: str = ""
         **{f"told_{rule}": Column(title, "", "text", "Same direction") for rule, title in RULES.items()},
     }  # fmt: skip
     right = {rule: int(predicted[f"agrees_{rule}"].sum()) for rule in RULES}
-    told = ", ".join(f"{right[rule]} of {len(predicted)} with {title if title.isupper() else title.lower()}" for rule, title in RULES.items())
+    told = f"{right['easy']} of {len(predicted)} with EASY and {right['conservative']} with conservative backfilling"
     return Artefact(
         "deployment-predicted", "table", "Would the simulator have said so?",
-        caption="What one order gains on another on the Slurm cluster, and what the simulator says of the same jobs, with EASY "
-        f"and with conservative backfilling. The direction is the same in {told}.",
+        caption="What one order gains on another on the Slurm cluster, and what the simulator says of the same jobs. "
+        f"The direction is the same in {told}.",
         data=(str(facts["data"]),), source=source, columns=columns,
-        notes=("Positive: shorter under the first. Of the means of the repetitions, without an interval: a difference of less "
-               "than what the simulator is off by for a single order (the table above) says little.",),
+        notes=("Positive: shorter under the first. Of the means of the repetitions, without an interval: a difference of "
+               "less than what the simulator is off by for a single order (the table above) says little.",),
     ), frame  # fmt: skip

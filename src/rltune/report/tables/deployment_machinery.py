@@ -9,8 +9,8 @@ import pandas as pd
 
 from rltune.evaluation.deployment_machinery import LONG_CYCLE_S
 from rltune.report.artefact import Artefact, Column
-from rltune.report.format import show
-from rltune.report.tables.deployment_words import listed, short, who
+from rltune.report.format import NBSP, show
+from rltune.report.tables.deployment_words import listed, short
 
 UNKNOWN = "unknown"
 DIGITS = 8
@@ -22,7 +22,7 @@ def deployment_machinery(
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-machinery`: a row a run. ``machinery``: of rltune.evaluation.deployment_machinery."""
     frame = machinery.drop(columns="retries").assign(
-        title=machinery["scheduler"].map(who), data=facts["data"],
+        title=machinery["scheduler"].map(short), data=facts["data"],
         code_short=[_short(code) for code in machinery["code"]],
         tries_told=[UNKNOWN if pd.isna(tries) else show(tries, "int") for tries in machinery["tries"]],
     )  # fmt: skip
@@ -45,7 +45,7 @@ def deployment_machinery(
             "cycles": Column("Cycles", "", "int", controller), "failed": Column("Failed", "", "int", controller),
             "cycle_s": Column("A cycle", "s", "seconds", controller, help="Mean, idle cycles among them."),
             "cycle_p95_s": Column("95 %", "s", "seconds", controller),
-            "long_share": Column(f"Over {LONG_CYCLE_S:.0f} s", "", "percent", controller, help="Share of the cycles."),
+            "long_share": Column(f"Over {LONG_CYCLE_S:.0f}{NBSP}s", "", "percent", controller, help="Share of the cycles."),
             "gap_s": Column("Begun every", "s", "seconds", controller,
                             help="From the beginning of one cycle to that of the next, mean."),
             "changed": Column("Priorities", "", "int", controller, help="Written in all."),
@@ -68,8 +68,8 @@ def _name(row: pd.Series) -> str:
 
 def _speeds(machinery: pd.DataFrame) -> str:
     speeds = listed(show(speed, "number") for speed in sorted(machinery["speed"].unique()))
-    return (f"The cluster’s clock ran {speeds} times as fast as the true one: what the daemons and the controller take of the "
-            "machine counts so many times on it, and each run had the machine as it was then.")
+    return (f"The cluster’s clock ran {speeds} times as fast as the true one: what the daemons and the controller take of "
+            "the machine counts so many times on it, and each run had the machine as it was then.")
 
 
 def _retries(machinery: pd.DataFrame) -> list[str]:

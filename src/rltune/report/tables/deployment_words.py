@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from rltune.evaluation.deployment import pairs_of
 from rltune.report.format import NBSP, show
 from rltune.report.style import POLICY_TITLE
 
-SIZE = "wait_{}_gpus_s"
 HOUR_S = 3600.0
 
 
@@ -36,21 +34,15 @@ def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def in_words(runs: pd.DataFrame) -> list[str]:
+def in_words(paired: pd.DataFrame) -> list[str]:
     """A sentence a pair of schedulers, of the means of the repetitions that both have: who waits less and who longer, the
-    longest wait, makespan and utilisation. ``runs``: of rltune.evaluation.deployment.per_run."""
-    return [_pair(runs, ours, theirs) for ours, theirs in pairs_of(list(dict.fromkeys(runs["scheduler"])))
-            if _shared(runs, ours, theirs)]  # fmt: skip
-
-
-def _shared(runs: pd.DataFrame, ours: str, theirs: str) -> set[int]:
-    return set.intersection(*(set(runs.loc[runs["scheduler"] == name, "repetition"]) for name in (ours, theirs)))
+    longest wait, makespan and utilisation. ``paired``: of rltune.evaluation.deployment.paired_runs."""
+    return [_pair(runs, ours, theirs) for (ours, theirs), runs in paired.groupby(["ours", "theirs"], sort=False)]
 
 
 def _pair(runs: pd.DataFrame, ours: str, theirs: str) -> str:
-    shared = _shared(runs, ours, theirs)
-    of_both = runs[runs["repetition"].isin(shared)]
-    x, y = (of_both[of_both["scheduler"] == name].mean(numeric_only=True) for name in (ours, theirs))
+    x, y = (runs[runs["side"] == side].mean(numeric_only=True) for side in ("ours", "theirs"))
+    shared = set(runs["repetition"])
     by_size = "; ".join(
         f"of {gpus} GPU{'s' if gpus > 1 else ''} {_change(x[column], y[column])}" for gpus, column in sizes_in(runs).items()
     )  # fmt: skip
