@@ -170,4 +170,6 @@ def test_what_the_simulator_predicts_of_an_order() -> None:
     assert set(found.index) == {"wait", "makespan"} and set(found["repetitions"]) == {1}
     wait = found.loc["wait"]
     assert (wait["gain"], wait["gain_easy"], wait["gain_conservative"]) == pytest.approx((0.4, 0.2, -0.1))
-    assert wait["agrees_easy"] and not wait["agrees_conservative"] and (found["gain_easy"] > 0).all()
+    assert (wait["agrees_easy"], wait["agrees_conservative"]) == (1.0, 0.0) and (found["gain_easy"] > 0).all()
+    idle = pd.concat([run(name, 1, [0.0]) for name in ("slurm", "rltune")])
+    assert np.isnan(predicted(idle, under("easy", idle), GPUS).set_index("measure").loc["wait", "agrees_easy"])

@@ -47,7 +47,7 @@ def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.D
 def predicted(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.DataFrame:
     """A row a pair of schedulers (rltune.evaluation.deployment.pairs_of) × measure of PREDICTED: ours, theirs, measure,
     repetitions, gain (fraction less on Slurm), and of each rule of the simulator ``gain_<rule>`` for the same jobs and
-    ``agrees_<rule>`` (whether it has the sign of ``gain``)."""
+    ``agrees_<rule>`` (1 where it has the sign of ``gain``, else 0); NaN where theirs is nothing."""
     rows = []
     for ours, theirs in pairs_of(list(dict.fromkeys(measured["scheduler"])) if len(measured) else []):
         pair = Pair.of(measured, ours, theirs)
@@ -59,9 +59,15 @@ def predicted(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.
             by_job = {name: side.set_index(JOB) for name, side in frame.groupby("scheduler")}
             runs[f"gain_{rule}"] = tuple(per_run(by_job[name].loc[same].reset_index(), gpus) for name in (ours, theirs))
         for measure in PREDICTED:
-            gains = {name: 1 - float(x[COLUMN[measure]].sum() / y[COLUMN[measure]].sum()) for name, (x, y) in runs.items()}
-            agrees = {name.replace("gain", "agrees"): bool(np.sign(gain) == np.sign(gains["gain"]))
-                      for name, gain in gains.items() if name != "gain"}  # fmt: skip
+            gains = {name: _gain(x[COLUMN[measure]], y[COLUMN[measure]]) for name, (x, y) in runs.items()}
+            agrees = {name.replace("gain", "agrees"): np.nan if np.isnan(gain * gains["gain"]) else
+                      float(np.sign(gain) == np.sign(gains["gain"])) for name, gain in gains.items() if name != "gain"}
             rows.append({"ours": ours, "theirs": theirs, "measure": measure, "repetitions": len(runs["gain"][0]),
                          **gains, **agrees})  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def _gain(ours: pd.Series, theirs: pd.Series) -> float:
+    """1 − Σ ours / Σ theirs; NaN where theirs is nothing."""
+    total = float(theirs.sum())
+    return 1 - float(ours.sum()) / total if total > 0 else float("nan")

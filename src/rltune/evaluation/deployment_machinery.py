@@ -8,12 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from rltune.config.deployment import LONG_CYCLE_S
 from rltune.evaluation.deployment import with_measures
 
 TURN_S = 1.0
 """Jobs that waited at least as long count for the time from an end to a start."""
-LONG_CYCLE_S = 30.0
-"""A cycle that lasts longer leaves new jobs without a place in the order for more than half of the paper's minute."""
 
 
 def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:

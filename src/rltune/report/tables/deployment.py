@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rltune.evaluation.deployment_machinery import LONG_CYCLE_S
+from rltune.config.deployment import LONG_CYCLE_S
 from rltune.evaluation.intervals import FEWEST
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import NBSP, show
@@ -118,8 +118,8 @@ def _too_slow(frame: pd.DataFrame, machinery: pd.DataFrame) -> str:
     mean = machinery.groupby("scheduler")["cycle_s"].max()
     told = listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in mean[mean > LONG_CYCLE_S].items())
     return (f"“{TOO_SLOW}”: in a run of the scheduler a cycle of the controller took over {LONG_CYCLE_S:.0f} s of the "
-            f"cluster’s clock in the mean ({told} in the slowest), so what was measured is the machine as much as the order. "
-            "A lower `deployment.speed` shortens them.")  # fmt: skip
+            f"cluster’s clock in the mean ({told} in the slowest), so what was measured is the machine as much as the "
+            "order. A lower `deployment.speed` shortens them.")  # fmt: skip
 
 
 def _printed(row: pd.Series, paper: PaperResults) -> float:

@@ -52,7 +52,7 @@ def deployment_predicted(predicted: pd.DataFrame, facts: Facts, source: str = ""
     frame = predicted.assign(
         ours_title=predicted["ours"].map(who), theirs_title=predicted["theirs"].map(who),
         measure_title=predicted["measure"].map(MEASURES), data=facts["data"],
-        **{f"told_{rule}": predicted[f"agrees_{rule}"].map({True: "yes", False: "no"}) for rule in RULES},
+        **{f"told_{rule}": predicted[f"agrees_{rule}"].map({1.0: "yes", 0.0: "no"}) for rule in RULES},
     )  # fmt: skip
     columns = {
         "ours_title": Column("Scheduler"), "theirs_title": Column("Against"), "measure_title": Column("Measure"),

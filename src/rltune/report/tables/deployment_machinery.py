@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.evaluation.deployment_machinery import LONG_CYCLE_S
+from rltune.config.deployment import LONG_CYCLE_S
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import NBSP, show
 from rltune.report.tables.deployment_words import listed, short
