@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.evaluation.deployment import compare, fidelity, in_use, machinery, per_run
+from rltune.evaluation.deployment import compare, in_use, per_run
+from rltune.evaluation.deployment_fidelity import fidelity, predicted
+from rltune.evaluation.deployment_machinery import machinery
 from rltune.evaluation.paired import Judge
 
 JUDGE = Judge(bootstrap=300)
@@ -20,6 +22,11 @@ def run(scheduler: str, repetition: int, waits: list[float], run_s: float = 100.
         "scheduler": scheduler, "repetition": repetition, "index": range(len(waits)), "asked_gpus": gpus, "at_s": at,
         "submit_s": at + 1, "start_s": at + 1 + waits, "end_s": at + 1 + waits + run_s, "run_s": run_s, "state": "COMPLETED",
     })  # fmt: skip
+
+
+def under(rule: str, *frames: pd.DataFrame) -> pd.DataFrame:
+    """Runs in the simulator."""
+    return pd.concat(frames).assign(blocking=rule)
 
 
 def test_a_run_in_figures() -> None:
@@ -37,19 +44,63 @@ def test_jobs_that_did_not_complete_are_counted_and_those_that_never_ran_left_ou
     assert (row["jobs"], row["others"], row["wait_s"]) == (3, 2, 0.0)
 
 
-def test_comparisons_pair_blocks_and_repetitions_that_both_have() -> None:
+def test_who_waits_longest_and_by_how_many_gpus_and_who_ends_last() -> None:
+    jobs = run("slurm", 1, [0.0, 10.0, 20.0, 300.0])
+    jobs["asked_gpus"] = [1, 1, 2, 4]
+    (row,) = per_run(jobs, GPUS).to_dict("records")
+    assert [row[f"wait_{gpus}_gpus_s"] for gpus in (1, 2, 4)] == [5.0, 20.0, 300.0] and row["wait_max_s"] == 300.0
+    assert (row["last_gpus"], row["last_wait_s"]) == (4, 300.0)
+
+
+def test_a_completed_job_without_a_start_is_counted_as_such() -> None:
+    jobs = run("saf", 1, [0.0, 0.0, 60.0])
+    jobs.loc[2, "start_s"] = np.nan
+    (row,) = per_run(jobs, GPUS).to_dict("records")
+    assert (row["jobs"], row["others"], row["untimed"], row["wait_max_s"]) == (3, 0, 1, 0.0)
+
+
+def test_each_rule_of_the_simulator_is_a_row_of_its_own() -> None:
+    both = pd.concat([under("easy", run("slurm", 1, [0.0, 0.0])), under("fits", run("slurm", 1, [0.0, 20.0]))])
+    rows = per_run(both, GPUS)
+    assert list(rows["blocking"]) == ["easy", "fits"] and list(rows["wait_s"]) == [0.0, 10.0]
+
+
+def test_comparisons_are_over_the_repetitions_that_both_have() -> None:
     waits = list(np.random.default_rng(1).uniform(100, 400, 40))
     jobs = pd.concat([run("slurm", k, waits) for k in (1, 2, 3)] + [run("rltune", k, [w / 2 for w in waits]) for k in (1, 2)]
                      + [run("saf", k, waits) for k in (1, 2, 3)])  # fmt: skip
     found = compare(jobs, GPUS, 10, JUDGE).set_index(["ours", "theirs", "measure"])
     wait = found.loc[("rltune", "slurm", "wait")]
-    assert wait["gain"] == pytest.approx(0.5) and wait["windows"] == 8 and wait["low"] == pytest.approx(0.5)
+    assert wait["gain"] == pytest.approx(0.5) and wait["windows"] == 2 and wait["dropped"] == 0
+    assert wait["ours_mean"] == pytest.approx(np.mean(waits) / 2) and wait["theirs_mean"] == pytest.approx(np.mean(waits))
+    assert wait["blocks"] == 8 and wait["block_low"] == pytest.approx(0.5)
     makespan = found.loc[("rltune", "slurm", "makespan")]
-    assert makespan["windows"] == 2 and 0 < makespan["gain"] < 0.1
+    assert makespan["windows"] == 2 and 0 < makespan["gain"] < 0.1 and np.isnan(makespan["blocks"])
     assert found.loc[("rltune", "slurm", "utilisation"), "gain"] == pytest.approx(1 / (1 - makespan["gain"]) - 1)
-    assert found.loc[("saf", "slurm", "wait"), "gain"] == 0 and found.loc[("saf", "slurm", "wait"), "windows"] == 12
+    assert found.loc[("saf", "slurm", "wait"), "gain"] == 0 and found.loc[("saf", "slurm", "wait"), "windows"] == 3
     pairs = {key[:2] for key in found.index}
     assert pairs == {("rltune", "slurm"), ("rltune", "saf"), ("saf", "slurm")}
+
+
+def test_an_interval_over_repetitions_is_as_wide_as_they_differ() -> None:
+    waits = [float(w) for w in range(100, 140)]
+    jobs = pd.concat([run("slurm", k, waits) for k in (1, 2, 3)]
+                     + [run("rltune", k, [w * factor for w in waits]) for k, factor in ((1, 0.5), (2, 0.7), (3, 0.9))])
+    (wait,) = compare(jobs, GPUS, 10, JUDGE).query("measure == 'wait'").to_dict("records")
+    assert wait["gain"] == pytest.approx(0.3) and wait["low"] < 0.1 and wait["high"] > 0.5
+    assert wait["low"] < wait["block_low"] <= 0.3 <= wait["block_high"] < wait["high"], "within, each is like itself"
+
+
+def test_only_jobs_that_ran_under_both_are_compared() -> None:
+    """One job waits very long under Slurm and has no start under the other, one is missing there altogether."""
+    waits = [100.0, 200.0, 9000.0, 300.0]
+    slurm, saf = run("slurm", 1, waits), run("saf", 1, [w / 2 for w in waits])
+    saf.loc[2, "start_s"] = np.nan
+    jobs = pd.concat([slurm, saf.drop(index=0), run("saf", 2, waits)])
+    found = compare(jobs, GPUS, 2, JUDGE).set_index("measure")
+    assert found.loc["wait", "gain"] == pytest.approx(0.5) and found.loc["wait", "theirs_mean"] == 250.0
+    assert set(found["dropped"]) == {2} and set(found["windows"]) == {1}
+    assert found.loc["makespan", "theirs_mean"] == 551.0 - 51.0, "its 9,000 s are not in Slurm’s makespan either"
 
 
 def test_use_over_time_has_the_area_of_the_jobs() -> None:
@@ -66,19 +117,59 @@ def test_what_the_machinery_took() -> None:
     jobs = run("rltune", 1, [0.0, 0.0, 60.0])
     jobs["end_s"] += 7.0
     cycles = pd.DataFrame({
-        "scheduler": "rltune", "repetition": 1, "took_s": [5.0, 15.0], "ok": [True, False], "changed": [3.0, np.nan],
+        "scheduler": "rltune", "repetition": 1, "began_s": [0.0, 60.0, 150.0], "took_s": [5.0, 15.0, 40.0],
+        "ok": [True, False, True], "changed": [3.0, np.nan, 1.0],
     })  # fmt: skip
-    facts = pd.DataFrame([{"scheduler": "rltune", "repetition": 1, "speed": 100.0, "true_s": 9.0}])
+    facts = pd.DataFrame([{"scheduler": "rltune", "repetition": 1, "speed": 100.0, "true_s": 9.0, "drift_s": 0.5}])
     (row,) = machinery(jobs, cycles, facts).to_dict("records")
-    assert (row["late_s"], row["cycles"], row["failed"], row["cycle_s"], row["changed"]) == (1.0, 2, 1, 10.0, 3.0)
+    assert (row["late_s"], row["cycles"], row["failed"], row["cycle_s"], row["changed"]) == (1.0, 3, 1, 20.0, 4.0)
+    assert (row["long_share"], row["gap_s"], row["drift_s"]) == (pytest.approx(1 / 3), 75.0, 0.5)
     assert row["longer_s"] == 7.0 and row["turn_s"] == pytest.approx(161 - 158), "158: the second job's end"
     (alone,) = machinery(jobs.assign(scheduler="slurm"), cycles, facts.assign(scheduler="slurm")).to_dict("records")
     assert alone["cycles"] == 0 and np.isnan(alone["cycle_s"])
 
 
+def test_tries_that_some_runs_do_not_tell_are_unknown_and_not_one() -> None:
+    jobs = pd.concat([run("slurm", k, [0.0, 5.0]) for k in (1, 2)])
+    facts = pd.DataFrame([
+        {"scheduler": "slurm", "repetition": 1, "speed": 100.0, "true_s": 9.0},
+        {"scheduler": "slurm", "repetition": 2, "speed": 100.0, "true_s": 9.0, "tries": 2, "retries": ["slurmd ended"],
+         "code": "ab"},
+    ])  # fmt: skip
+    first, second = machinery(jobs, pd.DataFrame(), facts).to_dict("records")
+    assert np.isnan(first["tries"]) and first["retries"] == [] and not isinstance(first["code"], str)
+    assert (second["tries"], second["retries"], second["code"]) == (2, ["slurmd ended"], "ab")
+
+
 def test_the_simulator_against_slurm() -> None:
     waits = [0.0, 10.0, 20.0, 90.0]
-    measured, simulated = run("slurm", 1, waits), run("slurm", 1, [w / 2 for w in waits])
-    (row,) = fidelity(measured, pd.concat([simulated, run("saf", 1, waits)]), GPUS).to_dict("records")
-    assert row["wait_s_error"] == pytest.approx(-0.5) and row["rank"] == pytest.approx(1.0) and row["apart_s"] == 15.0
-    assert row["makespan_s_slurm"] - row["makespan_s_simulated"] == pytest.approx(45.0)
+    measured = run("slurm", 1, waits)
+    simulated = pd.concat([under("easy", run("slurm", 1, [w / 2 for w in waits]), run("saf", 1, waits)),
+                           under("conservative", run("slurm", 1, waits[::-1]))])  # fmt: skip
+    (row,) = fidelity(measured, simulated, GPUS).to_dict("records")
+    assert row["wait_s_easy_error"] == pytest.approx(-0.5) and row["rank_easy"] == pytest.approx(1.0)
+    assert row["makespan_s_slurm"] - row["makespan_s_easy"] == pytest.approx(45.0)
+    assert row["wait_s_conservative_error"] == 0 and row["rank_conservative"] == pytest.approx(-1.0)
+
+
+def test_the_simulator_is_asked_of_the_jobs_that_ran() -> None:
+    measured = run("slurm", 1, [10.0, 20.0, 30.0])
+    measured.loc[2, "start_s"] = np.nan
+    (row,) = fidelity(measured, under("easy", run("slurm", 1, [10.0, 20.0, 900.0])), GPUS).to_dict("records")
+    assert row["jobs"] == 2 and row["wait_s_easy"] == 15.0 and row["makespan_s_easy_error"] == 0
+
+
+def test_what_the_simulator_predicts_of_an_order() -> None:
+    waits = [100.0, 200.0, 300.0]
+    measured = pd.concat([run("slurm", 1, waits), run("rltune", 1, [w * 0.6 for w in waits])])
+    simulated = pd.concat([
+        under("easy", run("slurm", 1, waits), run("rltune", 1, [w * 0.8 for w in waits])),
+        under("conservative", run("slurm", 1, waits), run("rltune", 1, [w * 1.1 for w in waits])),
+    ])  # fmt: skip
+    found = predicted(measured, simulated, GPUS).set_index("measure")
+    assert set(found.index) == {"wait", "makespan"} and set(found["repetitions"]) == {1}
+    wait = found.loc["wait"]
+    assert (wait["gain"], wait["gain_easy"], wait["gain_conservative"]) == pytest.approx((0.4, 0.2, -0.1))
+    assert (wait["agrees_easy"], wait["agrees_conservative"]) == (1.0, 0.0) and (found["gain_easy"] > 0).all()
+    idle = pd.concat([run(name, 1, [0.0]) for name in ("slurm", "rltune")])
+    assert np.isnan(predicted(idle, under("easy", idle), GPUS).set_index("measure").loc["wait", "agrees_easy"])

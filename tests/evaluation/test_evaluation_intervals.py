@@ -190,3 +190,16 @@ def test_what_cannot_be_compared_is_refused():
     windows.loc[windows["role"] == "base", "first_job"] += 1
     with pytest.raises(ValueError, match="different windows"):
         compare(windows, "wait", 64, {"role": "rltune"}, {"role": "base"})
+
+
+def test_parts_are_drawn_within_themselves() -> None:
+    """Two runs that differ from one another and not within: only blocks that reach across see a spread."""
+    ours, theirs = np.repeat([1.0, 8.0], 8), np.full(16, 10.0)
+    within = bootstrap(ours, theirs, 300, 0.9, 1, parts=(8, 8))
+    across = bootstrap(ours, theirs, 300, 0.9, 1)
+    assert within.low == within.high == pytest.approx(0.55) and across.low < 0.4 < 0.7 < across.high
+    one = bootstrap(ours, theirs, 300, 0.9, 1, parts=(16,))
+    assert one == across, "all of it in one part is as without"
+    assert np.isnan(bootstrap(ours[:2], theirs[:2], 300, 0.9, 1, parts=(1, 1)).low), "one block each tells nothing"
+    with pytest.raises(ValueError, match="parts of 15 windows, expected the 16"):
+        bootstrap(ours, theirs, 300, 0.9, 1, parts=(8, 7))

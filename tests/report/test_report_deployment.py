@@ -10,13 +10,16 @@ import pytest
 
 from rltune.config import load_run
 from rltune.config.load import project_root
-from rltune.evaluation.deployment import compare, fidelity, in_use, machinery, per_run
+from rltune.evaluation.deployment import compare, in_use, paired_runs, per_run
+from rltune.evaluation.deployment_fidelity import fidelity, predicted
+from rltune.evaluation.deployment_machinery import machinery
 from rltune.evaluation.paired import Judge
 from rltune.report import figures, tables
-from rltune.report.artefact import load_artefacts, save_figure, save_table
+from rltune.report.artefact import Artefact, load_artefacts, save_figure, save_table
 from rltune.report.page import chapters, contents
 from rltune.report.page.deployment import ALWAYS, DEPLOYMENT, made
 from rltune.report.paper import load_paper
+from rltune.report.tables.deployment_words import in_words
 from rltune.report.tables.verdicts import verdicts
 
 ROOT = project_root()
@@ -36,29 +39,58 @@ def jobs(factors: dict[str, float]) -> pd.DataFrame:
         for scheduler, factor in factors.items():
             start = at + wait * factor
             frames.append(pd.DataFrame({
-                "scheduler": scheduler, "repetition": repetition, "index": range(N), "asked_gpus": 1, "at_s": at,
-                "submit_s": at, "start_s": start, "end_s": start + run_s, "run_s": run_s, "state": "COMPLETED",
+                "scheduler": scheduler, "repetition": repetition, "index": range(N),
+                "asked_gpus": 1 + np.arange(N) % 2, "at_s": at, "submit_s": at, "start_s": start,
+                "end_s": start + run_s, "run_s": run_s, "state": "COMPLETED",
             }))  # fmt: skip
     return pd.concat(frames, ignore_index=True)
+
+
+def in_simulator(factors: dict[str, float]) -> pd.DataFrame:
+    """The same with EASY; with conservative backfilling all wait as long as under Slurm's order."""
+    return pd.concat([jobs(factors).assign(blocking="easy"),
+                      jobs(dict.fromkeys(factors, factors["slurm"])).assign(blocking="conservative")])  # fmt: skip
+
+
+def taken(measured: pd.DataFrame, cycle_s: float, **facts: object) -> pd.DataFrame:
+    """What the machinery took, of runs that say all about themselves but for ``facts``."""
+    runs = per_run(measured, GPUS)[["scheduler", "repetition"]]
+    cycles = pd.DataFrame({
+        "scheduler": "rltune", "repetition": [1, 2, 3], "began_s": 0.0, "took_s": cycle_s, "ok": [True, True, False],
+        "changed": [3.0, 4.0, np.nan],
+    })  # fmt: skip
+    said = {"tries": [2, *[1] * (len(runs) - 1)], "retries": [["slurmctld ended"], *[[]] * (len(runs) - 1)],
+            "code": "c0de" * 8, "policy": ["a9e47" * 5 if s == "rltune" else None for s in runs["scheduler"]], **facts}
+    told = runs.assign(speed=200.0, true_s=60.0, drift_s=0.4, **said)
+    return machinery(measured, cycles, told)
+
+
+def numbers(measured: pd.DataFrame, took: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
+    """The table of numbers."""
+    compared, paired = compare(measured, GPUS, 10, JUDGE), paired_runs(measured, GPUS)
+    return tables.deployment_numbers(compared, paired, took, FACTS, CELL, PAPER, 10, 0.95, "yes")
+
+
+def repeated(times: int) -> pd.DataFrame:
+    """So many repetitions in which RLTune waits about 0.7 times as long as Slurm."""
+    three = jobs({"slurm": 1.0, "rltune": 0.7})
+    return pd.concat([three.assign(repetition=three["repetition"] + 3 * k) for k in range(times // 3)])
 
 
 @pytest.fixture
 def there(tmp_path: Path) -> dict:
     """All artefacts of runs in which RLTune waits 0.7 times as long as Slurm, and SAF 0.8 times."""
     measured = jobs({"slurm": 1.0, "rltune": 0.7, "saf": 0.8})
-    simulated = jobs({"slurm": 0.9, "rltune": 0.63, "saf": 0.72})
-    runs, cycles = per_run(measured, GPUS), pd.DataFrame({
-        "scheduler": "rltune", "repetition": [1, 2, 3], "took_s": 20.0, "ok": [True, True, False],
-        "changed": [3.0, 4.0, np.nan],
-    })  # fmt: skip
-    facts = runs[["scheduler", "repetition"]].assign(speed=200.0, true_s=60.0, tries=[2, *[1] * 8])
-    took = machinery(measured, cycles, facts)
-    save_table(tmp_path, *tables.deployment_runs(runs, took, per_run(simulated, GPUS), FACTS, ""))
-    compared = compare(measured, GPUS, 10, JUDGE)
-    save_table(tmp_path, *tables.deployment_numbers(compared, runs, FACTS, CELL, PAPER, 10, 0.95, "yes"))
+    simulated = in_simulator({"slurm": 0.9, "rltune": 0.63, "saf": 0.72})
+    runs, took = per_run(measured, GPUS), taken(measured, 20.0)
+    save_table(tmp_path, *tables.deployment_runs(runs, per_run(simulated, GPUS), FACTS, ""))
+    save_table(tmp_path, *tables.deployment_machinery(took, FACTS))
+    save_table(tmp_path, *numbers(measured, took))
     save_table(tmp_path, *tables.deployment_fidelity(fidelity(measured, simulated, GPUS), FACTS))
+    save_table(tmp_path, *tables.deployment_predicted(predicted(measured, simulated, GPUS), FACTS))
     use = in_use(measured, GPUS, 600.0)
-    for artefact, frame, figure in (figures.fig18(runs, FACTS, PAPER), figures.fig19(use, FACTS, PAPER)):
+    fig18 = figures.fig18(runs, paired_runs(measured, GPUS), FACTS, PAPER)
+    for artefact, frame, figure in (fig18, figures.fig19(use, FACTS, PAPER)):
         save_figure(tmp_path, artefact, figure, frame)
     return load_artefacts(tmp_path)
 
@@ -71,16 +103,53 @@ def test_all_artefacts_are_made_in_the_chapter_of_the_paper(there: dict) -> None
     assert set(shown["Figures 18 and 19"]) == {"fig18", "fig19", "deployment-numbers"}
 
 
-def test_numbers_stand_beside_the_papers_with_a_verdict(there: dict) -> None:
+def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
     rows = there["deployment-numbers"].frame.set_index(["ours", "theirs", "measure"])
     wait = rows.loc[("rltune", "slurm", "wait")]
-    assert wait["paper"] == 0.305 and wait["gain"] == pytest.approx(0.3) and wait["windows"] == 24
-    assert wait["low"] == pytest.approx(0.3) and wait["verdict"] == "holds", "0.305 is outside an interval of no width"
+    assert wait["paper"] == 0.305 and wait["gain"] == pytest.approx(0.3) and wait["windows"] == 3
+    assert wait["verdict"] == wait["shows"] == "too few windows" and wait["low"] == pytest.approx(0.3)
+    assert wait["blocks"] == 24 and wait["block_low"] == pytest.approx(0.3)
     makespan = rows.loc[("rltune", "slurm", "makespan")]
     assert makespan["verdict"] == makespan["shows"] == "too few windows" and makespan["paper"] == 0.248
-    over_rule = rows.loc[("rltune", "saf", "wait")]
-    assert np.isnan(over_rule["paper"]) and over_rule["shows"] == "better"
-    assert np.isnan(makespan["p_holm"]) and wait["p_holm"] < 0.1
+    assert np.isnan(rows.loc[("rltune", "saf", "wait"), "paper"]) and rows["p_holm"].isna().all()
+    notes = " ".join(there["deployment-numbers"].artefact.notes)
+    assert "3 repetitions, one agent (training seed 1), one run of each" in notes and "is not known" in notes
+    assert "p_holm" not in there["deployment-numbers"].artefact.columns
+
+
+def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:
+    measured = repeated(9)
+    _, frame = numbers(measured, taken(measured, 20.0))
+    wait = frame.set_index("measure").loc["wait"]
+    assert (wait["verdict"], wait["shows"]) == ("holds", "better") and wait["p_holm"] < 0.1
+    artefact, frame = numbers(measured, taken(measured, 31.0))
+    assert set(frame["shows"]) == {"cycles too long"} and frame["p_holm"].isna().all()
+    assert set(frame["verdict"]) == {"cycles too long", ""}, "none where the paper has no figure"
+    assert any("RLTune 31.0 s in the slowest" in note for note in artefact.notes)
+
+
+def test_jobs_that_did_not_run_under_both_are_left_out_and_counted() -> None:
+    measured = jobs({"slurm": 1.0, "rltune": 0.7})
+    gone = (measured["scheduler"] == "rltune") & (measured["index"] < 2) & (measured["repetition"] == 1)
+    measured.loc[gone, "start_s"] = np.nan
+    artefact, frame = numbers(measured, taken(measured, 20.0))
+    assert set(frame["dropped"]) == {2} and "dropped" in artefact.columns
+    assert frame.set_index("measure").loc["wait", "gain"] == pytest.approx(0.3)
+
+
+def test_who_pays_is_told_in_words() -> None:
+    """Jobs of one GPU wait half as long, those of two twice as long: the sign and the words follow the numbers."""
+    measured = jobs({"slurm": 1.0, "rltune": 1.0})
+    ours = measured["scheduler"] == "rltune"
+    factor = measured["asked_gpus"].map({1: 0.5, 2: 2.0}).where(ours, 1.0)
+    wait = measured["start_s"] - measured["submit_s"]
+    measured = measured.assign(start_s=measured["submit_s"] + wait * factor, end_s=measured["end_s"] + wait * (factor - 1))
+    (one,) = in_words(paired_runs(measured, GPUS))
+    assert one.startswith("RLTune against Slurm, 3 repetitions: the mean wait is ") and "% longer (jobs" in one
+    assert "of 1 GPU 50.0" in one and "of 2 GPUs 100.0" in one
+    assert one.index("shorter") < one.index("of 2 GPUs") and "utilisation" in one
+    same = in_words(paired_runs(jobs({"slurm": 1.0, "rltune": 1.0}), GPUS))
+    assert "the mean wait is the same" in same[0] and "utilisation the same" in same[0]
 
 
 def test_claims_of_the_paper_have_our_counterpart(there: dict) -> None:
@@ -90,35 +159,67 @@ def test_claims_of_the_paper_have_our_counterpart(there: dict) -> None:
     mine = frame[frame["key"].str.startswith("fig18: ")].set_index("key")
     assert len(mine) == 3 and set(mine["artefact"]) == {"deployment-numbers"} and len(frame) == len(without)
     wait = mine.loc["fig18: wait"]
-    assert wait["verdict"] == "holds" and wait["where"] == "Section 5.6" and wait["data"] == "synthetic"
+    assert wait["verdict"] == "too few windows" and wait["where"] == "Section 5.6" and wait["data"] == "synthetic"
     assert numbers.loc[wait["row"], "measure"] == "wait" and numbers.loc[wait["row"], "theirs"] == "slurm"
 
 
+def test_every_run_tells_who_waits_and_what_is_missing(there: dict) -> None:
+    frame = there["deployment-runs"].frame
+    assert sorted(frame["system_title"].value_counts().items()) == [
+        ("Slurm", 9), ("simulator, EASY", 9), ("simulator, conservative", 9)]  # fmt: skip
+    slurm = frame[frame["system"] == "Slurm"]
+    assert (slurm["wait_max_h"] >= slurm["wait_p95_h"]).all() and (slurm["untimed"] == 0).all()
+    assert slurm[["wait_1_gpus_h", "wait_2_gpus_h"]].mean(axis=1).to_numpy() == pytest.approx(slurm["wait_h"].to_numpy())
+    assert {"wait_max_h", "wait_1_gpus_h", "wait_2_gpus_h"} <= set(there["deployment-runs"].artefact.columns)
+
+
 def test_what_the_machinery_took_and_what_was_begun_anew_is_told(there: dict) -> None:
-    saved = there["deployment-runs"]
-    assert sorted(saved.frame["system"].value_counts().items()) == [("Slurm", 9), ("simulator", 9)]
-    assert any(note.startswith("1 times a run was begun anew") for note in saved.artefact.notes)
+    saved = there["deployment-machinery"]
+    assert "Slurm 1 was begun anew, and the try before does not count: slurmctld ended." in saved.artefact.notes
     assert any("200 times as fast" in note for note in saved.artefact.notes)
-    rltune = saved.frame[(saved.frame["scheduler"] == "rltune") & (saved.frame["system"] == "Slurm")]
+    assert not any("unknown" in note or "same code" in note for note in saved.artefact.notes)
+    rltune = saved.frame[saved.frame["scheduler"] == "rltune"]
     assert list(rltune["failed"]) == [0, 0, 1] and set(rltune["cycle_s"]) == {20.0}
 
 
-def test_the_simulators_error_is_told(there: dict) -> None:
+def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_told() -> None:
+    measured = jobs({"slurm": 1.0, "rltune": 0.7})
+    mixed = taken(measured, 20.0, code=["aaaaaaaa1", "bbbbbbbb1", np.nan, *["aaaaaaaa1"] * 3], tries=[1, np.nan, 1, 1, 1, 3],
+                  retries=[np.nan] * 6, policy=[None, "p1", None, "p2", None, None])  # fmt: skip
+    artefact, frame = tables.deployment_machinery(mixed, FACTS)
+    notes = " ".join(artefact.notes)
+    names = [f"{'Slurm' if s == 'slurm' else 'RLTune'} {k}" for s, k in zip(mixed["scheduler"], mixed["repetition"])]
+    assert f"bbbbbbbb: {names[1]}" in notes and "not all made by the same code" in notes
+    assert "1 of 6 runs do not say by which code they were made: unknown." in notes
+    assert "1 of 6 runs do not say whether they were begun anew: unknown." in notes
+    assert "2 times a run was begun anew for a reason that was not kept." in notes
+    assert "same agent’s weights" in notes and "1 of 3 runs do not say by which agent’s weights" in notes
+    assert list(frame["tries_told"]) == ["1", "unknown", "1", "1", "1", "3"] and frame["code_short"][2] == "unknown"
+
+
+def test_the_simulators_error_and_what_it_predicts_are_told(there: dict) -> None:
     frame = there["deployment-fidelity"].frame
-    assert np.allclose(frame["wait_s_error"], -0.1) and np.allclose(frame["rank"], 1.0) and len(frame) == 9
+    assert np.allclose(frame["wait_s_easy_error"], -0.1) and np.allclose(frame["rank_easy"], 1.0) and len(frame) == 9
+    rows = there["deployment-predicted"].frame.set_index(["ours", "theirs", "measure"])
+    wait = rows.loc[("rltune", "slurm", "wait")]
+    assert wait[["gain", "gain_easy", "gain_conservative"]].tolist() == pytest.approx([0.3, 0.3, 0.0])
+    assert (wait["told_easy"], wait["told_conservative"]) == ("yes", "no")
+    assert "6 of 6 with EASY and 0 with conservative" in there["deployment-predicted"].artefact.caption
 
 
 def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:
     none = pd.DataFrame()
-    why, simulated = "9 of 9 … make slurm-deps does it.", per_run(jobs({"slurm": 1.0}), GPUS)
-    artefact, frame = tables.deployment_runs(none, none, simulated, FACTS, why)
+    why, simulated = "9 of 9 … make slurm-deps does it.", per_run(in_simulator({"slurm": 1.0}), GPUS)
+    artefact, frame = tables.deployment_runs(none, simulated, FACTS, why)
     assert set(frame["system"]) == {"simulator"} and why in artefact.notes
-    assert "there is no run on a Slurm cluster" in artefact.caption and "late_s" not in artefact.columns
+    assert "there is no run on a Slurm cluster" in artefact.caption
 
 
 def test_a_page_says_why_it_has_no_deployment(there: dict) -> None:
     smoke = load_run("config/smoke.yaml", ROOT)
-    assert made(smoke, True) == (["deployment-numbers", "deployment-runs", "deployment-fidelity"], ["fig18", "fig19"])
+    assert made(smoke, True) == (
+        ["deployment-numbers", "deployment-runs", "deployment-machinery", "deployment-fidelity", "deployment-predicted"],
+        ["fig18", "fig19"])
     assert made(smoke, False) == (list(ALWAYS), [])
     partly = {missing.id: missing.why for missing in contents.missing(smoke, {"deployment-runs": there["deployment-runs"]})}
     assert "no run on the Slurm cluster is there" in partly["fig18"] and "deployment-runs" not in partly

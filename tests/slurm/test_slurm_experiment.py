@@ -221,6 +221,14 @@ def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -
         accounts.jobs_of(Telling(""), QUEUE[:1], 1000.0)  # type: ignore[arg-type]
 
 
+def test_a_start_that_the_accounting_has_lost_is_asked_for_and_then_done_without() -> None:
+    lost = sacct(Start="Unknown", NodeList="None assigned", AllocTRES="")
+    with pytest.raises(SlurmError, match="COMPLETED with start Unknown"):
+        read(lost, QUEUE[:1], 1000.0)
+    (row,) = read(lost, QUEUE[:1], 1000.0, timed=False).to_dict("records")
+    assert row["state"] == "COMPLETED" and pd.isna(row["start_s"]) and row["end_s"] == 300.0
+
+
 def test_what_sbatch_is_asked_for() -> None:
     options = job("x", 0, 8, 10, 61.0).options()
     assert {"--nodes=2", "--gres=gpu:4", "--time=2", "--cpus-per-task=16"} <= set(options)

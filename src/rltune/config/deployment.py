@@ -13,6 +13,9 @@ CLUSTER = "deployment"
 """The cluster of paper §5.6."""
 RUN_FILES = ("jobs.csv", "cycles.csv", "facts.json")
 """What a run leaves in its folder."""
+LONG_CYCLE_S = 30.0
+"""Seconds of the cluster's clock: a cycle of the controller that lasts longer leaves new jobs without a place in the order
+for more than half of the paper's minute."""
 
 
 class Deployment(Block):

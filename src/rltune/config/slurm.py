@@ -92,7 +92,8 @@ class SlurmConfig(Block):
     base_policy: str | None = None
     """Order of what the agent does not see (all but the first 256) and that it started from; null: the policy's."""
     blocking: Literal["none", "fits", "easy", "conservative"] = "easy"
-    """What Slurm's scheduler lets start behind a job that does not fit: `easy` is nearest to sched/backfill."""
+    """What Slurm's scheduler lets start behind a job that does not fit: sched/backfill reserves nodes for every job of the
+    queue, as `conservative` does; `easy` reserves for the first alone, which is quicker to plan."""
     placement: Literal["lookahead", "best_fit"] = "lookahead"
     """How the nodes of jobs that could start now are thought out: by the placement model, or by best fit."""
     lookahead: LookaheadConfig = LookaheadConfig()

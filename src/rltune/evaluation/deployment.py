@@ -1,11 +1,14 @@
-"""The deployment in figures (paper §5.6): each run on the Slurm cluster, runs against one another, simulator against Slurm.
+"""The deployment in figures (paper §5.6): each run on the Slurm cluster, and runs against one another.
 
-Frames of jobs have a row a scheduler × repetition × job: ``scheduler``, ``repetition``, ``index`` (its place in the order of
-submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (when it was to be submitted), ``submit_s``,
-``start_s``, ``end_s`` (s since the run began; NaN where it did not happen), ``run_s`` (asked for), ``state``.
+Frames of jobs have a row a scheduler × repetition × job: ``scheduler``, ``repetition``, ``index`` (its place in the order
+of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (when it was to be submitted), ``submit_s``,
+``start_s``, ``end_s`` (s since the run began; NaN where it did not happen, or the accounts do not say when), ``run_s``
+(asked for), ``state``.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,77 +18,132 @@ from rltune.evaluation.paired import Judge
 from rltune.simulator.metrics import BSLD_FLOOR_S
 
 COMPLETED = "COMPLETED"
+JOB = ["repetition", "index"]
+COLUMN = {"makespan": "makespan_s", "utilisation": "utilisation", "wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
+"""Measure → column of :func:`per_run`."""
 BY_BLOCK = ("wait", "jct", "bsld")
-"""Measures that are sums over jobs, and compared block by block of submissions …"""
-BY_REPETITION = ("makespan", "utilisation")
-"""… and those of which a repetition has one."""
-MEASURES = (*BY_REPETITION, *BY_BLOCK)
-TURN_S = 1.0
-"""Jobs that waited at least as long count for the time from an end to a start."""
+"""Measures that are means over jobs, and can be told apart by blocks of submissions too."""
 
 
 def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
-    """The jobs that ran, with wait_s, jct_s (both from the submission as Slurm has it) and bsld."""
+    """The jobs with a start and an end, with wait_s, jct_s (both from the submission as Slurm has it) and bsld."""
     ran = jobs[jobs["start_s"].notna() & jobs["end_s"].notna()]
     jct = ran["end_s"] - ran["submit_s"]
     bsld = np.maximum(1.0, jct / np.maximum(ran["run_s"], BSLD_FLOOR_S))
     return ran.assign(wait_s=np.maximum(ran["start_s"] - ran["submit_s"], 0.0), jct_s=jct, bsld=bsld)
 
 
+def sizes_of(jobs: pd.DataFrame) -> dict[int, str]:
+    """GPUs that jobs ask for → column of :func:`per_run` with their mean wait."""
+    return {int(gpus): f"wait_{int(gpus)}_gpus_s" for gpus in sorted(jobs["asked_gpus"].unique())} if len(jobs) else {}
+
+
 def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
-    """One row a scheduler × repetition: jobs, ``others`` (that ended otherwise than COMPLETED), makespan_s (first submission
-    to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s, wait_median_s, wait_p95_s, jct_s, bsld. Empty without jobs."""
-    rows = []
-    for (scheduler, repetition), all_of_it in jobs.groupby(["scheduler", "repetition"], sort=False) if len(jobs) else ():
+    """One row a scheduler × repetition, and × ``blocking`` where jobs have it. Empty without jobs.
+
+    jobs, ``others`` (that ended otherwise than COMPLETED), ``untimed`` (without a start or an end in the accounts: no
+    measure has them), makespan_s (first submission to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s and
+    wait_median_s, wait_p95_s, wait_max_s, a column a size of :func:`sizes_of`, last_gpus and last_wait_s (of the job that
+    ended last), jct_s, bsld.
+    """
+    by = [name for name in ("blocking", "scheduler", "repetition") if name in jobs]
+    rows, sizes = [], sizes_of(jobs)
+    for key, all_of_it in jobs.groupby(by, sort=False) if len(jobs) else ():
         mine = with_measures(all_of_it)
         makespan = float(mine["end_s"].max() - all_of_it["submit_s"].min())
         area = float((mine["asked_gpus"] * (mine["end_s"] - mine["start_s"])).sum())
+        waits, last = mine.groupby("asked_gpus")["wait_s"].mean(), mine.loc[mine["end_s"].idxmax()]
         rows.append({
-            "scheduler": scheduler, "repetition": repetition, "jobs": len(all_of_it),
-            "others": int((all_of_it["state"] != COMPLETED).sum()), "makespan_s": makespan,
-            "utilisation": area / (gpus * makespan), "wait_s": mine["wait_s"].mean(),
+            **dict(zip(by, key, strict=True)), "jobs": len(all_of_it),
+            "others": int((all_of_it["state"] != COMPLETED).sum()), "untimed": len(all_of_it) - len(mine),
+            "makespan_s": makespan, "utilisation": area / (gpus * makespan), "wait_s": mine["wait_s"].mean(),
             "wait_median_s": mine["wait_s"].median(), "wait_p95_s": mine["wait_s"].quantile(0.95),
+            "wait_max_s": mine["wait_s"].max(), **{column: waits.get(size, np.nan) for size, column in sizes.items()},
+            "last_gpus": int(last["asked_gpus"]), "last_wait_s": float(last["wait_s"]),
             "jct_s": mine["jct_s"].mean(), "bsld": mine["bsld"].mean(),
         })  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, judge: Judge) -> pd.DataFrame:
-    """One row a pair of schedulers × measure, RLTune against each of the others, then each of those against Slurm: ours,
-    theirs, measure, windows, gain (fraction better: less, of utilisation more), low, high, p.
+@dataclass(frozen=True)
+class Pair:
+    """The same jobs under two schedulers, in the same order."""
 
-    Over the repetitions that both have. Of wait, jct and bsld a window is a block of ``block_jobs`` consecutive submissions
-    of a repetition, of makespan and utilisation a repetition.
-    """
-    runs, schedulers = per_run(jobs, gpus), list(dict.fromkeys(jobs["scheduler"]))
-    blocks = {name: _by_block(jobs, name, block_jobs) for name in schedulers}
+    ours: pd.DataFrame
+    theirs: pd.DataFrame
+    """Jobs that have a start and an end under both, in the repetitions that both have, by repetition and index."""
+    dropped: int
+    """Submissions of these repetitions that have not."""
+
+    @classmethod
+    def of(cls, jobs: pd.DataFrame, ours: str, theirs: str) -> Pair:
+        """Of two schedulers' jobs."""
+        asked = [jobs[jobs["scheduler"] == name].set_index(JOB) for name in (ours, theirs)]
+        sides = [with_measures(side) for side in asked]
+        common = sides[0].index.intersection(sides[1].index).sort_values()
+        submitted = asked[0].index.union(asked[1].index).get_level_values("repetition")
+        shared = set.intersection(*(set(side.index.get_level_values("repetition")) for side in asked))
+        first, second = (side.loc[common].reset_index() for side in sides)
+        return cls(first, second, int(submitted.isin(shared).sum()) - len(common))
+
+    def runs(self, gpus: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """:func:`per_run` of both, repetition by repetition."""
+        first, second = (per_run(side, gpus) for side in (self.ours, self.theirs))
+        return first, second
+
+
+def pairs_of(schedulers: list[str]) -> list[tuple[str, str]]:
+    """RLTune against each of the others, then each of those against Slurm."""
     others = [name for name in schedulers if name != "rltune"]
     pairs = [("rltune", name) for name in others] + [(name, "slurm") for name in others if name != "slurm"]
+    return [pair for pair in pairs if set(pair) <= set(schedulers)]
+
+
+def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
+    """:func:`per_run` of the jobs that ran under both schedulers of a pair, a row a pair × side × repetition: ours, theirs,
+    ``side`` (ours or theirs) and its columns. Empty where no two schedulers have a repetition in common."""
+    frames = []
+    for ours, theirs in pairs_of(list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []):
+        runs = Pair.of(jobs, ours, theirs).runs(gpus)
+        frames += [frame.assign(ours=ours, theirs=theirs, side=side)
+                   for side, frame in zip(("ours", "theirs"), runs, strict=True) if len(frame)]  # fmt: skip
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, judge: Judge) -> pd.DataFrame:
+    """One row a pair of schedulers × measure: ours, theirs, measure, ours_mean, theirs_mean (of the repetitions, in the unit
+    of :func:`per_run`), windows, gain (fraction better: less, of utilisation more), low, high, p, blocks, block_low,
+    block_high, dropped.
+
+    Of the jobs that ran under both; ``dropped`` have not. A window is a repetition. Of wait, jct and bsld there is a second
+    interval, of ``blocks`` of ``block_jobs`` consecutive submissions, drawn anew within the repetitions: it knows nothing of
+    what another repetition would change, and neighbouring blocks share a queue. It is for no verdict.
+    """
     rows = []
-    for ours, theirs in pairs:
-        if not {ours, theirs} <= set(schedulers):
+    for ours, theirs in pairs_of(list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []):
+        pair = Pair.of(jobs, ours, theirs)
+        if not len(pair.ours):
             continue
-        for measure in MEASURES:
-            if measure in BY_BLOCK:
-                both = blocks[ours].join(blocks[theirs], how="inner", lsuffix="_ours", rsuffix="_theirs")
-                x, y = (both[f"{measure}_{side}"].to_numpy(float) for side in ("ours", "theirs"))
-            else:
-                column = "makespan_s" if measure == "makespan" else measure
-                sides = [runs[runs["scheduler"] == name].set_index("repetition")[column] for name in (ours, theirs)]
-                x, y = pd.concat(sides, axis=1, join="inner").to_numpy(float).T
+        runs = pair.runs(gpus)
+        for measure, column in COLUMN.items():
+            x, y = (side[column].to_numpy(float) for side in runs)
             found = judge.less(x, y)
             if measure == "utilisation":
                 found = Improvement(-found.gain, -found.high, -found.low, found.p)
-            rows.append({"ours": ours, "theirs": theirs, "measure": measure, "windows": len(x), **found._asdict()})
+            rows.append({
+                "ours": ours, "theirs": theirs, "measure": measure, "ours_mean": x.mean(), "theirs_mean": y.mean(),
+                "windows": len(x), **found._asdict(),
+                **(_within(pair, column, block_jobs, judge) if measure in BY_BLOCK else {}), "dropped": pair.dropped,
+            })  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def _by_block(jobs: pd.DataFrame, scheduler: str, block_jobs: int) -> pd.DataFrame:
-    """Sums of the measures over each block [repetition, block], in order of time."""
-    mine = with_measures(jobs[jobs["scheduler"] == scheduler])
-    block = (mine["index"] // block_jobs).rename("block")
-    sums = mine.groupby([mine["repetition"], block])[["wait_s", "jct_s", "bsld"]].sum()
-    return sums.rename(columns={"wait_s": "wait", "jct_s": "jct"})
+def _within(pair: Pair, column: str, block_jobs: int, judge: Judge) -> dict[str, float]:
+    """The interval by blocks of submissions within the repetitions."""
+    keys = [pair.ours["repetition"], (pair.ours["index"] // block_jobs).rename("block")]
+    x, y = (side.groupby(keys)[column].sum() for side in (pair.ours, pair.theirs))
+    found = judge.less(x.to_numpy(float), y.to_numpy(float), list(x.groupby(level="repetition").size()))
+    return {"blocks": len(x), "block_low": found.low, "block_high": found.high}
 
 
 def in_use(jobs: pd.DataFrame, gpus: int, step_s: float) -> pd.DataFrame:
@@ -109,70 +167,3 @@ def _area(edges: np.ndarray, begin: pd.Series, end: pd.Series, weight: pd.Series
     """Weight × time of intervals inside each step between ``edges``."""
     inside = np.minimum(end.to_numpy()[:, None], edges[None, 1:]) - np.maximum(begin.to_numpy()[:, None], edges[None, :-1])
     return (np.maximum(inside, 0.0) * weight.to_numpy()[:, None]).sum(axis=0)
-
-
-def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
-    """What the daemons and the controller took, a row a scheduler × repetition, in s of the cluster's clock.
-
-    speed (asked for), true_s (of the run), tries (until it went through to its end), late_s and late_p95_s (from when a
-    job was to be submitted to when Slurm had it), longer_s (how much longer jobs held their GPUs than they were to run,
-    mean), turn_s (from the last end of a job to a start of one that waited, median), cycles, failed (of them), cycle_s and cycle_p95_s (time of a cycle; NaN without
-    controller), changed (jobs given a priority).
-    """
-    rows = []
-    for (scheduler, repetition), all_of_it in jobs.groupby(["scheduler", "repetition"], sort=False):
-        ran = with_measures(all_of_it)
-        late = np.maximum(all_of_it["submit_s"] - all_of_it["at_s"], 0.0)
-        of_it = facts[(facts["scheduler"] == scheduler) & (facts["repetition"] == repetition)].iloc[0]
-        row = {
-            "scheduler": scheduler, "repetition": repetition, "speed": of_it["speed"], "true_s": of_it["true_s"],
-            "tries": of_it.get("tries", 1),
-            "late_s": late.mean(), "late_p95_s": late.quantile(0.95),
-            "longer_s": (ran["end_s"] - ran["start_s"] - ran["run_s"]).mean(), "turn_s": _turn(ran),
-        }  # fmt: skip
-        mine = cycles[(cycles["scheduler"] == scheduler) & (cycles["repetition"] == repetition)] if len(cycles) else cycles
-        known = mine[mine["took_s"].notna()] if len(mine) and "took_s" in mine else mine.iloc[:0]
-        row |= {
-            "cycles": len(known), "failed": int((~known["ok"].astype(bool)).sum()) if len(known) else 0,
-            "cycle_s": known["took_s"].mean() if len(known) else np.nan,
-            "cycle_p95_s": known["took_s"].quantile(0.95) if len(known) else np.nan,
-            "changed": float(known["changed"].sum()) if len(known) else np.nan,
-        }  # fmt: skip
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _turn(ran: pd.DataFrame) -> float:
-    """Median time from the last end before it to the start of a job that waited."""
-    ends = np.sort(ran["end_s"].to_numpy())
-    starts = ran.loc[ran["wait_s"] >= TURN_S, "start_s"].to_numpy()
-    before = np.searchsorted(ends, starts, side="right")
-    gaps = starts[before > 0] - ends[before[before > 0] - 1]
-    return float(np.median(gaps)) if len(gaps) else float("nan")
-
-
-def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.DataFrame:
-    """The simulator beside Slurm, a row a scheduler × repetition that was measured: wait_s, makespan_s and utilisation of
-    both (``…_slurm``, ``…_simulated``), ``…_error`` (simulated over measured − 1), ``rank`` (Spearman's correlation of the
-    waits job by job; NaN where either are all alike), ``apart_s`` (mean absolute difference of a job's waits)."""
-    ours, theirs = (per_run(frame, gpus).set_index(["scheduler", "repetition"]) for frame in (simulated, measured))
-    key, rows = ["scheduler", "repetition", "index"], []
-    both = with_measures(measured).set_index(key)[["wait_s"]].join(
-        with_measures(simulated).set_index(key)["wait_s"], rsuffix="_simulated", how="inner"
-    ).sort_index()  # fmt: skip
-    for where, row in theirs.iterrows():
-        if where not in ours.index:
-            continue
-        pair = both.loc[where]
-        varied = all(pair[c].nunique() > 1 for c in pair)
-        values = {
-            "scheduler": where[0], "repetition": where[1], "jobs": len(pair),
-            "rank": float(pair["wait_s"].corr(pair["wait_s_simulated"], method="spearman")) if varied else np.nan,
-            "apart_s": float((pair["wait_s"] - pair["wait_s_simulated"]).abs().mean()),
-        }  # fmt: skip
-        for column in ("wait_s", "makespan_s", "utilisation"):
-            measured_value, simulated_value = float(row[column]), float(ours.loc[where, column])
-            values |= {f"{column}_slurm": measured_value, f"{column}_simulated": simulated_value,
-                       f"{column}_error": simulated_value / measured_value - 1 if measured_value else np.nan}  # fmt: skip
-        rows.append(values)
-    return pd.DataFrame(rows)

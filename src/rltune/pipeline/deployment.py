@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -32,6 +32,9 @@ from rltune.slurm.experiment.submission import Submission, account_of
 
 SLURM = "multifactor_size"
 """Slurm's order as the simulator has it: with Slurm's own job size, larger first."""
+BACKFILLING = ("easy", "conservative")
+"""Rules that the simulator predicts with: the one the agent was trained under by default, and the one that reserves for
+every job of the queue, as sched/backfill does."""
 TRIES = 2
 """Times that a run is begun where its cluster dies or hangs, as on a fast clock and a busy machine it now and then does."""
 
@@ -197,27 +200,34 @@ class DeploymentStudy:
         return *together, pd.DataFrame(facts)
 
     def simulated(self) -> pd.DataFrame:
-        """The same jobs in the simulator, from an idle cluster, under the same orders with EASY: scheduler, repetition,
-        index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the repetition's first submission)."""
+        """The same jobs in the simulator, from an idle cluster, under the same orders and each rule of BACKFILLING:
+        blocking, scheduler, repetition, index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the
+        repetition's first submission), state. An agent keeps its order and goes by the rule all the same, as on Slurm."""
         course, n = course_of(self.workspace, self.workload), self.settings.jobs
         frames = []
-        for scheduler in self.settings.schedulers:
-            if scheduler == "rltune":
-                contender = agent_in(self.workspace, self.cell, self.workload)
-            else:
-                policy = SLURM if scheduler == "slurm" else scheduler
-                contender = Contender(setting_of(self.workspace, self.cell, policy=policy))
-            state, _ = run(course, contender, self.firsts, np.full(len(self.firsts), n))
-            table = job_table(self.workload.jobs, state)
-            first = self.firsts[table["sequence"]]
-            begin = self.workload.jobs.submit_s[first]
-            submit = table["submit_s"] - begin
-            frames.append(pd.DataFrame({
-                "scheduler": scheduler, "repetition": table["sequence"] + 1, "index": table["job"] - first,
-                "asked_gpus": table["gpus"], "gpus": table["gpus"], "at_s": submit, "submit_s": submit,
-                "start_s": table["start_s"] - begin, "end_s": table["end_s"] - begin, "run_s": table["run_s"],
-                "state": "COMPLETED",
-            }).sort_values(["repetition", "index"]))  # fmt: skip
+        for blocking in BACKFILLING:
+            for scheduler in self.settings.schedulers:
+                if scheduler == "rltune":
+                    agent = agent_in(self.workspace, self.cell, self.workload)
+                    policy = agent.policy
+                    if policy is not None and "way" in policy.facts:
+                        way = {**policy.facts["way"], "blocking": blocking}
+                        policy = replace(policy, facts={**policy.facts, "way": way})
+                    contender = Contender(replace(agent.setting, blocking=blocking), policy)
+                else:
+                    rule = SLURM if scheduler == "slurm" else scheduler
+                    contender = Contender(setting_of(self.workspace, self.cell, policy=rule, blocking=blocking))
+                state, _ = run(course, contender, self.firsts, np.full(len(self.firsts), n))
+                table = job_table(self.workload.jobs, state)
+                first = self.firsts[table["sequence"]]
+                begin = self.workload.jobs.submit_s[first]
+                submit = table["submit_s"] - begin
+                frames.append(pd.DataFrame({
+                    "blocking": blocking, "scheduler": scheduler, "repetition": table["sequence"] + 1,
+                    "index": table["job"] - first, "asked_gpus": table["gpus"], "gpus": table["gpus"], "at_s": submit,
+                    "submit_s": submit, "start_s": table["start_s"] - begin, "end_s": table["end_s"] - begin,
+                    "run_s": table["run_s"], "state": "COMPLETED",
+                }).sort_values(["repetition", "index"]))  # fmt: skip
         return pd.concat(frames, ignore_index=True)
 
     def missing(self) -> str:

@@ -7,6 +7,8 @@ import math
 from rltune.evaluation.intervals import FEWEST
 
 TOO_FEW = "too few windows"
+TOO_SLOW = "cycles too long"
+"""In the place of a verdict, where a controller took too much of its machine for its order to be what is measured."""
 ABSENT = "not in this configuration"
 """In the place of a verdict, where a run has nothing that a claim could be compared with."""
 MATCHES, HOLDS, UNDECIDED, FAILS = "matches", "holds", "undecided", "does not hold"

@@ -12,45 +12,46 @@ from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, WIDTH_IN, rows_only, styled
-from rltune.report.tables.deployment import who
+from rltune.report.tables.deployment_words import HOUR_S, in_words, short, who
 
 LOOKS = {"slurm": ORANGE, "rltune": BLUE, "saf": PURPLE, "sjf": GREEN, "fifo": SKY}
-PANELS = {"makespan_s": ("Makespan (h)", 3600.0), "wait_s": ("Mean wait (min)", 60.0)}
-"""Column of a run → (axis, its unit in s)."""
+PANELS = {"makespan_s": "Makespan", "wait_s": "Mean wait", "wait_max_s": "Longest wait"}
+"""Column of a run → what it is; drawn in hours."""
 Facts = Mapping[str, Any]
 
 
 def fig18(
-    runs: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
+    runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs``: as
-    rltune.evaluation.deployment.per_run gives them."""
+    """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
+    rltune.evaluation.deployment.per_run and paired_runs give them."""
     frame = runs[["scheduler", "repetition", *PANELS]].assign(title=runs["scheduler"].map(who), data=facts["data"])
     schedulers = list(dict.fromkeys(frame["scheduler"]))
     with styled():
         figure = Figure(figsize=(WIDTH_IN, 2.8))
-        for axis, (column, (label, unit_s)) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+        for axis, (column, label) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
             for place, scheduler in enumerate(schedulers):
-                values = frame.loc[frame["scheduler"] == scheduler, column] / unit_s
+                values = frame.loc[frame["scheduler"] == scheduler, column] / HOUR_S
                 axis.bar(place, values.mean(), color=LOOKS[scheduler], width=0.6)
                 axis.plot([place] * len(values), values, linestyle="", marker="o", markersize=3.5, color=INK)
                 axis.annotate(show(values.mean(), "number"), (place, max(values)), xytext=(0, 5), textcoords="offset points",
                               ha="center", fontsize=8)  # fmt: skip
-            axis.set_xticks(range(len(schedulers)), [who(s).replace(", ", ",\n") for s in schedulers])
+            axis.set_xticks(range(len(schedulers)), [short(s) for s in schedulers])
             axis.margins(y=0.12)
             axis.set_ylim(bottom=0)
-            axis.set_ylabel(label)
+            axis.set_ylabel(f"{label} (h)")
             rows_only(axis)
     means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean()
     told = "; ".join(
-        f"{who(s)} makespan {show(r['makespan_s'] / 3600, 'number')} h, mean wait {show(r['wait_s'] / 60, 'number')} min"
+        f"{who(s)} " + ", ".join(f"{label.lower()} {show(r[c] / HOUR_S, 'number')} h" for c, label in PANELS.items())
         for s, r in means.iterrows()
     )  # fmt: skip
     return Artefact(
         "fig18", "figure", "Makespan and wait on the Slurm cluster", paper_ref=paper.ref("fig18"),
         caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: "
-        "means; points: repetitions, each with other jobs.",
-        data=(str(facts["data"]),), source=source, alt=f"Means: {told}.",
+        "means; points: repetitions, each with other jobs. All but Slurm’s are orders that the same controller writes. "
+        "Which jobs wait less and which longer, the table “Every run” tells.",
+        data=(str(facts["data"]),), source=source, alt=" ".join([f"Means: {told}.", *in_words(paired)]),
     ), frame, figure  # fmt: skip
 
 
@@ -80,6 +81,7 @@ def fig19(
     return Artefact(
         "fig19", "figure", "Utilisation over time on the Slurm cluster", paper_ref=paper.ref("fig18"),
         caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last "
-        "job of any order has ended. While many wait, all that keeps GPUs idle is that the waiting jobs do not fit.",
+        "job of any order has ended. GPUs are idle while jobs wait where none of these fits them, or would delay one before "
+        "it.",
         data=(str(facts["data"]),), source=source, alt=f"GPUs in use while jobs were submitted, mean: {told}.",
     ), frame, figure  # fmt: skip

@@ -27,11 +27,14 @@ def schedule(
     queue = order_title(facts["raised"], facts["above"])
     title = f"{queue[0].upper()}{queue[1:]}, {nodes} ({MADE_BY[how['by']]})"
     makespan, total = (show(facts[c] / MINUTE_S, "number") for c in ("makespan_s", "total_wait_s"))
-    moved = "" if pd.isna(facts["raised"]) else f" Only job {facts['raised']}’s place differs."
+    moved = "" if pd.isna(facts["raised"]) else (
+        f" Only job {facts['raised']}’s place differs, of jobs searched for in the simulator so that it helps.")
+    single = " A single run." if how["by"] == "slurm" else ""
     artefact = Artefact(
         name, "figure", title, paper_ref=paper.ref(name),
         caption=f"Makespan {makespan} min, total wait {total} min. Above: the GPUs of two nodes and the jobs on them; "
-        f"below: each job’s wait, from submission to start. Order of the queue: {facts['order']}.{moved} {how_made(how)}",
+        f"below: each job’s wait, from submission to start. Order of the queue: {facts['order']}.{moved}{single} "
+        f"{how_made(how)}",
         source=source,
         notes=("Jobs of our own making, with backfilling; their time limits are their run times.",
                *((QUICK,) if how["by"] == "slurm" else ())),

@@ -8,8 +8,10 @@ DEPLOYMENT = {
     "fig18": "Makespan and wait on the Slurm cluster",
     "deployment-numbers": "RLTune beside Slurm, in numbers",
     "fig19": "Utilisation over time on the Slurm cluster",
-    "deployment-runs": "Every run, and what the machinery took",
+    "deployment-runs": "Every run",
+    "deployment-machinery": "What the machinery took",
     "deployment-fidelity": "The simulator against Slurm",
+    "deployment-predicted": "Would the simulator have said so?",
 }
 """Id → title, in the order of the page."""
 FIGURES = ("fig18", "fig19")

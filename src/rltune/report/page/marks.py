@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from rltune.report.format import show
 from rltune.report.page.tables import slug
-from rltune.report.verdict import TOO_FEW
+from rltune.report.verdict import TOO_FEW, TOO_SLOW
 
 DATA_MEANING = {
     "synthetic": "generated rows that follow the published distributions of the traces, not measurements",
@@ -16,7 +16,8 @@ DATA_MEANING = {
     "full": "the whole published traces",
     "own": "your own job log",
 }
-OUTCOME = {"better": "better", "worse": "worse", "open": "no difference shown", TOO_FEW: "too few windows"}
+OUTCOME = {"better": "better", "worse": "worse", "open": "no difference shown", TOO_FEW: "too few windows",
+           TOO_SLOW: "cycles too long"}
 """What an interval shows → the words for it on the page."""
 
 

@@ -4,7 +4,9 @@ from rltune.report.tables.ablation import ablation
 from rltune.report.tables.audits import audits
 from rltune.report.tables.comparison import comparison
 from rltune.report.tables.costs import costs
-from rltune.report.tables.deployment import deployment_fidelity, deployment_numbers, deployment_runs
+from rltune.report.tables.deployment import deployment_numbers, deployment_runs
+from rltune.report.tables.deployment_fidelity import deployment_fidelity, deployment_predicted
+from rltune.report.tables.deployment_machinery import deployment_machinery
 from rltune.report.tables.estimates import estimates
 from rltune.report.tables.fairness import fairness, losers
 from rltune.report.tables.heuristics import heuristics
@@ -24,8 +26,9 @@ from rltune.report.tables.words import table1, table3, table5
 from rltune.report.tables.workloads import loads, table2, table4
 
 __all__ = [
-    "ablation", "audits", "comparison", "costs", "deployment_fidelity", "deployment_numbers",
-    "deployment_runs", "estimates", "fairness", "fig17_numbers", "heuristics", "latency",
+    "ablation", "audits", "comparison", "costs", "deployment_fidelity", "deployment_machinery",
+    "deployment_numbers", "deployment_predicted", "deployment_runs", "estimates", "fairness", "fig17_numbers",
+    "heuristics", "latency",
     "loads", "loads_compared", "losers", "motivation", "payback", "placements", "semantics", "table1", "table2",
     "table3", "table4", "table5", "table7", "table8", "table9", "table9_numbers", "transfer", "verdicts",
     "whatif_groups", "whatif_numbers", "whatif_recommendation", "whatif_steps",

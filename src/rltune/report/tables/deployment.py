@@ -1,4 +1,4 @@
-"""The deployment in tables (paper §5.6): RLTune beside Slurm, every run and what the machinery took, simulator and Slurm."""
+"""The deployment in tables (paper §5.6): RLTune beside Slurm, and every run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rltune.config.deployment import LONG_CYCLE_S
+from rltune.evaluation.intervals import FEWEST
 from rltune.report.artefact import Artefact, Column
-from rltune.report.format import show
+from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
+from rltune.report.tables.deployment_words import HOUR_S, in_words, listed, short, sizes_in, times, who
 from rltune.report.tables.holm import holm_note, with_holm
-from rltune.report.verdict import RULE, direction, verdict
+from rltune.report.verdict import RULE, TOO_FEW, TOO_SLOW, direction, verdict
 
 NAN = float("nan")
 MEASURES = {
@@ -21,63 +24,78 @@ MEASURES = {
     "bsld": ("Mean bounded slowdown", ""),
 }  # fmt: skip
 """Measure → (title, unit)."""
-COLUMN = {"makespan": "makespan_s", "utilisation": "utilisation", "wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
-"""Measure → column of rltune.evaluation.deployment.per_run."""
-SCALE = {"makespan": 1 / 3600, "utilisation": 100.0}
+SCALE = {"makespan": 1 / HOUR_S, "utilisation": 100.0}
 PAPER_KEY = {"makespan": "makespan", "utilisation": "utilisation", "wait": "wait"}
 """Measures that the paper prints a comparison of."""
 TESTED = {"p": "p_holm"}
+ON = {"easy": "simulator, EASY", "conservative": "simulator, conservative"}
+"""Rule of backfilling → what a row of it was made on."""
 Facts = Mapping[str, Any]
 
 
-def who(scheduler: str) -> str:
-    """`Slurm`, `RLTune`, `SAF, same controller`."""
-    named = {"slurm": "Slurm", "rltune": "RLTune"}
-    return named.get(scheduler) or f"{POLICY_TITLE.get(scheduler, scheduler)}, same controller"
-
-
 def deployment_numbers(
-    compared: pd.DataFrame, runs: pd.DataFrame, facts: Facts, cell: pd.Series, paper: PaperResults, block_jobs: int,
-    confidence: float, learned: str = "", source: str = "",
+    compared: pd.DataFrame, paired: pd.DataFrame, machinery: pd.DataFrame, facts: Facts, cell: pd.Series,
+    paper: PaperResults, block_jobs: int, confidence: float, learned: str = "", source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-numbers`: one row a comparison × measure, with the paper's figure and the verdict.
 
-    ``compared`` and ``runs`` as rltune.evaluation.deployment.compare and per_run give them; ``cell``: the row of
-    rltune.report.read.cells of the agent; ``learned``: rltune.report.tables.comparison.learned_in of it.
+    ``compared`` and ``paired`` as rltune.evaluation.deployment.compare and paired_runs give them, ``machinery`` as
+    rltune.evaluation.deployment_machinery does; ``cell``: the row of rltune.report.read.cells of the agent; ``learned``:
+    rltune.report.tables.comparison.learned_in of it. Where a scheduler's mean cycle is over LONG_CYCLE_S in any run there
+    is no verdict.
     """
-    told = [_value(row, side, runs) for side in ("ours", "theirs") for _, row in compared.iterrows()]
-    half = len(compared)
+    slow = machinery.groupby("scheduler")["cycle_s"].max() > LONG_CYCLE_S
+    hindered = [any(slow.get(row[side], False) for side in ("ours", "theirs")) for _, row in compared.iterrows()]
     printed = [_printed(row, paper) for _, row in compared.iterrows()]
-    frame = with_holm(compared, TESTED).assign(
+    scale = compared["measure"].map(SCALE).fillna(1.0)
+    tested = compared.assign(p=compared["p"].where(~np.array(hindered, dtype=bool)))
+    frame = with_holm(tested, TESTED).assign(
         ours_title=compared["ours"].map(who), theirs_title=compared["theirs"].map(who),
         measure_title=[", ".join(filter(None, MEASURES[m])) for m in compared["measure"]],
-        ours_mean=told[:half], theirs_mean=told[half:], paper=printed,
-        verdict=[verdict(None if np.isnan(p) else p, r["low"], r["high"], int(r["windows"]))
-                 for p, (_, r) in zip(printed, compared.iterrows(), strict=True)],
-        shows=[direction(r["low"], r["high"], int(r["windows"])) for _, r in compared.iterrows()],
+        ours_mean=compared["ours_mean"] * scale, theirs_mean=compared["theirs_mean"] * scale, paper=printed,
+        verdict=[(TOO_SLOW if late else verdict(p, r["low"], r["high"], int(r["windows"]))) if not np.isnan(p) else ""
+                 for p, late, (_, r) in zip(printed, hindered, compared.iterrows(), strict=True)],
+        shows=[_shown(row, late) for late, (_, row) in zip(hindered, compared.iterrows(), strict=True)],
         sequence_jobs=facts["jobs"], trace_title=facts["trace"], preset=cell["preset"], estimate=cell["estimate"],
         seed=cell["seed"], data=facts["data"], learned=learned,
     )  # fmt: skip
-    repetitions = int(runs["repetition"].nunique())
+    busy = float((machinery["cycle_s"] / machinery["gap_s"]).mean())
+    repetitions = int(paired["repetition"].nunique())
     printed_min = {who_: show(paper.value("fig18", f"{who_}.makespan_min"), "int") for who_ in ("slurm", "rltune")}
+    columns = {
+        "ours_title": Column("Scheduler"), "theirs_title": Column("Against"), "measure_title": Column("Measure"),
+        "ours_mean": Column("Ours", "", "number"), "theirs_mean": Column("The other", "", "number"),
+        "gain": Column("Better by", "", "percent", low="low", high="high"),
+        "windows": Column("Repetitions", "", "int"), "shows": Column("Shown"),
+    }  # fmt: skip
+    if frame["p_holm"].notna().any():
+        columns["p_holm"] = Column("Holm p", "", "p")
+    columns |= {
+        "paper": Column("The paper", "", "percent"), "verdict": Column("Verdict"),
+        "block_low": Column("From", "", "percent", "Within these repetitions", help="Interval of “Better by” by blocks."),
+        "block_high": Column("To", "", "percent", "Within these repetitions"),
+        "blocks": Column("Blocks", "", "int", "Within these repetitions"),
+        "dropped": Column("Left out", "jobs", "int", help="Submissions without a start and an end under both schedulers."),
+    }  # fmt: skip
     return Artefact(
         "deployment-numbers", "table", "RLTune beside Slurm, in numbers", paper_ref=paper.ref("fig18"),
-        caption=f"{show(facts['jobs'], 'int')} jobs, {_times(repetitions)}, each repetition with other jobs, on a Slurm "
+        caption=f"{show(facts['jobs'], 'int')} jobs, {times(repetitions)}, each repetition with other jobs, on a Slurm "
         f"cluster of real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone, and with "
-        "priorities written by the controller. Means of the repetitions that both sides have.",
-        data=(str(facts["data"]),), source=source,
-        columns={
-            "ours_title": Column("Scheduler"), "theirs_title": Column("Against"), "measure_title": Column("Measure"),
-            "ours_mean": Column("Ours", "", "number"), "theirs_mean": Column("The other", "", "number"),
-            "gain": Column("Better by", "", "percent", low="low", high="high"), "p_holm": Column("Holm p", "", "p"),
-            "shows": Column("Shown"), "paper": Column("The paper", "", "percent"), "verdict": Column("Verdict"),
-            "windows": Column("Windows", "", "int"),
-        },
+        "priorities written by the controller. Means of the repetitions that both sides have, of the jobs that ran under "
+        "both.",
+        data=(str(facts["data"]),), source=source, columns=columns,
         notes=tuple(n for n in (
-            f"Of wait, JCT and slowdown a window is {block_jobs} consecutive submissions of a repetition; of makespan and "
-            f"utilisation a repetition has one value, so there are {repetitions} and no verdict. The blocks of one "
-            "repetition share its queue, and one long backlog is in many of them: these intervals are too narrow rather "
-            "than too wide.",
+            *in_words(paired),
+            f"{repetitions} repetition{'s' if repetitions > 1 else ''}, one agent (training seed {cell['seed']}), one run "
+            "of each scheduler and repetition. What another training would change, and how far two runs of the same jobs "
+            "under the same order differ, Slurm’s own among them, is not known; no interval here has it.",
+            "“Better by” has an interval over repetitions. “Within these repetitions” is one of "
+            f"{block_jobs} consecutive submissions at a time, drawn within each repetition: neighbouring blocks share a "
+            "queue, so it is too narrow, and it says nothing of other jobs. No verdict is taken from it.",
+            _too_slow(frame, machinery),
+            f"The controller works beside Slurm’s daemons on the same machine, {show(busy, 'percent')} of the time in the "
+            "mean; under Slurm’s own order it does not run. What it takes of the machine favours Slurm, and no run without "
+            "its orders has the same load.",
             "Jobs sleep as long as the generated job ran: schedulers differ in order and in nodes, not in jobs’ speed.",
             f"The paper’s makespans are {printed_min['slurm']} min under Slurm and {printed_min['rltune']} min under "
             f"RLTune, of {show(paper.value('fig18', 'jobs'), 'int')} jobs that it does not publish, in one run.",
@@ -87,15 +105,21 @@ def deployment_numbers(
     ), frame
 
 
-def _times(repetitions: int) -> str:
-    return {1: "once", 2: "twice"}.get(repetitions, f"{repetitions} times")
+def _shown(row: pd.Series, late: bool) -> str:
+    if late:
+        return TOO_SLOW
+    return TOO_FEW if row["windows"] < FEWEST else direction(row["low"], row["high"], int(row["windows"]))
 
 
-def _value(row: pd.Series, side: str, runs: pd.DataFrame) -> float:
-    """Mean over the repetitions that both sides have, in the unit of the measure."""
-    both = [set(runs.loc[runs["scheduler"] == row[s], "repetition"]) for s in ("ours", "theirs")]
-    mine = runs[(runs["scheduler"] == row[side]) & runs["repetition"].isin(both[0] & both[1])]
-    return float(mine[COLUMN[row["measure"]]].mean()) * SCALE.get(row["measure"], 1.0)
+def _too_slow(frame: pd.DataFrame, machinery: pd.DataFrame) -> str:
+    """Why comparisons have no verdict for their cycles; "" where none lacks it."""
+    if not (frame["shows"] == TOO_SLOW).any():
+        return ""
+    mean = machinery.groupby("scheduler")["cycle_s"].max()
+    told = listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in mean[mean > LONG_CYCLE_S].items())
+    return (f"“{TOO_SLOW}”: in a run of the scheduler a cycle of the controller took over {LONG_CYCLE_S:.0f} s of the "
+            f"cluster’s clock in the mean ({told} in the slowest), so what was measured is the machine as much as the "
+            "order. A lower `deployment.speed` shortens them.")  # fmt: skip
 
 
 def _printed(row: pd.Series, paper: PaperResults) -> float:
@@ -105,85 +129,57 @@ def _printed(row: pd.Series, paper: PaperResults) -> float:
 
 
 def deployment_runs(
-    runs: pd.DataFrame, machinery: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str, source: str = ""
+    runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-runs`: a row a scheduler × repetition on the Slurm cluster, then a row each in the simulator.
+    """The table `deployment-runs`: a row a scheduler × repetition on the Slurm cluster, then as many in the simulator under
+    each rule of backfilling.
 
-    ``runs`` and ``simulated`` as rltune.evaluation.deployment.per_run gives them, ``machinery`` as its function of that
-    name does; runs and machinery may be empty. ``missing``: why runs are not there; "" where all are.
+    ``runs`` (may be empty) and ``simulated`` as rltune.evaluation.deployment.per_run gives them. ``missing``: why runs are
+    not there; "" where all are.
     """
-    measured = runs.merge(machinery, on=["scheduler", "repetition"]).assign(system="Slurm") if len(runs) else runs
-    frame = pd.concat([measured, simulated.assign(system="simulator")], ignore_index=True)
-    frame = frame.assign(title=frame["scheduler"].map(who), makespan_h=frame["makespan_s"] / 3600, data=facts["data"])
-    shown = {
-        "title": Column("Order"), "system": Column("On"), "repetition": Column("Repetition", "", "plain-int"),
+    frame = pd.concat([
+        runs.assign(system="Slurm", system_title="Slurm") if len(runs) else runs,
+        *(simulated[simulated["blocking"] == rule].sort_values("repetition", kind="stable").assign(
+            system="simulator", system_title=title) for rule, title in ON.items()),
+    ], ignore_index=True)  # fmt: skip
+    waits = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
+    sizes = sizes_in(frame)
+    in_hours = ["makespan_s", *waits, *sizes.values(), "last_wait_s", "jct_s"]
+    frame = frame.assign(
+        title=frame["scheduler"].map(short), data=facts["data"],
+        **{_hours(column): frame[column] / HOUR_S for column in in_hours},
+    )  # fmt: skip
+    columns = {
+        "title": Column("Order"), "system_title": Column("On"), "repetition": Column("Repetition", "", "plain-int"),
         "makespan_h": Column("Makespan", "h", "number"), "utilisation": Column("Utilisation", "", "percent"),
-        "wait_s": Column("Mean", "s", "seconds", "Wait"), "wait_median_s": Column("Median", "s", "seconds", "Wait"),
-        "wait_p95_s": Column("95 %", "s", "seconds", "Wait"), "jct_s": Column("Mean JCT", "s", "seconds"),
-        "bsld": Column("Slowdown", "", "number"),
+        **{_hours(column): Column(title, "h", "number", "Wait") for column, title in waits.items()},
+        **{_hours(column): Column(str(gpus), "h", "number", "Mean wait by GPUs") for gpus, column in sizes.items()},
+        "last_gpus": Column("GPUs", "", "int", "Last job to end", help="That it asked for."),
+        "last_wait_h": Column("It waited", "h", "number", "Last job to end"),
+        "jct_h": Column("Mean JCT", "h", "number"), "bsld": Column("Slowdown", "", "number"),
         "others": Column("Not completed", "jobs", "int", help="Jobs that ended otherwise than COMPLETED."),
+        "untimed": Column("No start or end", "jobs", "int", help="Jobs of which the accounts do not say when they started "
+                          "or ended; no measure has them."),
     }  # fmt: skip
-    if len(runs):
-        shown |= {
-            "true_s": Column("It took", "s", "seconds", help="On the true clock."),
-            "late_s": Column("Submitted late by", "s", "seconds", "The machinery", help="Mean; on the cluster’s clock."),
-            "turn_s": Column("End to start", "s", "seconds", "The machinery",
-                             help="From the last end of a job to a start of one that waited, median."),
-            "longer_s": Column("Jobs longer by", "s", "seconds", "The machinery", help="Than they were to run, mean."),
-            "cycles": Column("Cycles", "", "int", "Controller"), "failed": Column("Failed", "", "int", "Controller"),
-            "cycle_s": Column("A cycle", "s", "seconds", "Controller", help="Mean; on the cluster’s clock."),
-            "cycle_p95_s": Column("95 %", "s", "seconds", "Controller"),
-            "changed": Column("Priorities", "", "int", "Controller", help="Written in all."),
-        }  # fmt: skip
-    notes = [
-        f"{show(facts['jobs'], 'int')} jobs a repetition, of {facts['accounts']} users, each with an account, submitted "
-        f"over {show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s GPUs.",
-        "In the simulator the same jobs with the same limits and EASY backfilling, by best fit; Slurm’s order is "
-        f"{POLICY_TITLE['multifactor_size']} there.",
-        missing,
-    ]  # fmt: skip
-    if len(runs):
-        if anew := int((machinery["tries"] - 1).sum()):
-            notes.append(f"{anew} times a run was begun anew, since its daemons had died or hung; such tries do not count.")
-        speed = show(float(machinery["speed"].iloc[0]), "number")
-        notes.insert(1, f"The cluster’s clock ran {speed} times as fast as the true one: what the daemons and the controller "
-                        "take of the machine counts so many times on it. GPUs that a job holds longer than it was to run "
-                        "count as used.")  # fmt: skip
     return Artefact(
-        "deployment-runs", "table", "Every run, and what the machinery took",
-        caption="One row a run on the Slurm cluster, by its own accounting, and one for the same jobs in the simulator."
+        "deployment-runs", "table", "Every run",
+        caption="One row a run on the Slurm cluster, by its own accounting, and one for the same jobs in the simulator "
+        "under each rule of backfilling. The makespan is from the first submission to the end of the last job."
         if len(runs) else "The same jobs in the simulator; there is no run on a Slurm cluster beside it.",
-        data=(str(facts["data"]),), source=source, columns=shown, notes=tuple(n for n in notes if n),
+        data=(str(facts["data"]),), source=source, columns=columns,
+        notes=tuple(n for n in (
+            f"{show(facts['jobs'], 'int')} jobs a repetition, of {facts['accounts']} users, each with an account, submitted "
+            f"over {show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s "
+            "GPUs.",
+            "GPUs that a job holds longer than it was to run count as used." if len(runs) else "",
+            "In the simulator the same jobs with the same limits, by best fit, with EASY backfilling and with "
+            "conservative backfilling, which reserves for every job as Slurm’s does; Slurm’s order "
+            f"is {POLICY_TITLE['multifactor_size']} there.",
+            missing,
+        ) if n),
     ), frame
 
 
-def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-fidelity`: a row a run. ``fidelity`` as rltune.evaluation.deployment.fidelity gives it."""
-    frame = fidelity.assign(
-        title=fidelity["scheduler"].map(who), data=facts["data"],
-        **{f"makespan_h_{side}": fidelity[f"makespan_s_{side}"] / 3600 for side in ("slurm", "simulated")},
-    )  # fmt: skip
-    columns = {"title": Column("Order"), "repetition": Column("Repetition", "", "plain-int")}
-    for name, heading, unit, kind in (("wait_s", "Mean wait", "s", "seconds"), ("makespan_h", "Makespan", "h", "number"),
-                                      ("utilisation", "Utilisation", "", "percent")):  # fmt: skip
-        columns |= {f"{name}_{side}": Column(title, unit, kind, heading)
-                    for side, title in (("slurm", "Slurm"), ("simulated", "Simulator"))}  # fmt: skip
-        columns[f"{name.replace('_h', '_s')}_error"] = Column("Off by", "", "percent", heading)
-    return Artefact(
-        "deployment-fidelity", "table", "The simulator against Slurm",
-        caption="The same jobs and limits under the same orders in the simulator and on the Slurm cluster: how far a "
-        "prediction of the simulator would have been off.",
-        data=(str(facts["data"]),), source=source,
-        columns=columns | {
-            "rank": Column("Waits alike", "", "number", help="Spearman’s correlation of the waits, job by job."),
-            "apart_s": Column("Apart by", "s", "seconds", help="Mean absolute difference of a job’s two waits."),
-        },
-        notes=(
-            "The simulator starts jobs at once; Slurm’s daemons take their time (“End to start” above), a controller writes "
-            "once a minute, and a job that comes between two cycles has Slurm’s own priority until the next.",
-            "sched/backfill plans with limits in whole minutes and reserves for every job it looks at, EASY for the first "
-            "alone; Slurm chooses nodes by weight, small ones first, the simulator by best fit. Slurm’s fair share and age "
-            "are near the simulator’s, and not the same.",
-            "One different start changes what comes after it: waits of single jobs differ more than means do.",
-        ),
-    ), frame  # fmt: skip
+def _hours(column: str) -> str:
+    """`wait_s` → `wait_h`."""
+    return f"{column.removesuffix('_s')}_h"

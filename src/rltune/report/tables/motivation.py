@@ -88,8 +88,9 @@ def _artefact(frame: pd.DataFrame, how: Mapping[str, object], real: bool, source
         source=source, columns=columns,
         notes=(
             "The paper prints no number for its four figures, nor its jobs’ sizes and run times; the jobs here are of "
-            "our own making, chosen among many in the simulator so that another order helps with either placement: they show "
-            "that it can, not how often. Only the direction of the effects can be compared. Packed jobs run as fast as alone.",
+            "our own making, chosen among many in the simulator so that another order helps with either placement: they "
+            f"show that it can, not how often.{' Each schedule is a single run.' if real else ''} Only the direction of "
+            "the effects can be compared. Packed jobs run as fast as alone.",
             "Backfilling does not find these orders by itself: a job that is raised would have delayed the reservation "
             "of the one in front.",
             *((_between(frame, how),) if real else ()),
