@@ -138,7 +138,8 @@ def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(files: 
     outcome = cli("init", "own.csv", *INIT[2:])
     assert outcome.status == 0, outcome
     for part in ("no submission times: starts stand in", "no time limits", "no users", "NOT KNOWN: odd (1,000)", "success → passed",
-                 "columns not used: colour", "a verdict needs 8, a log of some 80 days", "the log records no waits"):
+                 "columns not used: colour", "a verdict needs 8, a log of some 80 days", "the log records no waits",
+                 "BUT FIRST a better log: no submission times"):
         assert part in outcome.out, (part, outcome.out)
     assert Workspace.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
 

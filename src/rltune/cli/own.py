@@ -84,7 +84,7 @@ def init(
         if today is None and today_blocking is None:
             default = f"{rule.rule.policy} {rule.rule.blocking}"
             rule = own_today.answered(
-                found, rule, _asked("Today's order and blocking", "--today", None, own_today.parse, default))
+                found, rule, _asked("Today's order and blocking, two words (Enter: as found)", "--today", None, own_today.parse, default))
         if not _agreed():
             print("nothing written")
             raise typer.Exit(1)
@@ -95,6 +95,8 @@ def init(
     with step("planning the run"):
         takes = _time(config)
     print(f"next: make report CONFIG={config}   ({takes})")
+    for why in seen.voids:
+        print(f"  BUT FIRST a better log: {why}")
 
 
 def _asked(question: str, option: str, given: object, check: Callable[[str], T], default: str | None = None) -> T:

@@ -19,7 +19,7 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.files import write_text
 from rltune.pipeline.own_today import MEANT, Today
-from rltune.pipeline.own_told import counts, fit_lines, lacking, log_lines, nodes_lines, some
+from rltune.pipeline.own_told import counts, fit_lines, lacking, log_lines, nodes_lines, some, too_short
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.guess import guess_columns, quoted
 from rltune.traces.inspect import suggested
@@ -59,6 +59,8 @@ class Examined:
     """What schedulers are told of run times."""
     understood: str
     """What was understood of the files, line by line."""
+    voids: tuple[str, ...]
+    """What of the log leaves the report without a verdict, or with a wrong one."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +184,11 @@ def examine(log: Log, nodes_path: Path, name: str) -> Examined:
     limits = float(fitted["requested_s"].notna().mean())
     understood = [*seen, *fit_lines(fitted, audit.left_out, cluster)]
     notes = [*log.told, *told, *lacking(jobs, fitted, log.clean.meta, limits)]
+    short = too_short(fitted, log.clean.meta)
     return Examined(
         name, log, nodes_path, cluster, fitted, "requested" if limits > 0 else "history-rolling",
         "\n".join([*understood, *(["to know:"] if notes else []), *(f"  - {n}" for n in notes)]),
+        (*log.told, *([short] if short else [])),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from rltune.cluster.fit import compile_jobs
 from rltune.cluster.layout import build_layout
 from rltune.config.cells import BLOCKINGS, POLICIES
 from rltune.config.cluster import ClusterConfig
+from rltune.config.messages import nearest
 from rltune.config.run import SimulationConfig, SplitConfig
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
@@ -54,7 +55,7 @@ def check(policy: str | None, blocking: str | None) -> None:
     """Refuse words that name no rule. Raises ConfigError."""
     for option, given, allowed in (("today", policy, POLICIES), ("today-blocking", blocking, BLOCKINGS)):
         if given is not None and given not in allowed:
-            raise ConfigError(f"{option}: found {given!r}; allowed: {', '.join(allowed)}")
+            raise ConfigError(f"--{option}: found {given!r}{nearest(given, allowed)}; allowed: {', '.join(allowed)}")
 
 
 def parse(text: str) -> tuple[str, str | None]:

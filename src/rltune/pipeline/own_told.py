@@ -123,12 +123,17 @@ def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, meta: TraceMeta, limits: f
     if len({*jobs["resource"]}) > 1:
         told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs "
                     "they hold")
+    return [*told, *([short] if (short := too_short(fitted, meta)) else [])]
+
+
+def too_short(fitted: pd.DataFrame, meta: TraceMeta) -> str:
+    """That the log's last tenth has too few days for a verdict, and how long a log would do; "" where it has enough."""
     at = pd.Timestamp(meta.t0).tz_convert(meta.time_zone) + pd.to_timedelta(fitted["submit_s"], unit="s")
     days = at.iloc[int(0.9 * len(fitted)):].dt.floor("D").nunique()
-    if days < FEWEST:
-        told.append(f"the last tenth has arrivals on {days} days; a verdict needs {FEWEST}, a log of some "
-                    f"{days_needed((at.iloc[-1] - at.iloc[0]) / pd.Timedelta(days=1), days):,} days")
-    return told
+    if days >= FEWEST:
+        return ""
+    return (f"the last tenth has arrivals on {days} days; a verdict needs {FEWEST}, a log of some "
+            f"{days_needed((at.iloc[-1] - at.iloc[0]) / pd.Timedelta(days=1), days):,} days")
 
 
 def counts(of: dict[str, int] | Counter[str]) -> str:

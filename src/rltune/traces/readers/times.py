@@ -42,6 +42,7 @@ def wall_clock_to_unix(
     Raises:
         DataError: most values are no times at all (``13/10/2017``); a few are counted.
     """
+    column = text.name if isinstance(text, pd.Series) and text.name not in (None, what) else None
     text = pd.Series(text, dtype="str").reset_index(drop=True)
     wall = plain_times(text)
     if wall is not None:
@@ -66,7 +67,8 @@ def wall_clock_to_unix(
         earlier = None if not_before is None else not_before[naive]
         seconds[naive] = _localise(_plausible(stamps), time_zone, what, audit, earlier)
     expected = "a time as YYYY-MM-DD HH:MM:SS (ISO 8601)"
-    refuse_mostly_bad(text, unread, f"{where}: {what}" if where else what, expected)
+    named = what if column is None else f"{what} (column {column!r})"
+    refuse_mostly_bad(text, unread, f"{where}: {named}" if where else named, expected)
     audit.note(f"{what} not a time", (np.isnan(seconds) & text.notna().to_numpy()).sum())
     return seconds
 
