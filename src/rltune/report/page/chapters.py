@@ -67,8 +67,9 @@ SECTIONS = (
             "that learn otherwise, and a tuned score of twelve weights.",
             ("table8", "fig17", "fig17-numbers", "table9", "table9-numbers")),
     Section("deployment-section", "On a Slurm cluster", "§5.6",
-            "The agent’s controller writes priorities on a cluster of real Slurm daemons, beside Slurm’s own order and a "
-            "simple rule that the same controller writes; then what the simulator had said of the same jobs.",
+            "The agent’s controller writes priorities on a cluster of real Slurm daemons, beside Slurm’s own order and, "
+            "where the run asks for one, a simple rule’s that the same controller writes; then what the simulator had "
+            "said of the same jobs. The GPUs are made up, the clock is fast, and jobs sleep.",
             tuple(DEPLOYMENT)),
     Section("cost", "Costs of training and deciding", "§5.7",
             "Time to train, time to decide, how the placement model’s solver fared, and when training has paid for "

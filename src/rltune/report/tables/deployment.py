@@ -80,7 +80,8 @@ def deployment_numbers(
     return Artefact(
         "deployment-numbers", "table", "RLTune beside Slurm, in numbers", paper_ref=paper.ref("fig18"),
         caption=f"{show(facts['jobs'], 'int')} jobs, {times(repetitions)}, each repetition with other jobs, on a Slurm "
-        f"cluster of real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone, and with "
+        f"cluster of real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone (age, "
+        "fair share, job size, which favours large jobs, partition and QOS, all of one weight; backfilling), and with "
         "priorities written by the controller. Means of the repetitions that both sides have, of the jobs that ran under "
         "both.",
         data=(str(facts["data"]),), source=source, columns=columns,
@@ -93,6 +94,8 @@ def deployment_numbers(
             f"{block_jobs} consecutive submissions at a time, drawn within each repetition: neighbouring blocks share a "
             "queue, so it is too narrow, and it says nothing of other jobs. No verdict is taken from it.",
             _too_slow(frame, machinery),
+            "" if set(compared["theirs"]) != {"slurm"} else "No simple rule ran beside the agent (`deployment.schedulers`): "
+            "a gain over Slurm’s order may be what the rule that the agent started from gains as well.",
             f"The controller works beside Slurm’s daemons on the same machine, {show(busy, 'percent')} of the time in the "
             "mean; under Slurm’s own order it does not run. What it takes of the machine favours Slurm, and no run without "
             "its orders has the same load.",

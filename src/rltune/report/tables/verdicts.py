@@ -155,7 +155,7 @@ def _claim(name: str, key: str, title: str) -> str:
     if name == "fig17":
         return f"{JCT.less} than QSSF on {parts[0]}, one long sequence"
     if name == "fig18" and key in ON_SLURM:
-        return f"{ON_SLURM[key]} than Slurm on a real cluster"
+        return f"{ON_SLURM[key]} than Slurm on a cluster of its daemons"
     return f"{title}: {' '.join(parts)}"
 
 
