@@ -32,6 +32,9 @@ def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path: Path) -> None
     first = next(line for line in lines if line["rank"] == 1)
     assert f"job {first['job']}, priority {first['priority']}" in done.would[0] and len(done.would) == 6
     assert "would change 6" in told(done, live=False) and told(done, live=False).endswith(done.would[-1])
+    slurm.add(job(99, dependency="afterok:1"))
+    left = told(controller(slurm, tmp_path, live=False).cycle(), live=False)
+    assert left.endswith("left to Slurm, depends on other jobs: 99")
 
 
 def test_only_what_has_changed_is_written_and_all_is_in_the_band(tmp_path: Path) -> None:
@@ -96,7 +99,7 @@ def test_jobs_keep_their_place_where_one_starts_between_queue_and_nodes(
     monkeypatch.setattr(slurm, "nodes", answer)
     done = made.cycle()
     assert len(asked) == 2 and set(slurm.released) == ({10, 11} if gone else set())
-    assert (done.ranked, done.left) == ((0, 2) if gone else (2, 0))
+    assert (done.ranked, len(done.left)) == ((0, 2) if gone else (2, 0))
 
 
 def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ class Cycle:
     """What one cycle did."""
 
     ranked: int = 0
-    left: int = 0
+    left: dict[int, str] = field(default_factory=dict)
+    """Waiting jobs that are left to Slurm, each with the reason."""
     running: int = 0
     changed: int = 0
     refused: int = 0
@@ -107,7 +108,7 @@ class Controller:
             view, touched, done.faults = self._look()
         done.read_s = time.perf_counter() - began
         self.view = view
-        done.ranked, done.left, done.running = len(view.ranked), len(view.left), len(view.running)
+        done.ranked, done.left, done.running = len(view.ranked), view.left, len(view.running)
         began = time.perf_counter()
         decision = decide(view, policy, self.config) if view.ranked else Decision({}, {}, {}, frozenset())
         changes = self._changes(view, decision, touched)
@@ -321,7 +322,7 @@ class Controller:
             "live": LIVE_FIGURE + (float(self.live),),
             "last_cycle_time_seconds": ("gauge", "When the last cycle ended well, s since 1970", now_s),
             "ranked_jobs": ("gauge", "Waiting jobs that are ranked", done.ranked),
-            "left_jobs": ("gauge", "Waiting jobs that are left to Slurm", done.left),
+            "left_jobs": ("gauge", "Waiting jobs that are left to Slurm", len(done.left)),
             "running_jobs": ("gauge", "Running jobs with GPUs", done.running),
             "read_seconds": ("gauge", "Seconds to read queue and nodes", done.read_s),
             "decide_seconds": ("gauge", "Seconds to rank and place", done.decide_s),

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -145,5 +146,12 @@ def told(folder: Folder) -> str:
     lines.append(f"{len(folder.touched())} jobs have been given priorities or nodes to themselves")
     if folder.metrics_path.is_file():
         figures = [line for line in folder.metrics_path.read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
-        lines += [f"  {line.removeprefix('rltune_')}" for line in figures]
+        lines += [f"  {_figure(*line.removeprefix('rltune_').rsplit(' ', 1))}" for line in figures]
     return "\n".join(lines)
+
+
+def _figure(name: str, value: str) -> str:
+    """A figure for people: a time on this machine's clock, seconds to the millisecond, other numbers as they are."""
+    if name.endswith("_time_seconds"):
+        return f"{name.removesuffix('_seconds')} {datetime.fromtimestamp(float(value)):%Y-%m-%d %H:%M:%S}"
+    return f"{name} {float(value):{'.3f' if name.endswith('_seconds') else '.10g'}}"

@@ -176,13 +176,17 @@ class Service:
 
 
 def told(done: Cycle, live: bool) -> str:
-    """A cycle in one line."""
+    """A cycle in one line; of a dry run also what would be written, and why jobs are left to Slurm."""
     verb = "changed" if live else "would change"
-    text = f"{done.ranked} ranked, {done.left} left to Slurm, {done.running} running; {verb} {done.changed}"
+    text = f"{done.ranked} ranked, {len(done.left)} left to Slurm, {done.running} running; {verb} {done.changed}"
     text += f", refused {done.refused}" if done.refused else ""
     text += f", {'released' if live else 'release'} {done.released}" if done.released else ""
     text += f"; read {done.read_s:.2f} s, decided {done.decide_s:.2f} s, wrote {done.write_s:.2f} s"
     lines = [*done.faults, *done.would[:SHOWN]]
     if len(done.would) > SHOWN:
         lines.append(f"and {len(done.would) - SHOWN} more, in decisions.jsonl")
+    for why in () if live else sorted(set(done.left.values())):
+        jobs = [job for job, reason in done.left.items() if reason == why]
+        more = f" and {len(jobs) - SHOWN} more" if len(jobs) > SHOWN else ""
+        lines.append(f"left to Slurm, {why}: {', '.join(map(str, jobs[:SHOWN]))}{more}")
     return text + "".join(f"\n  {line}" for line in lines)
