@@ -13,7 +13,7 @@ from report_fakes import Made
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
 from rltune.report import figures, read, tables
-from rltune.report.page import contents, peers
+from rltune.report.page import contents, deployment, peers
 from rltune.report.paper import load_paper
 from rltune.report.studies import BSLD, CURVES, SLURM, STUDIES, UTILISATION, WAIT, cells_of, in_curves
 from rltune.report.tables.common import proper
@@ -208,7 +208,8 @@ def test_the_workflow_asks_for_what_the_configuration_makes(metrics: Made, made:
         assert {*wanted, *drawn} <= set(contents.expected(run.workspace.config))
     assert "fig14" not in contents.expected(made.workspace.config)
     config = made.workspace.config
-    absent = {m.id: m.why for m in contents.missing(config, made.there) if m.id not in peers.absent(config)}
+    elsewhere = {*peers.absent(config), *deployment.DEPLOYMENT}
+    absent = {m.id: m.why for m in contents.missing(config, made.there) if m.id not in elsewhere}
     assert set(absent) == {"fig14-numbers, fig14", "fig15-numbers, fig15", "table6", "fig16-numbers, fig16"}
     assert all(why.startswith(ABSENT) for why in absent.values())
     assert "fig14-numbers, fig14" in made.html
