@@ -14,6 +14,7 @@ import pytest
 from rltune.agent.policy_file import load_policy
 from rltune.files import read_json
 from rltune.report.page.contents import CHAPTERS
+from rltune.report.page.deployment import ALWAYS, DEPLOYMENT
 from rltune.slurm.emulate.packages import missing, needed
 from rltune.traces.audit import Audit
 from rltune.traces.table import read_table
@@ -21,7 +22,7 @@ from rltune.traces.table import read_table
 ROOT = Path(__file__).resolve().parents[2]
 HAS_SLURM = not missing(needed(accounting=True, speed=400.0))
 """Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
-OF_RUNS = ("fig18", "fig19", "deployment-numbers", "deployment-fidelity") if HAS_SLURM else ()
+OF_RUNS = tuple(name for name in DEPLOYMENT if name not in ALWAYS) if HAS_SLURM else ()
 ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
              "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers", "ablation-training",
              "verdicts",
@@ -29,7 +30,7 @@ ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6",
              "semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
              "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback",
              "whatif", "whatif-recommendation", "whatif-numbers", "whatif-steps", "whatif-days", "whatif-groups",
-             "whatif-groups-numbers", "deployment-runs", *OF_RUNS)
+             "whatif-groups-numbers", *ALWAYS, *OF_RUNS)
 
 
 STAGES = 29 if HAS_SLURM else 27
