@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from slurm_workload import need, submit, wait_for
 
-from rltune.errors import SlurmError, SlurmUnavailable
+from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
 from rltune.pipeline.motivation import on_slurm
 from rltune.pipeline.motivation.jobs import CLUSTER, COLUMNS, JOBS, MINUTE_S, PANELS, Panel, play, simulated, workload
 from rltune.pipeline.motivation.schedules import FIRST_ONLY, Schedules, put_together
@@ -148,20 +148,23 @@ class Silent:
         return "22.05.8"
 
 
+@pytest.mark.parametrize("error", [SlurmUnavailable("squeue: no answer within 20 s"), ClusterDied("sacct: 6 of 7 jobs")])
 @pytest.mark.parametrize("silences", [0, 2, 3])
-def test_a_silent_cluster_is_replaced_and_what_is_made_is_kept(silences: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
+    silences: int, error: SlurmError, monkeypatch: pytest.MonkeyPatch
+) -> None:
     played: list[str] = []
 
     def play_or_fall_silent(slurm: Silent, panel: Panel) -> pd.DataFrame:
         played.append(panel.figure)
         if panel.figure == "fig2" and played.count("fig2") <= silences:
-            raise SlurmUnavailable("squeue: no answer within 20 s")
+            raise error
         return simulated().query("figure == @panel.figure")
 
     monkeypatch.setattr(on_slurm, "Emulation", Silent)
     monkeypatch.setattr(on_slurm, "play", play_or_fall_silent)
     if silences == on_slurm.CLUSTERS:
-        with pytest.raises(SlurmUnavailable):
+        with pytest.raises(type(error)):
             on_slurm.on_slurm(SPEED, lambda line: None)
         return
     runs, version = on_slurm.on_slurm(SPEED, lambda line: None)

@@ -183,8 +183,8 @@ def examine(log: Log, nodes_path: Path, name: str) -> Examined:
             f"{mend} (left out: {counts(audit.left_out)})")]))
     limits = float(fitted["requested_s"].notna().mean())
     understood = [*seen, *fit_lines(fitted, audit.left_out, cluster)]
-    notes = [*log.told, *told, *lacking(jobs, fitted, log.clean.meta, limits)]
     short = too_short(fitted, log.clean.meta)
+    notes = [*log.told, *told, *lacking(jobs, fitted, limits), *([short] if short else [])]
     return Examined(
         name, log, nodes_path, cluster, fitted, "requested" if limits > 0 else "history-rolling",
         "\n".join([*understood, *(["to know:"] if notes else []), *(f"  - {n}" for n in notes)]),

@@ -102,7 +102,7 @@ def fit_lines(fitted: pd.DataFrame, left_out: dict[str, int], cluster: ClusterCo
     ]  # fmt: skip
 
 
-def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, meta: TraceMeta, limits: float) -> list[str]:
+def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, limits: float) -> list[str]:
     """What the log lacks, and what that costs the analysis."""
     told = []
     if fitted["wait_s"].isna().all():
@@ -123,7 +123,7 @@ def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, meta: TraceMeta, limits: f
     if len({*jobs["resource"]}) > 1:
         told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs "
                     "they hold")
-    return [*told, *([short] if (short := too_short(fitted, meta)) else [])]
+    return told
 
 
 def too_short(fitted: pd.DataFrame, meta: TraceMeta) -> str:

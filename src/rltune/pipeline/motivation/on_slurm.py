@@ -10,7 +10,7 @@ import pandas as pd
 
 from rltune.config import Workspace
 from rltune.config.motivation import Motivation
-from rltune.errors import DataError, SlurmError, SlurmUnavailable
+from rltune.errors import ClusterDied, DataError, SlurmError, SlurmUnavailable
 from rltune.files import read_json, write_json, write_text
 from rltune.pipeline.motivation.jobs import CLUSTER, COLUMNS, JOBS, MINUTE_S, PANELS, Panel
 from rltune.slurm import accounting
@@ -34,7 +34,8 @@ LOOK_S = 0.25
 SILENT_S = 20.0
 """True seconds after which a command has no answer."""
 CLUSTERS = 3
-"""How many clusters are started while they fall silent, as one of some dozens did on a busy machine."""
+"""How many clusters are started while they fall silent, as one of some dozens did on a busy machine, or their accounting
+loses the start of a job, as on a fast clock it now and then does."""
 
 
 def write_runs(workspace: Workspace, say: Callable[[str], None] = print) -> None:
@@ -72,8 +73,8 @@ def read_runs(workspace: Workspace) -> tuple[pd.DataFrame, dict[str, Any]]:
 def on_slurm(speed: float, say: Callable[[str], None] = print) -> tuple[pd.DataFrame, str]:
     """(The four schedules, a row a figure × job × node with COLUMNS; Slurm's version).
 
-    A cluster that does not answer any more is ended, and another has the schedules that are still to be made; raises
-    SlurmUnavailable where that happens to CLUSTERS of them.
+    A cluster that does not answer any more, or dies, or whose accounts lack a start, is ended, and another has the
+    schedules that are still to be made; raises SlurmUnavailable or ClusterDied where that happens to CLUSTERS of them.
     """
     found: dict[str, pd.DataFrame] = {}
     for left in reversed(range(CLUSTERS)):
@@ -84,7 +85,7 @@ def on_slurm(speed: float, say: Callable[[str], None] = print) -> tuple[pd.DataF
                     say(f"{panel.figure}: {len(JOBS)} jobs on {len(slurm.nodes)} nodes of Slurm, {speed:g} times as fast")
                     found[panel.figure] = play(slurm, panel)
                 break
-        except SlurmUnavailable as error:
+        except (SlurmUnavailable, ClusterDied) as error:
             if not left:
                 raise
             say(f"{error}; once more, with another cluster")
@@ -94,7 +95,8 @@ def on_slurm(speed: float, say: Callable[[str], None] = print) -> tuple[pd.DataF
 def play(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float, int]] = JOBS) -> pd.DataFrame:
     """Submit the jobs at their times, raise the one that is to be raised, wait for the last end; columns: COLUMNS.
 
-    The cluster has to be idle. Raises SlurmError where a daemon ends, nothing goes on, or a job does not complete.
+    The cluster has to be idle. Raises ClusterDied where a daemon ends or the accounts stay incomplete, SlurmError where
+    nothing goes on or a job does not complete.
     """
     client, began_s = slurm.client(SILENT_S), slurm.now()
     ids: list[int] = []
@@ -142,7 +144,7 @@ def _until_all_ended(slurm: Emulation, longest_s: float) -> None:
     deadline = time.monotonic() + longest_s + 60.0
     while slurm.run("squeue", "--noheader", "--format=%A", timeout_s=SILENT_S).strip():
         if ended := slurm.ended():
-            raise SlurmError(f"of the emulated cluster's daemons ended: {', '.join(ended)}")
+            raise ClusterDied(f"of the emulated cluster's daemons ended: {', '.join(ended)}")
         if time.monotonic() > deadline:
             raise SlurmError(f"jobs are still queued after {longest_s + 60:.0f} s: {slurm.run('squeue')}")
         time.sleep(LOOK_S)
@@ -156,7 +158,8 @@ def _accounts(slurm: Emulation, ids: list[int]) -> list[Account]:
         if all(job in found and found[job].ended for job in ids):
             break
         if time.monotonic() > deadline:
-            raise SlurmError(f"sacct: found {len(found)} of {len(ids)} jobs, expected all of them, ended")
+            whole = sum(job in found and found[job].ended for job in ids)
+            raise ClusterDied(f"sacct: found {whole} of {len(ids)} jobs with a start and an end, expected all of them")
         time.sleep(LOOK_S)
     if wrong := [f"{found[job].name} is {found[job].state}" for job in ids if found[job].state != "COMPLETED"]:
         raise SlurmError(f"sacct: {'; '.join(wrong)}; expected COMPLETED")
