@@ -16,6 +16,7 @@ from slurm_live import priorities
 from slurm_workload import need, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
+from rltune.traces.readers.slurm_requeued import ENDED_EARLY
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS, DAYS = 60, 60
@@ -51,7 +52,8 @@ def day_after_day(log: str) -> str:
             cells = row.split("|")
             cells[0] = str(int(cells[0]) + 10_000 * day)
             for k in at:
-                cells[k] = (datetime.strptime(cells[k], STAMP) + timedelta(days=day)).strftime(STAMP)
+                if cells[k] != "None":
+                    cells[k] = (datetime.strptime(cells[k], STAMP) + timedelta(days=day)).strftime(STAMP)
             lines.append("|".join(cells))
     return "\n".join(lines) + "\n"
 
@@ -73,12 +75,15 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
         sacct, sinfo = (shlex.split(command) for command in (sacct, told_by("walkthrough.md", "sinfo")))
         assert sacct[-2:] == [">", "jobs.txt"] and sinfo[-2:] == [">", "nodes.txt"]
         wait_for(lambda: "|Unknown|" not in slurm.run(*sacct[:-2]), 60)  # slurmdbd is told of ends a little later
-        (root / "jobs.txt").write_text(day_after_day(slurm.run(*sacct[:-2])))
+        log = slurm.run(*sacct[:-2])
+        (root / "jobs.txt").write_text(day_after_day(log))
         (root / "nodes.txt").write_text(slurm.run(*sinfo[:-2]))
 
     # 2 the configuration
     said = rltune("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "ours", "--time-zone", "UTC", "--yes")
-    assert f"on this cluster: {JOBS * DAYS:,} jobs; left out: none" in said and "5 nodes, 13 GPUs" in said
+    lost = log.count("|None|")  # starts that slurmdbd has lost: on a clock as fast as this one it may
+    assert lost <= 3 and f"on this cluster: {(JOBS - lost) * DAYS:,} jobs" in said and "5 nodes, 13 GPUs" in said
+    assert (f"{lost * DAYS:,} {ENDED_EARLY}" if lost else "left out: none") in said
     run = root / "config" / "ours.yaml"
     least = run.read_text().replace("preset: [tuned]", "preset: [least]") + yaml.safe_dump({"presets": {"least": LEAST}})
     run.write_text(least)

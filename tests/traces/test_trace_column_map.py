@@ -372,7 +372,7 @@ def test_numbers_are_read_as_pandas_reads_them(text: list[str | None]) -> None:
 
 def test_a_column_of_dates_in_another_order_is_one_error(clean: Callable) -> None:
     text = "id,t,run,g\na,13/10/2017 08:00,5,1\nb,14/10/2017 08:00,5,1\nc,2017-10-15 08:00:00,5,1\n"
-    with pytest.raises(DataError, match=r"own.csv: submit_s: 2 of 3 values are not a time.*first: '13/10/2017 08:00'"):
+    with pytest.raises(DataError, match=r"own.csv: submit_s \(column 't'\): 2 of 3 .*not a time.*first: '13/10/2017 08:00'"):
         clean(text, BASIC)
 
 
