@@ -75,7 +75,7 @@ def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
     assert first.vcs == ["gpu", "long"] and [(g.nodes, g.gpus) for g in first.groups] == [(2, 8)]
     assert second.name == "small" and cluster.gpu_types == "match" and cluster.gpus == 20
     text = "; ".join(told)
-    assert "1 nodes without GPUs" in text and "1 nodes were down" in text and "gpu, long share nodes" in text
+    assert "without GPUs: 1" in text and "list was made: 1;" in text and "gpu, long share nodes" in text
 
 
 @pytest.mark.parametrize("oneliner", [False, True])

@@ -210,6 +210,16 @@ def test_a_command_runs_inside_and_its_status_is_passed_on(slurm_packages: None,
     assert not Path(out.split()[1]).exists() and not marked("sleep 98765")
 
 
+def test_a_cluster_file_anywhere(slurm_packages: None, command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("title: Mine\nsource: none\npools:\n  - name: all\n    groups:\n"
+                    "      - {nodes: 2, gpus: 3, gpu_type: h100, cpus: 4, mem_gb: 8}\n")  # fmt: skip
+    out, err = command("--cluster", path, "--", "sinfo", "-h", "-o", "%D %G").communicate(timeout=120)
+    assert out == "2 gpu:h100:3\n", err
+    process = command("--cluster", tmp_path / "none.yaml", "--", "true")
+    assert f"{tmp_path / 'none.yaml'}: no such file" in process.communicate(timeout=120)[1] and process.returncode == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_end_command_and_cluster(slurm_packages: None, command: Command, number: signal.Signals) -> None:
     process = command("--", "sh", "-c", "echo $SLURM_CONF; exec sleep 98765.3")

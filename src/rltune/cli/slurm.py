@@ -22,7 +22,7 @@ def group() -> None:
 @slurm_app.command()
 def emulate(
     command: Annotated[list[str] | None, typer.Argument(help="To run inside, after --; default: a shell.")] = None,
-    cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters.")] = "deployment",
+    cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters, or such a file.")] = "deployment",
     accounting: Annotated[bool, typer.Option("--accounting", help="With slurmdbd: age, fair share, sacct.")] = False,
     account: Annotated[list[str], typer.Option(help="Account to make; may be given again.")] = [],  # noqa: B006
     speed: Annotated[float, typer.Option(help="How fast the cluster's clock runs.")] = 1.0,
@@ -35,6 +35,8 @@ def emulate(
 
     The cluster ends with the command, whose exit status this passes on. Needs Slurm's packages: make slurm-deps.
     """
+    from rltune.config.cluster import ClusterConfig
+    from rltune.config.load import read_block
     from rltune.slurm.emulate.command import run_inside
     from rltune.slurm.emulate.emulation import Emulation
 
@@ -47,7 +49,7 @@ def emulate(
         print(f"[slurm {time.monotonic() - started:5.1f} s] {line}", file=sys.stderr, flush=True)
 
     slurm = Emulation(
-        cluster, accounting=accounting, accounts=account, speed=speed, directory=keep, say=say,
+        read_block(Path(cluster), ClusterConfig) if cluster.endswith((".yaml", ".yml")) else cluster, accounting=accounting, accounts=account, speed=speed, directory=keep, say=say,
         settings={key.strip(): value for key, _, value in (text.partition("=") for text in settings)},
     )  # fmt: skip
     raise typer.Exit(run_inside(slurm, command or []))

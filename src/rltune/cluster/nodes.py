@@ -182,13 +182,12 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
     key = "gpus" if slots == "gpu" else "cpus"
     have = table[table[key].fillna(0) >= 1]
     if len(have) < len(table):
-        told.append(f"{len(table) - len(have):,} nodes without "
-                    f"{'GPUs' if slots == 'gpu' else 'known CPUs'} are left out")
+        told.append(f"nodes left out, without {'GPUs' if slots == 'gpu' else 'known CPUs'}: {len(table) - len(have):,}")
     if not len(have):
         raise DataError(f"no node of the list has {key}; expected {EXPECTED}")
     if down := int(have["down"].sum()):
-        told.append(f"{down:,} nodes were down or drained when the list was made; they are counted in: "
-                    "delete them if they were so all the time")
+        told.append(f"nodes down or drained when the list was made: {down:,}; they are counted in: delete them if they were "
+                    "so all the time")
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
         told.append("nodes with GPUs of several types count as a type of their own")
     if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
@@ -208,7 +207,7 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         pools = [Pool(name="all", groups=pools[0].groups)]
     types = {g.gpu_type for p in pools for g in p.groups}
     return ClusterConfig(
-        title=title, source=f"{nodes.source}, {len(table):,} nodes", pools=pools, slots=slots,  # type: ignore[arg-type]
+        title=title, source=f"{nodes.source}, {len(table):,} node{'s' * (len(table) != 1)}", pools=pools, slots=slots,  # type: ignore[arg-type]
         gpu_types="ignore" if slots == "cpu" or len(types) == 1 else "match",
     ), told  # fmt: skip
 

@@ -81,8 +81,9 @@ def _unused(found: Found) -> list[str]:
 
 def nodes_lines(path: Path, nodes: NodeList, cluster: ClusterConfig) -> list[str]:
     """What was understood of the list of nodes."""
-    unit = "GPUs" if cluster.slots == "gpu" else "processors"
-    lines = [f"{path}: {nodes.source}, {len(nodes.table):,} nodes, {cluster.gpus:,} {unit}"]
+    unit = "GPU" if cluster.slots == "gpu" else "processor"
+    nodes_, units = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in ((len(nodes.table), "node"), (cluster.gpus, unit)))
+    lines = [f"{path}: {nodes.source}, {nodes_}, {units}"]
     for pool in cluster.pools:
         groups = ", ".join(
             f"{g.nodes:,} × {g.gpus} {g.gpu_type} ({g.cpus:g} CPUs, {g.mem_gb:,.4g} GB)" for g in pool.groups

@@ -81,7 +81,8 @@ def deployment_numbers(
         "deployment-numbers", "table", "RLTune beside Slurm, in numbers", paper_ref=paper.ref("fig18"),
         caption=f"{show(facts['jobs'], 'int')} jobs, {times(repetitions)}, each repetition with other jobs, on a Slurm "
         f"cluster of real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone (age, "
-        "fair share, job size, which favours large jobs, partition and QOS, all of one weight; backfilling), and with "
+        "fair share, job size, which favours large jobs, partition and QOS, all of one weight, the last two the same for all "
+        "jobs; backfilling), and with "
         "priorities written by the controller. Means of the repetitions that both sides have, of the jobs that ran under "
         "both.",
         data=(str(facts["data"]),), source=source, columns=columns,
