@@ -14,7 +14,7 @@ import pytest
 from slurm_workload import many_kinds, need, state, submit, wait_for
 
 from rltune.errors import SlurmError, SlurmUnavailable
-from rltune.slurm.emulate import Emulation
+from rltune.slurm.emulate import Emulation, clock
 from rltune.slurm.records import Change
 
 DAEMONS = ("munged", "slurmctld", *["slurmd"] * 5)
@@ -169,6 +169,16 @@ def test_accounts_and_a_fast_clock() -> None:
         shared = list(Path("/dev/shm").glob(f"*faketime*_{number}"))
         assert shared
     assert not any(path.exists() for path in shared)
+
+
+def test_processes_that_die_with_the_clocks_lock_stop_nobody() -> None:
+    need(speed=60)
+    with Emulation(speed=60) as slurm:
+        library, lock = clock.semaphore(int(slurm.env["FAKETIME_SHARED"].rpartition("_")[2]))
+        for _ in range(100):  # as many as were killed with it in their hands
+            assert library.sem_trywait(lock) == 0
+        library.sem_close(lock)
+        assert slurm.run("sinfo", "-h", "-o", "%D").strip() == "5" and slurm.run("ls", "-l", slurm.conf)
 
 
 # The command

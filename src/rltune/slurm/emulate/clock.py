@@ -2,10 +2,17 @@
 
 One `faketime` process holds the clock that all the others share (its start, in shared memory). munged and the database
 stay on the true clock.
+
+libfaketime (0.9.10) takes a semaphore whenever a process on the clock starts or asks for a file's dates. One that is killed
+with it in its hands, as what a job leaves behind is at its end, keeps it, and from then on every process of the cluster
+waits for ever. What the semaphore guards is the clock's start, which the holder has written before anybody reads it: so it
+is given permits for all (:func:`shared_by_all`).
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +25,8 @@ FILE = "FAKETIME_TIMESTAMP_FILE"
 CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED", "FAKETIME_DONT_RESET", "FAKETIME_FMT", "FAKETIME_NO_CACHE",
          "FAKETIME_DONT_FAKE_MONOTONIC", FILE, SPEED)  # fmt: skip
 """Environment variables that make the clock."""
+PERMITS = 1 << 16
+"""More than processes can be killed, or be at work, with the semaphore in their hands."""
 
 
 def without_clock(env: Mapping[str, str]) -> dict[str, str]:
@@ -25,16 +34,38 @@ def without_clock(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in CLOCK}
 
 
-def settable(path: Path) -> dict[str, str]:
-    """Environment variables of a clock that can be set while programs live on it: its offset stands in a file.
+def settable(held: Mapping[str, str], path: Path) -> dict[str, str]:
+    """Environment variables of a clock that can be set while programs live on it: its offset stands in a file. ``held``:
+    those of its holder, of speed 1.
 
     As where an administrator sets a machine's clock, what has passed since the start (CLOCK_MONOTONIC) is not moved.
     Python's ``time.sleep`` fails on it (libfaketime 0.9.10): programs in Python stay on the true clock.
     """
-    library = packages.faketime_library()
-    if library is None:
-        raise SlurmError(f"libfaketime: not found; install it: {packages.install_command([packages.CLOCK])}")
-    return {"LD_PRELOAD": str(library), FILE: str(path), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    return {"LD_PRELOAD": held["LD_PRELOAD"], "FAKETIME_SHARED": held["FAKETIME_SHARED"], FILE: str(path),
+            "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}  # fmt: skip
+
+
+def files_of(pid: int) -> tuple[str, str]:
+    """What a holder leaves in shared memory where it is killed."""
+    return f"/dev/shm/faketime_shm_{pid}", f"/dev/shm/sem.faketime_sem_{pid}"
+
+
+def semaphore(pid: int) -> tuple[ctypes.CDLL, ctypes.c_void_p]:
+    """The C library, and the semaphore of a holder's clock. Raises SlurmError where there is none."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.sem_open.restype = ctypes.c_void_p
+    opened = ctypes.c_void_p(library.sem_open(f"/faketime_sem_{pid}".encode(), 0))
+    if opened.value is None:
+        raise SlurmError(f"faketime's semaphore {files_of(pid)[1]}: {os.strerror(ctypes.get_errno())}")
+    return library, opened
+
+
+def shared_by_all(pid: int) -> None:
+    """Give the semaphore of a holder's clock permits for all. Raises SlurmError where there is none."""
+    library, opened = semaphore(pid)
+    for _ in range(PERMITS):
+        library.sem_post(opened)
+    library.sem_close(opened)
 
 
 def holder_command(speed: float) -> list[str]:
@@ -43,7 +74,7 @@ def holder_command(speed: float) -> list[str]:
 
 
 def of_holder(pid: int, speed: float, timeout_s: float = 5.0) -> dict[str, str]:
-    """Environment variables of the clock that a holder has made, read from its child."""
+    """Environment variables of the clock that a holder has made, read from its child; the clock is ready for all."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         for child in _children(pid):
@@ -54,6 +85,7 @@ def of_holder(pid: int, speed: float, timeout_s: float = 5.0) -> dict[str, str]:
             env = dict(item.split("=", 1) for item in raw.split("\0") if "=" in item)
             if "FAKETIME_SHARED" in env and "LD_PRELOAD" in env:
                 kept = {name: env[name] for name in CLOCK if name in env}
+                shared_by_all(pid)
                 return {**kept, "FAKETIME_DONT_RESET": "1", SPEED: f"{speed:g}"}
         time.sleep(0.02)
     raise SlurmError("faketime did not start: is /dev/shm there and writable?")

@@ -145,16 +145,16 @@ class Emulation:
     def _start_clock(self, base: Mapping[str, str]) -> dict[str, str]:
         """Start the fast clock, where there is one: the environment of those who live on it."""
         self._zero = (time.time(), time.time())
+        if self.speed == 1 and not self.settable:
+            return {}
+        self.say(f"clock: {self.speed:g} times as fast" if self.speed != 1 else "clock: can be set")
+        pid = self._processes.start("clock", clock.holder_command(self.speed), base, self.folders.logs / "clock.log")
+        self._processes.remove_at_end(*clock.files_of(pid))
+        fast = clock.of_holder(pid, self.speed)
         if self.settable:
             self._offset = self.folders.run / "clock"
             self._offset.write_text("+0\n")
-            return clock.settable(self._offset)
-        if self.speed == 1:
-            return {}
-        self.say(f"clock: {self.speed:g} times as fast")
-        pid = self._processes.start("clock", clock.holder_command(self.speed), base, self.folders.logs / "clock.log")
-        self._processes.remove_at_end(f"/dev/shm/faketime_shm_{pid}", f"/dev/shm/sem.faketime_sem_{pid}")
-        fast = clock.of_holder(pid, self.speed)
+            return clock.settable(fast, self._offset)
         reads = []
         for _ in range(3):
             before = time.time()
