@@ -181,10 +181,10 @@ class Watchdog:
         """Of the last comparison, for Prometheus: name → (kind, what it is, value); none before the first."""
         if self.last is None:
             return {}
+        about = "Ranked jobs left out of it, which could not start on the nodes it began with"
         return {
             "watchdog_compared_jobs": ("gauge", "Ranked jobs of the watchdog's last comparison", self.last.jobs),
-            "watchdog_left_out_jobs": ("gauge", "Ranked jobs left out of it, which could not start on the nodes it began with",
-                                       self.last.left_out),
+            "watchdog_left_out_jobs": ("gauge", about, self.last.left_out),
             "watchdog_wait_seconds": ("gauge", "Mean wait of the jobs compared", self.last.ours_s),
             "watchdog_slurm_wait_seconds": ("gauge", "The same in the simulation of Slurm's own order", self.last.shadow_s),
             "watchdog_worse": ("gauge", "Comparisons in a row that were worse", self.worse),
