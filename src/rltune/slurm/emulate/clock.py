@@ -3,10 +3,15 @@
 One `faketime` process holds the clock that all the others share (its start, in shared memory). munged and the database
 stay on the true clock.
 
-libfaketime (0.9.10) takes a semaphore whenever a process on the clock starts or asks for a file's dates. One that is killed
-with it in its hands, as what a job leaves behind is at its end, keeps it, and from then on every process of the cluster
-waits for ever. What the semaphore guards is the clock's start, which the holder has written before anybody reads it: so it
-is given permits for all (:func:`shared_by_all`).
+Slurm's daemons have threads and fork, and libfaketime (0.9.10) has locks. Three things keep them apart:
+
+- its library for programs with threads (``faketime -m``) reads the clock under a mutex; a process that is forked while another
+  thread has it, as slurmstepd forks a job's, finds it locked for ever. So the other library is taken, whose threads write
+  the same values twice;
+- files have their true dates (NO_FAKE_STAT), or each ``stat`` would take a semaphore that all processes share, and one that
+  stops with it in its hands would stop the cluster;
+- a process that starts takes that semaphore too, and can be killed just then. What it guards is the clock's start, which the
+  holder has written before anybody reads it: so there are permits for all (:func:`shared_by_all`).
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from rltune.slurm.pace import SPEED
 
 FILE = "FAKETIME_TIMESTAMP_FILE"
 CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED", "FAKETIME_DONT_RESET", "FAKETIME_FMT", "FAKETIME_NO_CACHE",
-         "FAKETIME_DONT_FAKE_MONOTONIC", FILE, SPEED)  # fmt: skip
+         "FAKETIME_DONT_FAKE_MONOTONIC", "NO_FAKE_STAT", FILE, SPEED)  # fmt: skip
 """Environment variables that make the clock."""
 PERMITS = 1 << 16
 """More than processes can be killed, or be at work, with the semaphore in their hands."""
@@ -42,7 +47,7 @@ def settable(held: Mapping[str, str], path: Path) -> dict[str, str]:
     Python's ``time.sleep`` fails on it (libfaketime 0.9.10): programs in Python stay on the true clock.
     """
     return {"LD_PRELOAD": held["LD_PRELOAD"], "FAKETIME_SHARED": held["FAKETIME_SHARED"], FILE: str(path),
-            "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}  # fmt: skip
+            "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}  # fmt: skip
 
 
 def files_of(pid: int) -> tuple[str, str]:
@@ -70,7 +75,7 @@ def shared_by_all(pid: int) -> None:
 
 def holder_command(speed: float) -> list[str]:
     """Command of the process that holds the clock: it starts now and runs ``speed`` times as fast."""
-    return [packages.found("faketime"), "-m", "-f", f"+0 x{speed:g}", "sleep", "infinity"]
+    return [packages.found("faketime"), "-f", f"+0 x{speed:g}", "sleep", "infinity"]
 
 
 def of_holder(pid: int, speed: float, timeout_s: float = 5.0) -> dict[str, str]:
@@ -86,7 +91,7 @@ def of_holder(pid: int, speed: float, timeout_s: float = 5.0) -> dict[str, str]:
             if "FAKETIME_SHARED" in env and "LD_PRELOAD" in env:
                 kept = {name: env[name] for name in CLOCK if name in env}
                 shared_by_all(pid)
-                return {**kept, "FAKETIME_DONT_RESET": "1", SPEED: f"{speed:g}"}
+                return {**kept, "FAKETIME_DONT_RESET": "1", "NO_FAKE_STAT": "1", SPEED: f"{speed:g}"}
         time.sleep(0.02)
     raise SlurmError("faketime did not start: is /dev/shm there and writable?")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rltune.errors import SlurmError
 
-LIBRARIES = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib*/faketime/libfaketimeMT.so.1",
-             "/usr/local/lib/faketime/libfaketimeMT.so.1")  # fmt: skip
+LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1",
+             "/usr/local/lib/faketime/libfaketime.so.1")  # fmt: skip
 SYSTEM_PATH = ("/usr/sbin", "/sbin", "/usr/local/sbin")
 """Where daemons lie that a user's PATH does not have."""
 
@@ -45,7 +45,7 @@ def found(name: str) -> str:
 
 
 def faketime_library() -> Path | None:
-    """The library that gives programs another clock, for programs with threads."""
+    """The library that gives programs another clock."""
     for pattern in LIBRARIES:
         for path in sorted(Path("/").glob(pattern[1:])):
             return path
