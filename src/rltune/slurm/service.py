@@ -182,7 +182,7 @@ def told(done: Cycle, live: bool) -> str:
     text += f", refused {done.refused}" if done.refused else ""
     text += f", {'released' if live else 'release'} {done.released}" if done.released else ""
     text += f"; read {done.read_s:.2f} s, decided {done.decide_s:.2f} s, wrote {done.write_s:.2f} s"
-    lines = [*done.faults, *done.would[:SHOWN]]
+    lines = [*done.faults, *done.notes, *done.would[:SHOWN]]
     if len(done.would) > SHOWN:
         lines.append(f"and {len(done.would) - SHOWN} more, in decisions.jsonl")
     for why in () if live else sorted(set(done.left.values())):
