@@ -1,8 +1,10 @@
 """Cycles of the controller on an emulated Slurm cluster: seconds to read, decide and write, and CPU, by the queue's length.
 
 Real daemons on this machine, five nodes with made-up GPUs, all of them taken. `first`: every job is given a priority;
-`next`: ten more jobs have come; CPU is the controller's and that of Slurm's commands it starts, not of the daemons. At
-the end all is handed back. The last line is one JSON object.
+`next`: ten more jobs have come; CPU is the controller's and that of Slurm's commands it starts, not of the daemons. `watch`
+is what the watchdog needs to take note of the queue in each cycle, `all` a cycle of the service, with it. `compare` is one
+comparison of the watchdog's, of which it makes one in ten minutes; neither `all` nor CPU has it. At the end all is handed
+back. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from rltune.config.slurm import SlurmConfig
 from rltune.slurm.controller import Controller
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.folder import Folder
+from rltune.slurm.shadow import Watchdog
 
 INTERVAL_S = 60.0
 
@@ -50,6 +53,14 @@ def cpu_s() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
+def _compare(watchdog: Watchdog, controller: Controller) -> float:
+    """Seconds of one comparison."""
+    assert watchdog.shadow is not None and controller.view is not None
+    began = time.perf_counter()
+    watchdog.shadow.waits(controller.view.now_s)
+    return time.perf_counter() - began
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -58,15 +69,20 @@ def main() -> None:
     figures: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder, Emulation(settings={"MaxJobCount": "30000"}) as slurm:
         path = Path(folder)
-        config = SlurmConfig.model_validate({"policy": "-", "scope": {"partitions": ["all"]}, "watchdog": {"enabled": False}})
+        never = {"every_s": 1e9, "begin_anew_s": 1e9}  # the comparison is timed apart
+        config = SlurmConfig.model_validate({"policy": "-", "scope": {"partitions": ["all"]}, "watchdog": never})
         for gpus in (4, 4, 2, 2, 1):
             submit(slurm, 1, f"--gres=gpu:{gpus}")
         waiting, kinds = 0, ("--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4")
         controller = Controller(config, slurm.client(), Folder(path), policy(path / "policy.npz"), True, say=lambda _: None)
         submit(slurm, 2, "--gres=gpu:1")
-        controller.cycle()  # compiles
+        watchdog = Watchdog(config, lambda _: None)
+        controller.cycle()
+        assert controller.view is not None
+        watchdog.cycle(controller.view, controller.jobs)
+        _compare(watchdog, controller)  # all of them compile
         waiting = 2
-        print(f"{'queue':>6}  {'cycle':>6}  {'read':>6}  {'decide':>6}  {'write':>6}  {'all':>6}  CPU  written  % of a core")
+        print(" queue   cycle    read  decide   write   watch     all  compare   CPU  written  % of a core")
         for n in args.queues:
             while waiting < n:
                 some = min(n - waiting, 500)
@@ -77,12 +93,16 @@ def main() -> None:
                     submit(slurm, 10, "--gres=gpu:1")
                     waiting += 10
                 began, used = time.perf_counter(), cpu_s()
-                done = controller.cycle()
-                took, used = time.perf_counter() - began, cpu_s() - used
+                done, watching = controller.cycle(), time.perf_counter()
+                watchdog.cycle(controller.view, controller.jobs)
+                took, used, watched = time.perf_counter() - began, cpu_s() - used, time.perf_counter() - watching
+                compared = _compare(watchdog, controller)
                 share = 100 * used / INTERVAL_S
-                print(f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {done.write_s:6.2f}  {took:6.2f}"
-                      f"  {used:.2f}  {done.changed:>7}  {share:.1f}", flush=True)  # fmt: skip
-                figures[f"cycle_{n}_{name}_s"], figures[f"cycle_{n}_{name}_cpu_s"] = round(took, 3), round(used, 3)
+                print(f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {done.write_s:6.2f}"
+                      f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}  {share:.1f}",
+                      flush=True)  # fmt: skip
+                for what, value in (("", took), ("cpu_", used), ("watch_", watched), ("compare_", compared)):
+                    figures[f"cycle_{n}_{name}_{what}s"] = round(value, 3)
         began = time.perf_counter()
         count, _ = controller.hand_back("end of the benchmark")
         figures["hand_back_s"] = round(time.perf_counter() - began, 3)

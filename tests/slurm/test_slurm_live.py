@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from rltune.slurm.folder import Folder
 from rltune.slurm.service import FAILED, Service
 
 ROOT = Path(__file__).resolve().parents[2]
+
 
 def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     made, own, now_s = controller(slurm, tmp_path), priorities(slurm), slurm.now()
@@ -52,16 +54,15 @@ def test_the_first_of_the_ranking_starts_first(slurm: Emulation, waiting: list[i
 def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     made = controller(slurm, tmp_path)
     made.cycle()
-    for _ in range(20):  # tasks that are jobs of their own to Slurm take as long; twenty arrays of fifty do not
-        slurm.run("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--gres=gpu:1", "--hold", "--array=1-50",
-                  stdin="#!/bin/sh\nsleep 600\n")  # fmt: skip
-    more = [submit(slurm, "--gres=gpu:1") for _ in range(200)]
+    with ThreadPoolExecutor(4) as users:
+        more = list(users.map(lambda _: submit(slurm, "--gres=gpu:1"), range(1000)))
     done = made.cycle()
-    assert done.ranked == 212 and done.refused == 0
+    assert (done.ranked, done.refused, done.faults) == (1012, 0, ()) and done.changed >= 1000
     ours = priorities(slurm)
-    assert all(BAND.low <= ours[job] <= BAND.high for job in (*waiting, *more))
-    made.hand_back("test")
-    assert nobody_is_ours(slurm)
+    assert ours.keys() == {*waiting, *more} and all(BAND.low <= priority <= BAND.high for priority in ours.values())
+    assert len(set(ours.values())) == 1012, "an order of all of them"
+    assert made.hand_back("test") == (1012, []) and not made.folder.touched()
+    assert nobody_is_ours(slurm) and priorities(slurm).keys() == ours.keys()
 
 
 def test_slurmctld_is_restarted_and_killed_in_the_middle(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -76,6 +77,25 @@ def test_slurmctld_is_restarted_and_killed_in_the_middle(slurm: Emulation, waiti
     slurm.start_controller()
     made.cycle()
     assert made.hand_back("test")[1] == [] and nobody_is_ours(slurm)
+
+
+def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """The slurmctld that is written to is another than the one that was read, and has the jobs from its saved state."""
+    made, own = controller(slurm, tmp_path), priorities(slurm)
+    update, restarts = made.slurm.update, []
+
+    def restarted_first(changes: list) -> list:
+        slurm.restart_controller()
+        restarts.append(len(changes))
+        return update(changes)
+
+    made.slurm.update = restarted_first  # type: ignore[method-assign]
+    done = made.cycle()
+    assert restarts == [12] and (done.ranked, done.changed, done.refused) == (12, 12, 0)
+    ours = priorities(slurm)
+    assert ours.keys() == set(waiting) and all(BAND.low <= priority <= BAND.high for priority in ours.values())
+    assert made.hand_back("test") == (12, []) and not made.folder.touched()
+    wait_for(lambda: priorities(slurm) == own)
 
 
 def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -117,29 +137,65 @@ def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: li
     assert nobody_is_ours(slurm)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_the_command_is_ended(slurm: Emulation, waiting: list[int], tmp_path: Path, how: int) -> None:
-    """By SIGTERM it hands back by itself; after SIGKILL `rltune slurm release` does."""
-    own = priorities(slurm)
-    write_policy(tmp_path / "policy.npz")
-    path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump({
-        "policy": str(tmp_path / "policy.npz"), "scope": {"partitions": ["all"]}, "folder": str(tmp_path / "state"),
-        "slurm_conf": str(slurm.conf), "interval_s": 1.0}))  # fmt: skip
-    rltune = [sys.executable, "-c", "from rltune.cli import main; main()", "slurm"]
-    env = {**os.environ, **slurm.env, "RLTUNE_ROOT": str(ROOT)}
-    run = subprocess.Popen([*rltune, "run", "--live", "--config", str(path)], env=env)
+class Command:
+    """`rltune slurm` in a process of its own, with a configuration for an emulated cluster."""
+
+    def __init__(self, slurm: Emulation, folder: Path) -> None:
+        write_policy(folder / "policy.npz")
+        self.path, self.state = folder / "mine.yaml", folder / "state"
+        self.path.write_text(yaml.safe_dump({
+            "policy": str(folder / "policy.npz"), "scope": {"partitions": ["all"]}, "folder": str(self.state),
+            "slurm_conf": str(slurm.conf), "interval_s": 1.0}))  # fmt: skip
+        self.env = {**os.environ, **slurm.env, "RLTUNE_ROOT": str(ROOT)}
+
+    def start(self, *argv: str) -> subprocess.Popen[str]:
+        """Begin a command."""
+        whole = [sys.executable, "-c", "from rltune.cli import main; main()", "slurm", *argv, "--config", str(self.path)]
+        return subprocess.Popen(whole, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def told(self, *argv: str) -> str:
+        """What a command says that ends well."""
+        run = self.start(*argv)
+        text = run.communicate(timeout=120)[0]
+        assert run.returncode == 0, text
+        return text
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_the_command_is_told_to_stop(slurm: Emulation, waiting: list[int], tmp_path: Path, how: int) -> None:
+    own, command = priorities(slurm), Command(slurm, tmp_path)
+    run = command.start("run", "--live")
     wait_for(lambda: all(p >= BAND.low for p in priorities(slurm).values()), 120)
-    told = subprocess.run([*rltune, "status", "--config", str(path)], env=env, capture_output=True, text=True, check=True)
-    assert "is at work" in told.stdout and "12 jobs" in told.stdout
+    told = command.told("status")
+    assert "is at work" in told and "12 jobs" in told
     run.send_signal(how)
-    status = run.wait(60)
-    if how == signal.SIGKILL:
-        assert not nobody_is_ours(slurm), "nobody was there to hand back"
-        subprocess.run([*rltune, "release", "--config", str(path)], env=env, check=True)
-    else:
-        assert status == 0
+    assert signal.Signals(how).name in run.communicate(timeout=60)[0] and run.returncode == 0
     wait_for(lambda: priorities(slurm) == own)
+
+
+def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """Jobs come and go while nobody is there; the next start has them all ranked, and `release` hands all of them back."""
+    own, command = priorities(slurm), Command(slurm, tmp_path)
+    run = command.start("run", "--live")
+    wait_for(lambda: all(p >= BAND.low for p in priorities(slurm).values()), 120)
+    run.kill()
+    run.communicate(timeout=60)
+    assert all(priority >= BAND.low for priority in priorities(slurm).values()), "nobody was there to hand back"
+    more = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
+    own |= {job: priorities(slurm)[job] for job in more}
+    slurm.run("scancel", str(waiting[0]))
+    slurm.run("scontrol", "hold", str(waiting[1]))
+    del own[waiting[0]]
+    own[waiting[1]] = 0
+    told = command.told("run", "--live", "--once")
+    assert "going on with" in told and "13 ranked" in told
+    ours = priorities(slurm)
+    assert ours.pop(waiting[1]) == 0 and all(BAND.low <= priority <= BAND.high for priority in ours.values())
+    assert ours.keys() == {*waiting[2:], *more}
+    assert "rltune_live 0.0" in (command.state / "metrics.prom").read_text()
+    assert "handed back 13 jobs" in command.told("release")
+    wait_for(lambda: priorities(slurm) == own)
+    assert not Folder(command.state).touched()
 
 
 def test_an_answer_that_cannot_be_read_is_a_failed_cycle(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:

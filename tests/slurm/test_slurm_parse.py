@@ -209,6 +209,52 @@ def test_times_and_amounts() -> None:
     assert number({"set": False, "infinite": True, "number": 0}, "n") == number(4294967295, "n") == float("inf")
 
 
+@pytest.mark.parametrize("bits", [16, 32, 64])
+def test_what_slurm_writes_for_nothing_and_without_end_goes_by_the_width_of_the_field(bits: int) -> None:
+    nothing, without_end = 2**bits - 2, 2**bits - 1
+    if bits < 64:  # no text is as long
+        assert number(str(nothing), "n", bits) is None and number(str(without_end), "n", bits) == float("inf")
+    assert number(nothing, "n", bits) is None and number(without_end, "n", bits) == float("inf")
+    told = {"set": True, "infinite": False, "number": min(nothing, 2**32 - 2)}
+    assert number(told, "n", bits) == told["number"], "this dialect says itself what is not set"
+
+
+@pytest.mark.parametrize("value", [65534, 65535])
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_that_mean_nothing_in_16_bits_are_numbers_in_wider_fields(form: str, value: int) -> None:
+    """Ids, priorities, limits and memory of jobs and nodes."""
+    fields = {"job_id": value, "array_job_id": value, "priority": value, "time_limit": value, "cpus": value}
+    if form == "text":
+        line = (RECORDED / "22.05" / "squeue.txt").read_bytes().split(b"\n")[0]
+        told = {"JobID": value, "ArrayJobID": value, "ArrayTaskID": 3, "PriorityLong": value, "NumCPUs": value}
+        read = jobs_from_text(_with_cells(line, JOB_COLUMNS, told | {"TimeLimit": "45-12:15:00"}))
+        node = (RECORDED / "22.05" / "sinfo.txt").read_bytes().split(b"\n")[0]
+        nodes = nodes_from_text(_with_cells(node, NODE_COLUMNS, {"Memory": value, "AllocMem": value}))
+    else:
+        answer = json.loads((RECORDED / "22.05" / "squeue.json").read_text())
+        answer["jobs"] = [job | fields for job in answer["jobs"][:1]]
+        machines = json.loads((RECORDED / "22.05" / "sinfo.json").read_text())
+        machines["nodes"] = [machines["nodes"][0] | {"real_memory": value, "alloc_memory": value}]
+        if form != "json":
+            answer = newer_jobs(answer, form.endswith("41"))
+            machines = newer_nodes(machines)
+        read, nodes = jobs_from_json(json.dumps(answer)), nodes_from_json(json.dumps(machines))
+    assert read.faults == () == nodes.faults
+    (job,), (node_,) = read.records, nodes.records
+    assert (job.id, job.array_id, job.priority, job.cpus, job.held) == (value, value, value, value, False)
+    assert job.time_limit_s == (65535 * 60 if form == "text" else value * 60)
+    assert (node_.mem_mb, node_.mem_alloc_mb) == (value, value)
+
+
+def _with_cells(line: bytes, columns: dict[str, int], told: dict[str, object]) -> str:
+    """A line with other values in some of its columns."""
+    at, cells = 0, []
+    for name, width in columns.items():
+        cells.append(str(told[name]).encode().ljust(width) if name in told else line[at : at + width])
+        at += width
+    return b"".join(cells).decode()
+
+
 def test_a_broken_record_is_named_and_the_others_stand() -> None:
     answer = json.loads((RECORDED / "22.05" / "squeue.json").read_text())
     whole = len(answer["jobs"])

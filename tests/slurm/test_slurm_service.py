@@ -13,8 +13,7 @@ from fake_slurm import BAND, NOW_S, busy, controller, job, priorities, write_pol
 
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.folder import Busy, Folder, told
-from rltune.slurm.service import DONE, FAILED, NOT_HANDED_BACK, Service, doubts
-
+from rltune.slurm.service import DONE, FAILED, GAVE_UP, NOT_HANDED_BACK, Service, doubts
 
 
 def test_the_list_of_touched_jobs_is_written_before_slurm_is(tmp_path: Path) -> None:
@@ -52,7 +51,7 @@ def test_a_lost_list_is_made_up_for_by_the_band(tmp_path: Path) -> None:
     assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.folder.touched()
 
 
-@pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_hands_every_job_back(tmp_path: Path, signal_: int) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path, interval_s=60.0)
@@ -100,8 +99,68 @@ def test_a_policy_that_cannot_be_used_hands_back(tmp_path: Path, spoil: str) -> 
         path.write_bytes(b"not a policy")
     else:
         os.utime(path, (1e9, 1e9))
-    assert Service(made).run() == FAILED
-    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
+    assert Service(made).run() == GAVE_UP, "another start would stop for it again: somebody has to look"
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.folder.touched()
+
+
+def test_a_policy_trained_anew_is_taken_up_by_the_next_cycle(tmp_path: Path) -> None:
+    """The order is then that of a controller which began with the new one."""
+    slurm, other = busy(20), busy(20)
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    before = sorted(range(10, 30), key=lambda n: -priorities(slurm)[n])
+    path = write_policy(tmp_path / "policy.npz", seed=2)
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    assert made.cycle().changed > 0
+    after = sorted(range(10, 30), key=lambda n: -priorities(slurm)[n])
+    (tmp_path / "anew").mkdir()
+    write_policy(tmp_path / "anew" / "policy.npz", seed=2)
+    controller(other, tmp_path / "anew").cycle()
+    assert after == sorted(range(10, 30), key=lambda n: -priorities(other)[n]) != before
+
+
+def test_the_watchdog_makes_it_hand_back_and_stay_stopped(tmp_path: Path) -> None:
+    """Hours go by and nothing moves, where in the simulation the running jobs end and the waiting ones start."""
+    slurm = busy()
+    rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 2}
+    made = controller(slurm, tmp_path, watchdog=rules, blocking="none")
+    now_s, highest = [NOW_S], []
+
+    def say(line: str) -> None:
+        made.said.append(line)
+        now_s[0] += 3 * 3600.0
+        highest.append(max(priorities(slurm).values()))
+
+    made.say, made.clock = say, lambda: now_s[0]
+    assert Service(made, between_tries_s=0.0).run() == GAVE_UP
+    assert "worse 2 times in a row" in made.said[-1] and highest[0] >= BAND.low
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.folder.touched()
+    text = made.folder.metrics_path.read_text()
+    assert "rltune_live 0.0\n" in text and "rltune_watchdog_compared_jobs 6.0\n" in text
+    assert "rltune_watchdog_worse 1.0\n" in text, "as of the cycle before"
+
+
+def test_a_dry_run_says_what_the_watchdog_says_and_goes_on(tmp_path: Path) -> None:
+    rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 1}
+    made = controller(busy(), tmp_path, live=False, watchdog=rules, blocking="none")
+    now_s, service = [NOW_S], Service(made)
+
+    def say(line: str) -> None:
+        made.said.append(line)
+        now_s[0] += 3 * 3600.0
+        if sum("times in a row" in told for told in made.said) == 2:
+            service.stop.set()
+
+    made.say, made.clock = say, lambda: now_s[0]
+    assert service.run() == DONE
+
+
+def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    assert Service(made, once=True).run() == DONE and min(priorities(slurm).values()) >= BAND.low
+    text = made.folder.metrics_path.read_text()
+    assert "rltune_live 0.0\n" in text and "rltune_ranked_jobs 6.0\n" in text
 
 
 def test_a_full_disk_stops_the_writing_but_not_the_handing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

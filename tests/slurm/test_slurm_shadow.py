@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fake_slurm import NOW_S, five_nodes, job, make_config
+from fake_slurm import NOW_S, five_nodes, job, make_config, running
 
 from rltune.config.slurm import SlurmConfig
 from rltune.simulator.batch import Setting, simulate
 from rltune.slurm.observe import View, compiled, observe
-from rltune.slurm.records import SlurmJob
+from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.shadow import Shadow, Watchdog
 
 STEP_S = 30.0
@@ -92,6 +92,68 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
     if says:
         assert "3 times in a row" in said and watchdog.last is not None
         assert watchdog.last.ours_s > 1.2 * watchdog.last.shadow_s
+
+
+def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:
+    """(Jobs that run, nodes) of a cluster on whose M40 nothing can start."""
+    if why == "absent":
+        return [], five_nodes()[:4]
+    if why == "another partition's":
+        return [], [*five_nodes()[:4], replace(five_nodes()[4], partitions=("m40",), state=frozenset({"DOWN"}))]
+    return [running(900, "m40-1", gpus=0, cpus=32)], [*five_nodes()[:4], replace(five_nodes()[4], cpus_alloc=32)]
+
+
+@pytest.mark.parametrize("why", ["absent", "held by a job without GPUs", "another partition's"])
+def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(why: str) -> None:
+    """The M40 comes later, and the jobs for it wait on; the others are compared as if those were not there."""
+    rules = config()
+    rules = rules.model_copy(update={"scope": rules.scope.model_copy(update={"partitions": ["gpu", "m40"]})})
+    jobs, (others, nodes) = arrivals(np.random.default_rng(1), 40), nodes_without_m40(why)
+    begin = observe([*others, *(one for one in jobs if one.submit_s <= NOW_S)], nodes, rules, NOW_S)
+    assert begin is not None
+    start_s, end_s = played(jobs, begin, "fifo", rules)
+    partition = "m40" if why == "another partition's" else "gpu"
+    later = [job(800 + k, gpu_type="m40", partition=partition, submit_s=NOW_S + STEP_S * k) for k in range(4)]
+    plain, more, now_s = Shadow(begin, rules), Shadow(begin, rules), NOW_S
+    while now_s <= end_s.max():
+        there = seen_at(now_s, jobs, start_s, end_s)
+        waiting = [one for one in there if one.state == "PENDING"]
+        come = [one for one in later if one.submit_s <= now_s]
+        plain.watch([*others, *there], waiting, now_s)
+        more.watch([*others, *there, *come], [*waiting, *come], now_s)
+        now_s += STEP_S
+    without, with_ = plain.waits(now_s), more.waits(now_s)
+    assert (without.jobs, without.left_out, with_.left_out) == (40, 0, 4)
+    assert with_ == replace(without, left_out=4) and with_.ours_s == pytest.approx(with_.shadow_s)
+
+
+def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> None:
+    """Nodes come on which most jobs wait: with them it sees that nothing moves, without them it would be blind."""
+    said: list[str] = []
+    watchdog = Watchdog(config(jobs=5, times=1, every_s=600.0), said.append)
+    few, all_ = five_nodes()[:2], five_nodes()
+    waiting = [job(k + 1, gpu_type="p100") for k in range(2)] + [job(k + 11, gpu_type="k80") for k in range(8)]
+    before = observe(waiting[:2], few, watchdog.config, NOW_S)
+    after = observe(waiting, all_, watchdog.config, NOW_S + 600)
+    assert before is not None and after is not None and len(after.ranked) == 10
+    assert watchdog.cycle(before, waiting[:2]) == "" == watchdog.cycle(after, waiting)
+    assert said == ["the watchdog begins anew: 2 ranked jobs to compare, 8 left out that could not start on the nodes it "
+                    "began with"]  # fmt: skip
+    assert watchdog.shadow is not None and watchdog.shadow.begin is after
+    assert watchdog.figures()["watchdog_left_out_jobs"][2] == 8
+    found = watchdog.cycle(replace(after, now_s=NOW_S + 9000), waiting)
+    assert "10 jobs have waited" in found and "left out" not in found and len(said) == 1
+
+
+def test_a_verdict_says_how_many_jobs_it_leaves_out() -> None:
+    said: list[str] = []
+    watchdog = Watchdog(config(jobs=5, times=1, every_s=600.0), said.append)
+    waiting = [job(k + 1, gpu_type="p100") for k in range(6)] + [job(k + 11, gpu_type="k80") for k in range(2)]
+    before = observe(waiting[:6], five_nodes()[:2], watchdog.config, NOW_S)
+    after = observe(waiting, five_nodes(), watchdog.config, NOW_S + 7200)
+    assert before is not None and after is not None and watchdog.cycle(before, waiting[:6]) == ""
+    found = watchdog.cycle(after, waiting)
+    assert "6 jobs have waited" in found and "2 left out" in found and "compares 6 jobs, 2 left out" in said[0]
 
 
 def test_a_watchdog_that_is_off_says_nothing_and_few_jobs_are_no_verdict() -> None:

@@ -24,7 +24,9 @@ def run(
 ) -> None:
     """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; hand them back then.
 
-    Exit status: 0 told to stop; 1 stopped by itself; 3 jobs may still have priorities of the controller's.
+    Exit status: 0 told to stop; 1 too many cycles failed; 3 jobs may still have priorities of the controller's; 4 stopped
+    by the watchdog, or for a policy that cannot be used: look before it runs again. Jobs are handed back but at 3, and
+    but for --once.
     """
     if live and dry_run:
         raise typer.BadParameter("found both --live and --dry-run, expected one of them")

@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from rltune.config.base import Block
 from rltune.config.run import LookaheadConfig
 
-MOST_PRIORITY = 2**32 - 2
-"""Largest priority that Slurm takes."""
+MOST_PRIORITY = 2**32 - 3
+"""Largest priority that Slurm takes: larger numbers of 32 bits mean "not set" and "without end" (slurm.h)."""
 
 
 class ScopeConfig(Block):

@@ -106,7 +106,7 @@ def _job(item: Any) -> SlurmJob:
     asked = Asked(*(texts(f"tres_per_{k}") for k in ("job", "node", "socket", "task")), texts("tres_req_str"),
                   texts("tres_alloc_str"))  # fmt: skip
     detail = [] if waiting else _detail(job.get("gres_detail"))
-    by_type = added(detail) or asked.gpus(not waiting, nodes, tasks, count(job.get("sockets_per_node"), "sockets", 1))
+    by_type = added(detail) or asked.gpus(not waiting, nodes, tasks, _sockets(job))
     of_node = None
     if names and len(detail) == len(names):
         of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
@@ -136,6 +136,10 @@ def _id(job: dict[str, Any]) -> int:
     return found
 
 
+def _sockets(job: dict[str, Any]) -> int:
+    return count(job.get("sockets_per_node"), "sockets_per_node", 1, bits=16)
+
+
 def _user_id(job: dict[str, Any]) -> str:
     return str(count(job.get("user_id"), "user_name and user_id"))
 
@@ -154,7 +158,7 @@ def _memory(job: dict[str, Any], asked: Asked, nodes: int, cpus: int) -> int | N
     if (given := asked.mem_mb()) is not None:
         return given
     for key, factor in (("memory_per_node", nodes), ("memory_per_cpu", cpus)):
-        found = number(job.get(key), key)
+        found = number(job.get(key), key, 64)
         if found and not math.isinf(found):
             return round(found * factor)
     return None
@@ -172,12 +176,12 @@ def _shared(job: dict[str, Any]) -> str:
 
 def _node(item: Any) -> SlurmNode:
     node = _object(item)
-    cpus, cpus_alloc = count(node.get("cpus"), "cpus"), count(node.get("alloc_cpus"), "alloc_cpus", 0)
+    cpus, taken = count(node.get("cpus"), "cpus", bits=16), count(node.get("alloc_cpus"), "alloc_cpus", 0, bits=16)
     has = text_of(node.get("gres"), "gres")
     return SlurmNode(
-        name=_node_name(node.get("name")), state=_node_state(node), cpus=cpus, cpus_alloc=cpus_alloc,
-        mem_mb=count(node.get("real_memory"), "real_memory", 0),
-        mem_alloc_mb=count(node.get("alloc_memory"), "alloc_memory", 0),
+        name=_node_name(node.get("name")), state=_node_state(node), cpus=cpus, cpus_alloc=taken,
+        mem_mb=count(node.get("real_memory"), "real_memory", 0, bits=64),
+        mem_alloc_mb=count(node.get("alloc_memory"), "alloc_memory", 0, bits=64),
         gpus=gpus(has), gpus_alloc=used_gpus(has, text_of(node.get("gres_used"), "gres_used")),
         partitions=words(node.get("partitions"), "partitions"),
         features=words(node.get("active_features") or node.get("features"), "features"),
@@ -217,7 +221,7 @@ def _row(item: Any) -> list[SlurmNode]:
     cpus, memory, gres = (_object(row.get(key) or {}) for key in ("cpus", "memory", "gres"))
     has, used = text_of(gres.get("total"), "gres.total"), text_of(gres.get("used"), "gres.used")
     all_cpus, taken = count(cpus.get("minimum"), "cpus.minimum"), count(cpus.get("allocated"), "cpus.allocated", 0)
-    taken_mb = count(memory.get("allocated"), "memory.allocated", 0)
+    taken_mb = count(memory.get("allocated"), "memory.allocated", 0, bits=64)
     if len(names) > 1 and (taken or taken_mb or gpus(used)):
         raise Fault(f"{len(names)} nodes in one row share {taken} allocated CPUs; expected a row a node (sinfo -N)")
     partition = row.get("partition")
@@ -228,7 +232,7 @@ def _row(item: Any) -> list[SlurmNode]:
     return [
         SlurmNode(
             name=name, state=_node_state(state), cpus=all_cpus, cpus_alloc=taken,
-            mem_mb=count(memory.get("minimum"), "memory.minimum", 0), mem_alloc_mb=taken_mb, gpus=gpus(has),
+            mem_mb=count(memory.get("minimum"), "memory.minimum", 0, bits=64), mem_alloc_mb=taken_mb, gpus=gpus(has),
             gpus_alloc=used_gpus(has, used), partitions=words(named, "partition"),
             features=words(features.get("active") if isinstance(features, dict) else features, "features"),
             reason=text_of(reason.get("description") if isinstance(reason, dict) else reason, "reason"),

@@ -145,8 +145,8 @@ def _node(line: bytes) -> SlurmNode:
     allocated, _, _, total = (count(part, "CPUsState") for part in four)
     has = text_of(cells["Gres"], "Gres")
     return SlurmNode(
-        name=name, state=state, cpus=total, cpus_alloc=allocated, mem_mb=count(cells["Memory"], "Memory", 0),
-        mem_alloc_mb=count(cells["AllocMem"], "AllocMem", 0), gpus=gpus(has),
+        name=name, state=state, cpus=total, cpus_alloc=allocated, gpus=gpus(has),
+        mem_mb=count(cells["Memory"], "Memory", 0, bits=64), mem_alloc_mb=count(cells["AllocMem"], "AllocMem", 0, bits=64),
         gpus_alloc=used_gpus(has, text_of(cells["GresUsed"], "GresUsed")),
         partitions=words(cells["PartitionName"], "PartitionName"), features=words(cells["Features"], "Features"),
         reason=text_of(cells["Reason"], "Reason"),

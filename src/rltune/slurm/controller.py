@@ -83,6 +83,9 @@ class Controller:
     _loaded_ns: int = field(default=0, repr=False)
     _last: tuple[float, float] | None = field(default=None, repr=False)
     _totals: dict[str, float] = field(default_factory=dict, repr=False)
+    figures: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
+    """Of others, the watchdog's, for Prometheus: name → (kind, what it is, value), with the next cycle's own."""
+    _shown: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
     view: View | None = field(default=None, repr=False)
     """What the last cycle saw."""
     jobs: tuple[SlurmJob, ...] = field(default=(), repr=False)
@@ -200,8 +203,8 @@ class Controller:
         return mine, frozenset(in_band(jobs, self.config).keys() - mine - theirs(jobs, owned, band))
 
     def gone(self) -> None:
-        """Let the figures say that no controller writes any more."""
-        self._note(lambda: self.folder.write_metrics({"live": LIVE_FIGURE + (0.0,)}))
+        """Let the figures say that no controller writes any more; the others stay those of the last cycle."""
+        self._note(lambda: self.folder.write_metrics(self._shown | {"live": LIVE_FIGURE + (0.0,)}))
 
     def _note(self, write: Callable[[], None]) -> None:
         """Write to disk; where that fails, say so and go on: giving jobs back must not depend on a disk."""
@@ -264,7 +267,7 @@ class Controller:
     def _report(self, done: Cycle, now_s: float) -> None:
         for name, value in (("cycles", 1), ("changes", done.changed), ("refusals", done.refused)):
             self._totals[name] = self._totals.get(name, 0) + value
-        self.folder.write_metrics({
+        self._shown = {
             "live": LIVE_FIGURE + (float(self.live),),
             "last_cycle_time_seconds": ("gauge", "When the last cycle ended well, s since 1970", now_s),
             "ranked_jobs": ("gauge", "Waiting jobs that are ranked", done.ranked),
@@ -276,4 +279,6 @@ class Controller:
             "cycles_total": ("counter", "Cycles that ended well", self._totals["cycles"]),
             "changes_total": ("counter", "Jobs changed", self._totals["changes"]),
             "refusals_total": ("counter", "Changes that Slurm refused", self._totals["refusals"]),
-        })  # fmt: skip
+            **self.figures,
+        }  # fmt: skip
+        self.folder.write_metrics(self._shown)

@@ -196,15 +196,17 @@ def _table(
     table["cpus"] = np.array([job.cpus or np.nan for job in jobs], np.float64)
     memory = [np.nan if not job.mem_mb else job.mem_mb * GB_PER_MIB for job in jobs]
     table["mem_gb"] = np.array(memory, np.float64)
-    table["gpu_type"] = pd.Series([job.gpu_type or _types_for(job, layout) for job in jobs], dtype="str")
+    per_node = [-(-job.gpus // max(job.nodes, 1)) for job in jobs]
+    types = {gpus: _types_for(gpus, layout) for gpus in set(per_node)}
+    kinds = [job.gpu_type or types[gpus] for job, gpus in zip(jobs, per_node, strict=True)]
+    table["gpu_type"] = pd.Series(kinds, dtype="str")
     return table
 
 
-def _types_for(job: SlurmJob, layout: Layout) -> str | None:
-    """Types of which a node has as many GPUs as Slurm will ask of one for this job; None where all have."""
+def _types_for(gpus: int, layout: Layout) -> str | None:
+    """Types of which a node has so many GPUs, as Slurm will ask of one for a job of that many; None where all have."""
     nodes = layout.nodes.row
-    each = -(-job.gpus // max(job.nodes, 1))
-    able = [kind for t, kind in enumerate(layout.types) if nodes["gpus"][nodes["type"] == t].max() >= each]
+    able = [kind for t, kind in enumerate(layout.types) if nodes["gpus"][nodes["type"] == t].max() >= gpus]
     return "|".join(able) if 0 < len(able) < len(layout.types) else None
 
 

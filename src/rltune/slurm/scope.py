@@ -18,8 +18,8 @@ def why_left(
     """Why a waiting job is left to Slurm; RANKED where it is not.
 
     ``now_s``: s since 1970. ``ours``: its priority is the controller's own doing, and no reason to leave it. ``theirs``:
-    somebody else has set it after the controller had. ``most``: highest priority of a ranked job where the scope has no rule,
-    the band's.
+    somebody else has set it after the controller had. ``most``: highest priority of a ranked job where the scope has no
+    rule, the band's.
     """
     partitions, below = job.partition.split(","), scope.priority_below
     rules = (

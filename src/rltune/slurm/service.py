@@ -14,8 +14,10 @@ from rltune.errors import RLTuneError
 from rltune.slurm.controller import ClockSet, Controller, Cycle, Stop
 from rltune.slurm.shadow import Watchdog
 
-DONE, FAILED, NOT_HANDED_BACK = 0, 1, 3
-"""Exit statuses: told to stop; stopped by itself; and jobs may still have a priority of the controller's."""
+DONE, FAILED, NOT_HANDED_BACK, GAVE_UP = 0, 1, 3, 4
+"""Exit statuses: told to stop; cycles failed, or an error that was not foreseen; jobs may still have a priority of the
+controller's; stopped by the watchdog, or for a policy that cannot be used. Begun anew after the last it would write
+every priority again, and stop again: somebody has to look first."""
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 AWAKE_S = 0.5
 """How long a wait between cycles is at most, before it is seen whether a signal has come."""
@@ -41,6 +43,10 @@ def doubts(facts: Mapping[str, Any]) -> list[str]:
     return found
 
 
+class CyclesFailed(Stop):
+    """As many cycles in a row failed as may."""
+
+
 @dataclass
 class Service:
     """Runs a controller."""
@@ -57,7 +63,8 @@ class Service:
     def run(self) -> int:
         """Cycle until told to stop; the exit status. In a dry run nothing is written to Slurm, so nothing handed back.
 
-        An error that is not foreseen hands everything back before it is raised.
+        An error that is not foreseen hands everything back before it is raised. After a single cycle live jobs keep their
+        priorities.
         """
         with self.controller.folder.lock(), self._signals():
             self._recover()
@@ -67,14 +74,15 @@ class Service:
                 return self._cycles()
             except Stop as stop:
                 self.controller.say(str(stop))
-                return self._leave(str(stop), FAILED)
+                return self._leave(str(stop), FAILED if isinstance(stop, CyclesFailed) else GAVE_UP)
             except BaseException:
                 self._leave("an error that was not foreseen", FAILED)
                 raise
 
     def _cycles(self) -> int:
         """Cycle after cycle until told to stop; the exit status. Raises Stop where it had better stop by itself."""
-        controller, watchdog, failed = self.controller, Watchdog(self.controller.config), 0
+        controller, failed = self.controller, 0
+        watchdog = Watchdog(controller.config, controller.say)
         while True:
             began = time.monotonic()
             try:
@@ -89,8 +97,9 @@ class Service:
                 of = "" if self.once else f" ({failed} of {controller.config.failures})"
                 controller.say(f"cycle failed{of}: {error}")
                 if failed >= controller.config.failures:
-                    raise Stop(f"{failed} cycles in a row failed, the last one: {error}") from None
+                    raise CyclesFailed(f"{failed} cycles in a row failed, the last one: {error}") from None
             if self.once:
+                controller.gone()
                 return FAILED if failed else DONE
             if self._told_to_stop(began + controller.config.interval_s / self.speed):
                 return self._leave(self.said or "told to stop", DONE)
@@ -113,6 +122,7 @@ class Service:
         controller.say(told(done, controller.live))
         assert controller.view is not None
         why = watchdog.cycle(controller.view, controller.jobs)
+        controller.figures = dict(watchdog.figures())
         if why and controller.live:
             raise Stop(why)
         if why:

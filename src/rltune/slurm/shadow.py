@@ -1,13 +1,14 @@
 """What Slurm's own order would have done since some instant: a simulation beside the live cluster.
 
 It begins with the cluster as it was found, has the same jobs arrive, and lets each run as long as it did. A job that has
-not ended is taken to run up to its limit, and nodes that came or went since are not known to it. Waits are counted up to
-now on both sides, so that jobs that still wait count too.
+not ended is taken to run up to its limit, and nodes that came or went since are not known to it: a job that could not
+start on those of the beginning is left out on both sides. Waits are counted up to now on both sides, so that jobs that
+still wait count too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,6 +29,13 @@ class Waits:
     jobs: int
     ours_s: float
     shadow_s: float
+    left_out: int = 0
+    """Ranked jobs that are not among them, since they could not start on what was found at the beginning."""
+
+    @property
+    def says_little(self) -> bool:
+        """Whether more than half of the ranked jobs are left out."""
+        return self.left_out > self.jobs
 
 
 @dataclass
@@ -39,23 +47,33 @@ class Shadow:
     _jobs: dict[int, SlurmJob] = field(default_factory=dict, repr=False)
     """Every job that has waited for nodes, or started, since, as it was when it was seen first."""
     _ranked: set[int] = field(default_factory=set, repr=False)
+    _elsewhere: set[int] = field(default_factory=set, repr=False)
+    """Ranked jobs that wait on partitions without a usable node at the beginning."""
     _start_s: dict[int, float] = field(default_factory=dict, repr=False)
     _end_s: dict[int, float] = field(default_factory=dict, repr=False)
     """When jobs started and ended, s since 1970; an end is noticed in the cycle after it."""
+    _running: frozenset[int] = field(init=False, repr=False)
+    _anybody: ScopeConfig = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._running = frozenset(self.begin.running)
+        self._anybody = ScopeConfig(partitions=self.config.scope.partitions, arrays="rank", constraints="rank")
 
     def watch(self, jobs: Iterable[SlurmJob], ranked: Iterable[SlurmJob], now_s: float) -> None:
         """Take note of a cycle's queue."""
         there = {job.id: job for job in jobs}
-        self._ranked |= {job.id for job in ranked}
+        ranked_now = {job.id for job in ranked}
+        self._ranked |= ranked_now
         for job in there.values():
-            if job.id not in self._jobs and job.id not in self.begin.running and self._counts(job, now_s):
+            if job.id not in self._jobs and job.id not in self._running and self._counts(job, now_s):
                 self._jobs[job.id] = job
                 if why_left(_as_it_waited(job), self.config.scope, now_s, ours=True) == RANKED:
                     self._ranked.add(job.id)  # it started between two cycles
-        for number in (*self._jobs, *self.begin.running):
+        self._elsewhere = ranked_now - self._jobs.keys() - self._running
+        for number in (*self._jobs, *self._running):
             seen = there.get(number)
             if seen is None:
-                if number in self._start_s or number in self.begin.running:
+                if number in self._start_s or number in self._running:
                     self._end_s.setdefault(number, now_s)
             elif seen.state in RUNNING_STATES and seen.start_s is not None:
                 self._start_s.setdefault(number, seen.start_s)
@@ -68,37 +86,44 @@ class Shadow:
             return False
         if job.state in RUNNING_STATES:
             return job.start_s is not None and job.submit_s >= self.begin.now_s - self.config.interval_s
-        anybody = ScopeConfig(partitions=self.config.scope.partitions, arrays="rank", constraints="rank")
-        return why_left(job, anybody, now_s, ours=True) == RANKED
+        return why_left(job, self._anybody, now_s, ours=True) == RANKED
 
     def waits(self, now_s: float) -> Waits:
         """Mean waits of the ranked jobs since the beginning, theirs and the simulation's."""
         begin = self.begin
         jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
         rows, kept = compiled([*begin.running_jobs, *jobs], begin, self.config)
-        jobs = [job for job in jobs if job.id in kept]
-        if not self._ranked & kept or set(begin.running) - kept:
-            return Waits(0, 0.0, 0.0)
-        first, ids = len(begin.running), [job.id for job in jobs]
+        ranked = len(self._ranked & self._jobs.keys()) + len(self._elsewhere)
+        if self._running - kept:  # the running ones are a view's own, all of which its cluster holds
+            return Waits(0, 0.0, 0.0, ranked)
+        first, ids = len(self._running), [job.id for job in jobs if job.id in kept]
+        fits = self._could_start(rows)
+        rows = rows.take(np.concatenate([np.arange(first), first + np.flatnonzero(fits)]))
+        ids = [job for job, fit in zip(ids, fits, strict=True) if fit]
+        compared = np.isin(ids, list(self._ranked))
+        if not compared.any():
+            return Waits(0, 0.0, 0.0, ranked)
         for k, job in enumerate(ids):
             if job in self._end_s:
                 rows.row["run_s"][first + k] = max(self._end_s[job] - self._start_s[job], 1.0)
         ends = np.array([self._end_s.get(job, end + begin.t0_s) for job, end in zip(begin.running, begin.found.end_s)])
         ends = np.maximum(ends - begin.t0_s, begin.found.now_s + 1.0)
         found = replace(begin.found, end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
-        setting = Setting(self.config.watchdog.policy, self.config.blocking)
-        everyone = replace(found, queued=len(ids))
-        at_once = Jobs(rows.row.copy(), rows.cut)
-        at_once.row["submit_s"][first:] = np.minimum(at_once.row["submit_s"][first:], found.now_s)
-        if not could_start(resume(at_once, begin.layout, everyone, setting), begin.layout, everyone).all():
-            return Waits(0, 0.0, 0.0)  # nodes have come since: begun anew, it can be said again
-        run = resume(rows, begin.layout, found, setting)
+        run = resume(rows, begin.layout, found, Setting(self.config.watchdog.policy, self.config.blocking))
         run.advance()
-        until, compared = now_s - begin.t0_s, np.isin(ids, list(self._ranked))
+        until = now_s - begin.t0_s
         shadow = np.minimum(run.state.start[0, first:], until) - rows.submit_s[first:]
         ours = np.array([min(self._start_s.get(job, now_s) - begin.t0_s, until) for job in ids]) - rows.submit_s[first:]
         means = (float(np.maximum(waits[compared], 0).mean()) for waits in (ours, shadow))
-        return Waits(int(compared.sum()), *means)
+        return Waits(int(compared.sum()), *means, left_out=ranked - int(compared.sum()))
+
+    def _could_start(self, rows: Jobs) -> np.ndarray:
+        """Which of the jobs behind the running ones [Q] bool could start on what was found at the beginning."""
+        begin, first = self.begin, len(self._running)
+        everyone = replace(begin.found, queued=len(rows.row) - first)
+        at_once = Jobs(rows.row.copy(), rows.cut)
+        at_once.row["submit_s"][first:] = np.minimum(at_once.row["submit_s"][first:], begin.found.now_s)
+        return could_start(resume(at_once, begin.layout, everyone, Setting("fifo")), begin.layout, everyone)
 
 
 def _as_it_waited(job: SlurmJob) -> SlurmJob:
@@ -111,6 +136,7 @@ class Watchdog:
     """Compares from time to time, and says when it has been worse for too long."""
 
     config: SlurmConfig
+    say: Callable[[str], None] = print
     shadow: Shadow | None = None
     worse: int = 0
     """Comparisons in a row that were worse."""
@@ -133,6 +159,14 @@ class Watchdog:
             return ""
         self._next_s = view.now_s + rules.every_s
         self.last = waits = self.shadow.waits(view.now_s)
+        without = f"{waits.left_out} left out that could not start on the nodes it began with" if waits.left_out else ""
+        if waits.says_little:
+            self.say(f"the watchdog begins anew: {waits.jobs} ranked jobs to compare, {without}")
+            self.shadow = Shadow(view, self.config)
+            self.shadow.watch(jobs, view.ranked, view.now_s)
+            return ""
+        if without:
+            self.say(f"the watchdog compares {waits.jobs} jobs, {without}")
         if waits.jobs < rules.jobs:
             return ""
         is_worse = waits.ours_s > (1 + rules.worse_by) * waits.shadow_s + 1.0
@@ -140,4 +174,18 @@ class Watchdog:
         if self.worse < rules.times:
             return ""
         return (f"{waits.jobs} jobs have waited {waits.ours_s:.0f} s in the mean, in a simulation of Slurm's own order "
-                f"{waits.shadow_s:.0f} s, and it was worse {self.worse} times in a row")  # fmt: skip
+                f"{waits.shadow_s:.0f} s, and it was worse {self.worse} times in a row"
+                + (f"; {without}" if without else ""))  # fmt: skip
+
+    def figures(self) -> Mapping[str, tuple[str, str, float]]:
+        """Of the last comparison, for Prometheus: name → (kind, what it is, value); none before the first."""
+        if self.last is None:
+            return {}
+        about = "Ranked jobs left out of it, which could not start on the nodes it began with"
+        return {
+            "watchdog_compared_jobs": ("gauge", "Ranked jobs of the watchdog's last comparison", self.last.jobs),
+            "watchdog_left_out_jobs": ("gauge", about, self.last.left_out),
+            "watchdog_wait_seconds": ("gauge", "Mean wait of the jobs compared", self.last.ours_s),
+            "watchdog_slurm_wait_seconds": ("gauge", "The same in the simulation of Slurm's own order", self.last.shadow_s),
+            "watchdog_worse": ("gauge", "Comparisons in a row that were worse", self.worse),
+        }  # fmt: skip

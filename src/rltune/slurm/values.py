@@ -11,9 +11,10 @@ from rltune.slurm.records import Parsed
 
 Record = TypeVar("Record")
 
-NO_VALUE = frozenset({0xFFFE, 0xFFFFFFFE, 0xFFFFFFFFFFFFFFFE})
-INFINITE = frozenset({0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})
-"""Slurm's own numbers (16, 32, 64 bits) for "not set" and "without end" (slurm.h)."""
+NO_VALUE = {16: frozenset({0xFFFE}), 32: frozenset({0xFFFFFFFE}), 64: frozenset({0xFFFFFFFE, 0xFFFFFFFFFFFFFFFE})}
+INFINITE = {16: frozenset({0xFFFF}), 32: frozenset({0xFFFFFFFF}), 64: frozenset({0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})}
+"""Slurm's own numbers for "not set" and "without end", by the bits of the field (slurm.h); in a wider field they are
+numbers like any other. Fields of 64 bits are times, which Slurm gives those of 32 bits too, and memory, never so large."""
 EMPTY = frozenset({"", "N/A", "(null)", "None", "none", "Unknown", "NONE"})
 MOST_NODES = 100_000
 LARGEST = 2**63
@@ -41,9 +42,13 @@ def collect(items: Iterable[Any], read: Callable[[Any], Record], name: Callable[
     return Parsed(tuple(records), tuple(faults))
 
 
-def number(value: Any, what: str) -> float | None:
-    """A number of either dialect: plain, or ``{set, infinite, number}``; infinity without end, None where not set."""
-    if isinstance(value, dict):
+def number(value: Any, what: str, bits: int = 32) -> float | None:
+    """A number of either dialect: plain, or ``{set, infinite, number}``; infinity without end, None where not set.
+
+    ``bits``: width of Slurm's field, 16, 32 or 64, which decides what plain numbers mean "without end" and "not set".
+    """
+    says_so = isinstance(value, dict)
+    if says_so:
         if value.get("infinite") is True:
             return math.inf
         if value.get("set") is False:
@@ -62,18 +67,18 @@ def number(value: Any, what: str) -> float | None:
         value = float(text) if "." in text else int(text)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Fault(f"{what}: found {shown(value)}, expected a number")
-    if value in NO_VALUE:
+    if not says_so and value in NO_VALUE[bits]:
         return None
-    if value in INFINITE:
+    if not says_so and value in INFINITE[bits]:
         return math.inf
     if not 0 <= value < LARGEST:
         raise Fault(f"{what}: found {shown(value)}, expected a number of 0 or more")
     return value
 
 
-def count(value: Any, what: str, default: int | None = None) -> int:
+def count(value: Any, what: str, default: int | None = None, bits: int = 32) -> int:
     """A whole number; ``default`` where it is not set. Raises Fault where it is not set and there is no default."""
-    found = number(value, what)
+    found = number(value, what, bits)
     if found is None and default is not None:
         return default
     if found is None or math.isinf(found) or found != int(found):
@@ -83,7 +88,7 @@ def count(value: Any, what: str, default: int | None = None) -> int:
 
 def moment(value: Any, what: str) -> float | None:
     """A point in time, s since 1970; None where not set (0 is not set)."""
-    found = number(value, what)
+    found = number(value, what, 64)
     return None if not found or math.isinf(found) else float(found)
 
 
