@@ -11,9 +11,10 @@ from fake_slurm import BAND, NOW_S, FakeSlurm, beside_one, busy, controller, job
 
 from rltune.config.load import project_root, read_block
 from rltune.config.slurm import SlurmConfig
-from rltune.slurm.folder import Folder, Touch
+from rltune.slurm.folder import Folder
 from rltune.slurm.records import Parsed, SlurmNode
 from rltune.slurm.service import told
+from rltune.slurm.touched import Touch
 
 
 def test_the_example_is_valid() -> None:

@@ -25,8 +25,8 @@ def run(
     """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; hand them back then.
 
     Exit status: 0 told to stop; 1 too many cycles failed; 3 jobs may still have priorities of the controller's; 4 stopped
-    by the watchdog, or for a policy that cannot be used: look before it runs again. Jobs are handed back but at 3, and
-    but for --once.
+    by the watchdog, or for a policy or a list of touched jobs that cannot be used: look before it runs again. Jobs are
+    handed back but at 3, and but for --once.
     """
     if live and dry_run:
         raise typer.BadParameter("found both --live and --dry-run, expected one of them")

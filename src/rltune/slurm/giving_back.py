@@ -91,7 +91,7 @@ def give_back(
         for outcome in release(slurm, mine, config.band, now=True):
             given_back.append(outcome)
             done.released |= {outcome.job} if outcome.ok else set()
-        _count(done, mine, unshared, given_back)
+        _count(done, touched, mine, unshared, given_back)
         keep(done.owned)
         if not done.refused and not any(touch.missed for touch in done.owned.touched.values()):
             break
@@ -102,8 +102,11 @@ def _running(owned: Owned, read: Parsed[SlurmJob]) -> int:
                for job in read.records)  # fmt: skip
 
 
-def _count(done: GivenBack, mine: Mapping[int, int], unshared: list[Outcome], given_back: list[Outcome]) -> None:
-    """Note what became of one look's jobs."""
+def _count(
+    done: GivenBack, before: Mapping[int, Touch], mine: Mapping[int, int], unshared: list[Outcome],
+    given_back: list[Outcome],
+) -> None:  # fmt: skip
+    """Note what became of one look's jobs; ``before``: what was known of them."""
     told = (*unshared, *given_back)
     changed = [Outcome(job, False, CHANGED) for job in mine.keys() - {outcome.job for outcome in given_back}]
     done.refused = {o.job: o for o in (*told, *changed) if not o.ok and not o.over and not o.started}
@@ -113,5 +116,6 @@ def _count(done: GivenBack, mine: Mapping[int, int], unshared: list[Outcome], gi
         if outcome.ok and outcome.job in touched and outcome.job not in mine:
             touched[outcome.job] = replace(touched[outcome.job], alone=False, missed=1)
     touched |= {job: touched.get(job, Touch(0)) for job in done.refused}
+    touched |= {outcome.job: before[outcome.job] for outcome in changed if outcome.job in before}
     others = {job: missed for job, missed in done.owned.theirs.items() if job not in done.released}
     done.owned = Owned(touched, others)

@@ -37,15 +37,12 @@ def ours(jobs: Iterable[SlurmJob], touched: Mapping[int, Touch], band: BandConfi
 
 
 def theirs(jobs: Iterable[SlurmJob], owned: Owned, band: BandConfig) -> frozenset[int]:
-    """Ids of the jobs that wait with a priority that somebody else gave them after the controller had."""
-    return frozenset(job.id for job in jobs if _is_theirs(job, owned, band))
-
-
-def _is_theirs(job: SlurmJob, owned: Owned, band: BandConfig) -> bool:
-    if job.state not in WAITING_STATES or job.priority == 0 or is_ours(job, owned.touched, band):
-        return False
-    touch = owned.touched.get(job.id)
-    return job.id in owned.theirs or (job.array_id in owned.theirs if touch is None else touch.seen)
+    """Ids of the jobs that wait with a priority that somebody else gave them after the controller had, tasks among them
+    that have it from their array."""
+    touched = owned.touched
+    others = [job for job in jobs if job.state in WAITING_STATES and job.priority and not is_ours(job, touched, band)]
+    known = owned.theirs.keys() | {job.id for job in others if job.id in touched and touched[job.id].seen}
+    return frozenset(job.id for job in others if job.id in known or job.array_id in known and job.id not in touched)
 
 
 def doubted(owned: Owned, read: Parsed[SlurmJob]) -> list[int]:

@@ -16,7 +16,7 @@ from rltune.slurm.shadow import Watchdog
 
 DONE, FAILED, NOT_HANDED_BACK, GAVE_UP = 0, 1, 3, 4
 """Exit statuses: told to stop; cycles failed, or an error that was not foreseen; jobs may still have a priority of the
-controller's; stopped by the watchdog, or for a policy that cannot be used. Begun anew after the last it would write
+controller's; stopped by the watchdog, or for a policy or a list that cannot be used. Begun anew after the last it would write
 every priority again, and stop again: somebody has to look first."""
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 AWAKE_S = 0.5

@@ -92,7 +92,10 @@ class Writer:
         given_back = self._release(plan, leave)
         unflagged = {o.job for o in outcomes[len(plan.changes) :] if o.ok}
         released = {o.job for o in given_back if o.ok}
-        after = {job: replace(touch, alone=False) if job in unflagged else touch for job, touch in known.touched.items()}
+        as_it_was = {job: plan.owned.touched[job] for job in leave.keys() - {o.job for o in given_back}
+                     if job in plan.owned.touched}  # fmt: skip
+        after = {job: replace(touch, alone=False) if job in unflagged else touch
+                 for job, touch in (known.touched | as_it_was).items()}  # fmt: skip
         after = {job: touch for job, touch in after.items() if job not in released or touch.alone}
         self.folder.write_touched(after, known.theirs)
         return Written(sum(o.ok for o in outcomes[: len(plan.changes)]), len(released),
