@@ -132,8 +132,8 @@ class Folder:
         self._kept = owned
 
     def touched(self) -> dict[int, Touch]:
-        """Job → what it was last given. Raises DataError as :meth:`owned` does."""
-        return self.owned().touched
+        """Job → what it was last given, as the file says now, whoever wrote it; raises DataError where it cannot be read."""
+        return {} if self._stamp_now() == GONE else self._read().touched
 
     def write_touched(self, jobs: Mapping[int, Touch], theirs: Mapping[int, int] | None = None) -> None:
         """Replace the list at once, so that it is on the disk when this returns; nothing is written that is there."""
