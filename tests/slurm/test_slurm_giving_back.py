@@ -64,20 +64,25 @@ def test_what_happens_to_a_job_while_others_are_released(
     assert (14 in made.folder.touched()) == (then == "started"), "as it may be requeued"
 
 
-def test_a_job_that_is_held_before_it_is_released_in_a_cycle_stays_held(tmp_path: Path) -> None:
+@pytest.mark.parametrize("then", ["held", "set"])
+def test_what_happens_to_a_job_just_before_it_is_released_in_a_cycle_stays(tmp_path: Path, then: str) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path)
+    made.cycle()
     made.cycle()
     for number in (12, 13):
         slurm.queue[number] = replace(slurm.queue[number], dependency="afterok:1")
     slurm.add(job(99))  # so that something is written before jobs are released
 
-    def holds() -> None:
-        slurm.queue[13] = replace(slurm.queue[13], priority=0, held=True)
+    def somebody_else() -> None:
+        slurm.queue[13] = replace(slurm.queue[13], priority=0 if then == "held" else 777, held=then == "held")
 
-    slurm.before_update = holds
+    slurm.before_update = somebody_else
     done = made.cycle()
-    assert slurm.released == [12] and slurm.queue[13].held and (done.released, done.refused) == (1, 0)
+    assert slurm.released == [12] and (done.released, done.refused) == (1, 0)
+    assert slurm.queue[13].held == (then == "held") and slurm.queue[13].priority in (0, 777)
+    slurm.queue[13] = replace(slurm.queue[13], dependency="")
+    assert made.cycle().left[13] == ("held" if then == "held" else "somebody has set its priority")
 
 
 def test_the_queue_is_read_no_oftener_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
