@@ -134,11 +134,12 @@ def test_tries_that_some_runs_do_not_tell_are_unknown_and_not_one() -> None:
     facts = pd.DataFrame([
         {"scheduler": "slurm", "repetition": 1, "speed": 100.0, "true_s": 9.0},
         {"scheduler": "slurm", "repetition": 2, "speed": 100.0, "true_s": 9.0, "tries": 2, "retries": ["slurmd ended"],
-         "code": "ab"},
+         "code": "ab", "resumed": ["k80-1", "k80-1"]},
     ])  # fmt: skip
     first, second = machinery(jobs, pd.DataFrame(), facts).to_dict("records")
     assert np.isnan(first["tries"]) and first["retries"] == [] and not isinstance(first["code"], str)
     assert (second["tries"], second["retries"], second["code"]) == (2, ["slurmd ended"], "ab")
+    assert first["resumed"] == [] and second["resumed"] == ["k80-1", "k80-1"]
 
 
 def test_the_simulator_against_slurm() -> None:

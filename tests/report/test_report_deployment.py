@@ -177,7 +177,7 @@ def test_what_the_machinery_took_and_what_was_begun_anew_is_told(there: dict) ->
     saved = there["deployment-machinery"]
     assert "Slurm 1 was begun anew, and the try before does not count: slurmctld ended." in saved.artefact.notes
     assert any("200 times as fast" in note for note in saved.artefact.notes)
-    assert not any("unknown" in note or "same code" in note for note in saved.artefact.notes)
+    assert not any(word in note for note in saved.artefact.notes for word in ("unknown", "same code", "set to work"))
     rltune = saved.frame[saved.frame["scheduler"] == "rltune"]
     assert list(rltune["failed"]) == [0, 0, 1] and set(rltune["cycle_s"]) == {20.0}
 
@@ -185,10 +185,12 @@ def test_what_the_machinery_took_and_what_was_begun_anew_is_told(there: dict) ->
 def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_told() -> None:
     measured = jobs({"slurm": 1.0, "rltune": 0.7})
     mixed = taken(measured, 20.0, code=["aaaaaaaa1", "bbbbbbbb1", np.nan, *["aaaaaaaa1"] * 3], tries=[1, np.nan, 1, 1, 1, 3],
-                  retries=[np.nan] * 6, policy=[None, "p1", None, "p2", None, None])  # fmt: skip
+                  retries=[np.nan] * 6, resumed=[["k80-1"], [], ["m40-1", "m40-1"], [], [], np.nan],
+                  policy=[None, "p1", None, "p2", None, None])  # fmt: skip
     artefact, frame = tables.deployment_machinery(mixed, FACTS)
     notes = " ".join(artefact.notes)
     names = [f"{'Slurm' if s == 'slurm' else 'RLTune'} {k}" for s, k in zip(mixed["scheduler"], mixed["repetition"])]
+    assert f"set to work again 3 times ({names[0]}: 1 and {names[2]}: 2)" in notes
     assert f"bbbbbbbb: {names[1]}" in notes and "not all made by the same code" in notes
     assert "1 of 6 runs do not say by which code they were made: unknown." in notes
     assert "1 of 6 runs do not say whether they were begun anew: unknown." in notes

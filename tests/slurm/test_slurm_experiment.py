@@ -19,8 +19,10 @@ from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, submission
 from rltune.slurm.experiment import conduct as conducting
+from rltune.slurm.experiment import nodes as nodes_module
 from rltune.slurm.experiment.accounts import read
 from rltune.slurm.experiment.conduct import Order, conduct
+from rltune.slurm.experiment.nodes import REASON, Nodes
 from rltune.slurm.experiment.rules import in_the_order_of
 from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
 
@@ -121,6 +123,20 @@ def test_a_supervisor_that_takes_long_is_an_error_that_names_it() -> None:
     processes.end()
 
 
+def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(idle: Emulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes_module, "EVERY_S", 0.0)
+    idle.set_node("p100-1", "DRAIN", REASON)
+    idle.set_node("k80-1", "DRAIN", "a fan is broken")
+    said: list[str] = []
+    nodes = Nodes(idle, said.append)
+    nodes.look()
+    nodes.look()
+    states = dict(line.split() for line in idle.run("sinfo", "-N", "-h", "-o", "%N %T").splitlines())
+    idle.set_node("k80-1", "RESUME")
+    assert (states["p100-1"].rstrip("*"), states["k80-1"], states["m40-1"]) == ("idle", "drained", "idle")
+    assert nodes.resumed == ["p100-1"] and len(said) == 1
+
+
 class Standing:
     """A cluster on which the same jobs wait and run for ever."""
 
@@ -149,7 +165,8 @@ def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
     states: str, driver: Any, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
-    watch: Any = conducting._Watch(Standing(states), driver, 2, 60.0, 0.0, print)  # type: ignore[arg-type]
+    slurm: Any = Standing(states)
+    watch = conducting._Watch(slurm, driver, 2, 60.0, 0.0, print, Nodes(slurm, print))
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
     assert type(raised.value) is kind

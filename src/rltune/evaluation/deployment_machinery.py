@@ -21,7 +21,8 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
     speed (asked for), true_s (of the run, on the true clock), drift_s (by which the cluster's clock was behind at the end),
     late_s and late_p95_s (from when a job was to be submitted to when Slurm had it), longer_s (how much longer jobs held
     their GPUs than they were to run, mean), turn_s (from the last end of a job to a start of one that waited, median);
-    tries (until it went through to its end), retries (reasons), code and policy (digests): NaN and empty where a run does
+    tries (until it went through to its end), retries (reasons), resumed (names of nodes that Slurm took out of service for
+    a hanging process and that were set to work again, one for each time), code and policy (digests): NaN and empty where a run does
     not say; cycles, failed (of them), cycle_s and cycle_p95_s (time of a cycle), long_share (of those over LONG_CYCLE_S),
     gap_s (from the beginning of one to that of the next, mean), changed (priorities written): NaN without controller.
     """
@@ -30,13 +31,13 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
         ran = with_measures(all_of_it)
         late = np.maximum(all_of_it["submit_s"] - all_of_it["at_s"], 0.0)
         of_it = facts[(facts["scheduler"] == scheduler) & (facts["repetition"] == repetition)].iloc[0]
-        retries = of_it.get("retries")
+        retries, resumed = (told if isinstance(told := of_it.get(name), list) else [] for name in ("retries", "resumed"))
         mine = cycles[(cycles["scheduler"] == scheduler) & (cycles["repetition"] == repetition)] if len(cycles) else cycles
         rows.append({
             "scheduler": scheduler, "repetition": repetition, "speed": of_it["speed"], "true_s": of_it["true_s"],
             "drift_s": of_it.get("drift_s", np.nan), "late_s": late.mean(), "late_p95_s": late.quantile(0.95),
             "longer_s": (ran["end_s"] - ran["start_s"] - ran["run_s"]).mean(), "turn_s": _turn(ran),
-            "tries": of_it.get("tries", np.nan), "retries": retries if isinstance(retries, list) else [],
+            "tries": of_it.get("tries", np.nan), "retries": retries, "resumed": resumed,
             "code": of_it.get("code"), "policy": of_it.get("policy"), **_of_cycles(mine),
         })  # fmt: skip
     return pd.DataFrame(rows)

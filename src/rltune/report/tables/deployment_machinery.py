@@ -10,7 +10,7 @@ import pandas as pd
 from rltune.config.deployment import LONG_CYCLE_S
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import NBSP, show
-from rltune.report.tables.deployment_words import listed, short
+from rltune.report.tables.deployment_words import listed, short, times
 
 UNKNOWN = "unknown"
 DIGITS = 8
@@ -21,7 +21,7 @@ def deployment_machinery(
     machinery: pd.DataFrame, facts: Mapping[str, Any], source: str = ""
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-machinery`: a row a run. ``machinery``: of rltune.evaluation.deployment_machinery."""
-    frame = machinery.drop(columns="retries").assign(
+    frame = machinery.drop(columns=["retries", "resumed"]).assign(
         title=machinery["scheduler"].map(short), data=facts["data"],
         code_short=[_short(code) for code in machinery["code"]],
         tries_told=[UNKNOWN if pd.isna(tries) else show(tries, "int") for tries in machinery["tries"]],
@@ -52,7 +52,7 @@ def deployment_machinery(
             "code_short": Column("Code", help="Digest of what conducted the run."),
         },
         notes=tuple(n for n in (
-            _speeds(machinery), *_retries(machinery), _unknown_tries(machinery), _origin(machinery, "code", "code"),
+            _speeds(machinery), *_retries(machinery), _resumed(machinery), _unknown_tries(machinery), _origin(machinery, "code", "code"),
             _origin(machinery[machinery["scheduler"] == "rltune"], "policy", "agent’s weights"),
         ) if n),
     ), frame  # fmt: skip
@@ -76,6 +76,16 @@ def _retries(machinery: pd.DataFrame) -> list[str]:
     """A sentence a try that does not count."""
     return [f"{_name(row)} was begun anew, and the try before does not count: {reason.rstrip('.')}."
             for _, row in machinery.iterrows() for reason in row["retries"]]
+
+
+def _resumed(machinery: pd.DataFrame) -> str:
+    """How often nodes had to be set to work again, and in which runs."""
+    found = [(_name(row), len(row["resumed"])) for _, row in machinery.iterrows() if row["resumed"]]
+    if not found:
+        return ""
+    return (f"Nodes were set to work again {times(sum(n for _, n in found))} ({listed(f'{name}: {n}' for name, n in found)}): "
+            "a job’s process had not ended, as on a fast clock now and then one hangs, and Slurm had taken the node out of "
+            "service. Until then the job held its GPUs, which is in the run’s figures.")  # fmt: skip
 
 
 def _unknown_tries(machinery: pd.DataFrame) -> str:

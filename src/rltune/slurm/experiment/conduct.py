@@ -25,6 +25,7 @@ from rltune.slurm.controller import Controller, Cycle
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation, packages
 from rltune.slurm.experiment.accounts import jobs_of
+from rltune.slurm.experiment.nodes import UNKILLABLE_S, Nodes
 from rltune.slurm.experiment.submission import Submission, submit_all
 from rltune.slurm.folder import Folder
 from rltune.slurm.observe import observe
@@ -67,12 +68,13 @@ class Conducted:
     ranked, running, changed, refused, released, read_s, decide_s, write_s (true seconds)."""
     facts: dict[str, Any]
     """simulated_s (from the beginning to the last end) and true_s of it; drift_s (the cluster's clock behind what it should
-    be at the end); slurm (version)."""
+    be at the end); slurm (version); resumed (nodes set to work again, rltune.slurm.experiment.nodes)."""
 
 
 def settings(speed: float) -> dict[str, str]:
     """Lines of slurm.conf of the experiment besides those of every emulated cluster."""
-    return {"OverTimeLimit": str(OVER_LIMIT_MIN), "MinJobAge": str(min(65_000, max(2, round(KEPT_S * speed))))}
+    kept, unkillable = (str(min(65_000, max(2, round(true_s * speed)))) for true_s in (KEPT_S, UNKILLABLE_S))
+    return {"OverTimeLimit": str(OVER_LIMIT_MIN), "MinJobAge": kept, "UnkillableStepTimeout": unkillable}
 
 
 def conduct(
@@ -98,7 +100,8 @@ def conduct(
             if driver is not None:
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
-            watch = _Watch(slurm, driver, len(submissions), max(job.limit_s for job in submissions), began_s, say)
+            watch = _Watch(slurm, driver, len(submissions), max(job.limit_s for job in submissions), began_s, say,
+                           Nodes(slurm, say))  # fmt: skip
             try:
                 if driver is not None:
                     driver.start(began_s)
@@ -109,7 +112,8 @@ def conduct(
                     driver.end()
                 true_s = time.monotonic() - began
                 told = float(slurm.run("date", "+%s.%N"))
-                facts = {"true_s": true_s, "drift_s": slurm.now() - told, "slurm": slurm.client().version()}
+                facts = {"true_s": true_s, "drift_s": slurm.now() - told, "slurm": slurm.client().version(),
+                         "resumed": watch.nodes.resumed}  # fmt: skip
                 jobs = jobs_of(slurm, submissions, began_s)
             except BaseException as error:
                 _keep_logs(slurm, log)
@@ -175,6 +179,7 @@ class _Watch:
     longest_s: float
     began_s: float
     say: Callable[[str], None]
+    nodes: Nodes
     _looked: float = 0.0
     _moved: float = field(default_factory=time.monotonic)
     _state: tuple[int, int] = (-1, -1)
@@ -191,6 +196,7 @@ class _Watch:
         now = self._looked = time.monotonic()
         if ended := self.slurm.ended():
             raise ClusterDied(_ended(self.slurm, ended))
+        self.nodes.look()
         state = self._queue()  # before the controller is asked: it cannot go on either where Slurm does not answer
         if self.driver is not None:
             self.driver.check()
