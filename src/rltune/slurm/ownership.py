@@ -79,6 +79,7 @@ def remembered(
     noted that the priority is somebody else's. A job that runs is kept, for it may be requeued. ``doubts``: jobs that the
     answer lacks and that stay for all that; ``over``: those of them that are over by Slurm's own word.
     """
+    doubts, over = frozenset(doubts), frozenset(over)
     members: dict[int, list[SlurmJob]] = defaultdict(list)
     for job in read.records:
         for number in {job.id, job.array_id} - {None}:
