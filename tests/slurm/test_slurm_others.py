@@ -19,9 +19,11 @@ def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
     slurm.run("scancel", str(waiting[0]))
     array, client = submit(slurm, "--gres=gpu:1", "--array=1-5"), slurm.client()
     own = priorities(slurm)
-    assert client.standing([*waiting[:2], array, 999_998, 999_999]) == {
+    slurm.run("scontrol", "update", f"jobid={array}_2", "priority=777")
+    task = next(job.id for job in client.jobs().records if job.array_id == array != job.id)
+    assert client.standing([*waiting[:2], array, task, 999_998, 999_999]) == {
         waiting[0]: Standing("CANCELLED", own[waiting[1]]), waiting[1]: Standing("PENDING", own[waiting[1]]),
-        array: Standing("PENDING", own[array])}  # fmt: skip
+        array: Standing("PENDING", own[array]), task: Standing("PENDING", 777)}  # fmt: skip
     assert client.standing([999_999]) == {}
     assert client.unknown([*waiting[:2], array, 999_998, 999_999]) == {999_998, 999_999}
 

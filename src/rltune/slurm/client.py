@@ -161,7 +161,8 @@ class Client:
 
     def _standing(self, wanted: list[int]) -> list[tuple[int, Standing]]:
         form = "%A|%F|%T|%Q|."  # the dot tells a whole line from one that was cut off
-        argv = ["squeue", "--all", "--noheader", "--states=all", f"--jobs={','.join(map(str, wanted))}", "-o", form]
+        argv = ["squeue", "--all", "--noheader", "--states=all", "--array",  # else waiting tasks hide behind their array
+                f"--jobs={','.join(map(str, wanted))}", "-o", form]  # fmt: skip
         done = self._run(argv, check=False)
         if done.returncode and not UNKNOWN.search(done.stderr):  # of several ids Slurm passes over those it does not know
             raise _failure(argv, done)
