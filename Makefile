@@ -90,8 +90,10 @@ lab: $(READY)  ## JupyterLab on the notebooks
 lock: $(READY)  ## compile requirements.lock anew from pyproject.toml (needs uv)
 	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev --extra docs --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
 
-clean:  ## remove results, caches of code and the workflow's state (keeps .venv and downloads)
-	@find results -mindepth 1 ! -name README.md -delete
+# a live controller, or one that was killed, needs results/slurm to give jobs back; the run's own files there go
+clean:  ## remove results, caches of code and the workflow's state (keeps .venv, downloads, the live controller's results/slurm)
+	@find results -mindepth 1 ! -name README.md ! -path results/slurm ! -path 'results/slurm/*' -delete
+	@rm -f results/slurm/motivation.*
 	@rm -rf .snakemake .cache/numba .cache/matplotlib .pytest_cache .hypothesis
 	@find src tests -name __pycache__ -prune -exec rm -rf {} +
 

@@ -11,24 +11,38 @@ from typing import Any
 
 
 @contextmanager
-def aside(path: Path | str) -> Iterator[Path]:
+def aside(path: Path | str, durable: bool = False) -> Iterator[Path]:
     """Yield a path beside ``path`` to write to; on success it takes the name ``path``, on error it is removed.
 
-    The extension is kept (``jobs.parquet`` → ``.jobs.<pid>.parquet``) because writers look at it.
+    The extension is kept (``jobs.parquet`` → ``.jobs.<pid>.parquet``) because writers look at it. ``durable``: content and
+    name are on the disk before this ends, so that a loss of power keeps the one or the other whole.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
+        if durable:
+            _sync(temporary)
         os.replace(temporary, path)
+        if durable:
+            _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def write_text(path: Path | str, text: str) -> None:
+def _sync(path: Path) -> None:
+    """Have a file's content, or a folder's names, on the disk."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def write_text(path: Path | str, text: str, durable: bool = False) -> None:
     """Write a text file atomically, UTF-8."""
-    with aside(path) as temporary:
+    with aside(path, durable) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

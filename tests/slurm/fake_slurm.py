@@ -14,7 +14,7 @@ from rltune.config.slurm import BandConfig, SlurmConfig
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.controller import Controller
 from rltune.slurm.folder import Folder
-from rltune.slurm.records import Change, Outcome, Parsed, SlurmJob, SlurmNode
+from rltune.slurm.records import Change, Outcome, Parsed, SlurmJob, SlurmNode, Standing
 
 NOW_S = 1_700_000_000.0
 BAND = BandConfig()
@@ -62,6 +62,10 @@ class FakeSlurm:
     """Slurm's own priority of each job."""
     writes: list[Change] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
+    hidden: set[int] = field(default_factory=set)
+    """Jobs that are there, and that the queue's listing lacks."""
+    looked: list[str] = field(default_factory=list)
+    """What was asked of the queue, one by one."""
 
     def __post_init__(self) -> None:
         self.computed = {number: told.priority for number, told in self.queue.items()}
@@ -72,7 +76,8 @@ class FakeSlurm:
 
     def jobs(self) -> Parsed[SlurmJob]:
         self._answer()
-        return Parsed(tuple(self.queue.values()), self.faults)
+        self.looked.append("jobs")
+        return Parsed(tuple(told for number, told in self.queue.items() if number not in self.hidden), self.faults)
 
     def nodes(self) -> Parsed[SlurmNode]:
         self._answer()
@@ -105,9 +110,22 @@ class FakeSlurm:
                 self.queue[number] = replace(self.queue[number], priority=self.computed[number], held=False)
                 self.released.append(number)
                 outcomes.append(Outcome(number, True))
+            elif number in self.queue:
+                outcomes.append(Outcome(number, False, "Job is no longer pending execution"))
             else:
                 outcomes.append(Outcome(number, False, "Invalid job id specified"))
         return outcomes
+
+    def standing(self, ids: Iterable[int]) -> dict[int, Standing]:
+        self._answer()
+        self.looked.append("standing")
+        there = {number: self.queue[number] for number in ids if number in self.queue}
+        return {number: Standing(told.state, told.priority) for number, told in there.items()}
+
+    def unknown(self, ids: Iterable[int]) -> frozenset[int]:
+        self._answer()
+        self.looked.append("unknown")
+        return frozenset(ids) - self.queue.keys()
 
     def shared(self, ids: Iterable[int]) -> dict[int, str]:
         return {number: self.queue[number].shared for number in ids if number in self.queue}

@@ -13,7 +13,7 @@ import pytest
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.as_text import JOB_COLUMNS
 from rltune.slurm.client import BATCH, PAUSES_S, Client
-from rltune.slurm.records import Change, Outcome
+from rltune.slurm.records import Change, Outcome, Standing
 
 RECORDED = Path(__file__).parent / "recorded" / "22.05"
 
@@ -105,8 +105,9 @@ def test_only_numbers_are_sent(commands: Commands, change: Change) -> None:
 
 
 def test_only_numbers_are_released_and_asked(commands: Commands) -> None:
+    client = commands.client()
     for wrong in ("all", "5\nshutdown", 1.0):
-        for ask in (commands.client().release, commands.client().shared):
+        for ask in (client.release, client.shared, client.standing, client.unknown):
             with pytest.raises(SlurmError, match="job id: found"):
                 ask([wrong])
     assert not commands.calls.exists()
@@ -172,6 +173,51 @@ def test_the_users_variables_do_not_change_the_question(commands: Commands) -> N
                             "print('8|OK')")  # fmt: skip
     client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
     assert client.shared([7, 9]) == {7: "YES"} and client.shared([]) == {}
+
+
+def test_how_jobs_stand_that_are_asked_for_by_id(commands: Commands) -> None:
+    """Of an array its waiting rest, else a task that is not over."""
+    commands.make("squeue", """
+wanted = next(a for a in args if a.startswith('--jobs=')).split('=')[1].split(',')
+lines = {'5': '5|5|PENDING|1000007|.', '6': '6|6|CANCELLED|12|.', '50': '50|50|COMPLETED|9|.\\n51|50|RUNNING|8|.',
+         '60': '61|60|PENDING|7|.\\n60|60|PENDING|6|.', '70': '71|70|COMPLETED|5|.'}
+if wanted == ['7']:
+    print('slurm_load_jobs error: Invalid job id specified', file=err)
+    sys.exit(1)
+for job in wanted:
+    if job in lines:
+        print(lines[job])
+""")
+    client = commands.client()
+    assert client.standing([60, 5, 6, 7, 50, 70]) == {
+        5: Standing("PENDING", 1_000_007), 6: Standing("CANCELLED", 12), 50: Standing("RUNNING", 8),
+        60: Standing("PENDING", 6)}  # fmt: skip
+    assert client.standing([7]) == {} and client.standing([]) == {}
+    assert len(client.standing([5, *range(1000, 1000 + 2 * BATCH)])) == 1 and commands.called("squeue") == 5
+
+
+@pytest.mark.parametrize("said", ["5|5|PENDING|10000", "5|5|PEND", "x|x|PENDING|xxxxxxx|.", "slurm_load_jobs error"])
+def test_half_a_line_about_a_job_is_an_error(commands: Commands, said: str) -> None:
+    commands.make("squeue", f"print({said!r})")
+    with pytest.raises(SlurmError, match="expected ids, a state and a priority"):
+        commands.client().standing([5])
+
+
+def test_who_is_unknown_by_slurms_word(commands: Commands) -> None:
+    commands.make("scontrol", """
+for line in sys.stdin.read().splitlines():
+    words = line.split()
+    if words[:2] != ['show', 'job']:
+        print('invalid keyword:', line, file=err)
+    elif words[2] == '7':
+        print('slurm_load_jobs error: Invalid job id specified', file=err)
+    else:
+        print(f'JobId={words[2]} JobName=invalid job id')
+""")
+    assert commands.client().unknown([5, 7, 9]) == {7} and commands.client().unknown([]) == frozenset()
+    commands.make("scontrol", "")
+    with pytest.raises(SlurmError, match="told of 0 of 2"):
+        commands.client().unknown([5, 7])
 
 
 def test_a_version_that_is_none(commands: Commands) -> None:

@@ -11,9 +11,10 @@ from fake_slurm import BAND, NOW_S, FakeSlurm, beside_one, busy, controller, job
 
 from rltune.config.load import project_root, read_block
 from rltune.config.slurm import SlurmConfig
-from rltune.slurm.folder import Folder, Touch
+from rltune.slurm.folder import Folder
 from rltune.slurm.records import Parsed, SlurmNode
 from rltune.slurm.service import told
+from rltune.slurm.touched import Touch
 
 
 def test_the_example_is_valid() -> None:
@@ -111,6 +112,16 @@ def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path
     assert len(slurm.writes) == 1, "what is written once is not written again"
     made.hand_back("test")
     assert slurm.queue[10].shared == "YES" and slurm.queue[10].priority == slurm.computed[10]
+
+
+def test_whole_nodes_are_remembered_while_only_the_priority_changes(tmp_path: Path) -> None:
+    slurm, rules = beside_one("OK"), {"exclusive": "model", "sharing": 2.0}
+    controller(slurm, tmp_path, **rules).cycle()
+    made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000}, **rules)
+    made.cycle()
+    assert slurm.writes[-1].oversubscribe is None and slurm.queue[10].priority >= 3_000_000
+    made.hand_back("test")
+    assert slurm.queue[10].shared == "YES"
 
 
 @pytest.mark.parametrize(("shared", "rules"), [

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, FakeSlurm, busy, controller, five_nodes, job
+from fake_slurm import BAND, FakeSlurm, busy, controller, five_nodes, job, priorities
 
-from rltune.errors import RLTuneError
-from rltune.slurm.folder import Touch
-from rltune.slurm.service import Service
+from rltune.errors import RLTuneError, SlurmUnavailable
+from rltune.slurm.records import Outcome
+from rltune.slurm.service import Service, told
+from rltune.slurm.touched import Touch
 
 
 def test_a_requeued_job_is_known_again(tmp_path: Path) -> None:
@@ -94,14 +96,149 @@ def test_an_answer_that_lacks_jobs_while_all_is_handed_back(tmp_path: Path) -> N
     assert slurm.queue[12].priority == slurm.computed[12] and not made.folder.touched()
 
 
-def test_what_somebody_else_has_set_is_theirs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("priority", "below"), [(777, None), (777, 4_000_000_000), (5_000_000, None), (3_000_000, 4_000_000)])
+def test_what_somebody_else_has_set_on_a_ranked_job_stays(tmp_path: Path, priority: int, below: int | None) -> None:
+    """In scope, lower or higher than the band; after a restart, too, and as long as the job is there."""
+    slurm, scope = busy(), {"partitions": ["gpu"], "priority_below": below}
+    made = controller(slurm, tmp_path, scope=scope)
+    made.cycle()
+    made.cycle()
+    slurm.queue[12] = replace(slurm.queue[12], priority=priority)
+    for _ in range(3):
+        done = made.cycle()
+        assert done.left == {12: "somebody has set its priority"} and done.ranked == 5
+    assert 12 not in made.folder.touched() and made.folder.owned().theirs == {12: 0}
+    assert made.hand_back("test")[0] == 5 and slurm.queue[12].priority == priority
+    again = controller(slurm, tmp_path, scope=scope)
+    again.cycle()
+    slurm.start(12)
+    again.cycle()
+    slurm.requeue(12)
+    assert again.cycle().left == {12: "somebody has set its priority"} and slurm.queue[12].priority == priority
+    assert {change.job for change in slurm.writes[6:]} == {10, 11, 13, 14, 15}
+    del slurm.queue[12]
+    again.cycle()
+    assert again.folder.owned().theirs == {12: 1}
+    again.cycle()
+    assert not again.folder.owned().theirs
+
+
+def test_what_is_set_just_before_handing_back_stays(tmp_path: Path) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path)
     made.cycle()
-    slurm.queue[12] = replace(slurm.queue[12], partition="cpu", priority=777)
     made.cycle()
+    slurm.queue[12] = replace(slurm.queue[12], priority=777)
+    assert made.hand_back("test") == (5, []) and slurm.queue[12].priority == 777
+    assert made.folder.owned().theirs == {12: 0} and not made.folder.touched()
+    assert made.cycle().left == {12: "somebody has set its priority"}
+
+
+@pytest.mark.parametrize("set_first", [False, True])
+def test_a_job_that_was_held_and_released_by_its_user_is_ranked_again(tmp_path: Path, set_first: bool) -> None:
+    """One with a priority that somebody had set, too."""
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    made.cycle()
+    if set_first:
+        slurm.queue[12] = replace(slurm.queue[12], priority=777)
+        made.cycle()
+        made.cycle()
+    slurm.queue[12] = replace(slurm.queue[12], priority=0, held=True, reason="JobHeldUser")
+    assert made.cycle().left == {12: "held"}
+    slurm.queue[12] = replace(slurm.queue[12], priority=slurm.computed[12], held=False, reason="Priority")
+    assert made.cycle().ranked == 6 and slurm.queue[12].priority in BAND
+    assert made.hand_back("test")[0] == 6
+
+
+def test_a_job_that_never_had_the_controllers_priority_is_nobody_elses(tmp_path: Path) -> None:
+    """The list was written, and Slurm's controller ended before it had saved what it was told."""
+    slurm = busy()
+    made, own = controller(slurm, tmp_path), dict(slurm.queue)
+    made.cycle()
+    slurm.queue = own
+    assert made.cycle().ranked == 6 and all(p in BAND for p in priorities(slurm).values())
+
+
+def test_jobs_given_back_when_they_left_the_scope_are_ranked_when_they_come_again(tmp_path: Path) -> None:
+    """Also where nobody was told that Slurm did give one back."""
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    made.cycle()
+    release = slurm.release
+
+    def dies_after(ids: Iterable[int]) -> list[Outcome]:
+        release(ids)
+        raise SlurmUnavailable("scontrol: no answer within 30 s")
+
+    slurm.queue[12] = replace(slurm.queue[12], dependency="afterok:1")
+    slurm.release = dies_after  # type: ignore[method-assign]
+    with pytest.raises(SlurmUnavailable):
+        made.cycle()
+    assert slurm.queue[12].priority == slurm.computed[12]
+    slurm.release = release  # type: ignore[method-assign]
+    assert made.cycle().left == {12: "depends on other jobs"}
+    slurm.queue[12] = replace(slurm.queue[12], dependency="")
+    assert made.cycle().ranked == 6 and not made.folder.owned().theirs
+
+
+def test_a_task_of_an_array_whose_priority_somebody_has_set(tmp_path: Path) -> None:
+    slurm = busy(0)
+    slurm.add(job(50, array_id=50, array_tasks=10))
+    made = controller(slurm, tmp_path, scope={"partitions": ["gpu"], "arrays": "rank"})
+    made.cycle()
+    slurm.add(replace(slurm.queue[50], id=51, array_tasks=1))
+    made.cycle()
+    slurm.queue[51] = replace(slurm.queue[51], priority=777)
+    assert made.cycle().left == {51: "somebody has set its priority"}
+    slurm.queue[50] = replace(slurm.queue[50], priority=888)
+    for number in (52, 53):
+        slurm.add(replace(slurm.queue[50], id=number, array_tasks=1))
+        assert {50, 51, 52} <= made.cycle().left.keys()
     made.hand_back("test")
-    assert slurm.queue[12].priority == 777
+    assert priorities(slurm) == {50: 888, 51: 777, 52: 888, 53: 888}
+
+
+def test_a_change_that_arrives_late_is_the_controllers(tmp_path: Path) -> None:
+    """Two cycles on end nobody hears of what became of a change, and then the first one arrives."""
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    first = slurm.queue[12].priority
+    touched = made.folder.touched()
+    made.folder.write_touched({**touched, 12: Touch(BAND.low + 9, BAND.low + 7)})  # neither of them is what arrives
+    slurm.queue[12] = replace(slurm.queue[12], priority=first)
+    assert made.hand_back("test") == (6, []) and slurm.queue[12].priority == slurm.computed[12]
+
+
+def test_a_band_that_has_been_changed_leaves_no_job_behind(tmp_path: Path) -> None:
+    slurm = busy()
+    controller(slurm, tmp_path).cycle()
+    made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000})
+    assert made.hand_back("test")[0] == 6 and max(priorities(slurm).values()) < BAND.low
+
+
+def test_where_slurm_ranks_every_job_above_the_band_that_is_told(tmp_path: Path) -> None:
+    basic = 4_294_901_759
+    slurm = busy(2)
+    slurm.queue |= {10: replace(slurm.queue[10], priority=basic), 11: replace(slurm.queue[11], priority=basic - 1)}
+    done = controller(slurm, tmp_path).cycle()
+    assert done.ranked == 0 and not slurm.writes and set(done.left.values()) == {"its priority is above the band"}
+    assert "2 that could be have priorities above the band (up to 4,294,901,759)" in done.notes[0]
+    assert "`scope.priority_below`" in told(done, live=True)
+    made = controller(slurm, tmp_path, scope={"partitions": ["gpu"], "priority_below": basic + 1})
+    done = made.cycle()
+    assert (done.ranked, done.notes) == (2, ()) and all(p in BAND for p in priorities(slurm).values())
+
+
+def test_one_job_above_the_band_comes_first_without_a_word(tmp_path: Path) -> None:
+    slurm = busy()
+    slurm.add(job(99, priority=5_000_000))
+    done = controller(slurm, tmp_path).cycle()
+    assert done.left == {99: "its priority is above the band"} and done.ranked == 6 and done.notes == ()
+    assert slurm.queue[99].priority == 5_000_000
 
 
 def test_a_band_that_slurms_own_priorities_reach_is_refused(tmp_path: Path) -> None:

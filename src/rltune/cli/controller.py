@@ -25,8 +25,8 @@ def run(
     """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; hand them back then.
 
     Exit status: 0 told to stop; 1 too many cycles failed; 3 jobs may still have priorities of the controller's; 4 stopped
-    by the watchdog, or for a policy that cannot be used: look before it runs again. Jobs are handed back but at 3, and
-    but for --once.
+    by the watchdog, or for a policy or a list of touched jobs that cannot be used: look before it runs again. Jobs are
+    handed back but at 3, and but for --once.
     """
     if live and dry_run:
         raise typer.BadParameter("found both --live and --dry-run, expected one of them")
@@ -47,13 +47,22 @@ def release(
     config: ControllerConfig = EXAMPLE,
     band: Annotated[bool, typer.Option("--band", help="Also jobs with a priority in the band that no file names.")] = False,
 ) -> None:
-    """Hand every touched job back to Slurm: after a crash, or to be sure. Exit status 3 where one is refused."""
+    """Hand every touched job back to Slurm: after a crash, or to be sure.
+
+    Exit status 3 where one is refused, or where there is no list of touched jobs and some wait with priorities of the band.
+    """
     controller = _controller(config, True)
     with controller.folder.lock():
+        listed = controller.folder.touched_path.is_file()
         _, refused = controller.hand_back("rltune slurm release", band)
+        others = frozenset() if listed or band else controller.left_over()[1]
     for outcome in refused:
         print(f"job {outcome.job}: {outcome.message}")
-    raise typer.Exit(3 if refused else 0)
+    if others:
+        low, high = controller.config.band.low, controller.config.band.high
+        print(f"{controller.folder.touched_path}: no such list, and {len(others)} waiting jobs have priorities of {low:,} to "
+              f"{high:,} (job {min(others)} for one); `rltune slurm release --band` hands these back")  # fmt: skip
+    raise typer.Exit(3 if refused or others else 0)
 
 
 def _controller(config: Path, live: bool) -> Controller:

@@ -29,7 +29,7 @@ class ScopeConfig(Block):
     not_qos: list[str] = []
     """QOS whose jobs are left to Slurm: those under a service-level agreement (paper §3.1.2)."""
     priority_below: int | None = Field(None, ge=1, le=MOST_PRIORITY)
-    """A job to which Slurm itself has given this priority or a higher one is left to it; null: none is."""
+    """A job to which Slurm itself has given this priority or a higher one is left to it; null: one above the band is."""
     arrays: Literal["leave", "rank"] = "leave"
     """Tasks of job arrays. The waiting rest of an array is one record, and ranked as one task of it."""
     constraints: Literal["leave", "rank"] = "leave"
@@ -43,6 +43,10 @@ class BandConfig(Block):
     """Lowest. Above what Slurm computes, so that ranked jobs come first, or below that of jobs that must come first."""
     high: int = Field(2_000_000, ge=1, le=MOST_PRIORITY)
     """Highest."""
+
+    def __contains__(self, priority: int) -> bool:
+        """Whether a priority lies in the band."""
+        return self.low <= priority <= self.high
 
     @model_validator(mode="after")
     def _is_wide_enough(self) -> BandConfig:

@@ -18,19 +18,24 @@ from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm import parse
 from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS, column_option
 from rltune.slurm.pace import own_speed
-from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode
+from rltune.slurm.records import (
+    ENDED_STATES, RUNNING_STATES, WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode, Standing,
+)  # fmt: skip
 
 LARGEST_PRIORITY = 2**32 - 3
 LARGEST_ID = 2**32 - 3
 """Slurm's larger 32-bit numbers mean "not set" and "without end" (slurm.h)."""
 MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
+STANDING = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
 NOT_NOW = "not available right now"
 """scontrol of a job that slurmdbd does not know yet, just after sbatch."""
 BATCH = 500
 """Most changes that one scontrol is given: each batch has the time limit to itself, and a long queue takes several."""
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 3.0)
 """Between tries of changes that are not possible right now."""
+UNKNOWN = re.compile(r"invalid job id", re.IGNORECASE)
+"""Slurm's words for a job that it does not know."""
 UNCONFIGURED = re.compile(r"fetch_config|resolve_ctls_from_dns|establish_config_source", re.IGNORECASE)
 """What a command says that finds no slurm.conf."""
 SILENCE = re.compile(
@@ -139,6 +144,41 @@ class Client:
             if int(job) in wanted:
                 found[int(job)] = word.upper()
         return found
+
+    def standing(self, ids: Iterable[int]) -> dict[int, Standing]:
+        """State and priority of jobs, those that ended lately among them; jobs that Slurm does not show are not in it.
+
+        Under the id of an array is its waiting rest, or one of its tasks where that is all there is of it.
+        """
+        wanted = sorted({_id(job) for job in ids})
+        return {job: found for k in range(0, len(wanted), BATCH) for job, found in self._standing(wanted[k : k + BATCH])}
+
+    def unknown(self, ids: Iterable[int]) -> frozenset[int]:
+        """Of these jobs, the ones of which Slurm says that it does not know them; an empty answer is none that says so."""
+        orders = [(job, f"show job {_id(job)}") for job in ids]
+        said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
+        return frozenset(job for (job, _), text in zip(orders, said, strict=True) if UNKNOWN.search(text))
+
+    def _standing(self, wanted: list[int]) -> list[tuple[int, Standing]]:
+        form = "%A|%F|%T|%Q|."  # the dot tells a whole line from one that was cut off
+        argv = ["squeue", "--all", "--noheader", "--states=all", "--array",  # else waiting tasks hide behind their array
+                f"--jobs={','.join(map(str, wanted))}", "-o", form]  # fmt: skip
+        done = self._run(argv, check=False)
+        if done.returncode and not UNKNOWN.search(done.stderr):  # of several ids Slurm passes over those it does not know
+            raise _failure(argv, done)
+        own: dict[int, Standing] = {}
+        tasks: dict[int, Standing] = {}
+        for line in done.stdout.splitlines():
+            parts = STANDING.fullmatch(line.strip())
+            if parts is None:
+                raise SlurmError(f"squeue -o {form!r}: found the line {line[:80]!r}, expected ids, a state and a priority")
+            found = Standing(parts[3], int(parts[4]))
+            own[int(parts[1])] = found
+            if found.state not in ENDED_STATES:
+                tasks[int(parts[2])] = found
+        there = {job: own[job] if job in own and own[job].state not in ENDED_STATES else tasks.get(job, own.get(job))
+                 for job in wanted}  # fmt: skip
+        return [(job, found) for job, found in there.items() if found is not None]
 
     def _tell(self, orders: list[tuple[int, str]]) -> list[Outcome]:
         """Send orders, those again that are not possible right now; an outcome each, in their order."""

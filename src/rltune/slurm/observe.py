@@ -74,11 +74,12 @@ class View:
 
 def observe(
     jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], config: SlurmConfig, now_s: float,
-    ours: Collection[int] = frozenset(),
+    ours: Collection[int] = frozenset(), theirs: Collection[int] = frozenset(),
 ) -> View | None:  # fmt: skip
     """The cluster of a configuration now; None where no node with GPUs is usable.
 
-    ``ours``: ids of jobs whose priority is the controller's own doing.
+    ``ours``: ids of jobs whose priority is the controller's own doing; ``theirs``: of those to which somebody else gave
+    another one after it.
     """
     faults: list[str] = []
     usable = _usable(nodes, config.scope.partitions, faults)
@@ -90,7 +91,7 @@ def observe(
     ranked, left = [], {}
     for job in everyone:
         if job.state in WAITING_STATES:
-            why = why_left(job, config.scope, now_s, job.id in ours)
+            why = why_left(job, config.scope, now_s, job.id in ours, job.id in theirs, config.band.high)
             if why == RANKED and not any(p in pool_of for p in job.partition.split(",")):
                 why = NO_ROOM
             if why == RANKED:

@@ -5,6 +5,7 @@ Slurm's own words are explained in its manuals squeue(1), sinfo(1) and scontrol(
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -15,6 +16,13 @@ WAITING_STATES = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"
 RUNNING_STATES = frozenset({"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "SIGNALING", "STOPPED",
                             "RESIZING"})  # fmt: skip
 """States of jobs that hold nodes."""
+ENDED_STATES = frozenset({"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
+                          "OUT_OF_MEMORY"})  # fmt: skip
+"""States of jobs that are over."""
+OVER = re.compile(r"invalid job id|already (completing|completed|finished)|(completed|finished) job", re.IGNORECASE)
+"""Slurm's words for a job that has ended or that it does not know any more."""
+STARTED = re.compile(r"no longer pending", re.IGNORECASE)
+"""Its words for one that has started."""
 UNUSABLE = frozenset({
     "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "MAINT", "MAINTENANCE", "UNKNOWN",
     "NO_RESPOND", "NOT_RESPONDING", "INVAL", "INVALID", "INVALID_REG", "POWER_DOWN", "POWERING_DOWN", "REBOOT",
@@ -143,3 +151,22 @@ class Outcome:
     ok: bool
     message: str = ""
     """Slurm's words where it refused; empty where all went well."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it was refused because the job has ended, or is not known any more."""
+        return not self.ok and bool(OVER.search(self.message))
+
+    @property
+    def started(self) -> bool:
+        """Whether it was refused because the job has started."""
+        return not self.ok and bool(STARTED.search(self.message))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """State and priority of a job that was asked for by its id."""
+
+    state: str
+    """In Slurm's word: PENDING, RUNNING, COMPLETED, ..."""
+    priority: int

@@ -16,7 +16,7 @@ from rltune.slurm.shadow import Watchdog
 
 DONE, FAILED, NOT_HANDED_BACK, GAVE_UP = 0, 1, 3, 4
 """Exit statuses: told to stop; cycles failed, or an error that was not foreseen; jobs may still have a priority of the
-controller's; stopped by the watchdog, or for a policy that cannot be used. Begun anew after the last it would write
+controller's; stopped by the watchdog, or for a policy or a list that cannot be used. Begun anew after the last it would write
 every priority again, and stop again: somebody has to look first."""
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 AWAKE_S = 0.5
@@ -192,7 +192,7 @@ def told(done: Cycle, live: bool) -> str:
     text += f", refused {done.refused}" if done.refused else ""
     text += f", {'released' if live else 'release'} {done.released}" if done.released else ""
     text += f"; read {done.read_s:.2f} s, decided {done.decide_s:.2f} s, wrote {done.write_s:.2f} s"
-    lines = [*done.faults, *done.would[:SHOWN]]
+    lines = [*done.faults, *done.notes, *done.would[:SHOWN]]
     if len(done.would) > SHOWN:
         lines.append(f"and {len(done.would) - SHOWN} more, in decisions.jsonl")
     for why in () if live else sorted(set(done.left.values())):

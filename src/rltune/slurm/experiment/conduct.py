@@ -231,7 +231,7 @@ class _Timed(Controller):
         except Exception:
             self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": False})
             raise
-        counted = {name: value for name, value in asdict(done).items() if name not in ("faults", "left", "would")}
+        counted = {name: value for name, value in asdict(done).items() if name not in ("faults", "left", "notes", "would")}
         self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": True, **counted})
         return done
 

@@ -1,0 +1,78 @@
+"""Others at work beside the controller, on real daemons: priorities they set, holds, jobs that a listing lacks."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from fake_slurm import BAND
+from slurm_live import controller, nobody_is_ours, priorities
+from slurm_workload import submit, wait_for
+
+from rltune.slurm.client import Client
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.records import Standing
+
+
+def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
+    """Waiting, cancelled, an array, and some that there have never been."""
+    slurm.run("scancel", str(waiting[0]))
+    array, client = submit(slurm, "--gres=gpu:1", "--array=1-5"), slurm.client()
+    own = priorities(slurm)
+    slurm.run("scontrol", "update", f"jobid={array}_2", "priority=777")
+    task = next(job.id for job in client.jobs().records if job.array_id == array != job.id)
+    assert client.standing([*waiting[:2], array, task, 999_998, 999_999]) == {
+        waiting[0]: Standing("CANCELLED", own[waiting[1]]), waiting[1]: Standing("PENDING", own[waiting[1]]),
+        array: Standing("PENDING", own[array]), task: Standing("PENDING", 777)}  # fmt: skip
+    assert client.standing([999_999]) == {}
+    assert client.unknown([*waiting[:2], array, 999_998, 999_999]) == {999_998, 999_999}
+
+
+def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    made, higher, lower, held = controller(slurm, tmp_path), *waiting[:3]
+    own = priorities(slurm)
+    made.cycle()
+    made.cycle()
+    slurm.run("scontrol", "update", f"jobid={higher}", "priority=5000000")
+    slurm.run("scontrol", "update", f"jobid={lower}", "priority=777")
+    slurm.run("scontrol", "hold", str(held))
+    for _ in range(3):
+        done = made.cycle()
+        assert done.left == {higher: "somebody has set its priority", lower: "somebody has set its priority", held: "held"}
+    slurm.run("scontrol", "release", str(held))
+    assert made.cycle().ranked == 10 and priorities(slurm)[held] in BAND, "its user's hold is over"
+    assert made.hand_back("test") == (10, [])
+    wait_for(lambda: priorities(slurm) == {**own, higher: 5_000_000, lower: 777})
+    assert controller(slurm, tmp_path).cycle().ranked == 10, "after a new start, too"
+    slurm.run("scontrol", "hold", str(lower))
+    again = controller(slurm, tmp_path)
+    again.cycle()
+    slurm.run("scontrol", "release", str(lower))
+    assert again.cycle().ranked == 11, "given to the controller again by a hold of one cycle"
+    again.hand_back("test")
+    assert {job: p for job, p in priorities(slurm).items() if p > BAND.low} == {higher: 5_000_000}
+
+
+def test_answers_without_a_single_job(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """squeue ends well and says nothing, cycle after cycle; scontrol knows the jobs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    real = subprocess.run(["which", "squeue"], capture_output=True, text=True, check=True).stdout.strip()
+    (folder / "squeue").write_text(f'#!/bin/sh\n[ -e {folder}/mute ] || exec {real} "$@"\n')
+    (folder / "squeue").chmod(0o755)
+    client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
+    client._json = False
+    made = controller(slurm, tmp_path, client)
+    made.cycle()
+    (folder / "mute").touch()
+    for _ in range(4):
+        assert made.cycle().ranked == 0
+    assert set(made.folder.touched()) == set(waiting)
+    (folder / "mute").unlink()
+    assert made.cycle().ranked == 12 and made.hand_back("test") == (12, []) and nobody_is_ours(slurm)
+    made.cycle()
+    slurm.run("scancel", f"--user={slurm.user}")
+    wait_for(lambda: not slurm.client().jobs().records)
+    for _ in range(2):
+        made.cycle()
+    assert not made.folder.touched(), "all are over, and Slurm says so"
