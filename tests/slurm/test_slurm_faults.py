@@ -59,8 +59,10 @@ def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: lis
     slurm.run("scontrol", "requeue", str(started[0]))
     wait_for(lambda: state(slurm, started[0]) == "PENDING")
     made.cycle()
-    assert set(waiting) <= priorities(slurm).keys() and made.hand_back("test")[1] == []
-    assert nobody_is_ours(slurm) and not made.folder.touched()
+    assert made.hand_back("test")[1] == []
+    runs = {job for job in waiting if state(slurm, job) == "RUNNING"}  # another may have got the M40 in its stead
+    assert len(runs) <= 1 and set(waiting) - runs <= priorities(slurm).keys()
+    assert nobody_is_ours(slurm) and made.folder.touched().keys() <= runs
 
 
 def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
