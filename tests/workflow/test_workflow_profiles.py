@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,11 @@ def test_what_is_wrong_with_a_profile_is_told(tmp_path: Path, installed: None, m
 
 def test_runs_that_are_to_be_alone_are_no_shorter_with_more_cores(workspace: Workspace) -> None:
     jobs = [Job("deploy", {"scheduler": "slurm", "repetition": str(k)}, (f"slurm-{k}/jobs.csv",)) for k in range(4)]
-    paper = Costs(Workspace.open("config/deployment.yaml", workspace.base))
-    assert paper.time(jobs, 2) == pytest.approx(paper.time(jobs, 1))
+    paper = Workspace.open("config/deployment.yaml", workspace.base)
+    assert paper.config.deployment is not None
+    apart = paper.config.model_copy(update={"deployment": paper.config.deployment.model_copy(update={"alone": True})})
+    alone = Costs(replace(paper, config=apart))
+    assert alone.time(jobs, 2) == pytest.approx(alone.time(jobs, 1))
     beside = Costs(workspace)
     assert beside.time(jobs, 2) == pytest.approx(beside.time(jobs, 1) / 2)
 
