@@ -25,7 +25,7 @@ def submit(slurm: Emulation, *options: str, name: str = "job") -> int:
     return int(told.strip().split(";")[0])
 
 
-def wait_for(what: Callable[[], bool], timeout_s: float = 20.0) -> None:
+def wait_for(what: Callable[[], bool], timeout_s: float = 60.0) -> None:
     """Wait until something is so. Raises AssertionError when it does not become so."""
     deadline = time.monotonic() + timeout_s
     while not what():
