@@ -21,6 +21,7 @@ from rltune.report.page.deployment import ALWAYS, DEPLOYMENT, made
 from rltune.report.paper import load_paper
 from rltune.report.tables.deployment_words import in_words
 from rltune.report.tables.verdicts import verdicts
+from rltune.report.verdict import TOO_FEW
 
 ROOT = project_root()
 PAPER = load_paper(ROOT)
@@ -107,10 +108,10 @@ def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
     rows = there["deployment-numbers"].frame.set_index(["ours", "theirs", "measure"])
     wait = rows.loc[("rltune", "slurm", "wait")]
     assert wait["paper"] == 0.305 and wait["gain"] == pytest.approx(0.3) and wait["windows"] == 3
-    assert wait["verdict"] == wait["shows"] == "too few windows" and wait["low"] == pytest.approx(0.3)
+    assert wait["verdict"] == wait["shows"] == TOO_FEW and wait["low"] == pytest.approx(0.3)
     assert wait["blocks"] == 24 and wait["block_low"] == pytest.approx(0.3)
     makespan = rows.loc[("rltune", "slurm", "makespan")]
-    assert makespan["verdict"] == makespan["shows"] == "too few windows" and makespan["paper"] == 0.248
+    assert makespan["verdict"] == makespan["shows"] == TOO_FEW and makespan["paper"] == 0.248
     assert np.isnan(rows.loc[("rltune", "saf", "wait"), "paper"]) and rows["p_holm"].isna().all()
     notes = " ".join(there["deployment-numbers"].artefact.notes)
     assert "3 repetitions, one agent (training seed 1), one run of each" in notes and "is not known" in notes
@@ -159,7 +160,7 @@ def test_claims_of_the_paper_have_our_counterpart(there: dict) -> None:
     mine = frame[frame["key"].str.startswith("fig18: ")].set_index("key")
     assert len(mine) == 3 and set(mine["artefact"]) == {"deployment-numbers"} and len(frame) == len(without)
     wait = mine.loc["fig18: wait"]
-    assert wait["verdict"] == "too few windows" and wait["where"] == "Section 5.6" and wait["data"] == "synthetic"
+    assert wait["verdict"] == TOO_FEW and wait["where"] == "Section 5.6" and wait["data"] == "synthetic"
     assert numbers.loc[wait["row"], "measure"] == "wait" and numbers.loc[wait["row"], "theirs"] == "slurm"
 
 

@@ -6,7 +6,7 @@ import math
 
 from rltune.evaluation.intervals import FEWEST
 
-TOO_FEW = "too few windows"
+TOO_FEW = "too few to say"
 TOO_SLOW = "cycles too long"
 """In the place of a verdict, where a controller took too much of its machine for its order to be what is measured."""
 ABSENT = "not in this configuration"
@@ -18,7 +18,7 @@ RULE = (
     "“holds”: it lies on the paper’s side of zero but does not cover the figure; "
     "“undecided”: it covers both zero and the paper’s figure; "
     "“does not hold”: anything else. "
-    f"Below {FEWEST} windows there is no verdict."
+    f"Below {FEWEST} windows (of runs on Slurm: repetitions) there is no verdict."
 )
 
 

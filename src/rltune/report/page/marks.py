@@ -16,7 +16,7 @@ DATA_MEANING = {
     "full": "the whole published traces",
     "own": "your own job log",
 }
-OUTCOME = {"better": "better", "worse": "worse", "open": "no difference shown", TOO_FEW: "too few windows",
+OUTCOME = {"better": "better", "worse": "worse", "open": "no difference shown", TOO_FEW: TOO_FEW,
            TOO_SLOW: "cycles too long"}
 """What an interval shows → the words for it on the page."""
 
