@@ -26,8 +26,8 @@ def main() -> None:
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
-    parser.add_argument("--learners", nargs="+", default=["tuned"], choices=list(VARIANTS), metavar="NAME",
-                        help=f"what is trained: {'; '.join(VARIANTS)} (default: tuned)")  # fmt: skip
+    parser.add_argument("--learners", nargs="+", default=["tuned", "linear"], choices=list(VARIANTS),
+                        metavar="NAME", help=f"what is trained: {'; '.join(VARIANTS)} (default: tuned linear)")  # fmt: skip
     parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
     parser.add_argument("--lengths", nargs="+", type=int, default=[256, 1024], help="jobs of a window judged on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")

@@ -3,9 +3,11 @@
 Philly's rows on 192 GPUs (the CSV files that RLTUNE_REAL_TRACES names, default ../shared/traces; made-up jobs where
 there are none); the sixth of the windows of 256 jobs whose queues are longest; one core. An epoch is draws, base runs,
 rollouts, update: of the preset `tuned`, with a hundred sequences, with best_fit and with look-ahead, and of `paper`, each
-in a process of its own, whose memory is told. The first epoch of each compiles and is not counted. Decisions count that
-have two candidates or more. The online decision is observation, network and order of one queue, without placement. The
-last line is one JSON object.
+in a process of its own, whose memory is told. The first epoch of each compiles and is not counted, and what the
+placement model solved in earlier epochs is forgotten. Decisions count that
+have two candidates or more. The online decision is observation, network and order of one queue, without placement. At last
+two whole cells of 100 epochs as the preset has them, best_fit and look-ahead: choice of the way, training from the whole
+training part, validations. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
 import numpy as np  # noqa: E402
 
 from rltune.agent.exercise import Exercise  # noqa: E402
+from rltune.agent.learners import train  # noqa: E402
 from rltune.agent.networks import set_up  # noqa: E402
 from rltune.agent.policy_file import TrainedPolicy  # noqa: E402
 from rltune.agent.ppo import PPO  # noqa: E402
@@ -48,7 +51,7 @@ EPOCHS = 3
 """Epochs that are timed."""
 TOLD = (
     "rollout_seconds", "update_seconds", "choices", "mean_queue", "choices_per_second", "actor_iterations",
-    "milp_calls", "decisions",
+    "milp_asked", "milp_settled", "milp_cached", "milp_calls", "decisions",
 )  # fmt: skip
 """Columns of the history whose means are told."""
 QUEUES = (256, 1024)
@@ -92,11 +95,23 @@ def epochs(name: str) -> dict[str, float]:
     set_up(1, 1)
     course = Course(Contended(cell, preset, LookaheadConfig(), jobs, layout, split))
     course.epoch()
-    began = time.perf_counter()
-    rows = [course.epoch() for _ in range(EPOCHS)]
-    seconds = (time.perf_counter() - began) / EPOCHS
+    rows, seconds = [], 0.0
+    for _ in range(EPOCHS):
+        course.exercise.forget()
+        began = time.perf_counter()
+        rows.append(course.epoch())
+        seconds += (time.perf_counter() - began) / EPOCHS
     told = {name: statistics.fmean(row[name] for row in rows) for name in TOLD}
     return {"seconds": seconds, **told, "rss_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
+
+
+def cell_minutes(placement: str) -> float:
+    """A whole training of `tuned`, of 100 epochs."""
+    jobs, layout, split, _ = workload()
+    preset = BUILT_IN["tuned"].model_copy(update={"epochs": 100})
+    began = time.perf_counter()
+    train(Exercise(CELL.but(placement=placement), preset, LookaheadConfig(), jobs, layout, split), 1)
+    return (time.perf_counter() - began) / 60
 
 
 def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
@@ -121,7 +136,8 @@ def main() -> None:
     """Print each figure as it comes; the JSON object last."""
     jobs, layout, _, data = workload()
     print(f"{data}; {set_up(1, 1)}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
-    heads = ("s", "rollout", "update", "choices", "queue", "choices/s", "steps", "solves", "GB")
+    heads = ("s", "rollout", "update", "choices", "queue", "choices/s", "steps",
+             "questions", "settled", "cached", "solves", "GB")  # fmt: skip
     print(" " * 20 + "".join(f"{head:>10}" for head in heads))
     found: dict[str, dict[str, float]] = {}
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
@@ -129,6 +145,8 @@ def main() -> None:
             one = found[name] = pool.apply(epochs, (name,))
             columns = ("seconds", *TOLD[:-1], "rss_gb")
             print(f"{name:>20}" + "".join(f"{one[column]:>10,.2f}" for column in columns), flush=True)
+        cells = {placement: pool.apply(cell_minutes, (placement,)) for placement in ("best_fit", "lookahead")}
+    print("; ".join(f"a cell of 100 epochs, {placement}: {minutes:.1f} min" for placement, minutes in cells.items()))
     rss_gb = max(one["rss_gb"] for one in found.values())
     online = {queued: online_ms(jobs, layout, queued) for queued in QUEUES}
     for queued, taken in online.items():
@@ -139,9 +157,11 @@ def main() -> None:
         "rollout_mean_queue": round(plain["mean_queue"], 1), "epoch_s": round(plain["seconds"], 3),
         "epoch_milp_s": round(placed["seconds"], 3), "paper_epoch_s": round(found["paper"]["seconds"], 3),
         "train_rss_gb": round(rss_gb, 3), "decisions": round(plain["decisions"]), "choices": round(plain["choices"]),
-        "actor_iterations": plain["actor_iterations"],
+        "actor_iterations": plain["actor_iterations"], "paper_actor_iterations": found["paper"]["actor_iterations"],
+        "paper_critic_iterations": BUILT_IN["paper"].critic_iterations,
+        **{name: round(placed[name]) for name in ("milp_asked", "milp_settled", "milp_cached", "milp_calls")},
+        "cell_minutes": round(cells["best_fit"], 2), "cell_milp_minutes": round(cells["lookahead"], 2),
         **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},
-        "minutes_of_100_epochs": round(plain["seconds"] * 100 / 60, 2),
     }))  # fmt: skip
 
 

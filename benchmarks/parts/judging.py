@@ -2,7 +2,8 @@
 
 An agent is trained on the rows up to an origin and judged on disjoint windows from the tenth behind it. Base policies run
 under every blocking rule with best_fit; the strong baseline is the best of all policies × {none, fits, easy} (and
-localities) on the very windows it is compared on. Everybody is given the same estimates, lognormal(1). Intervals: 95 %,
+localities) on the very windows it is compared on, and beside it stands the one that was best on the validation windows,
+which one could have known. Everybody is given the same estimates, lognormal(1). Intervals: 95 %,
 moving blocks, paired by window, over seeds too where there are several.
 """
 
@@ -70,6 +71,8 @@ VARIANTS: dict[str, Variant] = {
 """What can be trained: the built-in presets; naive and pro, with what lies between; `tuned` on other features."""
 COLUMNS = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
 RESAMPLES, CONFIDENCE = 10_000, 0.95
+PICKED = "picked for "
+"""Begins the name of the base policy that is best on validation windows; the metric follows."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,9 @@ def loaded(task: Task) -> Workload:
     return replace(load, split=split_points(len(load.job_ids), task.origin, 0.1))
 
 
-def windows_of(load: Workload, length: int) -> np.ndarray:
-    """First jobs of the windows that are judged on: the tenth of the rows behind the origin."""
-    start, stop = load.split.test
+def windows_of(load: Workload, length: int, validation: bool = False) -> np.ndarray:
+    """First jobs of the windows that are judged on, the tenth of the rows behind the origin; or those of validation."""
+    start, stop = load.split.validation if validation else load.split.test
     return disjoint_windows(start, min(stop, start + len(load.job_ids) // 10), length)
 
 
@@ -123,30 +126,45 @@ def rules(task: Task) -> dict[str, Any]:
     return SimulationConfig(**dict(task.simulation)).model_dump()
 
 
-def run(load: Workload, length: int, setting: Setting, believes: bool = False, policy: TrainedPolicy | None = None):
+def run(load: Workload, length: int, setting: Setting, believes: bool = False, policy: TrainedPolicy | None = None,
+        validation: bool = False):  # fmt: skip
     """A row a window of that many jobs; in the order of ``policy``, or of the setting's."""
     jobs = load.believed if believes and load.believed is not None else load.jobs
     placer = placer_of(setting.placement, LookaheadConfig())
     ranker = ranker_of(policy, jobs, load.layout) if policy else None
-    first = windows_of(load, length)
+    first = windows_of(load, length, validation)
     state = simulate(jobs, load.layout, first, np.full(len(first), length), setting, ranker, placer)
     return sequence_table(jobs, state, load.layout.gpus).assign(length=length)
 
 
 def heuristics(task: Task) -> pd.DataFrame:
-    """A row a base policy × blocking rule × locality × window."""
-    load, frames = loaded(task), []
+    """A row a base policy × blocking rule × locality × window; those of PICKED once more under that name."""
+    load, frames, before = loaded(task), [], []
     open_to_all = [(locality, "best_fit") for locality in task.localities]
     if len(task.localities) > 1:
         open_to_all += [("any", QUIET), ("soonest_end", QUIET)]
     for length in task.lengths:
         bound = [lower_bound(load.jobs, load.layout, int(f), length).wait_s for f in windows_of(load, length)]
         for policy, blocking, (locality, placement) in product(POLICIES, (*BLOCKINGS, *MORE), open_to_all):
-            table = run(load, length, Setting(policy, blocking, placement, locality, **rules(task)))
+            setting = Setting(policy, blocking, placement, locality, **rules(task))
+            table = run(load, length, setting)
             where = f" {locality}" if len(task.localities) > 1 else ""
             how = f" {placement}" if placement == QUIET else ""
-            frames.append(table.assign(scheduler=f"{policy}+{blocking}{where}{how}", bound_s=bound))
-    return pd.concat(frames).assign(trace=task.trace, origin=task.origin)
+            name = f"{policy}+{blocking}{where}{how}"
+            frames.append(table.assign(scheduler=name, rule=name, bound_s=bound))
+            if is_candidate(name):
+                before.append(run(load, length, setting, validation=True).assign(scheduler=name))
+    tested, validated = pd.concat(frames), pd.concat(before).groupby(["length", "scheduler"])
+    best = [(length, metric, validated[column].mean()[length].idxmin())
+            for length, (metric, column) in product(task.lengths, COLUMNS.items())]  # fmt: skip
+    picked = [tested[(tested["length"] == length) & (tested["scheduler"] == rule)].assign(scheduler=PICKED + metric)
+              for length, metric, rule in best]  # fmt: skip
+    return pd.concat([tested, *picked]).assign(trace=task.trace, origin=task.origin)
+
+
+def is_candidate(scheduler: str) -> bool:
+    """Whether a base policy under its rules is one of those that the strong baseline is the best of."""
+    return scheduler.split()[0].split("+")[1] in BLOCKINGS and QUIET not in scheduler
 
 
 def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -260,8 +278,8 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
     figures: dict[str, Any] = {f"{trace}_{prefix}windows": ruled.groupby(["origin", "first_job"]).ngroups}
     for metric in metrics:
         column, middle = COLUMNS[metric], "" if metric == metrics[0] else f"{metric}_"
-        means = ruled.groupby("scheduler", sort=False)[column].mean()
-        known = means[[s for s in means.index if s.split()[0].split("+")[1] in BLOCKINGS and QUIET not in s]]
+        means = ruled[~ruled["scheduler"].str.startswith(PICKED)].groupby("scheduler", sort=False)[column].mean()
+        known = means[[is_candidate(s) for s in means.index]]
         print(f"\n{trace}, mean {metric}, {figures[f'{trace}_{prefix}windows']} windows of {length}"
               + (f"; no schedule waits less than {ruled['bound_s'].mean():.0f} s" if metric == "wait" else ""))
         if known.index[0].count(" "):
@@ -273,8 +291,11 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
                 print(f"  {policy:>14}  " + " / ".join(f"{means[f'{policy}+{b}']:9.4g}" for b in (*BLOCKINGS, *MORE)))
         strong, best = str(known.idxmin()), str(means.idxmin())
         print(f"  strong baseline: {strong} {known[strong]:.5g}; best of all rules: {best} {means[best]:.5g}")
+        picked = ruled[ruled["scheduler"] == PICKED + metric]
+        print(f"  best on validation windows: {', '.join(picked['rule'].unique())} {picked[column].mean():.5g}")
         plain = " strict" if known.index[0].count(" ") else ""
-        rivals = {"strong": strong, "any": best, "saf_easy": f"saf+easy{plain}", "fifo_none": f"fifo+none{plain}"}
+        rivals = {"strong": strong, "picked": PICKED + metric, "any": best, "saf_easy": f"saf+easy{plain}",
+                  "fifo_none": f"fifo+none{plain}"}  # fmt: skip
         for scheduler, mine in agents.groupby("scheduler", sort=False):
             seeds = ", ".join(f"{v:.5g}" for v in mine.groupby("seed")[column].mean())
             print(f"  {scheduler:>18}  {mine[column].mean():9.5g}  (by seed: {seeds})")
@@ -288,6 +309,10 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             found = against(whole, alone, column)
             print("  what it learned, against its way alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
             figures |= named(f"{trace}_{prefix}{middle}vs_way", found)
+        if len(whole) and "linear" in set(agents["scheduler"]):
+            found = against(whole, agents[agents["scheduler"] == "linear"], column)
+            print("  RLTune against the linear score: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
+            figures |= named(f"{trace}_{prefix}{middle}vs_linear", found)
         both = pd.concat([means, agents.groupby("scheduler", sort=False)[column].mean()])
         figures |= {f"{trace}_{prefix}{metric}": both.round(2).to_dict(), f"{trace}_{prefix}{metric}_strong": strong}
     return figures
