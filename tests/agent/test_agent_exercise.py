@@ -62,12 +62,14 @@ def test_metrics_are_minimised_and_rewarded() -> None:
         assert scores(metric, base, agent).tolist() == agent[column].tolist()
         larger = np.maximum(np.maximum(base[column], agent[column]), 1.0)
         assert rewards(metric, base, agent) == pytest.approx(((base[column] - agent[column]) / larger).to_numpy())
-    assert scores("utilisation", base, agent).tolist() == (-agent["utilisation"]).tolist()
+    assert scores("utilisation", base, agent).tolist() == (-agent["utilisation_span"]).tolist()
     better = rewards("utilisation", base, agent) > 0
-    assert better.tolist() == (agent["utilisation"] > base["utilisation"]).tolist() and better.any()
-    nothing = base.assign(utilisation=0.0)
-    tiny = base.assign(utilisation=5e-4)
+    assert better.tolist() == (agent["utilisation_span"] > base["utilisation_span"]).tolist() and better.any()
+    nothing = base.assign(utilisation_span=0.0)
+    tiny = base.assign(utilisation_span=5e-4)
     assert rewards("utilisation", nothing, tiny) == pytest.approx(0.5), "the floor is 0.001"
+    at_once = (side.assign(utilisation_span=np.nan, utilisation=used) for side, used in ((base, 0.2), (agent, 0.4)))
+    assert rewards("utilisation", *at_once) == pytest.approx(0.5), "without a span, the makespan's"
 
 
 def test_a_mix_is_the_weighted_sum_and_its_base_policy_scores_nothing() -> None:

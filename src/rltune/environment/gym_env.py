@@ -14,7 +14,7 @@ from rltune.environment.example import example_workload
 from rltune.environment.features import bounds_of, width_of
 from rltune.environment.observation import Observation
 from rltune.environment.places import Places
-from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, REWARD_FLOOR, reward
+from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, REWARD_FLOOR, reward, trained_for
 from rltune.environment.vector import VectorEnvironment
 from rltune.simulator.batch import Placer, simulate
 from rltune.simulator.metrics import sequence_table
@@ -107,8 +107,8 @@ class SchedulingEnv(gymnasium.Env):
     base policy, blocking, placement and the other rules, default FIFO without blocking; with placement ``lookahead`` it
     takes a ``placer``. ``features``: a feature set (rltune.environment.features). ``visible``: jobs seen of a queue.
     ``sequence_jobs``: jobs a sequence. ``rows``: rows of the workload that sequences are drawn from (start, stop),
-    default all. ``reward`` as above; ``metric`` of it, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, of
-    which more is better, 0.001. ``check``: assert the simulator's invariants at every instant.
+    default all. ``reward`` as above; ``metric`` of it, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, over
+    the submission span, of which more is better, 0.001. ``check``: assert the simulator's invariants at every instant.
 
     ``reset`` takes the options ``first`` (row of the first job) and ``n`` (jobs), one or both, which need not lie in
     ``rows``.
@@ -239,9 +239,9 @@ class SchedulingEnv(gymnasium.Env):
 
     def _means(self) -> tuple[float, float]:
         """The metric of the sequence that has ended: the agent's mean, the base policy's."""
-        many, column = self._many, METRIC_COLUMN[self._metric]
+        many = self._many
         state = many.state
         base = simulate(many.jobs, many.layout, state.first, state.n, many.setting, placer=many.placer)
         tables = (many.results(), sequence_table(many.jobs, base, many.layout.gpus))
-        agent, base_mean = (float(table[column].iloc[0]) for table in tables)
+        agent, base_mean = (float(trained_for(self._metric, table)[0]) for table in tables)
         return agent, base_mean

@@ -8,7 +8,9 @@ import pandas as pd
 from rltune.config.metric import parse_metric
 
 METRIC_COLUMN = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld", "utilisation": "utilisation"}
-"""Column of the sequence table that each metric is; utilisation is that over the makespan."""
+"""Column of the sequence table that each metric of the paper is; utilisation is that over the makespan."""
+SPAN = "utilisation_span"
+"""Column of utilisation over the submission span: what an agent is trained for; the makespan is one long job's doing."""
 METRIC_SIGN = {"wait": 1.0, "jct": 1.0, "bsld": 1.0, "utilisation": -1.0}
 """−1 where more is better: the metric times its sign is to be minimised."""
 REWARD_FLOOR = {"wait": 1.0, "jct": 1.0, "bsld": 1.0, "utilisation": 1e-3}
@@ -20,6 +22,16 @@ def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
     return (base - agent) / np.maximum(np.maximum(np.abs(base), np.abs(agent)), floor)
 
 
+def trained_for(part: str, table: pd.DataFrame) -> np.ndarray:
+    """What an agent gets its reward for [S]: the metric's column; of utilisation that over the submission span, and over
+    the makespan only where all jobs of a sequence are submitted at once."""
+    values = table[METRIC_COLUMN[part]].to_numpy()
+    if part != "utilisation":
+        return values
+    span = table[SPAN].to_numpy()
+    return np.where(np.isnan(span), values, span)
+
+
 def rewards(metric: str, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
     """Reward [S] of each sequence, from tables of the same sequences (rltune.simulator.metrics.sequence_table).
 
@@ -27,8 +39,8 @@ def rewards(metric: str, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
     """
     total = np.zeros(len(base))
     for part, weight in parse_metric(metric).items():
-        column, sign = METRIC_COLUMN[part], METRIC_SIGN[part]
-        total += weight * reward(sign * base[column].to_numpy(), sign * agent[column].to_numpy(), REWARD_FLOOR[part])
+        sign = METRIC_SIGN[part]
+        total += weight * reward(sign * trained_for(part, base), sign * trained_for(part, agent), REWARD_FLOOR[part])
     return total
 
 
@@ -40,4 +52,4 @@ def scores(metric: str, base: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
     """
     if metric not in METRIC_COLUMN:
         return -rewards(metric, base, table)
-    return METRIC_SIGN[metric] * table[METRIC_COLUMN[metric]].to_numpy()
+    return METRIC_SIGN[metric] * trained_for(metric, table)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN
+from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, SPAN
 from rltune.evaluation.intervals import bootstrap as resample
 
-SPAN = "utilisation_span"
-"""Utilisation over the submission span alone: compared beside that over the makespan, which one long job sets."""
 COLUMN = {**METRIC_COLUMN, SPAN: SPAN}
+"""Column of the windows that each comparison is of: utilisation over the submission span beside that over the makespan."""
 SIGN = {**METRIC_SIGN, SPAN: METRIC_SIGN["utilisation"]}
 
 
