@@ -54,6 +54,23 @@ def test_the_agent_goes_by_what_it_believes_and_the_base_policy_by_what_is_given
     assert runs[0].mean() < 0.95 * runs[1].mean(), "the order of the estimates is worth something"
 
 
+def test_the_same_numbers_are_the_same_jobs_whatever_memory_holds_between_them() -> None:
+    copy = JOBS._replace(row=JOBS.row.copy())
+    between = np.ones(copy.row.dtype.itemsize, bool)
+    for field, offset in copy.row.dtype.fields.values():
+        between[offset : offset + field.itemsize] = False
+    assert between.any()
+    copy.row.view(np.uint8).reshape(len(copy.row), -1)[:, between] = 7
+    mine = exercise()
+    assert exercise(jobs=copy, believed=copy).identity == mine.identity
+    for name, last in {"run_s": mine.split.validation[1] - 1, "gpus": 0}.items():
+        copy.row[name][last] += 1
+        assert exercise(jobs=copy).identity["jobs"] != mine.identity["jobs"] != exercise(believed=copy).identity["jobs"]
+        copy.row[name][last] = JOBS.row[name][last]
+    copy.row["run_s"][mine.split.test[0] :] += 1
+    assert exercise(jobs=copy).identity == mine.identity, "training does not see the test part"
+
+
 def test_metrics_are_minimised_and_rewarded() -> None:
     mine = exercise()
     first = np.arange(0, 600, 32)

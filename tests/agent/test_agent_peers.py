@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agent_fakes import workload
+from test_agent_toy import CELL as TOY
 from test_agent_toy import CLUSTER, LENGTH, N, queue
 
 from rltune.agent.exercise import Exercise
@@ -72,8 +73,12 @@ def mean_wait_s(case: tuple[Jobs, Layout], policy: str, ranker=None) -> float:
 def test_the_best_order_is_learned(agent: str, most: float) -> None:
     """Shortest first, from a base policy that knows nothing; the linear score starts there and has nothing to learn."""
     case = queue()
-    result = trained(agent, case)
+    result = trained(agent, case, seed=TOY.seed)
     assert mean_wait_s(case, "fifo") > 1.5 * mean_wait_s(case, "sjf")
+    if agent != "linear":
+        still = {agent: PRESETS[agent].model_copy(update={"epochs": 1, "actor_lr": 1e-12})}
+        untrained = trained(agent, case, still, seed=TOY.seed).policy
+        assert mean_wait_s(case, "fifo", ranker_of(untrained, *case)) > 1.5 * mean_wait_s(case, "sjf")
     assert mean_wait_s(case, "fifo", ranker_of(result.policy, *case)) <= most * mean_wait_s(case, "sjf") + 1e-9
     assert result.policy.facts["learned"] == (agent != "linear")
     assert set(TAGS) <= set(result.history) and list(result.history["epoch"]) == list(range(1, len(result.history) + 1))

@@ -29,8 +29,23 @@ def test_without_discount_every_decision_of_a_sequence_gets_its_reward():
     rng = np.random.default_rng(0)
     sequence = np.repeat([0, 1, 2], [4, 1, 7])
     reward = rng.normal(size=3)
-    advantage, returns = advantages(rng.normal(size=12), sequence, reward, 1.0, 1.0)
+    values = rng.normal(size=12)
+    advantage, returns = advantages(values, sequence, reward, 1.0, 1.0)
     assert returns == pytest.approx(reward[sequence])
+    assert advantage == pytest.approx(reward[sequence] - values)
+
+
+@pytest.mark.parametrize(("discount", "gae_lambda", "advantage", "returns"), [
+    (1.0, 0.0, [-0.25, 0.75, 1.0, -1.75], [2.0, 2.0, 2.0, -1.0]),  # the next value - its own, reward - the last value
+    (0.5, 0.0, [-0.375, 0.25, 1.0, -1.75], [0.5, 1.0, 2.0, -1.0]),  # half of the next value - its own
+    (0.5, 1.0, [0.0, 0.75, 1.0, -1.75], [0.5, 1.0, 2.0, -1.0]),  # the reward halved with every decision - its own value
+])  # fmt: skip
+def test_advantages_without_what_lies_ahead_and_discounted(
+    discount: float, gae_lambda: float, advantage: list[float], returns: list[float]
+) -> None:
+    values, sequence = np.array([0.5, 0.25, 1.0, 0.75]), np.array([0, 0, 0, 1])
+    found = advantages(values, sequence, np.array([2.0, -1.0]), discount, gae_lambda)
+    assert found[0] == pytest.approx(advantage) and found[1] == pytest.approx(returns)
 
 
 def test_log_softmax_by_segment_equals_a_loop():

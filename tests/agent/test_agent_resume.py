@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,9 @@ from agent_fakes import workload
 from rltune.agent.checkpoint import NAME, discard_checkpoint
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import Training, train
-from rltune.config import Cell, LookaheadConfig, Preset
+from rltune.agent.logs import TAGS
+from rltune.cluster.fit import Jobs
+from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.traces.split import split_points
 
 JOBS, LAYOUT = workload(900, seed=9)
@@ -23,27 +27,63 @@ PRESET = Preset(
     actor_lr=5e-3, lr_schedule="cosine", actor_iterations=5, critic_iterations=3, batch_decisions=64, average=0.9,
     target_kl=1.0, validate_every=2, validation_windows=2,
 )  # fmt: skip
+CROWDED, _ = workload(900, seed=16, load=8.0)
+CHOOSING = Preset(**PRESET.model_dump() | dict(
+    rollouts=3, sequence_jobs=20, residual=0.3, actor_lr=3e-2, actor_iterations=10, average=0.5, validation_windows=4,
+    chooses="reservations", choice_windows=12, attention=4, credit_horizon_s=3600.0, margin=0.01,
+))  # fmt: skip
 
 
 class Killed(BaseException):
     """What a signal does."""
 
 
-def run(folder: Path | None, stop_after: int | None = None, preset: Preset = PRESET, cell: Cell = CELL) -> Training:
+def run(
+    folder: Path | None, stop_after: int | None = None, preset: Preset = PRESET, cell: Cell = CELL, jobs: Jobs = JOBS,
+    lookahead: LookaheadConfig = LookaheadConfig(), **more: Any,
+) -> Training:  # fmt: skip
     def progress(row: dict) -> None:
         if row["epoch"] == stop_after:
             raise Killed
 
-    return train(Exercise(cell, preset, LookaheadConfig(), JOBS, LAYOUT, split_points(900)), 1, progress, folder)
+    exercise = Exercise(cell, preset, lookahead, jobs, LAYOUT, split_points(900), folder=folder, **more)
+    return train(exercise, 1, progress, folder)
+
+
+def truly(jobs: Jobs) -> Jobs:
+    """The jobs with estimates that do not err."""
+    told = jobs._replace(row=jobs.row.copy())
+    told.row["estimate_s"] = jobs.run_s
+    return told
 
 
 def timeless(history: pd.DataFrame) -> pd.DataFrame:
     return history[[c for c in history if "second" not in c and not c.endswith("_ms")]]
 
 
+def equal(result: Training, whole: Training) -> None:
+    pd.testing.assert_frame_equal(timeless(result.history), timeless(whole.history), check_exact=True)
+    assert result.policy.facts == whole.policy.facts
+    assert all(np.array_equal(a, b) for a, b in zip(result.policy.weights, whole.policy.weights, strict=True))
+
+
 @pytest.fixture(scope="module")
 def whole() -> Training:
     return run(None)
+
+
+@pytest.fixture
+def stopped(state_after_two: Path, tmp_path: Path) -> Path:
+    """Folder of a training that was killed in its third epoch."""
+    return Path(shutil.copytree(state_after_two, tmp_path / "stopped"))
+
+
+@pytest.fixture(scope="module")
+def state_after_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("training")
+    with pytest.raises(Killed):
+        run(folder, 3)
+    return folder
 
 
 @pytest.mark.parametrize("stops", [(3,), (2, 5), (6,), (1,)])
@@ -54,27 +94,62 @@ def test_a_training_that_was_killed_ends_with_the_same_policy_and_history(
         with pytest.raises(Killed):
             run(tmp_path, stop)
     result = run(tmp_path)
-    pd.testing.assert_frame_equal(timeless(result.history), timeless(whole.history), check_exact=True)
-    assert result.policy.facts == whole.policy.facts
-    assert all(np.array_equal(a, b) for a, b in zip(result.policy.weights, whole.policy.weights, strict=True))
+    equal(result, whole)
     assert (result.history["milp_asked"] > 0).all()
     told = capsys.readouterr().out
     kept = (stops[-1] - 1) // 2 * 2  # the last validation whose state was written
     assert (f"going on after epoch {kept} of 6" in told) == (kept > 0)
 
 
+@pytest.mark.parametrize("margin", [0.01, 3.0])
+def test_one_that_chooses_its_way_and_credits_decisions_goes_on_the_same(
+    margin: float, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    preset = CHOOSING.model_copy(update={"margin": margin})
+    whole = run(None, preset=preset, jobs=CROWDED, believed=truly(CROWDED))
+    facts, found = whole.policy.facts, whole.history["validation_rl"].min()
+    assert facts["way"]["believes"] and facts["way"]["blocking"] == "conservative" and facts["attention"] == 4
+    assert found < facts["validation_start"], "something better was found, and the margin decides"
+    assert (facts["best_epoch"] > 0) == (facts["validation_metric"] == found) == (margin < 1)
+    for stop in (3, 5):
+        with pytest.raises(Killed):
+            run(tmp_path, stop, preset=preset, jobs=CROWDED, believed=truly(CROWDED))
+    capsys.readouterr()
+    equal(run(tmp_path, preset=preset, jobs=CROWDED, believed=truly(CROWDED)), whole)
+    told = capsys.readouterr().out
+    assert "going on after epoch 4 of 6" in told and "18 known from before" in told
+
+
 @pytest.mark.parametrize(("change", "named"), [
     ({"cell": CELL.but(seed=2)}, "cell"), ({"preset": PRESET.model_copy(update={"clip": 0.1})}, "preset"),
+    ({"jobs": workload(900, seed=10)[0]}, "jobs"), ({"believed": truly(JOBS)}, "jobs"),
+    ({"simulation": SimulationConfig(commit="head")}, "rules"), ({"lookahead": LookaheadConfig(jobs=3)}, "look-ahead"),
 ])  # fmt: skip
 def test_the_state_of_another_training_is_not_used(
-    change: dict, named: str, tmp_path: Path, capsys: pytest.CaptureFixture
+    change: dict, named: str, stopped: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    with pytest.raises(Killed):
-        run(tmp_path, 3)
-    result = run(tmp_path, **change)
-    assert f"of another {named}; training from the beginning" in capsys.readouterr().out
-    fresh = run(None, **change)
-    pd.testing.assert_frame_equal(timeless(result.history), timeless(fresh.history), check_exact=True)
+    result = run(stopped, **change)
+    assert f"{NAME}: of another {named}; training from the beginning" in capsys.readouterr().out
+    equal(result, run(None, **change))
+
+
+def test_the_state_of_other_code_is_not_used(
+    stopped: Path, whole: Training, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr("rltune.agent.exercise.sources_digest", lambda *packages: "0" * 12)
+    result = run(stopped)
+    assert f"{NAME}: of another version; training from the beginning" in capsys.readouterr().out
+    equal(result, whole)
+
+
+def test_other_jobs_to_be_tested_on_are_no_other_training(
+    stopped: Path, whole: Training, capsys: pytest.CaptureFixture
+) -> None:
+    other = JOBS._replace(row=JOBS.row.copy())
+    other.row["run_s"][split_points(900).test[0] :] = 1e6
+    result = run(stopped, jobs=other)
+    assert "going on after epoch 2 of 6" in capsys.readouterr().out
+    equal(result, whole)
 
 
 def test_a_broken_state_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture, whole: Training) -> None:
@@ -95,9 +170,11 @@ def test_logs_lie_beside_the_state_and_tell_every_epoch_once(tmp_path: Path) -> 
     (events,) = tmp_path.glob("*tfevents*")
     found = [tf.compat.v1.Event.FromString(r.numpy()) for r in tf.data.TFRecordDataset(str(events))]
     assert found[0].file_version == "brain.Event:2" and [e.step for e in found[1:]] == [1, 2, 3, 4, 5, 6]
-    values = {v.tag: v.simple_value for v in found[-1].summary.value}
-    assert values["return/reward"] == pytest.approx(result.history["reward"].iloc[-1], rel=1e-6)
-    assert {"update/kl", "update/entropy", "rollout/choices_per_second", "return/validation"} <= set(values)
+    for event, (_, row) in zip(found[1:], result.history.iterrows(), strict=True):
+        expected = {tag: row[name] for name, tag in TAGS.items() if not np.isnan(row[name])}
+        assert {v.tag: v.simple_value for v in event.summary.value} == pytest.approx(expected, rel=1e-6)
+        unknown = set() if row["epoch"] % 2 == 0 else {TAGS["validation_rl"]}
+        assert set(expected) == set(TAGS.values()) - unknown, "validated every other epoch"
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == [], "nothing half-written stays"
 
 
@@ -109,9 +186,7 @@ def test_a_search_that_was_killed_ends_with_the_same_weights(tmp_path: Path, cap
         with pytest.raises(Killed):
             run(tmp_path, stop, preset)
     result = run(tmp_path, preset=preset)
-    pd.testing.assert_frame_equal(timeless(result.history), timeless(whole.history), check_exact=True)
-    assert result.policy.facts == whole.policy.facts
-    assert all(np.array_equal(a, b) for a, b in zip(result.policy.weights, whole.policy.weights, strict=True))
+    equal(result, whole)
     told = capsys.readouterr().out
     assert "going on after epoch 2 of 7" in told and "going on after epoch 4 of 7" in told
 

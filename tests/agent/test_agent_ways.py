@@ -14,12 +14,15 @@ from agent_fakes import workload
 
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import train
+from rltune.agent.peers.linear_score import AREA, LinearRanker
+from rltune.agent.rollout import RandomRanker
 from rltune.agent.trials import NAME, Trials
 from rltune.agent.ways import POLICIES, RESERVATIONS, Way, choose, difference, way_of
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.run import EvaluationConfig
 from rltune.evaluation.evaluate import evaluate
-from rltune.simulator.batch import Setting
+from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import split_points
 
 START = way_of(Setting("fifo", "easy"))
@@ -27,6 +30,8 @@ COST = {
     "saf": -30.0, "sjf": -10.0, "conservative": -20.0, "quiet_fit": -5.0, "any": -7.0, "soonest_end": -8.0, True: -4.0,
 }  # fmt: skip
 JOBS, LAYOUT = workload(1200, seed=5)
+RESERVED = workload(1200, seed=6)
+"""Jobs for which conservative backfilling is the better choice."""
 SPLIT = split_points(1200, 0.8, 0.2)
 CELL = Cell("t", "c", "fifo", "wait", "easy", "best_fit", "strict", "rich", "exact", "tuned", 1)
 TUNED = Preset(
@@ -98,6 +103,46 @@ def test_the_base_policy_keeps_the_cells_rules_and_the_agent_has_its_own() -> No
     first = np.arange(0, 320, 32)
     assert mine.run(first)["wait_s"].tolist() == plain.run(first)["wait_s"].tolist()
     assert mine.own != mine.setting == plain.own == plain.setting and mine.believed is mine.jobs
+
+
+@pytest.mark.parametrize(("cell", "chooses", "practised", "judged"), [
+    ("easy", "reservations", "easy", "conservative"), ("easy", "nothing", "easy", "easy"),
+    ("fits", "reservations", "easy", "conservative"), ("conservative", "reservations", "conservative", "conservative"),
+])  # fmt: skip
+def test_only_reservations_that_were_chosen_are_left_out_in_practice(
+    cell: str, chooses: str, practised: str, judged: str
+) -> None:
+    jobs, layout = RESERVED
+    preset = TUNED.model_copy(update={"chooses": chooses})
+    mine = Exercise(CELL.but(blocking=cell), preset, LookaheadConfig(), jobs, layout, SPLIT)
+    assert mine.own.blocking == judged and mine.practised == replace(mine.own, blocking=practised)
+    first, ranker = np.arange(0, 320, 32), LinearRanker(jobs, layout, AREA[None])
+
+    def jct_s(blocking: str) -> list[float]:
+        state = simulate(jobs, layout, first, np.full(10, 32), replace(mine.own, blocking=blocking), ranker)
+        return sequence_table(jobs, state, layout.gpus)["jct_s"].tolist()
+
+    assert mine.run(first, ranker, practice=True)["jct_s"].tolist() == jct_s(practised)
+    assert mine.run(first, ranker)["jct_s"].tolist() == jct_s(judged)
+    assert jct_s("easy") != jct_s("conservative")
+
+
+@pytest.mark.parametrize("agent", ["rltune", "linear"])
+def test_an_order_for_chosen_reservations_is_learned_without_and_judged_with_them(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, layout = RESERVED
+    mine = Exercise(CELL, Preset(**TUNED.model_dump() | {"agent": agent}), LookaheadConfig(), jobs, layout, SPLIT)
+    runs = []
+
+    def spying(jobs, layout, first, n, setting, ranker=None, placer=None):
+        if ranker is not None and not isinstance(ranker, RandomRanker):
+            runs.append((bool((first < SPLIT.train[1]).all()), setting.blocking))
+        return simulate(jobs, layout, first, n, setting, ranker, placer)
+
+    monkeypatch.setattr("rltune.agent.exercise.simulate", spying)
+    train(mine)
+    assert set(runs) == {(True, "easy"), (False, "conservative")}, "on the training part, on the validation part"
 
 
 def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
