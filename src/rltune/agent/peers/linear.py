@@ -102,6 +102,8 @@ class Search:
         row["kept_epoch"] = self.best_epoch
         row |= solver_columns(exercise.counts.since(self._before))
         self._before = exercise.counts
+        if self.validated:
+            exercise.forget()  # as after an interruption
         return row
 
     def state(self) -> Checkpoint:
@@ -123,6 +125,7 @@ class Search:
         self.best_score, self.best_epoch, self.rows = facts["best_score"], facts["best_epoch"], facts["rows"]
         _ = self.exercise.held_base, self.exercise.held_random  # their placements were counted before
         self._before = self.exercise.counts
+        self.exercise.forget()
 
     def _validate(self, row: dict[str, float]) -> None:
         exercise, score = self.exercise, self._validation(self._search.mean)
