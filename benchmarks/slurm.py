@@ -1,7 +1,8 @@
 """Cycles of the controller on an emulated Slurm cluster: seconds to read, decide and write, and CPU, by the queue's length.
 
-Real daemons on this machine, five nodes with made-up GPUs, all of them taken. `first`: every job is given a priority;
-`next`: ten more jobs have come; CPU is the controller's and that of Slurm's commands it starts, not of the daemons. `watch`
+Real daemons on this machine, five nodes with made-up GPUs, all of them taken. `first`: the queue has just grown to this
+length; `next`: ten more jobs have come. With no GPU free nothing can be placed: `free` is what deciding takes on the same
+queue if every node were idle, with the placement model asked. The policy is untrained, which costs the same. CPU is the controller's and that of Slurm's commands it starts, not of the daemons. `watch`
 is what the watchdog needs to take note of the queue in each cycle, `all` a cycle of the service, with it. `compare` is one
 comparison of the watchdog's, of which it makes one in ten minutes; neither `all` nor CPU has it. At the end all is handed
 back. The last line is one JSON object.
@@ -17,17 +18,20 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 
-from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
+from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy, shapes_of
 from rltune.config.slurm import SlurmConfig
 from rltune.slurm.controller import Controller
+from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.folder import Folder
+from rltune.slurm.observe import observe
 from rltune.slurm.shadow import Watchdog
 
 INTERVAL_S = 60.0
@@ -61,6 +65,17 @@ def _compare(watchdog: Watchdog, controller: Controller) -> float:
     return time.perf_counter() - began
 
 
+def _idle(controller: Controller) -> float:
+    """Seconds of a decision about the queue that the last cycle saw, on idle nodes."""
+    nodes = [replace(node, state=frozenset({"IDLE"}), cpus_alloc=0, mem_alloc_mb=0, gpus_alloc={})
+             for node in controller.slurm.nodes().records]  # fmt: skip
+    view = observe([job for job in controller.jobs if job.state == "PENDING"], nodes, controller.config, time.time())
+    assert view is not None and len(view.ranked) == len(controller.view.ranked)
+    began = time.perf_counter()
+    assert decide(view, load_policy(controller.policy_path), controller.config).starts
+    return time.perf_counter() - began
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -80,9 +95,10 @@ def main() -> None:
         controller.cycle()
         assert controller.view is not None
         watchdog.cycle(controller.view, controller.jobs)
-        _compare(watchdog, controller)  # all of them compile
+        _compare(watchdog, controller)
+        _idle(controller)  # all of them compile
         waiting = 2
-        print(" queue   cycle    read  decide   write   watch     all  compare   CPU  written  % of a core")
+        print(" queue   cycle    read  decide    free   write   watch     all  compare   CPU  written  % of a core")
         for n in args.queues:
             while waiting < n:
                 some = min(n - waiting, 500)
@@ -96,12 +112,12 @@ def main() -> None:
                 done, watching = controller.cycle(), time.perf_counter()
                 watchdog.cycle(controller.view, controller.jobs)
                 took, used, watched = time.perf_counter() - began, cpu_s() - used, time.perf_counter() - watching
-                compared = _compare(watchdog, controller)
+                compared, idle = _compare(watchdog, controller), _idle(controller)
                 share = 100 * used / INTERVAL_S
-                print(f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {done.write_s:6.2f}"
+                print(f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {idle:6.2f}  {done.write_s:6.2f}"
                       f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}  {share:.1f}",
                       flush=True)  # fmt: skip
-                for what, value in (("", took), ("cpu_", used), ("watch_", watched), ("compare_", compared)):
+                for what, value in (("", took), ("cpu_", used), ("watch_", watched), ("compare_", compared), ("free_", idle)):
                     figures[f"cycle_{n}_{name}_{what}s"] = round(value, 3)
         began = time.perf_counter()
         count, _ = controller.hand_back("end of the benchmark")

@@ -14,6 +14,7 @@ import yaml
 from markdown.extensions.toc import slugify
 
 from rltune.cli import app
+from rltune.slurm.emulate.packages import ACCOUNTING, CLOCK, SLURM
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
@@ -132,3 +133,9 @@ def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     }
     assert not fetched
     assert 'id="rltune.simulator.batch.simulate"' in pages[tmp_path / "api" / "simulator.html"]
+
+
+def test_the_readme_names_what_the_emulated_cluster_needs() -> None:
+    needed = {name for group in (SLURM, ACCOUNTING, CLOCK) for name in group.packages}
+    told = {word for quoted in re.findall(r"`([^`]+)`", text_of(ROOT / "README.md")) for word in quoted.split()}
+    assert needed <= told

@@ -10,8 +10,9 @@ import pytest
 from fake_slurm import BAND, FakeSlurm, busy, controller, five_nodes, job, priorities
 
 from rltune.errors import RLTuneError, SlurmUnavailable
+from rltune.slurm.controller import Stop
 from rltune.slurm.records import Outcome
-from rltune.slurm.service import Service, told
+from rltune.slurm.service import GAVE_UP, Service, told
 from rltune.slurm.touched import Touch
 
 
@@ -247,6 +248,30 @@ def test_a_band_that_slurms_own_priorities_reach_is_refused(tmp_path: Path) -> N
         Service(controller(slurm, tmp_path), once=True).run()
     high = controller(slurm, tmp_path, scope={"partitions": ["gpu"], "priority_below": 50_000})
     assert high.cycle().ranked == 0 and not slurm.writes, "a high priority of Slurm's own is no doing of ours"
+
+
+def test_somebody_else_in_the_band_ends_it(tmp_path: Path) -> None:
+    """A second controller with a list of its own, say, that began when nothing waited."""
+    slurm = busy()
+    first, second = controller(slurm, tmp_path / "a"), controller(slurm, tmp_path / "b")
+    first.cycle()
+    given = dict(slurm.queue)
+    with pytest.raises(Stop, match="6 waiting jobs .job 10 .* is a second one at work"):
+        second.cycle()
+    assert slurm.queue == given and controller(slurm, tmp_path / "c", live=False).cycle().ranked == 6
+    slurm.add(job(40, priority=BAND.low + 3))
+    made = controller(slurm, tmp_path / "a", interval_s=60.0)
+    with pytest.raises(RLTuneError, match="1 waiting jobs"):
+        Service(made).run()
+    slurm.queue[40] = replace(slurm.queue[40], priority=77)
+
+    def say(line: str) -> None:
+        made.said.append(line)
+        slurm.add(job(41, priority=BAND.low + 3))  # from the end of the first cycle on
+
+    made.say, made.config = say, made.config.model_copy(update={"interval_s": 0.01})
+    assert Service(made).run() == GAVE_UP and slurm.queue[41].priority == BAND.low + 3
+    assert {n: slurm.queue[n].priority for n in range(10, 16)} == {n: slurm.computed[n] for n in range(10, 16)}
 
 
 def test_a_priority_that_did_not_arrive_leaves_the_one_before_ours(tmp_path: Path) -> None:

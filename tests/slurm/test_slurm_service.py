@@ -87,6 +87,30 @@ def test_an_error_that_nobody_foresaw_hands_back_and_shows_itself(tmp_path: Path
     assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
 
 
+def test_where_such_an_error_keeps_jobs_from_being_given_back_the_status_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else a supervisor would start it again and again, with jobs in the band."""
+    slurm = busy()
+    made = controller(slurm, tmp_path)
+    made.cycle()
+
+    def jobs() -> None:
+        raise TypeError("a new word of Slurm's")
+
+    slurm.jobs = jobs
+    made.left_over = lambda: (frozenset(range(10, 16)), frozenset())  # what a start had seen before
+    assert Service(made, between_tries_s=0.0).run() == NOT_HANDED_BACK
+    assert "a new word of Slurm's" in capsys.readouterr().err and set(made.folder.touched()) == set(range(10, 16))
+
+
+def test_told_to_stop_before_the_first_cycle_it_writes_nothing(tmp_path: Path) -> None:
+    slurm = busy()
+    service = Service(controller(slurm, tmp_path))
+    service.stop.set()
+    assert service.run() == DONE and not slurm.writes
+
+
 @pytest.mark.parametrize("spoil", ["gone", "broken", "old"])
 def test_a_policy_that_cannot_be_used_hands_back(tmp_path: Path, spoil: str) -> None:
     slurm = busy()

@@ -10,6 +10,7 @@ from fake_slurm import NOW_S, five_nodes, job, make_config, running
 
 from rltune.config.slurm import SlurmConfig
 from rltune.simulator.batch import Setting, simulate
+from rltune.slurm import shadow
 from rltune.slurm.observe import View, compiled, observe
 from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.shadow import Shadow, Watchdog
@@ -18,8 +19,8 @@ STEP_S = 30.0
 
 
 def config(**told: object) -> SlurmConfig:
-    rules = {"policy": "fifo", "jobs": 5, "every_s": STEP_S, "times": 3, **told}
-    return make_config(blocking="none", watchdog=rules)
+    rules = {"policy": "fifo", "blocking": "none", "jobs": 5, "every_s": STEP_S, "times": 3, **told}
+    return make_config(watchdog=rules)
 
 
 def arrivals(rng: np.random.Generator, n: int) -> list[SlurmJob]:
@@ -42,10 +43,12 @@ def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.n
     return told
 
 
-def played(jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig) -> tuple[np.ndarray, np.ndarray]:
+def played(
+    jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig, blocking: str = "none"
+) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends, s since 1970, of all of them under a policy on the idle cluster."""
     rows, _ = compiled(jobs, view, rules)
-    state = simulate(rows, view.layout, [0], [len(jobs)], Setting(policy))
+    state = simulate(rows, view.layout, [0], [len(jobs)], Setting(policy, blocking))
     return state.start[0] + view.t0_s, state.end[0] + view.t0_s
 
 
@@ -70,6 +73,27 @@ def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) ->
     waits, mine = shadow.waits(now_s), [one.user == "ada" for one in jobs]
     assert waits.jobs == sum(mine) and waits.shadow_s == pytest.approx(waits.ours_s)
     assert waits.ours_s == pytest.approx(np.mean((start_s - [one.submit_s for one in jobs])[mine]))
+
+
+@pytest.mark.parametrize(("most", "blocking"), [(150, "conservative"), (149, "easy")])
+def test_unless_told_otherwise_it_is_slurms_own_order_with_reservations(
+    most: int, blocking: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For every job, up to a number of jobs."""
+    monkeypatch.setattr(shadow, "MOST_RESERVED", most)
+    rules, jobs = make_config(), arrivals(np.random.default_rng(1), 150)
+    begin = observe([one for one in jobs if one.submit_s <= NOW_S], five_nodes(), rules, NOW_S)
+    assert begin is not None
+    other = {"conservative": "easy", "easy": "conservative"}[blocking]
+    (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", rules, how) for how in (blocking, other))
+    assert (start_s != other_s).any()
+    watching, now_s = Shadow(begin, rules), NOW_S
+    while now_s <= end_s.max():
+        there = seen_at(now_s, jobs, start_s, end_s)
+        watching.watch(there, [one for one in there if one.state == "PENDING"], now_s)
+        now_s += STEP_S
+    waits = watching.waits(now_s)
+    assert waits.jobs == len(jobs) and waits.shadow_s == pytest.approx(waits.ours_s)
 
 
 @pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])

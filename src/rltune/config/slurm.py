@@ -62,8 +62,11 @@ class WatchdogConfig(Block):
 
     enabled: bool = True
     """Whether it watches."""
-    policy: Literal["multifactor", "multifactor_size", "fifo"] = "multifactor"
-    """Slurm's own order as the simulation has it, with the controller's `blocking`."""
+    policy: Literal["multifactor_size", "multifactor", "fifo"] = "multifactor_size"
+    """Slurm's own order as the simulation has it; `multifactor` counts a shorter job for more, in place of a larger one."""
+    blocking: Literal["none", "fits", "easy", "conservative"] = "conservative"
+    """What the simulation lets start behind a job that does not fit, as the controller's `blocking`. With more than 2,000
+    jobs `easy` takes the place of `conservative`, which takes too long then."""
     every_s: float = Field(600.0, gt=0)
     """Seconds between two comparisons."""
     begin_anew_s: float = Field(86400.0, gt=0)

@@ -6,7 +6,7 @@ A cycle either ends well or changes nothing that the next one, or `rltune slurm 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,13 +130,21 @@ class Controller:
         _, over = asked_for(self.slurm, due(known, doubts))
         owned, forgotten = remembered(known, queue, band, doubts, over)
         self.jobs = queue.records
-        view = observe(queue.records, nodes.records, self.config, now_s, ours(queue.records, owned.touched, band),
-                       theirs(queue.records, owned, band))  # fmt: skip
+        mine, others = ours(queue.records, owned.touched, band), theirs(queue.records, owned, band)
+        view = observe(queue.records, nodes.records, self.config, now_s, mine, others)
         if view is None:
             named = ", ".join(self.config.scope.partitions)
             there = ", ".join(sorted({name for node in nodes.records for name in node.partitions})) or "none"
             raise RLTuneError(f"no usable node with GPUs in `scope.partitions` ({named}); the cluster's partitions: {there}")
+        self._check_strangers([job.id for job in view.ranked if job.priority in band and job.id not in mine])
         return view, owned, forgotten, (*queue.faults, *nodes.faults, *view.faults)
+
+    def _check_strangers(self, jobs: Sequence[int]) -> None:
+        """Raise Stop where jobs to be ranked have priorities of the band that this controller did not give them."""
+        if self.live and jobs:
+            raise Stop(f"{len(jobs)} waiting jobs (job {min(jobs)} for one) have priorities of {self.config.band.low:,} to "
+                       f"{self.config.band.high:,} that this controller did not give them: is a second one at work, or "
+                       "somebody else in its `band`?")  # fmt: skip
 
     def _known(self) -> Owned:
         """The list of touched jobs. Raises Lost where it, or the lock, has been taken away."""

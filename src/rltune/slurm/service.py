@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -63,8 +64,8 @@ class Service:
     def run(self) -> int:
         """Cycle until told to stop; the exit status. In a dry run nothing is written to Slurm, so nothing handed back.
 
-        An error that is not foreseen hands everything back before it is raised. After a single cycle live jobs keep their
-        priorities.
+        An error that is not foreseen hands everything back before it is raised; where that fails it is printed, and the
+        status says so. After a single cycle live jobs keep their priorities.
         """
         with self.controller.folder.lock(), self._signals():
             self._recover()
@@ -76,14 +77,18 @@ class Service:
                 self.controller.say(str(stop))
                 return self._leave(str(stop), FAILED if isinstance(stop, CyclesFailed) else GAVE_UP)
             except BaseException:
-                self._leave("an error that was not foreseen", FAILED)
-                raise
+                if self._leave("an error that was not foreseen", FAILED) != NOT_HANDED_BACK:
+                    raise
+                traceback.print_exc()
+                return NOT_HANDED_BACK
 
     def _cycles(self) -> int:
         """Cycle after cycle until told to stop; the exit status. Raises Stop where it had better stop by itself."""
         controller, failed = self.controller, 0
         watchdog = Watchdog(controller.config, controller.say)
         while True:
+            if self.stop.is_set():
+                return self._leave(self.said or "told to stop", DONE)
             began = time.monotonic()
             try:
                 self._cycle(watchdog)
@@ -95,16 +100,16 @@ class Service:
                 if isinstance(error, ClockSet):
                     watchdog.begin_anew()
                 of = "" if self.once else f" ({failed} of {controller.config.failures})"
-                controller.say(f"cycle failed{of}: {error}")
+                trace = "" if isinstance(error, RLTuneError | OSError) else f"\n{traceback.format_exc().rstrip()}"
+                controller.say(f"cycle failed{of}: {error}{trace}")
                 if failed >= controller.config.failures:
                     raise CyclesFailed(f"{failed} cycles in a row failed, the last one: {error}") from None
             if self.once:
                 controller.gone()
                 return FAILED if failed else DONE
-            if self._told_to_stop(began + controller.config.interval_s / self.speed):
-                return self._leave(self.said or "told to stop", DONE)
+            self._wait(began + controller.config.interval_s / self.speed)
 
-    def _told_to_stop(self, until_s: float) -> bool:
+    def _wait(self, until_s: float) -> None:
         """Wait for a moment of the monotonic clock, or for being told to stop.
 
         In short waits: a signal that the system gives to another thread does not wake this one, where Python would
@@ -112,8 +117,7 @@ class Service:
         """
         while (left_s := until_s - time.monotonic()) > 0:
             if self.stop.wait(min(left_s, AWAKE_S)):
-                return True
-        return self.stop.is_set()
+                return
 
     def _cycle(self, watchdog: Watchdog) -> None:
         """One cycle, and what the watchdog makes of it: a reason to stop where priorities are written."""
@@ -157,7 +161,7 @@ class Service:
                 if not refused:
                     return status
                 error: Exception = RLTuneError("; ".join(f"job {o.job}: {o.message}" for o in refused[:5]))
-            except (RLTuneError, OSError) as found:
+            except Exception as found:  # one that was not foreseen, too: jobs are left with priorities otherwise
                 error = found
             self.controller.say(f"could not hand all jobs back (try {k + 1} of {TRIES}): {error}")
             if k + 1 < TRIES:
