@@ -9,7 +9,7 @@ import pytest
 
 from rltune.slurm.emulate import Emulation, packages
 
-SCRIPT = "#!/bin/sh\nsleep 600\n"
+SLEEP_S = 600
 
 
 def need(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> None:
@@ -18,10 +18,15 @@ def need(accounting: bool = False, speed: float = 1.0, settable: bool = False) -
         pytest.skip(f"not installed, make slurm-deps does it: {packages.install_command(lacking)}")
 
 
-def submit(slurm: Emulation, *options: str, name: str = "job") -> int:
+def sleeping(sleep_s: int = SLEEP_S) -> str:
+    """The script of a job that sleeps."""
+    return f"#!/bin/sh\nsleep {sleep_s}\n"
+
+
+def submit(slurm: Emulation, *options: str, name: str = "job", sleep_s: int = SLEEP_S) -> int:
     """Submit a job that sleeps; its id."""
     told = slurm.run("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", f"--job-name={name}", *options,
-                     stdin=SCRIPT)  # fmt: skip
+                     stdin=sleeping(sleep_s))  # fmt: skip
     return int(told.strip().split(";")[0])
 
 
@@ -88,7 +93,7 @@ def many_kinds(slurm: Emulation) -> dict[str, int]:
     add("ünïcödé", "--gres=gpu:p100:3", "--time=5")
     add("oversubscribing", "--oversubscribe", "--gres=gpu:p100:3", "--time=5")
     told = slurm.run("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--job-name=het", "--gres=gpu:p100:2",
-                     "--time=5", ":", "--ntasks=2", "--gres=gpu:k80:1", stdin=SCRIPT)  # fmt: skip
+                     "--time=5", ":", "--ntasks=2", "--gres=gpu:k80:1", stdin=sleeping())  # fmt: skip
     jobs["het"] = int(told.strip().split(";")[0])
     add("cancelled", "--hold", "--gres=gpu:p100:1", "--time=5")
     slurm.run("scancel", str(jobs["cancelled"]))

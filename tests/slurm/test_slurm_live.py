@@ -99,11 +99,13 @@ def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[i
 
 
 def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
-    made = controller(slurm, tmp_path, slurm.client(2.0), failures=1)
+    client = slurm.client()
+    made = controller(slurm, tmp_path, client, failures=1)
     update = made.slurm.update
 
     def killed_first(changes: list) -> list:
         slurm.kill_controller()
+        client.timeout_s = 2.0  # of commands that nobody answers any more
         return update(changes)
 
     made.slurm.update = killed_first  # type: ignore[method-assign]
@@ -156,7 +158,7 @@ class Command:
     def told(self, *argv: str) -> str:
         """What a command says that ends well."""
         run = self.start(*argv)
-        text = run.communicate(timeout=120)[0]
+        text = run.communicate(timeout=300)[0]
         assert run.returncode == 0, text
         return text
 
@@ -165,11 +167,11 @@ class Command:
 def test_the_command_is_told_to_stop(slurm: Emulation, waiting: list[int], tmp_path: Path, how: int) -> None:
     own, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
-    wait_for(lambda: all(p >= BAND.low for p in priorities(slurm).values()), 120)
+    wait_for(lambda: all(p >= BAND.low for p in priorities(slurm).values()), 300)
     told = command.told("status")
     assert "is at work" in told and "12 jobs" in told
     run.send_signal(how)
-    assert signal.Signals(how).name in run.communicate(timeout=60)[0] and run.returncode == 0
+    assert signal.Signals(how).name in run.communicate(timeout=120)[0] and run.returncode == 0
     wait_for(lambda: priorities(slurm) == own)
 
 
@@ -177,7 +179,7 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     """Jobs come and go while nobody is there; the next start has them all ranked, and `release` hands all of them back."""
     own, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
-    wait_for(lambda: all(p >= BAND.low for p in priorities(slurm).values()), 120)
+    wait_for(lambda: all(p >= BAND.low for p in priorities(slurm).values()), 300)
     run.kill()
     run.communicate(timeout=60)
     assert all(priority >= BAND.low for priority in priorities(slurm).values()), "nobody was there to hand back"
@@ -234,8 +236,7 @@ def test_a_folder_that_cannot_be_written_to_stops_the_writing(
         with pytest.raises(OSError):  # noqa: PT011
             (folder / "fill").write_bytes(b"x" * 100_000)
         more = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
-        made.config = made.config.model_copy(update={"failures": 2})
-        assert Service(made, between_tries_s=0.0).run() in (FAILED, 3)
+        assert Service(made, between_tries_s=0.0).run() == FAILED
         wait_for(lambda: nobody_is_ours(slurm))
         assert set(more) <= set(priorities(slurm))
     finally:

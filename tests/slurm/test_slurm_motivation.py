@@ -15,10 +15,12 @@ from rltune.pipeline.motivation.jobs import CLUSTER, COLUMNS, JOBS, MINUTE_S, PA
 from rltune.pipeline.motivation.schedules import FIRST_ONLY, Schedules, put_together
 from rltune.slurm.emulate import Emulation
 
-SPEED = 600.0
+SPEED = 200.0
+"""A third of the report's: what a busy machine takes of the true clock counts less."""
 NEAR_S = 900.0
-"""Starts on Slurm are nearer than this to the simulator's, also on a busy machine, where a second is ten minutes here; with
-nodes kept for the first job alone, job 6 would start an hour earlier in Figure 4."""
+"""Starts on Slurm are nearer than this to the simulator's, also on a busy machine, where a second is three minutes here;
+with nodes kept for the first job alone, job 6 would start an hour earlier in Figure 4."""
+pytestmark = pytest.mark.timeout(2400)  # the first test has all four schedules made, if need be on_slurm.CLUSTERS times
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +31,11 @@ def two_nodes() -> Iterator[Emulation]:
 
 
 @pytest.fixture(scope="module")
-def runs(two_nodes: Emulation) -> dict[str, pd.DataFrame]:
-    """Panel's figure → its schedule."""
-    return {panel.figure: on_slurm.play(two_nodes, panel) for panel in PANELS}
+def runs() -> dict[str, pd.DataFrame]:
+    """Panel's figure → its schedule, made as for the report: again where a cluster dies or its accounting loses a start."""
+    need(accounting=True, speed=SPEED)
+    frame, _ = on_slurm.on_slurm(SPEED, print)
+    return {panel.figure: frame[frame["figure"] == panel.figure] for panel in PANELS}
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +55,9 @@ def test_every_job_is_there_with_its_gpus_and_times(runs: dict[str, pd.DataFrame
         assert list(frame.columns) == list(COLUMNS)
         assert frame.groupby("job")["gpus"].sum().to_list() == [gpus for _, _, gpus in JOBS]
         jobs = frame.drop_duplicates("job")
+        assert jobs["submit_s"].is_monotonic_increasing
         for (minute, run, _), job in zip(JOBS, jobs.itertuples(), strict=True):
-            assert abs(job.submit_s - minute * MINUTE_S) < 5 * MINUTE_S
+            assert abs(job.submit_s - minute * MINUTE_S) < 10 * MINUTE_S, "before any job ends"
             assert 0 <= job.end_s - job.start_s - run * MINUTE_S < 11 * MINUTE_S
 
 
@@ -101,14 +106,18 @@ def test_alone_on_nodes_jobs_of_one_node_are_equally_large(found: Schedules) -> 
 def test_a_gap_of_just_its_length_is_filled_by_the_simulator_alone(two_nodes: Emulation) -> None:
     rows = ((0, 30, 4), (1, 25, 8), (2, 28, 3))
     panel = Panel("tie", "exclusive")
-    start = on_slurm.play(two_nodes, panel, rows).drop_duplicates("job")["start_s"].to_numpy()
+    try:
+        frame = on_slurm.play(two_nodes, panel, rows)
+    except ClusterDied:  # its accounting has lost a start
+        frame = on_slurm.play(two_nodes, panel, rows)
+    start = frame.drop_duplicates("job")["start_s"].to_numpy()
     assert (play(panel, *workload(rows)).start[0] / MINUTE_S).tolist() == [0, 30, 2]
-    assert abs(start / MINUTE_S - [0, 30, 55]).max() < 10
+    assert abs(start / MINUTE_S - [0, 30, 55]).max() < 20
 
 
 def test_a_priority_that_was_set_does_not_grow(two_nodes: Emulation) -> None:
     client = two_nodes.client()
-    ids = [submit(two_nodes, "--exclusive", "--nodes=2", "--time=60") for _ in range(3)]
+    ids = [submit(two_nodes, "--exclusive", "--nodes=2", "--time=1440", sleep_s=80_000) for _ in range(3)]
     wait_for(lambda: [job.state for job in client.jobs().records if job.id == ids[0]] == ["RUNNING"])
     before = {job.id: job.priority for job in client.jobs().records}
     given = before[ids[1]] + 500  # its own would reach no such number: Slurm takes the number a job has for no change
@@ -125,9 +134,13 @@ def test_a_priority_that_was_set_does_not_grow(two_nodes: Emulation) -> None:
 
 
 def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_slurm, "_until_all_ended", lambda slurm, longest_s: slurm.run("scancel", "--name=bad-0"))
+    def cancelled(slurm: Emulation, longest_s: float) -> None:
+        wait_for(lambda: slurm.run("squeue", "-h", "--name=bad-0", "-o", "%T").strip() == "RUNNING")
+        slurm.run("scancel", "--name=bad-0")
+
+    monkeypatch.setattr(on_slurm, "_until_all_ended", cancelled)
     with pytest.raises(SlurmError, match="bad-0 is CANCELLED; expected COMPLETED"):
-        on_slurm.play(two_nodes, Panel("bad", "exclusive"), ((0, 30, 1),))
+        on_slurm.play(two_nodes, Panel("bad", "exclusive"), ((0, 300, 1),))
 
 
 class Silent:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +14,26 @@ import pytest
 from fake_slurm import BAND, NOW_S, busy, controller, job, priorities, write_policy
 
 from rltune.errors import DataError, RLTuneError
+from rltune.slurm.controller import Controller
 from rltune.slurm.folder import Busy, Folder, told
 from rltune.slurm.service import DONE, FAILED, GAVE_UP, NOT_HANDED_BACK, Service, doubts
+
+
+@contextmanager
+def sent_while_it_waits(made: Controller, send: Callable[[], None]) -> Iterator[None]:
+    """A signal a moment after a service has told of its first cycle: earlier it would end the tests."""
+    timer = threading.Timer(1.0, send)
+
+    def say(line: str) -> None:
+        made.said.append(line)  # type: ignore[attr-defined]
+        if not timer.ident:
+            timer.start()
+
+    made.say = say
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def test_the_list_of_touched_jobs_is_written_before_slurm_is(tmp_path: Path) -> None:
@@ -54,9 +74,9 @@ def test_a_lost_list_is_made_up_for_by_the_band(tmp_path: Path) -> None:
 @pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_hands_every_job_back(tmp_path: Path, signal_: int) -> None:
     slurm = busy()
-    made = controller(slurm, tmp_path, interval_s=60.0)
-    threading.Timer(1.0, os.kill, (os.getpid(), signal_)).start()
-    assert Service(made).run() == DONE
+    made = controller(slurm, tmp_path, interval_s=600.0)
+    with sent_while_it_waits(made, lambda: os.kill(os.getpid(), signal_)):
+        assert Service(made).run() == DONE
     assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
     assert signal.Signals(signal_).name in made.said[-1]
 
@@ -239,8 +259,8 @@ def test_a_signal_that_another_thread_is_given_is_seen_before_the_next_cycle(tmp
     def to_myself() -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
 
-    threading.Timer(1.0, to_myself).start()
-    assert Service(made).run() == DONE
+    with sent_while_it_waits(made, to_myself):
+        assert Service(made).run() == DONE
     assert set(slurm.released) == set(range(10, 16)) and not any("changed 0" in line for line in made.said)
 
 

@@ -39,7 +39,7 @@ def history(slurm: Emulation) -> None:
         gpus, minutes = rng.choice(["1", "p100:1", "p100:2", "p100:4", "k80:1", "k80:2"]), rng.choice([2, 5, 10, 30, 60])
         slurm.run("sbatch", "--chdir=/", "--output=/dev/null", f"--gres=gpu:{gpus}", f"--time={2 * minutes}",
                   stdin=f"#!/bin/sh\nsleep {60 * minutes * rng.uniform(0.3, 1.2):.0f}\n")  # fmt: skip
-    wait_for(lambda: not slurm.run("squeue", "-h").strip(), 120)
+    wait_for(lambda: not slurm.run("squeue", "-h").strip(), 300)
 
 
 def day_after_day(log: str) -> str:

@@ -32,6 +32,7 @@ def slurm() -> Iterator[Emulation]:
         yield emulation
 
 
+@pytest.mark.timeout(2400)
 def test_the_smoke_run_as_jobs_of_slurm(
     slurm: Emulation, project: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,8 +111,7 @@ def conduct(
                 if driver is not None:
                     driver.end()
                 true_s = time.monotonic() - began
-                told = float(slurm.run("date", "+%s.%N"))
-                facts = {"true_s": true_s, "drift_s": slurm.now() - told, "slurm": slurm.client().version(),
+                facts = {"true_s": true_s, "drift_s": _drift_s(slurm), "slurm": slurm.client().version(),
                          "resumed": watch.nodes.resumed}  # fmt: skip
                 jobs = jobs_of(slurm, submissions, began_s)
             except BaseException as error:
@@ -124,6 +123,14 @@ def conduct(
                 raise
         facts["simulated_s"] = float(jobs["end_s"].max())
         return Conducted(jobs, driver.cycles() if driver is not None else pd.DataFrame(), facts)
+
+
+def _drift_s(slurm: Emulation) -> float:
+    """How far the cluster's clock is behind what it should be: read by a command, whose start and end take time, at its
+    middle."""
+    before_s = slurm.now()
+    told_s = float(slurm.run("date", "+%s.%N"))
+    return (before_s + slurm.now()) / 2 - told_s
 
 
 @contextmanager

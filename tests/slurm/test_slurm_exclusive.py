@@ -1,0 +1,79 @@
+"""Whole nodes given by the controller (`exclusive: model`) on real daemons, where jobs may share nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_slurm import BAND
+from slurm_live import controller, priorities
+from slurm_workload import state, submit, wait_for
+
+from rltune.slurm.controller import Controller
+from rltune.slurm.emulate import Emulation
+
+ABOVE = BAND.high + 1_000_000
+
+
+@pytest.fixture(scope="module")
+def slurm(slurm_packages: None) -> Iterator[Emulation]:
+    """A cluster whose partition lets jobs share."""
+    with Emulation(settings={"OverSubscribe": "YES:4"}) as emulation:
+        yield emulation
+
+
+def shared(slurm: Emulation, job: int) -> str:
+    """What Slurm says of a job's over-subscription."""
+    found = re.search(r"OverSubscribe=(\w+)", slurm.run("scontrol", "show", "job", str(job)))
+    assert found
+    return found[1]
+
+
+def of_two(slurm: Emulation, *options: str) -> tuple[int, int]:
+    """(A job of two P100s that waits although a node of four is idle; the one above it that it waits for, for which Slurm
+    keeps both nodes of P100s until a job of two on p100-1 has ended)."""
+    beside = submit(slurm, "--gres=gpu:p100:2", "--nodelist=p100-1", "--time=60")
+    wait_for(lambda: state(slurm, beside) == "RUNNING")
+    first = submit(slurm, "--nodes=2", "--gres=gpu:p100:4", "--time=60")
+    slurm.run("scontrol", "update", f"jobid={first}", f"priority={ABOVE}")
+    return submit(slurm, "--gres=gpu:p100:2", "--time=600", *options), first
+
+
+def ranking(slurm: Emulation, folder: Path, **told: object) -> Controller:
+    return controller(slurm, folder, **{"exclusive": "model", "sharing": 2.0, **told})
+
+
+def test_whole_nodes_are_given_and_taken_back(idle: Emulation, tmp_path: Path) -> None:
+    job, first = of_two(idle)
+    own, made = priorities(idle), ranking(idle, tmp_path)
+    assert shared(idle, job) == "OK"
+    done = made.cycle()
+    assert (done.ranked, done.changed, done.refused) == (1, 1, 0) and first in done.left
+    assert shared(idle, job) == "NO" and made.folder.touched()[job].alone and shared(idle, first) == "OK"
+    assert made.cycle().changed == 0, "what is written once is not written again"
+    assert made.hand_back("test") == (1, []) and shared(idle, job) == "YES" and not made.folder.touched()
+    wait_for(lambda: priorities(idle) == own)
+
+
+def test_nobody_comes_beside_a_job_with_a_node_of_its_own(idle: Emulation, tmp_path: Path) -> None:
+    job, first = of_two(idle)
+    ranking(idle, tmp_path).cycle()
+    idle.run("scancel", str(first))
+    wait_for(lambda: state(idle, job) == "RUNNING")
+    alone, beside = (submit(idle, "--gres=gpu:p100:1", f"--nodelist={node}") for node in ("p100-2", "p100-1"))
+    wait_for(lambda: state(idle, beside) == "RUNNING")
+    wait_for(lambda: idle.run("squeue", "-h", "-j", str(alone), "-o", "%T %r").strip() == "PENDING Resources")
+
+
+@pytest.mark.parametrize(("options", "rules", "word"), [
+    (("--oversubscribe",), {}, "YES"), (("--exclusive",), {}, "NO"), ((), {"exclusive": "never"}, "OK"),
+])  # fmt: skip
+def test_what_a_user_asked_for_stays(
+    idle: Emulation, tmp_path: Path, options: tuple[str, ...], rules: dict[str, str], word: str
+) -> None:
+    job, _ = of_two(idle, *options)
+    made = ranking(idle, tmp_path, **rules)
+    assert made.cycle().ranked == 1 and shared(idle, job) == word
+    assert made.hand_back("test") == (1, []) and shared(idle, job) == word

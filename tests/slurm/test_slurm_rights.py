@@ -1,0 +1,67 @@
+"""Whose right it is to write priorities: an operator's, who need not be root; on real daemons, with Slurm's accounting."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from fake_slurm import BAND
+from slurm_live import controller, nobody_is_ours, priorities
+from slurm_workload import need, wait_behind, wait_for
+
+from rltune.slurm.client import Client
+from rltune.slurm.emulate import Emulation
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "controller.md"
+USER = "nobody"
+"""A user that every Debian has, and no job here is of."""
+
+
+def as_user(slurm: Emulation, folder: Path) -> Client:
+    """A client whose commands are USER's."""
+    folder.mkdir()
+    there = pwd.getpwnam(USER)
+    for name in ("squeue", "sinfo", "scontrol"):
+        real = shutil.which(name, path=slurm.env["PATH"])
+        become = f"setpriv --reuid={there.pw_uid} --regid={there.pw_gid} --clear-groups"
+        (folder / name).write_text(f'#!/bin/sh\ncd / && exec {become} {real} "$@"\n')
+        (folder / name).chmod(0o755)
+    return Client(slurm.conf, 30.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
+
+
+def set_level(slurm: Emulation, command: str) -> None:
+    """Run sacctmgr, and wait until slurmctld has been told."""
+    slurm.run(*shlex.split(command.replace("sacctmgr", "sacctmgr -i")))
+    level = command.rpartition("=")[2]
+    of_user = re.compile(rf"UserName={USER}\(\d+\)[^\n]*AdminLevel={level}\b")
+    wait_for(lambda: bool(of_user.search(slurm.run("scontrol", "show", "assoc_mgr", "flags=users"))))
+
+
+def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: Path) -> None:
+    need(accounting=True)
+    if os.geteuid() or shutil.which("setpriv") is None:
+        pytest.skip("to run commands as another user takes root, and setpriv")
+    told = re.search(r"`(sacctmgr modify user )rltune( set adminlevel=Operator)`", GUIDE.read_text())
+    assert told, f"{GUIDE} does not say any more how a user is made an operator"
+    with Emulation(accounting=True, accounts=["lab"]) as slurm:
+        waiting = wait_behind(slurm)
+        made = controller(slurm, tmp_path, as_user(slurm, tmp_path / "bin"))
+        set_level(slurm, f"sacctmgr add user {USER} account=lab adminlevel=None")
+        done = made.cycle()
+        assert (done.ranked, done.changed, done.refused) == (12, 0, 12) and nobody_is_ours(slurm)
+        set_level(slurm, f"{told[1]}{USER}{told[2]}")
+        done = made.cycle()
+        assert (done.ranked, done.changed, done.refused) == (12, 12, 0)
+        ours = priorities(slurm)
+        assert ours.keys() == set(waiting) and all(priority in BAND for priority in ours.values())
+        assert made.hand_back("test") == (12, []) and nobody_is_ours(slurm)
+        made.cycle()
+        set_level(slurm, f"sacctmgr modify user {USER} set adminlevel=None")
+        given, refused = made.hand_back("the right is gone")
+        assert given == 0 and {outcome.job for outcome in refused} == set(waiting)
+        assert set(made.folder.touched()) == set(waiting), "for an operator to hand back"
