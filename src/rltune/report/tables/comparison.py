@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.cells import AXES
-from rltune.environment.reward import SPAN
-from rltune.evaluation.compare import Comparison, compare, picked_baseline, strong_baseline
+from rltune.evaluation.compare import SPAN, Comparison, compare, picked_baseline, strong_baseline
 from rltune.report.artefact import Artefact
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperEntry, PaperResults
