@@ -36,7 +36,7 @@ def slurm() -> Iterator[Emulation]:
 def test_the_smoke_run_as_jobs_of_slurm(
     slurm: Emulation, project: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole smoke run, every stage but the page a job; some start emulated clusters of their own."""
+    """The whole smoke run, every stage a job; some start emulated clusters of their own."""
     profile = project.root / "workflow" / "profiles" / "slurm" / "config.yaml"
     for old, new in FILLED_IN.items():
         project.change(profile, old, new)
@@ -54,5 +54,5 @@ def test_the_smoke_run_as_jobs_of_slurm(
     assert all(workspace.policy(cell).is_file() for cell in workspace.config.cells())
     assert (workspace.report / "index.html").is_file()
     ended = [line.split("|") for line in slurm.run("squeue", "-h", "--states=all", "-o", "%T|%M").splitlines()]
-    stages = outcome.out.count("done: ") - 1  # the page is made where the run was started
+    stages = outcome.out.count("done: ")
     assert stages > 20 and [state for state, _ in ended] == ["COMPLETED"] * stages, (ended, outcome)
