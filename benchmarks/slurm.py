@@ -2,10 +2,11 @@
 
 Real daemons on this machine, five nodes with made-up GPUs, all of them taken. `first`: the queue has just grown to this
 length; `next`: ten more jobs have come. With no GPU free nothing can be placed: `free` is what deciding takes on the same
-queue if every node were idle, with the placement model asked. The policy is untrained, which costs the same. CPU is the controller's and that of Slurm's commands it starts, not of the daemons. `watch`
-is what the watchdog needs to take note of the queue in each cycle, `all` a cycle of the service, with it. `compare` is one
-comparison of the watchdog's, of which it makes one in ten minutes; neither `all` nor CPU has it. At the end all is handed
-back. The last line is one JSON object.
+queue if every node were idle, with the placement model asked. The policy is untrained, which costs the same. CPU is the
+controller's and that of Slurm's commands it starts, not of the daemons. `watch` is what the watchdog needs to take note
+of the queue in each cycle, `all` a cycle of the service, with it. `compare` is one comparison of the watchdog's, of which
+it makes one in ten minutes; neither `all` nor CPU has it. At the end all is handed back. The last line is one JSON
+object.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ def main() -> None:
                 print(f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {idle:6.2f}  {done.write_s:6.2f}"
                       f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}  {share:.1f}",
                       flush=True)  # fmt: skip
-                for what, value in (("", took), ("cpu_", used), ("watch_", watched), ("compare_", compared), ("free_", idle)):
+                told = {"": took, "cpu_": used, "watch_": watched, "compare_": compared, "free_": idle}
+                for what, value in told.items():
                     figures[f"cycle_{n}_{name}_{what}s"] = round(value, 3)
         began = time.perf_counter()
         count, _ = controller.hand_back("end of the benchmark")
