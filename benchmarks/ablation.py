@@ -60,8 +60,13 @@ ROWS: dict[str, dict[str, Any]] = {
     "entropy 0.01": {"entropy": 0.01},
     "averaged weights": {"average": 0.99},
     "reward at the end, critic": {"credit_horizon_s": None, "critic_iterations": 40},
-    "one rollout, critic": {"trajectories": 96, "rollouts": 1, "credit_horizon_s": None, "critic_iterations": 40,
-                            "gae_lambda": 0.97},
+    "one rollout, critic": {
+        "trajectories": 96,
+        "rollouts": 1,
+        "credit_horizon_s": None,
+        "critic_iterations": 40,
+        "gae_lambda": 0.97,
+    },
     "20 epochs": {"epochs": 20},
     "180 epochs": {"epochs": 180},
     "20 validation windows": {"validation_windows": 20},
@@ -83,7 +88,9 @@ def main() -> None:
     """Train, judge, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=["philly", "venus"])
-    parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="ROW", default=list(ROWS), help="; ".join(ROWS))
+    parser.add_argument(
+        "--rows", nargs="+", choices=list(ROWS), metavar="ROW", default=list(ROWS), help="; ".join(ROWS)
+    )
     parser.add_argument("--origin", type=float, default=0.8, help="share of the rows before the windows")
     add_options(parser)
     args = parser.parse_args()
@@ -91,11 +98,24 @@ def main() -> None:
     began, figures = time.perf_counter(), {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
-            Task(trace, args.origin, row.get("seed", 1), row.get("learner", "tuned"), "wait", (256,), False, ("strict",),
-                 (), folder, args.keep,
-                 tuple({**BASIS, **{k: v for k, v in row.items() if k not in ("seed", "learner")}}.items()), name)
-            for name, row in ((name, ROWS[name]) for name in args.rows) for trace in args.traces
-        ]  # fmt: skip
+            Task(
+                trace,
+                args.origin,
+                row.get("seed", 1),
+                row.get("learner", "tuned"),
+                "wait",
+                (256,),
+                False,
+                ("strict",),
+                (),
+                folder,
+                args.keep,
+                tuple({**BASIS, **{k: v for k, v in row.items() if k not in ("seed", "learner")}}.items()),
+                name,
+            )
+            for name, row in ((name, ROWS[name]) for name in args.rows)
+            for trace in args.traces
+        ]
         with pooled(args.processes) as pool:
             for trace in args.traces:
                 pool.apply(prepare, (next(t for t in tasks if t.trace == trace),))
@@ -104,8 +124,11 @@ def main() -> None:
                 gap, error = (100 * f / table["base"].mean() for f in difference(table["ours"], table["base"]))
                 figures[f"{task.trace} {task.name}"] = [round(gap, 2), round(error, 2)]
                 held = 100 * (log["validation_metric"] / (log["validation_start"] or np.nan) - 1)
-                print(f"{task.name:>26}  {task.trace:>6}  {gap:+6.1f} ± {error:4.1f}  {held:+9.1f}   {log['best_epoch']:>9}"
-                      f"  {log['seconds']:.0f}", flush=True)  # fmt: skip
+                print(
+                    f"{task.name:>26}  {task.trace:>6}  {gap:+6.1f} ± {error:4.1f}  {held:+9.1f}   {log['best_epoch']:>9}"
+                    f"  {log['seconds']:.0f}",
+                    flush=True,
+                )
     print(json.dumps({**figures, "seconds": round(time.perf_counter() - began)}))
 
 

@@ -42,10 +42,25 @@ def main() -> None:
     figures: dict = {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
-            Task(trace, origin, seed, "tuned", metric, (256,), False, LOCALITIES, contention, folder,
-                 args.keep, (("chooses", "ways"), *((("epochs", args.epochs),) if args.epochs else ())))
-            for metric in args.metrics for trace in args.traces for origin in args.origins for seed in args.seeds
-        ]  # fmt: skip
+            Task(
+                trace,
+                origin,
+                seed,
+                "tuned",
+                metric,
+                (256,),
+                False,
+                LOCALITIES,
+                contention,
+                folder,
+                args.keep,
+                (("chooses", "ways"), *((("epochs", args.epochs),) if args.epochs else ())),
+            )
+            for metric in args.metrics
+            for trace in args.traces
+            for origin in args.origins
+            for seed in args.seeds
+        ]
         ruled, agents, logs = play(tasks, args.processes)
     for trace in args.traces:
         for metric in args.metrics:

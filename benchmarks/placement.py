@@ -54,9 +54,7 @@ from rltune.traces.split import disjoint_windows, spread  # noqa: E402
 LENGTH, MOST_TO_CHOOSE = 256, 120
 RESAMPLES, CONFIDENCE = 5000, 0.95
 WORKLOADS = {"philly-csv": "philly-192", "venus-csv": "venus-160", "pai-csv": "pai-140", "openb-running": "openb-96"}
-CONTENTION = {
-    "off": (1.0, 1.0), "split only": (1.2, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25), "high": (2.2, 1.5),
-}  # fmt: skip
+CONTENTION = {"off": (1.0, 1.0), "split only": (1.2, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25), "high": (2.2, 1.5)}
 """Name → (stretch, sharing) of a Setting."""
 COLOURS = dict(zip(CONTENTION, (MUTED, SKY, GREEN, ORANGE, VERMILION), strict=True))
 POLICIES = ("saf+easy", "fifo+easy", "saf+none")
@@ -69,9 +67,12 @@ RIVALS = (("lookahead", "best_fit"), ("lookahead", "quiet_fit"), ("quiet_fit", "
 ORDERS = (("any", "strict"), ("worth_it", "strict"), ("soonest_end", "strict"), ("soonest_end", "worth_it"))
 """Localities compared with best_fit."""
 COMPARED = {
-    "wait_s": "less wait", "jct_s": "less JCT", "bsld": "less BSLD", "fragmentation": "less fragmentation",
+    "wait_s": "less wait",
+    "jct_s": "less JCT",
+    "bsld": "less BSLD",
+    "fragmentation": "less fragmentation",
     "utilisation": "more utilisation",
-}  # fmt: skip
+}
 SHARES = {"utilisation": "util %", "fragmentation": "frag %", "split": "split %"}
 HEADINGS = {"wait_s": "wait s", "jct_s": "JCT s", "bsld": "BSLD", "slow_down": "slow-down", **SHARES}
 ANSWERS = ("asked", "settled", "cached", "optimal", "infeasible", "limit", "failure")
@@ -114,10 +115,15 @@ def run(task: Task) -> tuple[pd.DataFrame, Counts | None]:
     placer = placer_of(setting.placement, _config)
     state = simulate(load.jobs, load.layout, first, np.full(len(first), LENGTH), setting, placer=placer)
     names = ("policy", "blocking", "stretch", "sharing", "placement", "locality")
-    table = pd.DataFrame({
-        "workload": trace, "contention": contention, **{k: v for k, v in asdict(setting).items() if k in names},
-        "first_job": first, **measured(load, state),
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "workload": trace,
+            "contention": contention,
+            **{k: v for k, v in asdict(setting).items() if k in names},
+            "first_job": first,
+            **measured(load, state),
+        }
+    )
     return table, placer.counts if placer else None
 
 
@@ -136,9 +142,10 @@ def measured(load: Workload, state: State) -> dict[str, np.ndarray]:
     return {
         **{column: means[column].to_numpy() for column in ("wait_s", "jct_s", "bsld")},
         "slow_down": longer.fillna(1.0).groupby(jobs["sequence"]).mean().to_numpy(),
-        "utilisation": means["utilisation_span"].to_numpy(), "fragmentation": np.array(fragmentation),
+        "utilisation": means["utilisation_span"].to_numpy(),
+        "fragmentation": np.array(fragmentation),
         "split": split.groupby(jobs["sequence"]).mean().to_numpy(),
-    }  # fmt: skip
+    }
 
 
 def tasks(traces: list[str], policies: list[str], contentions: list[str]) -> tuple[list[Task], dict[str, str]]:
@@ -252,8 +259,10 @@ def draw(found: list[dict], path: Path) -> None:
         axes[0][0].set_yticks(range(len(titles)), titles)
         what = "less mean wait, % (95 % interval; right of 0: look-ahead waits less; an arrow: off the axis)"
         figure.supxlabel(what, fontsize=9)
-        dots = [Line2D([], [], color=COLOURS[c], marker="o", markersize=4, label=f"{c} {CONTENTION[c]}")
-                for c in contentions]  # fmt: skip
+        dots = [
+            Line2D([], [], color=COLOURS[c], marker="o", markersize=4, label=f"{c} {CONTENTION[c]}")
+            for c in contentions
+        ]
         figure.legend(handles=dots, loc="outside upper center", ncols=len(dots), title="contention (stretch, sharing)")
         with aside(path) as temporary:
             figure.savefig(temporary, dpi=150)
@@ -265,11 +274,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--part", choices=("test", "choose"), default="test", help="windows to run (default test)")
     parser.add_argument("--windows", type=int, help=f"at most so many, evenly spread (choose: {MOST_TO_CHOOSE})")
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
-    parser.add_argument("--policies", nargs="+", choices=[f"{p}+{b}" for p in IDS for b in BLOCKINGS], default=POLICIES,
-                        metavar="POLICY+BLOCKING", help=f"(default {' '.join(POLICIES)})")  # fmt: skip
+    parser.add_argument(
+        "--policies",
+        nargs="+",
+        choices=[f"{p}+{b}" for p in IDS for b in BLOCKINGS],
+        default=POLICIES,
+        metavar="POLICY+BLOCKING",
+        help=f"(default {' '.join(POLICIES)})",
+    )
     parser.add_argument("--contention", nargs="+", choices=CONTENTION, default=list(CONTENTION))
-    parser.add_argument("--others", type=float, default=LookaheadConfig().others,
-                        help="weight of the next jobs where the first may wait (lookahead.others)")  # fmt: skip
+    parser.add_argument(
+        "--others",
+        type=float,
+        default=LookaheadConfig().others,
+        help="weight of the next jobs where the first may wait (lookahead.others)",
+    )
     parser.add_argument("--best", choices=LOCALITIES, help="the look-ahead called best, as chosen on other windows")
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
     return parser.parse_args()
@@ -307,10 +326,18 @@ def main() -> None:
     print(f"\nwritten: {path} ({len(rows):,} rows) and beside it the figure")
     for row in found:
         row |= {c: [v if isinstance(v, str) else round(v, 2) if v == v else None for v in row[c]] for c in COMPARED}
-    print(json.dumps({
-        "part": args.part, "windows": {trace: len(_loaded[trace][1]) for trace in args.workloads}, "skipped": skipped,
-        "better_percent": found, "placer": asked, "seconds": round(time.perf_counter() - began),
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "part": args.part,
+                "windows": {trace: len(_loaded[trace][1]) for trace in args.workloads},
+                "skipped": skipped,
+                "better_percent": found,
+                "placer": asked,
+                "seconds": round(time.perf_counter() - began),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -26,13 +26,23 @@ def main() -> None:
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
-    parser.add_argument("--learners", nargs="+", default=["tuned", "linear"], choices=list(VARIANTS),
-                        metavar="NAME", help=f"what is trained: {'; '.join(VARIANTS)} (default: tuned linear)")  # fmt: skip
+    parser.add_argument(
+        "--learners",
+        nargs="+",
+        default=["tuned", "linear"],
+        choices=list(VARIANTS),
+        metavar="NAME",
+        help=f"what is trained: {'; '.join(VARIANTS)} (default: tuned linear)",
+    )
     parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
     parser.add_argument("--lengths", nargs="+", type=int, default=[256, 1024], help="jobs of a window judged on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
-    parser.add_argument("--commit", choices=("decision", "head"), default="decision",
-                        help="until when the first job stays first, for everybody; head: RLScheduler's own rule")  # fmt: skip
+    parser.add_argument(
+        "--commit",
+        choices=("decision", "head"),
+        default="decision",
+        help="until when the first job stays first, for everybody; head: RLScheduler's own rule",
+    )
     parser.add_argument("--epochs", type=int, help="default: the preset's")
     add_options(parser)
     args = parser.parse_args()
@@ -42,11 +52,25 @@ def main() -> None:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
-            Task(trace, origin, seed, learner, args.metric, tuple(args.lengths), args.balanced, ("strict",),
-                 (("commit", "head"),) if args.commit == "head" else (), folder, args.keep,
-                 (("epochs", args.epochs),) if args.epochs else ())
-            for trace in args.traces for origin in args.origins for seed in args.seeds for learner in args.learners
-        ]  # fmt: skip
+            Task(
+                trace,
+                origin,
+                seed,
+                learner,
+                args.metric,
+                tuple(args.lengths),
+                args.balanced,
+                ("strict",),
+                (("commit", "head"),) if args.commit == "head" else (),
+                folder,
+                args.keep,
+                (("epochs", args.epochs),) if args.epochs else (),
+            )
+            for trace in args.traces
+            for origin in args.origins
+            for seed in args.seeds
+            for learner in args.learners
+        ]
         ruled, agents, logs = play(tasks, args.processes)
     figures: dict = {}
     metrics = [args.metric, *(m for m in COLUMNS if m != args.metric)]

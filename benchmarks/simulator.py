@@ -95,9 +95,7 @@ def synthetic(
 def nodes_of(n: int, gpus: int = 8) -> Layout:
     """A cluster of one pool of equal nodes."""
     group = {"gpu_type": "V100", "nodes": n, "gpus": gpus, "cpus": 8 * gpus, "mem_gb": 64 * gpus}
-    return build_layout(
-        ClusterConfig.model_validate({"title": "C", "pools": [{"name": "all", "groups": [group]}]})
-    )
+    return build_layout(ClusterConfig.model_validate({"title": "C", "pools": [{"name": "all", "groups": [group]}]}))
 
 
 def best_of(times: int, run: Callable[[], State]) -> tuple[float, State]:
@@ -142,8 +140,14 @@ def whole_trace(jobs: Jobs, layout: Layout) -> dict[str, float]:
     out = {}
     for policy, blocking in (("fifo", "none"), ("fifo", "fits"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy")):
         took, state = best_of(5, lambda p=policy, b=blocking: simulate(jobs, layout, [0], [n], Setting(p, b)))
-        name = "_".join(["philly_full", *([policy] if blocking == "none" or policy != "fifo" else []),
-                         *([blocking] if blocking != "none" else []), "jobs_per_s"])  # fmt: skip
+        name = "_".join(
+            [
+                "philly_full",
+                *([policy] if blocking == "none" or policy != "fifo" else []),
+                *([blocking] if blocking != "none" else []),
+                "jobs_per_s",
+            ]
+        )
         out[name] = round(n / took)
         wait = (state.start[0] - jobs.submit_s).mean()
         where = f"{n:,} jobs on {len(layout.nodes.row)} nodes, {policy}, {blocking}"
@@ -215,9 +219,15 @@ def million() -> None:
             f"{(wait > 0).mean():.0%} wait, {wait.mean():,.0f} s on average)"
         )
     print(f"peak memory of the process {gb:.2f} GB")
-    print(json.dumps({
-        "million_jobs_s": round(took, 2), "million_jobs_easy_s": round(easy, 2), "million_jobs_rss_gb": round(gb, 2),
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "million_jobs_s": round(took, 2),
+                "million_jobs_easy_s": round(easy, 2),
+                "million_jobs_rss_gb": round(gb, 2),
+            }
+        )
+    )
 
 
 def warm() -> None:

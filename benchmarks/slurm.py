@@ -68,8 +68,10 @@ def _compare(watchdog: Watchdog, controller: Controller) -> float:
 
 def _idle(controller: Controller) -> float:
     """Seconds of a decision about the queue that the last cycle saw, on idle nodes."""
-    nodes = [replace(node, state=frozenset({"IDLE"}), cpus_alloc=0, mem_alloc_mb=0, gpus_alloc={})
-             for node in controller.slurm.nodes().records]  # fmt: skip
+    nodes = [
+        replace(node, state=frozenset({"IDLE"}), cpus_alloc=0, mem_alloc_mb=0, gpus_alloc={})
+        for node in controller.slurm.nodes().records
+    ]
     view = observe([job for job in controller.jobs if job.state == "PENDING"], nodes, controller.config, time.time())
     assert view is not None and len(view.ranked) == len(controller.view.ranked)
     began = time.perf_counter()
@@ -90,7 +92,9 @@ def main() -> None:
         for gpus in (4, 4, 2, 2, 1):
             submit(slurm, 1, f"--gres=gpu:{gpus}")
         waiting, kinds = 0, ("--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4")
-        controller = Controller(config, slurm.client(), Folder(path), policy(path / "policy.npz"), True, say=lambda _: None)
+        controller = Controller(
+            config, slurm.client(), Folder(path), policy(path / "policy.npz"), True, say=lambda _: None
+        )
         submit(slurm, 2, "--gres=gpu:1")
         watchdog = Watchdog(config, lambda _: None)
         controller.cycle()
@@ -115,17 +119,21 @@ def main() -> None:
                 took, used, watched = time.perf_counter() - began, cpu_s() - used, time.perf_counter() - watching
                 compared, idle = _compare(watchdog, controller), _idle(controller)
                 share = 100 * used / INTERVAL_S
-                print(f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {idle:6.2f}  {done.write_s:6.2f}"
-                      f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}  {share:.1f}",
-                      flush=True)  # fmt: skip
+                print(
+                    f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {idle:6.2f}  {done.write_s:6.2f}"
+                    f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}  {share:.1f}",
+                    flush=True,
+                )
                 told = {"": took, "cpu_": used, "watch_": watched, "compare_": compared, "free_": idle}
                 for what, value in told.items():
                     figures[f"cycle_{n}_{name}_{what}s"] = round(value, 3)
         began = time.perf_counter()
         count, _ = controller.hand_back("end of the benchmark")
         figures["hand_back_s"] = round(time.perf_counter() - began, 3)
-        print(f"handed back {count} jobs in {figures['hand_back_s']:.2f} s; {os.cpu_count()} cores, on average"
-              f" {os.getloadavg()[2]:.1f} programs wanting one")  # fmt: skip
+        print(
+            f"handed back {count} jobs in {figures['hand_back_s']:.2f} s; {os.cpu_count()} cores, on average"
+            f" {os.getloadavg()[2]:.1f} programs wanting one"
+        )
     print(json.dumps(figures))
 
 

@@ -39,8 +39,11 @@ BEGIN, END = "<!-- tables: make bench BENCH=synthetic -->", "<!-- end of tables 
 CPU, PAPER_ONLY = ("hpc2n", "SDSC-SP2"), "SDSC-SP2"
 """The CPU logs; the one of which there are no rows."""
 ALL = TOLERANCES | WAIT_TOLERANCES
-IN_PAPER = {"arrivals, jobs per s": "arrival_per_s", "run time, mean, s": "avg_run_s",
-            "recorded wait, mean, s": "avg_wait_s"}  # fmt: skip
+IN_PAPER = {
+    "arrivals, jobs per s": "arrival_per_s",
+    "run time, mean, s": "avg_run_s",
+    "recorded wait, mean, s": "avg_wait_s",
+}
 
 
 def synthetic(name: str, seed: int, workspace: Workspace, t0: pd.Timestamp) -> dict[str, float]:
@@ -83,12 +86,21 @@ def compare(name: str, workspace: Workspace, results: PaperResults) -> pd.DataFr
         base, near = what.removesuffix(AT_FULL_RATE), ALL[what.removesuffix(AT_FULL_RATE)]
         ours = float(made[what].median())
         fit, held = (real[w].get(base) for w in ("fit", "held"))
-        rows.append({
-            "figure": what, "fit": fit, "held": held, "synthetic": ours, "least": float(made[what].min()),
-            "most": float(made[what].max()), "paper": paper.get(what), "tolerance": str(near),
-            "near_fit": _verdict(near, ours, fit), "near_held": _verdict(near, ours, held),
-            "fit_near_held": None if fit is None or held is None else near.holds(fit, held),
-        })  # fmt: skip
+        rows.append(
+            {
+                "figure": what,
+                "fit": fit,
+                "held": held,
+                "synthetic": ours,
+                "least": float(made[what].min()),
+                "most": float(made[what].max()),
+                "paper": paper.get(what),
+                "tolerance": str(near),
+                "near_fit": _verdict(near, ours, fit),
+                "near_held": _verdict(near, ours, held),
+                "fit_near_held": None if fit is None or held is None else near.holds(fit, held),
+            }
+        )
     return pd.DataFrame(rows).astype({c: object for c in ("near_fit", "near_held", "fit_near_held")})
 
 
@@ -105,11 +117,18 @@ def _paper(paper: PaperResults, name: str) -> dict[str, float]:
 def against_paper(name: str, paper: PaperResults) -> pd.DataFrame:
     """A trace without real rows: figure → synthetic (median over seeds), least, most, paper."""
     made = pd.DataFrame([_swf(name, seed) for seed in SEEDS])
-    return pd.DataFrame([
-        {"figure": what, "synthetic": float(made[what].median()), "least": float(made[what].min()),
-         "most": float(made[what].max()), "paper": value}
-        for what, value in _paper(paper, name).items()
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "figure": what,
+                "synthetic": float(made[what].median()),
+                "least": float(made[what].min()),
+                "most": float(made[what].max()),
+                "paper": value,
+            }
+            for what, value in _paper(paper, name).items()
+        ]
+    )
 
 
 def markdown(name: str, table: pd.DataFrame) -> str:
@@ -118,19 +137,28 @@ def markdown(name: str, table: pd.DataFrame) -> str:
     lines = [f"### {title}", ""]
     if name != PAPER_ONLY:
         fit, held = MONTHS[name].fit, MONTHS[name].held
-        lines += [f"Fitted on {fit[0]} to {fit[1]}; {held[0]} to {held[1]} held for the check (without the last day).",
-                  ""]  # fmt: skip
+        lines += [
+            f"Fitted on {fit[0]} to {fit[1]}; {held[0]} to {held[1]} held for the check (without the last day).",
+            "",
+        ]
     unit = "processors" if name in CPU else "GPUs"
-    lines += ["| | real (fit) | real (held) | synthetic | seeds | paper | tolerance | like the held |",
-              "|---|---:|---:|---:|---|---:|---|---|"]  # fmt: skip
+    lines += [
+        "| | real (fit) | real (held) | synthetic | seeds | paper | tolerance | like the held |",
+        "|---|---:|---:|---:|---|---:|---|---|",
+    ]
     for row in table.to_dict("records"):
         what = row["figure"].replace("GPUs", unit).replace("GPU", unit.removesuffix("s"))
         verdict = {True: "yes", False: "**no**"}.get(row.get("near_held"), "")
         if row.get("near_held") is False and row.get("fit_near_held") is False:
             verdict += ", nor are the fit months"
-        cells = [what, *(_number(row.get(c)) for c in ("fit", "held", "synthetic")),
-                 f"{_number(row['least'])} – {_number(row['most'])}", _number(row["paper"]), row.get("tolerance", ""),
-                 verdict]  # fmt: skip
+        cells = [
+            what,
+            *(_number(row.get(c)) for c in ("fit", "held", "synthetic")),
+            f"{_number(row['least'])} – {_number(row['most'])}",
+            _number(row["paper"]),
+            row.get("tolerance", ""),
+            verdict,
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

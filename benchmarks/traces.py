@@ -34,14 +34,17 @@ TRACES = {
         "format": "csv",
         "time_zone": "America/Los_Angeles",
         "columns": {
-            "job_id": "job_id", "vc": "vc", "submit_s": "submit_time", "gpus": "num_gpus",
+            "job_id": "job_id",
+            "vc": "vc",
+            "submit_s": "submit_time",
+            "gpus": "num_gpus",
             "run_s": {"column": "run_sum_s", "fallback": "run_span_s", "unit": "s"},
         },
     },
     "philly_json": {"format": "philly", "time_zone": "America/Los_Angeles"},
     "helios_csv": {"format": "helios", "part": "Venus", "time_zone": "Asia/Shanghai"},
     "swf": {"format": "swf", "time_zone": "Europe/Stockholm"},
-}  # fmt: skip
+}
 
 
 def main() -> None:
@@ -94,10 +97,17 @@ def read_one(name: str, path: str) -> None:
     clean = clean_trace(name, trace, Path(path))
     took, worked = time.perf_counter() - began, time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({
-        "s": took, "cpu_s": worked, "rss_mb": round(peak * 1024 / 1e6), "imports_mb": round(before * 1024 / 1e6),
-        "rows_read": clean.audit.rows_read,
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "s": took,
+                "cpu_s": worked,
+                "rss_mb": round(peak * 1024 / 1e6),
+                "imports_mb": round(before * 1024 / 1e6),
+                "rows_read": clean.audit.rows_read,
+            }
+        )
+    )
 
 
 def philly_csv(folder: Path) -> Path:
@@ -106,11 +116,17 @@ def philly_csv(folder: Path) -> Path:
     n = PHILLY_ROWS
     run = pd.Series(np.clip(rng.lognormal(6.5, 2, n), 1, 5e6).astype(np.int64), dtype="Int64")
     path = folder / "philly_jobs.csv.gz"
-    pd.DataFrame({
-        "job_id": np.arange(n), "submit_time": clock(rng, "2017-08-14", 130, n), "vc": names(rng, "vc", 15, n),
-        "num_gpus": rng.choice([1, 2, 4, 8, 16], n), "run_span_s": run, "run_sum_s": run.mask(rng.random(n) < 0.02),
-        "match": "exact",
-    }).to_csv(path, index=False)  # fmt: skip
+    pd.DataFrame(
+        {
+            "job_id": np.arange(n),
+            "submit_time": clock(rng, "2017-08-14", 130, n),
+            "vc": names(rng, "vc", 15, n),
+            "num_gpus": rng.choice([1, 2, 4, 8, 16], n),
+            "run_span_s": run,
+            "run_sum_s": run.mask(rng.random(n) < 0.02),
+            "match": "exact",
+        }
+    ).to_csv(path, index=False)
     return path
 
 
@@ -138,16 +154,24 @@ def philly_jobs(rng: np.random.Generator, count: int) -> Iterator[dict[str, obje
         for k in range(attempts[i]):
             start, clock = clock + wait[i, k], clock + wait[i, k] + run[i, k]
             nodes = [8] * (gpus[i] // 8) or [gpus[i]]
-            tried.append({
-                "start_time": str(start).replace("T", " "),
-                "end_time": "None" if gone[i, k] else str(clock).replace("T", " "),
-                "detail": [{"ip": f"m{(i * 7 + k * 3 + m) % 552}", "gpus": [f"gpu{g}" for g in range(n)]}
-                           for m, n in enumerate(nodes)],
-            })  # fmt: skip
+            tried.append(
+                {
+                    "start_time": str(start).replace("T", " "),
+                    "end_time": "None" if gone[i, k] else str(clock).replace("T", " "),
+                    "detail": [
+                        {"ip": f"m{(i * 7 + k * 3 + m) % 552}", "gpus": [f"gpu{g}" for g in range(n)]}
+                        for m, n in enumerate(nodes)
+                    ],
+                }
+            )
         yield {
-            "status": ("Pass", "Killed", "Failed")[i % 3], "vc": f"{i % 15:06x}", "jobid": f"application_15_{i:06d}",
-            "attempts": tried, "submitted_time": str(submit[i]).replace("T", " "), "user": f"{i % 319:06x}",
-        }  # fmt: skip
+            "status": ("Pass", "Killed", "Failed")[i % 3],
+            "vc": f"{i % 15:06x}",
+            "jobid": f"application_15_{i:06d}",
+            "attempts": tried,
+            "submitted_time": str(submit[i]).replace("T", " "),
+            "user": f"{i % 319:06x}",
+        }
 
 
 def helios_csv(folder: Path) -> Path:
@@ -160,18 +184,28 @@ def helios_csv(folder: Path) -> Path:
     written = {
         name: np.char.replace((epoch + seconds).astype("U19"), "T", " ")
         for name, seconds in (
-            ("submit_time", submit), ("start_time", submit + queue), ("end_time", submit + queue + run)
+            ("submit_time", submit),
+            ("start_time", submit + queue),
+            ("end_time", submit + queue + run),
         )
     }
     gpus = rng.choice([0, 1, 2, 4, 8, 16, 32], n)
     path = folder / "Venus" / "cluster_log.csv"
     path.parent.mkdir()
-    pd.DataFrame({
-        "job_id": rng.permutation(n) + 1, "user": names(rng, "u", 400, n), "vc": names(rng, "vc", 15, n),
-        "gpu_num": gpus, "cpu_num": np.maximum(gpus * 6, 4), "node_num": 1,
-        "state": rng.choice(["COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL"], n),
-        **written, "duration": run, "queue": queue,
-    }).to_csv(path, index=False)  # fmt: skip
+    pd.DataFrame(
+        {
+            "job_id": rng.permutation(n) + 1,
+            "user": names(rng, "u", 400, n),
+            "vc": names(rng, "vc", 15, n),
+            "gpu_num": gpus,
+            "cpu_num": np.maximum(gpus * 6, 4),
+            "node_num": 1,
+            "state": rng.choice(["COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL"], n),
+            **written,
+            "duration": run,
+            "queue": queue,
+        }
+    ).to_csv(path, index=False)
     return path
 
 

@@ -50,9 +50,18 @@ CELL = Cell("philly-csv", "philly-192", "fifo", "wait", "easy", "best_fit", "str
 EPOCHS = 3
 """Epochs that are timed."""
 TOLD = (
-    "rollout_seconds", "update_seconds", "choices", "mean_queue", "choices_per_second", "actor_iterations",
-    "milp_asked", "milp_settled", "milp_cached", "milp_calls", "decisions",
-)  # fmt: skip
+    "rollout_seconds",
+    "update_seconds",
+    "choices",
+    "mean_queue",
+    "choices_per_second",
+    "actor_iterations",
+    "milp_asked",
+    "milp_settled",
+    "milp_cached",
+    "milp_calls",
+    "decisions",
+)
 """Columns of the history whose means are told."""
 QUEUES = (256, 1024)
 HUNDRED = {"chooses": "nothing", "trajectories": 25, "rollouts": 4}
@@ -136,8 +145,20 @@ def main() -> None:
     """Print each figure as it comes; the JSON object last."""
     jobs, layout, _, data = workload()
     print(f"{data}; {set_up(1, 1)}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
-    heads = ("s", "rollout", "update", "choices", "queue", "choices/s", "steps",
-             "questions", "settled", "cached", "solves", "GB")  # fmt: skip
+    heads = (
+        "s",
+        "rollout",
+        "update",
+        "choices",
+        "queue",
+        "choices/s",
+        "steps",
+        "questions",
+        "settled",
+        "cached",
+        "solves",
+        "GB",
+    )
     print(" " * 20 + "".join(f"{head:>10}" for head in heads))
     found: dict[str, dict[str, float]] = {}
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
@@ -152,17 +173,28 @@ def main() -> None:
     for queued, taken in online.items():
         print(f"online decision, {queued} queued: {taken:.3f} ms")
     plain, placed = found["tuned"], found["tuned, look-ahead"]
-    print(json.dumps({
-        "data": data, "rollout_decisions_per_s": round(plain["choices_per_second"]),
-        "rollout_mean_queue": round(plain["mean_queue"], 1), "epoch_s": round(plain["seconds"], 3),
-        "epoch_milp_s": round(placed["seconds"], 3), "paper_epoch_s": round(found["paper"]["seconds"], 3),
-        "train_rss_gb": round(rss_gb, 3), "decisions": round(plain["decisions"]), "choices": round(plain["choices"]),
-        "actor_iterations": plain["actor_iterations"], "paper_actor_iterations": found["paper"]["actor_iterations"],
-        "paper_critic_iterations": BUILT_IN["paper"].critic_iterations,
-        **{name: round(placed[name]) for name in ("milp_asked", "milp_settled", "milp_cached", "milp_calls")},
-        "cell_minutes": round(cells["best_fit"], 2), "cell_milp_minutes": round(cells["lookahead"], 2),
-        **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},
-    }))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "data": data,
+                "rollout_decisions_per_s": round(plain["choices_per_second"]),
+                "rollout_mean_queue": round(plain["mean_queue"], 1),
+                "epoch_s": round(plain["seconds"], 3),
+                "epoch_milp_s": round(placed["seconds"], 3),
+                "paper_epoch_s": round(found["paper"]["seconds"], 3),
+                "train_rss_gb": round(rss_gb, 3),
+                "decisions": round(plain["decisions"]),
+                "choices": round(plain["choices"]),
+                "actor_iterations": plain["actor_iterations"],
+                "paper_actor_iterations": found["paper"]["actor_iterations"],
+                "paper_critic_iterations": BUILT_IN["paper"].critic_iterations,
+                **{name: round(placed[name]) for name in ("milp_asked", "milp_settled", "milp_cached", "milp_calls")},
+                "cell_minutes": round(cells["best_fit"], 2),
+                "cell_milp_minutes": round(cells["lookahead"], 2),
+                **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -24,9 +24,22 @@ class Chromium:
         """Addresses of everything that the page has asked for."""
         self._last = 0
         self._process = subprocess.Popen(
-            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-             "--hide-scrollbars", "--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={folder}",
-             "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+            [
+                program,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+                "--hide-scrollbars",
+                "--remote-debugging-port=0",
+                "--remote-allow-origins=*",
+                f"--user-data-dir={folder}",
+                "about:blank",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             self._socket = websocket.create_connection(self._address(folder), timeout=PATIENCE_S)
         except BaseException:
@@ -45,8 +58,9 @@ class Chromium:
                 if pages:
                     return pages[0]["webSocketDebuggerUrl"]
             time.sleep(0.1)
-        raise RuntimeError(f"Chromium did not open its DevTools port within {PATIENCE_S} s "
-                           f"(exit status {self._process.poll()})")
+        raise RuntimeError(
+            f"Chromium did not open its DevTools port within {PATIENCE_S} s (exit status {self._process.poll()})"
+        )
 
     def close(self) -> None:
         """End the browser."""
@@ -84,8 +98,9 @@ class Chromium:
 
     def run(self, expression: str) -> Any:
         """The value of a JavaScript expression; a promise is awaited. Raises RuntimeError on an exception."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True,
-                           userGesture=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
+        )
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
             raise RuntimeError(details.get("exception", {}).get("description") or details["text"])
@@ -110,14 +125,19 @@ class Chromium:
 
     def size(self, width: int, height: int = 900) -> None:
         """The window's size in CSS pixels."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
-                  mobile=width < 600)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
 
     def prefer(self, dark: bool) -> None:
         """What the system would say of light and dark."""
-        self.call("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
-            {"name": "prefers-reduced-motion", "value": "reduce"}])  # fmt: skip
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[
+                {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+                {"name": "prefers-reduced-motion", "value": "reduce"},
+            ],
+        )
 
     def click(self, selector: str) -> None:
         """A real click in the middle of the first element of this selector, scrolled into view first."""

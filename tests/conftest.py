@@ -126,16 +126,24 @@ class Shell:
         """Start ``rltune`` as the leader of a process group of its own; what it says goes to a file."""
         with open(output, "wb") as file:
             return subprocess.Popen(
-                ["rltune", *map(str, arguments)], cwd=cwd, env=self.environment(), stdout=file, stderr=file,
+                ["rltune", *map(str, arguments)],
+                cwd=cwd,
+                env=self.environment(),
+                stdout=file,
+                stderr=file,
                 start_new_session=True,
-            )  # fmt: skip
+            )
 
     def rltune(self, *arguments: object, cwd: Path, timeout: float = 600) -> Outcome:
         """Run ``rltune`` to its end."""
         done = subprocess.run(
-            ["rltune", *map(str, arguments)], cwd=cwd, env=self.environment(), capture_output=True, text=True,
+            ["rltune", *map(str, arguments)],
+            cwd=cwd,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
             timeout=timeout,
-        )  # fmt: skip
+        )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
 

@@ -30,8 +30,9 @@ def run(command: list[str]) -> str:
     """Run one command, quietly; what it said where it failed, else nothing."""
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:
-        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=LIMIT_S)  # fmt: skip
+        done = subprocess.run(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S
+        )
     except subprocess.TimeoutExpired:
         return f"took more than {LIMIT_S} s"
     said = [line for line in done.stdout.splitlines() if line.startswith("E:")] or done.stdout.splitlines()[-1:]
@@ -54,8 +55,10 @@ def provide(names: list[str], quiet: bool) -> str:
     root, sudo = os.geteuid() == 0, shutil.which("sudo")
     by_hand = "as root on Debian or Ubuntu: apt-get update && " + install_command(lacking)
     if not shutil.which("apt-get"):
-        return ("there is no apt here (elsewhere: Slurm 22.05 or later with slurmctld, slurmd, slurmdbd; MUNGE; MariaDB; "
-                f"libfaketime; a Chromium or Chrome); {by_hand}")  # fmt: skip
+        return (
+            "there is no apt here (elsewhere: Slurm 22.05 or later with slurmctld, slurmd, slurmdbd; MUNGE; MariaDB; "
+            f"libfaketime; a Chromium or Chrome); {by_hand}"
+        )
     if not (root or (sudo and not quiet)):
         return f"packages are missing, and this needs root; {by_hand}"
     packages = ", ".join(name for group in lacking for name in group.packages)

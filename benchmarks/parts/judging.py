@@ -126,8 +126,14 @@ def rules(task: Task) -> dict[str, Any]:
     return SimulationConfig(**dict(task.simulation)).model_dump()
 
 
-def run(load: Workload, length: int, setting: Setting, believes: bool = False, policy: TrainedPolicy | None = None,
-        validation: bool = False):  # fmt: skip
+def run(
+    load: Workload,
+    length: int,
+    setting: Setting,
+    believes: bool = False,
+    policy: TrainedPolicy | None = None,
+    validation: bool = False,
+):
     """A row a window of that many jobs; in the order of ``policy``, or of the setting's."""
     jobs = load.believed if believes and load.believed is not None else load.jobs
     placer = placer_of(setting.placement, LookaheadConfig())
@@ -155,10 +161,14 @@ def heuristics(task: Task) -> pd.DataFrame:
             if is_candidate(name):
                 before.append(run(load, length, setting, validation=True).assign(scheduler=name))
     tested, validated = pd.concat(frames), pd.concat(before).groupby(["length", "scheduler"])
-    best = [(length, metric, validated[column].mean()[length].idxmin())
-            for length, (metric, column) in product(task.lengths, COLUMNS.items())]  # fmt: skip
-    picked = [tested[(tested["length"] == length) & (tested["scheduler"] == rule)].assign(scheduler=PICKED + metric)
-              for length, metric, rule in best]  # fmt: skip
+    best = [
+        (length, metric, validated[column].mean()[length].idxmin())
+        for length, (metric, column) in product(task.lengths, COLUMNS.items())
+    ]
+    picked = [
+        tested[(tested["length"] == length) & (tested["scheduler"] == rule)].assign(scheduler=PICKED + metric)
+        for length, metric, rule in best
+    ]
     return pd.concat([tested, *picked]).assign(trace=task.trace, origin=task.origin)
 
 
@@ -173,8 +183,18 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     load, variant = loaded(task), VARIANTS[task.learner]
     preset = BUILT_IN[variant.preset].model_copy(update=dict((*variant.changes, *task.changes)))
     preset = type(preset).model_validate(preset.model_dump())
-    cell = Cell(*workload_of(task), "saf", task.metric, "easy", variant.placement, "strict", variant.features,
-                "lognormal-1", variant.preset, task.seed)  # fmt: skip
+    cell = Cell(
+        *workload_of(task),
+        "saf",
+        task.metric,
+        "easy",
+        variant.placement,
+        "strict",
+        variant.features,
+        "lognormal-1",
+        variant.preset,
+        task.seed,
+    )
     began = time.perf_counter()
     simulation = SimulationConfig(**dict(task.simulation))
     exercise = Exercise(cell, preset, LookaheadConfig(), load.jobs, load.layout, load.split, simulation, load.believed)
@@ -189,8 +209,15 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
             easy = replace(setting, blocking="easy")  # nodes reserved for the first job alone
             frames.append(run(load, length, easy, way.believes, policy).assign(scheduler="RLTune, EASY only"))
     some = {k: facts.get(k) for k in ("way", "best_epoch", "learned", "validation_metric", "validation_start")}
-    log = {"trace": task.trace, "origin": task.origin, "seed": task.seed, "agent": task.name, "metric": task.metric,
-           **some, "seconds": round(seconds, 1)}  # fmt: skip
+    log = {
+        "trace": task.trace,
+        "origin": task.origin,
+        "seed": task.seed,
+        "agent": task.name,
+        "metric": task.metric,
+        **some,
+        "seconds": round(seconds, 1),
+    }
     return pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed, metric=task.metric), log
 
 
@@ -224,8 +251,12 @@ def work(job: tuple[str, Task]) -> tuple[pd.DataFrame, dict[str, Any]]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options that all of them have."""
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
-    parser.add_argument("--keep", default="", metavar="FOLDER",
-                        help="where results are kept and found again; another state of the sources makes others")  # fmt: skip
+    parser.add_argument(
+        "--keep",
+        default="",
+        metavar="FOLDER",
+        help="where results are kept and found again; another state of the sources makes others",
+    )
 
 
 def pooled(processes: int) -> Any:
@@ -280,8 +311,10 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
         column, middle = COLUMNS[metric], "" if metric == metrics[0] else f"{metric}_"
         means = ruled[~ruled["scheduler"].str.startswith(PICKED)].groupby("scheduler", sort=False)[column].mean()
         known = means[[is_candidate(s) for s in means.index]]
-        print(f"\n{trace}, mean {metric}, {figures[f'{trace}_{prefix}windows']} windows of {length}"
-              + (f"; no schedule waits less than {ruled['bound_s'].mean():.0f} s" if metric == "wait" else ""))
+        print(
+            f"\n{trace}, mean {metric}, {figures[f'{trace}_{prefix}windows']} windows of {length}"
+            + (f"; no schedule waits less than {ruled['bound_s'].mean():.0f} s" if metric == "wait" else "")
+        )
         if known.index[0].count(" "):
             for scheduler, value in means.sort_values().head(8).items():
                 print(f"  {scheduler:>30}  {value:9.5g}")
@@ -294,20 +327,31 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
         picked = ruled[ruled["scheduler"] == PICKED + metric]
         print(f"  best on validation windows: {', '.join(picked['rule'].unique())} {picked[column].mean():.5g}")
         plain = " strict" if known.index[0].count(" ") else ""
-        rivals = {"strong": strong, "picked": PICKED + metric, "any": best, "saf_easy": f"saf+easy{plain}",
-                  "fifo_none": f"fifo+none{plain}"}  # fmt: skip
+        rivals = {
+            "strong": strong,
+            "picked": PICKED + metric,
+            "any": best,
+            "saf_easy": f"saf+easy{plain}",
+            "fifo_none": f"fifo+none{plain}",
+        }
         for scheduler, mine in agents.groupby("scheduler", sort=False):
             seeds = ", ".join(f"{v:.5g}" for v in mine.groupby("seed")[column].mean())
             print(f"  {scheduler:>18}  {mine[column].mean():9.5g}  (by seed: {seeds})")
             for key, rival in rivals.items():
                 found = against(mine, ruled[ruled["scheduler"] == rival], column)
-                print(f"  {'':>18}  against {rival}: " + "{:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
+                print(
+                    f"  {'':>18}  against {rival}: " + "{:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found))
+                )
                 if scheduler == "RLTune":
                     figures |= named(f"{trace}_{prefix}{middle}vs_{key}", found)
         whole, alone = (agents[agents["scheduler"] == name] for name in ("RLTune", "its way alone"))
         if len(whole):
             found = against(whole, alone, column)
-            print("  what it learned, against its way alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
+            print(
+                "  what it learned, against its way alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(
+                    *(100 * f for f in found)
+                )
+            )
             figures |= named(f"{trace}_{prefix}{middle}vs_way", found)
         if len(whole) and "linear" in set(agents["scheduler"]):
             found = against(whole, agents[agents["scheduler"] == "linear"], column)

@@ -25,7 +25,14 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     if missing := [name for name in NEEDED if name not in table]:
         raise DataError(f"{path}: found no field {', '.join(missing)}; found {', '.join(table)}")
     audit.read(len(table))
-    return raw_frame({
-        "job_id": table["id"], "submit_unix_s": table["at"], "run_s": table["ran"], "gpus": table["gpus"],
-        "user": table.get("by"), "unusable": reasons(len(table), ("cancelled before it ran", table["ran"].isna())),
-    }, len(table))  # fmt: skip
+    return raw_frame(
+        {
+            "job_id": table["id"],
+            "submit_unix_s": table["at"],
+            "run_s": table["ran"],
+            "gpus": table["gpus"],
+            "user": table.get("by"),
+            "unusable": reasons(len(table), ("cancelled before it ran", table["ran"].isna())),
+        },
+        len(table),
+    )

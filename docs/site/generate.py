@@ -63,9 +63,10 @@ def generated() -> dict[Path, str]:
     }
     texts = {path: _filled(path, blocks) for path, blocks in parts.items()}
     return {
-        **texts, docs / "assets" / "layers.svg": layers_picture(),
+        **texts,
+        docs / "assets" / "layers.svg": layers_picture(),
         docs / "assets" / "workflow.svg": workflow_picture(RULES, edges()),
-    }  # fmt: skip
+    }
 
 
 def _filled(path: Path, blocks: dict[str, str]) -> str:

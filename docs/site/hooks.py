@@ -18,9 +18,15 @@ FROM_ROOT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md
 def api_pages() -> dict[str, str]:
     """Path → text of the API reference: an index by layer, and a page a layer."""
     top_down = layers()[::-1]
-    index = ["# API reference", "", "The library's layers, from the top down; each imports from those below it only "
-             "([architecture](../architecture.md)). Names that begin with an underscore are not listed.", "",
-             "| layer | what |", "|---|---|"]  # fmt: skip
+    index = [
+        "# API reference",
+        "",
+        "The library's layers, from the top down; each imports from those below it only "
+        "([architecture](../architecture.md)). Names that begin with an underscore are not listed.",
+        "",
+        "| layer | what |",
+        "|---|---|",
+    ]
     index += [f"| [`rltune.{layer}`]({layer}.md) | {first_sentence(f'rltune.{layer}')} |" for layer in top_down]
     pages = {"api/index.md": "\n".join(index) + "\n"}
     for layer in top_down:

@@ -15,14 +15,19 @@ FONT = "font-family='Roboto, Helvetica, Arial, sans-serif'"
 
 
 def _svg(width: int, height: int, title: str, body: Sequence[str]) -> str:
-    return "\n".join([
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' height='{height}' "
-        f"{FONT} "
-        f"role='img'>", f"<title>{escape(title)}</title>",
-        "<defs><marker id='arrow' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'>"
-        f"<path d='M0,0 L8,4 L0,8 z' fill='{MUTED}'/></marker></defs>",
-        f"<rect width='{width}' height='{height}' rx='6' fill='{PAPER}'/>", *body, "</svg>\n",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' height='{height}' "
+            f"{FONT} "
+            f"role='img'>",
+            f"<title>{escape(title)}</title>",
+            "<defs><marker id='arrow' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'>"
+            f"<path d='M0,0 L8,4 L0,8 z' fill='{MUTED}'/></marker></defs>",
+            f"<rect width='{width}' height='{height}' rx='6' fill='{PAPER}'/>",
+            *body,
+            "</svg>\n",
+        ]
+    )
 
 
 def _text(x: float, y: float, text: str, size: int = 12, colour: str = INK, more: str = "") -> str:
@@ -101,8 +106,10 @@ def workflow_picture(rules: Sequence[Rule], edges: Sequence[tuple[str, str]]) ->
         y0, bend = y0 + high, (down - high) / 2
         straight = y1 - y0 - 2 * bend  # past the ranks between, then over
         curve = f"V{y0 + straight:g} C{x0:g},{y0 + straight + bend:g} {x1:g},{y1 - bend:g} {x1:g},{y1 - 2:g}"
-        body.append(f"<path d='M{x0:g},{y0:g} {curve}' fill='none' "
-                    f"stroke='{MUTED}' stroke-width='1.2' marker-end='url(#arrow)'/>")  # fmt: skip
+        body.append(
+            f"<path d='M{x0:g},{y0:g} {curve}' fill='none' "
+            f"stroke='{MUTED}' stroke-width='1.2' marker-end='url(#arrow)'/>"
+        )
     for name, (x, y) in at.items():
         tint = "#fdeccd" if notebook[name] else "#eceff1"
         body.append(

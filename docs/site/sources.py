@@ -47,8 +47,11 @@ def layer_imports() -> dict[str, set[str]]:
         found[layer] = set()
         for module in modules(layer):
             for node in ast.walk(ast.parse(path_of(module).read_text(encoding="utf-8"))):
-                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else (
-                    [a.name for a in node.names] if isinstance(node, ast.Import) else [])  # fmt: skip
+                names = (
+                    [node.module or ""]
+                    if isinstance(node, ast.ImportFrom)
+                    else ([a.name for a in node.names] if isinstance(node, ast.Import) else [])
+                )
                 if isinstance(node, ast.ImportFrom) and node.module == "rltune":
                     names = [f"rltune.{a.name}" for a in node.names]
                 found[layer] |= {n.split(".")[1] for n in names if n.startswith("rltune.")} - {layer}

@@ -65,8 +65,18 @@ def _outputs(section: str, workspace: Workspace) -> tuple[str, ...]:
 def edges() -> list[tuple[str, str]]:
     """(rule, rule that waits for it), without what follows from others; of the default run, as Snakemake sees it."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow/Snakefile"), "--rulegraph",
-                   "--quiet", "all", "--config", f"run={CONFIG}"]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--snakefile",
+            str(ROOT / "workflow/Snakefile"),
+            "--rulegraph",
+            "--quiet",
+            "all",
+            "--config",
+            f"run={CONFIG}",
+        ]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     names = dict(re.findall(r'(\d+)\[label = "(\w+)"', done.stdout))
     if done.returncode or not names:

@@ -38,11 +38,16 @@ class LogHandler(LogHandlerBase):
         match str(fields.get("event") or ""):
             case "job_info":
                 told = {
-                    "event": "job", "id": fields["jobid"], "rule": fields["rule_name"],
-                    "wildcards": dict(fields["wildcards"]), "output": [*map(str, fields["output"])],
-                    "log": [*map(str, fields["log"])], "benchmark": fields["benchmark"],
-                    "forced": fields["reason"].startswith("Forced"), "reason": fields["reason"],
-                }  # fmt: skip
+                    "event": "job",
+                    "id": fields["jobid"],
+                    "rule": fields["rule_name"],
+                    "wildcards": dict(fields["wildcards"]),
+                    "output": [*map(str, fields["output"])],
+                    "log": [*map(str, fields["log"])],
+                    "benchmark": fields["benchmark"],
+                    "forced": fields["reason"].startswith("Forced"),
+                    "reason": fields["reason"],
+                }
             case "job_finished":
                 told = {"event": "finished", "id": fields["job_id"]}
             case "job_error":

@@ -10,13 +10,21 @@ from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.traces.table import empty_columns
 
-CLUSTER = ClusterConfig.model_validate({
-    "title": "test", "gpu_types": "ignore",
-    "pools": [{"name": "all", "groups": [
-        {"gpu_type": "A", "nodes": 2, "gpus": 8, "cpus": 32, "mem_gb": 128},
-        {"gpu_type": "A", "nodes": 2, "gpus": 2, "cpus": 8, "mem_gb": 32},
-    ]}],
-})  # fmt: skip
+CLUSTER = ClusterConfig.model_validate(
+    {
+        "title": "test",
+        "gpu_types": "ignore",
+        "pools": [
+            {
+                "name": "all",
+                "groups": [
+                    {"gpu_type": "A", "nodes": 2, "gpus": 8, "cpus": 32, "mem_gb": 128},
+                    {"gpu_type": "A", "nodes": 2, "gpus": 2, "cpus": 8, "mem_gb": 32},
+                ],
+            }
+        ],
+    }
+)
 
 
 def jobs_frame(n: int, seed: int, load: float = 3.0) -> pd.DataFrame:
@@ -27,9 +35,11 @@ def jobs_frame(n: int, seed: int, load: float = 3.0) -> pd.DataFrame:
     run = np.exp(rng.normal(5.5, 1.2, size=n))
     gap = (gpus * run).mean() / (20 * load)
     return frame.assign(
-        job_id=pd.Series([f"j{i:05d}" for i in range(n)], dtype="str"), gpus=gpus.astype(np.int64), run_s=run,
+        job_id=pd.Series([f"j{i:05d}" for i in range(n)], dtype="str"),
+        gpus=gpus.astype(np.int64),
+        run_s=run,
         submit_s=np.cumsum(rng.exponential(gap, size=n)),
-    )  # fmt: skip
+    )
 
 
 def workload(n: int = 600, seed: int = 1, load: float = 3.0) -> tuple[Jobs, Layout]:

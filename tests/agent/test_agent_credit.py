@@ -43,8 +43,9 @@ def later(state, s: int, now: float, metric: str, horizon_s: float) -> float:
 def test_credit_is_the_waiting_saved_against_the_mean(state, metric: str, horizon_s: float) -> None:
     rng = np.random.default_rng(2)
     sequence = rng.integers(0, GROUPS * ROLLOUTS, size=30)
-    now = state.first[sequence] * 0.0 + np.array([rng.uniform(*JOBS.submit_s[[f, f + LENGTH - 1]])
-                                                 for f in state.first[sequence]])  # fmt: skip
+    now = state.first[sequence] * 0.0 + np.array(
+        [rng.uniform(*JOBS.submit_s[[f, f + LENGTH - 1]]) for f in state.first[sequence]]
+    )
     found = credit(metric, state, JOBS.run_s, JOBS.submit_s, now, sequence, ROLLOUTS, horizon_s)
     for d, (s, t) in enumerate(zip(sequence, now, strict=True)):
         group = range(s - s % ROLLOUTS, s - s % ROLLOUTS + ROLLOUTS)

@@ -14,10 +14,21 @@ def row(epoch: int, reward: float = 0.25, rl: float = math.nan, base: float = ma
     return {"epoch": epoch, "reward": reward, "validation_rl": rl, "validation_base": base}
 
 
-@pytest.mark.parametrize(("left_s", "told"), [
-    (0.0, "0 s"), (0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (90.0, "1 min 30 s"), (605.0, "10 min 05 s"),
-    (3599.4, "59 min 59 s"), (3599.6, "1 h 00 min"), (3 * 3600 + 7 * 60 + 59.0, "3 h 07 min"), (90_000.0, "25 h 00 min"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("left_s", "told"),
+    [
+        (0.0, "0 s"),
+        (0.4, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
+        (90.0, "1 min 30 s"),
+        (605.0, "10 min 05 s"),
+        (3599.4, "59 min 59 s"),
+        (3599.6, "1 h 00 min"),
+        (3 * 3600 + 7 * 60 + 59.0, "3 h 07 min"),
+        (90_000.0, "25 h 00 min"),
+    ],
+)
 def test_how_long_the_rest_takes(left_s: float, told: str) -> None:
     assert progress_line(row(6), 10, left_s / 4) == f"epoch 6 of 10: reward +0.250; {told} left"
 
@@ -51,7 +62,14 @@ def told_at(clock: SimpleNamespace, epochs: int, rows: list[tuple[float, dict[st
 
 
 def test_the_first_epoch_every_validation_and_a_line_after_a_while(clock: SimpleNamespace) -> None:
-    rows = [(10.0, row(1)), (20.0, row(2, rl=5.0, base=6.0)), (50.0, row(3)), (50.1, row(4)), (90.0, row(5)), (91.0, row(6))]
+    rows = [
+        (10.0, row(1)),
+        (20.0, row(2, rl=5.0, base=6.0)),
+        (50.0, row(3)),
+        (50.1, row(4)),
+        (90.0, row(5)),
+        (91.0, row(6)),
+    ]
     told = told_at(clock, 100, rows)
     assert list(told) == [1, 2, 4, 5], "30 s after another are not yet a while"
     assert told[1] == "epoch 1 of 100: reward +0.250; 16 min 30 s left"

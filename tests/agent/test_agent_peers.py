@@ -30,16 +30,28 @@ from rltune.traces.table import empty_columns
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "rich", "exact", "toy", 3)
 PPO = dict(
-    trajectories=12, sequence_jobs=LENGTH, rollouts=4, actor_layers=[16], actor_lr=1e-2, lr_schedule="cosine",
-    actor_iterations=15, critic_iterations=0, target_kl=0.1, gae_lambda=1.0, validate_every=5, validation_windows=4,
-)  # fmt: skip
+    trajectories=12,
+    sequence_jobs=LENGTH,
+    rollouts=4,
+    actor_layers=[16],
+    actor_lr=1e-2,
+    lr_schedule="cosine",
+    actor_iterations=15,
+    critic_iterations=0,
+    target_kl=0.1,
+    gae_lambda=1.0,
+    validate_every=5,
+    validation_windows=4,
+)
 PRESETS = {
-    "linear": Preset(agent="linear", epochs=15, trajectories=8, sequence_jobs=LENGTH, validate_every=5,
-                     validation_windows=4),
+    "linear": Preset(
+        agent="linear", epochs=15, trajectories=8, sequence_jobs=LENGTH, validate_every=5, validation_windows=4
+    ),
     "rlscheduler": Preset(agent="rlscheduler", epochs=20, **PPO),
-    "schedinspector": Preset(agent="schedinspector", epochs=20, residual=1.0, credit_horizon_s=1500.0,
-                             **PPO | {"rollouts": 8}),
-}  # fmt: skip
+    "schedinspector": Preset(
+        agent="schedinspector", epochs=20, residual=1.0, credit_horizon_s=1500.0, **PPO | {"rollouts": 8}
+    ),
+}
 SHORT = {name: preset.model_copy(update={"epochs": 2, "validate_every": 1}) for name, preset in PRESETS.items()}
 
 
@@ -55,9 +67,11 @@ def gate() -> tuple[Jobs, Layout]:
     long = np.arange(N) % 2 == 0
     pair = np.arange(N) // 2
     frame = empty_columns(N).assign(
-        job_id=[f"j{i:03d}" for i in range(N)], gpus=np.ones(N, np.int64), run_s=np.where(long, 1000.0, 10.0),
+        job_id=[f"j{i:03d}" for i in range(N)],
+        gpus=np.ones(N, np.int64),
+        run_s=np.where(long, 1000.0, 10.0),
         submit_s=pair * 2000.0 + ~long,
-    )  # fmt: skip
+    )
     fitted, _ = fit(frame, CLUSTER)
     return compile_jobs(fitted, fitted["run_s"].to_numpy(), CLUSTER), build_layout(CLUSTER)
 
@@ -229,10 +243,13 @@ def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
     assert result.policy.facts["learned"] is False and result.policy.facts["agent"] == agent
 
 
-@pytest.mark.parametrize(("agent", "residual", "reason"), [
-    ("rlscheduler", 0.2, "agent rlscheduler: residual: found 0.2, expected 0"),
-    ("schedinspector", 0.0, "agent schedinspector: residual: found 0, expected more"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("agent", "residual", "reason"),
+    [
+        ("rlscheduler", 0.2, "agent rlscheduler: residual: found 0.2, expected 0"),
+        ("schedinspector", 0.0, "agent schedinspector: residual: found 0, expected more"),
+    ],
+)
 def test_presets_that_make_no_sense_are_refused(agent: str, residual: float, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Preset(**SHORT[agent].model_dump() | {"residual": residual})
@@ -247,7 +264,7 @@ def test_a_learner_is_judged_as_rltune_is(agent: str) -> None:
     cell = CELL.but(blocking="easy")
     windows, table = evaluate(
         cell, policy, jobs, ids, layout, split_points(N), config, LookaheadConfig(), SimulationConfig()
-    )  # fmt: skip
+    )
     mine = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == 30)]
     first = mine["first_job"].to_numpy()
     state = simulate(jobs, layout, first, np.full(2, 30), Setting("fifo", "easy"), ranker_of(policy, jobs, layout))

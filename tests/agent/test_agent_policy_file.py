@@ -30,12 +30,15 @@ def test_round_trip(tmp_path: Path) -> None:
     assert (back.logits(obs) == mine.logits(obs)).all()
 
 
-@pytest.mark.parametrize(("facts", "reason"), [
-    ({"features": "smell"}, "features 'smell', expected one of raw"),
-    ({"agent": "oracle"}, "agent 'oracle', expected one of rltune"),
-    ({"shapes": {"actor": [128, 8], "critic": [128, 5]}}, r"trained on observations of .*128.*, expected .*256"),
-    ({"features": "rlscheduler", "shapes": shapes_of("rlscheduler")}, "an actor of 8 columns, expected 6"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"features": "smell"}, "features 'smell', expected one of raw"),
+        ({"agent": "oracle"}, "agent 'oracle', expected one of rltune"),
+        ({"shapes": {"actor": [128, 8], "critic": [128, 5]}}, r"trained on observations of .*128.*, expected .*256"),
+        ({"features": "rlscheduler", "shapes": shapes_of("rlscheduler")}, "an actor of 8 columns, expected 6"),
+    ],
+)
 def test_a_policy_for_something_else_is_refused(facts: dict, reason: str, tmp_path: Path) -> None:
     path, mine = tmp_path / "policy.npz", policy()
     save_policy(path, TrainedPolicy(mine.weights, mine.facts | facts))
@@ -63,8 +66,11 @@ def test_an_attention_is_kept_and_refused_where_it_does_not_fit(tmp_path: Path) 
     shares = mine.probabilities(padded, np.arange(10) < 6)
     weight = np.exp(got.astype(float) - got.max())
     assert shares[:6] == pytest.approx(weight / weight.sum(), abs=1e-6) and not shares[6:].any()
-    for facts, reason in (({"attention": 3}, "an attention of shapes"), ({"attention": 0}, "weights of shapes"),
-                          ({"attention": -1}, "attention -1, expected a number of units")):
+    for facts, reason in (
+        ({"attention": 3}, "an attention of shapes"),
+        ({"attention": 0}, "weights of shapes"),
+        ({"attention": -1}, "attention -1, expected a number of units"),
+    ):
         save_policy(path, TrainedPolicy(weights, mine.facts | facts))
         with pytest.raises(DataError, match=reason):
             load_policy(path)

@@ -35,11 +35,24 @@ def test_without_discount_every_decision_of_a_sequence_gets_its_reward():
     assert advantage == pytest.approx(reward[sequence] - values)
 
 
-@pytest.mark.parametrize(("discount", "gae_lambda", "advantage", "returns"), [
-    (1.0, 0.0, [-0.25, 0.75, 1.0, -1.75], [2.0, 2.0, 2.0, -1.0]),  # the next value - its own, reward - the last value
-    (0.5, 0.0, [-0.375, 0.25, 1.0, -1.75], [0.5, 1.0, 2.0, -1.0]),  # half of the next value - its own
-    (0.5, 1.0, [0.0, 0.75, 1.0, -1.75], [0.5, 1.0, 2.0, -1.0]),  # the reward halved with every decision - its own value
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("discount", "gae_lambda", "advantage", "returns"),
+    [
+        (
+            1.0,
+            0.0,
+            [-0.25, 0.75, 1.0, -1.75],
+            [2.0, 2.0, 2.0, -1.0],
+        ),  # the next value - its own, reward - the last value
+        (0.5, 0.0, [-0.375, 0.25, 1.0, -1.75], [0.5, 1.0, 2.0, -1.0]),  # half of the next value - its own
+        (
+            0.5,
+            1.0,
+            [0.0, 0.75, 1.0, -1.75],
+            [0.5, 1.0, 2.0, -1.0],
+        ),  # the reward halved with every decision - its own value
+    ],
+)
 def test_advantages_without_what_lies_ahead_and_discounted(
     discount: float, gae_lambda: float, advantage: list[float], returns: list[float]
 ) -> None:
@@ -106,8 +119,17 @@ def test_with_attention_it_learns_what_depends_on_the_others():
         best = np.where(up[::3], first.argmin(axis=1), first.argmax(axis=1))
         reward = (action == best).astype(np.float32)
         log_prob = np.log(p[np.arange(400), action]).astype(np.float32)
-        batch = Batch(obs, np.zeros((1200, CRITIC_WIDTH), np.float32), np.zeros(1200, np.float32), length, action,
-                      log_prob, np.arange(400), np.zeros(400), reward)  # fmt: skip
+        batch = Batch(
+            obs,
+            np.zeros((1200, CRITIC_WIDTH), np.float32),
+            np.zeros(1200, np.float32),
+            length,
+            action,
+            log_prob,
+            np.arange(400),
+            np.zeros(400),
+            reward,
+        )
         ppo.update(batch)
         scores.append(reward.mean())
     assert scores[0] < 0.5 and np.mean(scores[-5:]) > 0.8
@@ -129,8 +151,17 @@ def _bandit(ppo: PPO, rng: np.random.Generator, decisions: int = 400) -> tuple[B
         reward[i] = float(action[i] == obs[at : at + n, 0].argmin())
         at += n
     prior = np.zeros(len(obs), np.float32)
-    batch = Batch(obs, critic, prior, length, action, log_prob, np.arange(decisions), np.zeros(decisions),
-                  reward.astype(np.float32))  # fmt: skip
+    batch = Batch(
+        obs,
+        critic,
+        prior,
+        length,
+        action,
+        log_prob,
+        np.arange(decisions),
+        np.zeros(decisions),
+        reward.astype(np.float32),
+    )
     return batch, reward.mean()
 
 
@@ -183,8 +214,11 @@ def test_a_large_batch_in_parts_gives_the_gradient_of_the_whole(monkeypatch):
     def weights(most_rows: int) -> list[np.ndarray]:
         set_up(9)
         monkeypatch.setattr("rltune.agent.ppo.MOST_ROWS", most_rows)
-        ppo = PPO(BUILT_IN["paper"].model_copy(update={"actor_iterations": 3, "critic_iterations": 2}),
-                  np.random.default_rng(9), WIDTH)  # fmt: skip
+        ppo = PPO(
+            BUILT_IN["paper"].model_copy(update={"actor_iterations": 3, "critic_iterations": 2}),
+            np.random.default_rng(9),
+            WIDTH,
+        )
         ppo.update(_bandit(ppo, np.random.default_rng(9))[0])
         return [*ppo.weights(), *ppo.critic.get_weights()]
 

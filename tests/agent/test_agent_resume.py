@@ -23,15 +23,41 @@ from rltune.traces.split import split_points
 JOBS, LAYOUT = workload(900, seed=9)
 CELL = Cell("t", "c", "saf", "bsld", "easy", "lookahead", "strict", "engineered", "exact", "quick", 1)
 PRESET = Preset(
-    epochs=6, trajectories=4, rollouts=2, sequence_jobs=40, contended=0.5, residual=1.0, actor_layers=[8],
-    actor_lr=5e-3, lr_schedule="cosine", actor_iterations=5, critic_iterations=3, batch_decisions=64, average=0.9,
-    target_kl=1.0, validate_every=2, validation_windows=2,
-)  # fmt: skip
+    epochs=6,
+    trajectories=4,
+    rollouts=2,
+    sequence_jobs=40,
+    contended=0.5,
+    residual=1.0,
+    actor_layers=[8],
+    actor_lr=5e-3,
+    lr_schedule="cosine",
+    actor_iterations=5,
+    critic_iterations=3,
+    batch_decisions=64,
+    average=0.9,
+    target_kl=1.0,
+    validate_every=2,
+    validation_windows=2,
+)
 CROWDED, _ = workload(900, seed=16, load=8.0)
-CHOOSING = Preset(**PRESET.model_dump() | dict(
-    rollouts=3, sequence_jobs=20, residual=0.3, actor_lr=3e-2, actor_iterations=10, average=0.5, validation_windows=4,
-    chooses="reservations", choice_windows=12, attention=4, credit_horizon_s=3600.0, margin=0.01,
-))  # fmt: skip
+CHOOSING = Preset(
+    **PRESET.model_dump()
+    | dict(
+        rollouts=3,
+        sequence_jobs=20,
+        residual=0.3,
+        actor_lr=3e-2,
+        actor_iterations=10,
+        average=0.5,
+        validation_windows=4,
+        chooses="reservations",
+        choice_windows=12,
+        attention=4,
+        credit_horizon_s=3600.0,
+        margin=0.01,
+    )
+)
 
 
 class Killed(BaseException):
@@ -39,9 +65,14 @@ class Killed(BaseException):
 
 
 def run(
-    folder: Path | None, stop_after: int | None = None, preset: Preset = PRESET, cell: Cell = CELL, jobs: Jobs = JOBS,
-    lookahead: LookaheadConfig = LookaheadConfig(), **more: Any,
-) -> Training:  # fmt: skip
+    folder: Path | None,
+    stop_after: int | None = None,
+    preset: Preset = PRESET,
+    cell: Cell = CELL,
+    jobs: Jobs = JOBS,
+    lookahead: LookaheadConfig = LookaheadConfig(),
+    **more: Any,
+) -> Training:
     def progress(row: dict) -> None:
         if row["epoch"] == stop_after:
             raise Killed
@@ -120,11 +151,17 @@ def test_one_that_chooses_its_way_and_credits_decisions_goes_on_the_same(
     assert "going on after epoch 4 of 6" in told and "18 known from before" in told
 
 
-@pytest.mark.parametrize(("change", "named"), [
-    ({"cell": CELL.but(seed=2)}, "cell"), ({"preset": PRESET.model_copy(update={"clip": 0.1})}, "preset"),
-    ({"jobs": workload(900, seed=10)[0]}, "jobs"), ({"believed": truly(JOBS)}, "jobs"),
-    ({"simulation": SimulationConfig(commit="head")}, "rules"), ({"lookahead": LookaheadConfig(jobs=3)}, "look-ahead"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"cell": CELL.but(seed=2)}, "cell"),
+        ({"preset": PRESET.model_copy(update={"clip": 0.1})}, "preset"),
+        ({"jobs": workload(900, seed=10)[0]}, "jobs"),
+        ({"believed": truly(JOBS)}, "jobs"),
+        ({"simulation": SimulationConfig(commit="head")}, "rules"),
+        ({"lookahead": LookaheadConfig(jobs=3)}, "look-ahead"),
+    ],
+)
 def test_the_state_of_another_training_is_not_used(
     change: dict, named: str, stopped: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -179,8 +216,15 @@ def test_logs_lie_beside_the_state_and_tell_every_epoch_once(tmp_path: Path) -> 
 
 
 def test_a_search_that_was_killed_ends_with_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    preset = Preset(agent="linear", epochs=7, trajectories=4, sequence_jobs=40, contended=0.5, validate_every=2,
-                    validation_windows=2)  # fmt: skip
+    preset = Preset(
+        agent="linear",
+        epochs=7,
+        trajectories=4,
+        sequence_jobs=40,
+        contended=0.5,
+        validate_every=2,
+        validation_windows=2,
+    )
     whole = run(None, preset=preset)
     for stop in (3, 6):
         with pytest.raises(Killed):

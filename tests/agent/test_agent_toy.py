@@ -17,19 +17,24 @@ from rltune.traces.split import split_points
 from rltune.traces.table import empty_columns
 
 N, LENGTH = 600, 12
-CLUSTER = ClusterConfig.model_validate({
-    "title": "one GPU", "gpu_types": "ignore",
-    "pools": [{"name": "all", "groups": [{"gpu_type": "A", "nodes": 1, "gpus": 1, "cpus": 8, "mem_gb": 32}]}],
-})  # fmt: skip
+CLUSTER = ClusterConfig.model_validate(
+    {
+        "title": "one GPU",
+        "gpu_types": "ignore",
+        "pools": [{"name": "all", "groups": [{"gpu_type": "A", "nodes": 1, "gpus": 1, "cpus": 8, "mem_gb": 32}]}],
+    }
+)
 
 
 def queue() -> tuple[Jobs, Layout]:
     """Jobs submitted together whose run times are known."""
     rng = np.random.default_rng(1)
     frame = empty_columns(N).assign(
-        job_id=pd.Series([f"j{i:03d}" for i in range(N)], dtype="str"), gpus=np.ones(N, np.int64),
-        run_s=np.exp(rng.normal(6, 1.5, size=N)), submit_s=np.zeros(N),
-    )  # fmt: skip
+        job_id=pd.Series([f"j{i:03d}" for i in range(N)], dtype="str"),
+        gpus=np.ones(N, np.int64),
+        run_s=np.exp(rng.normal(6, 1.5, size=N)),
+        submit_s=np.zeros(N),
+    )
     fitted, _ = fit(frame, CLUSTER)
     return compile_jobs(fitted, fitted["run_s"].to_numpy(), CLUSTER), build_layout(CLUSTER)
 
@@ -41,7 +46,7 @@ JUDGED = {
     "against other rollouts": ROLLOUTS,
     "by a critic": dict(trajectories=48, rollouts=1, critic_iterations=15, critic_lr=1e-2, gae_lambda=0.5),
     "decision by decision": {**ROLLOUTS, "credit_horizon_s": 3000.0},
-}  # fmt: skip
+}
 """What tells the agent whether a decision was good, with as many rollouts each; of λ = 0.5 only a good critic makes much."""
 
 
@@ -54,9 +59,18 @@ def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
     if judged == "decision by decision":  # rewards say nothing then
         monkeypatch.setattr(Exercise, "reward", lambda self, base, agent: np.zeros(len(agent)))
     preset = Preset(
-        epochs=30, sequence_jobs=LENGTH, residual=residual, actor_layers=[16], actor_lr=1e-2, lr_schedule="cosine",
-        actor_iterations=15, target_kl=0.1, validate_every=5, validation_windows=4, **JUDGED[judged],
-    )  # fmt: skip
+        epochs=30,
+        sequence_jobs=LENGTH,
+        residual=residual,
+        actor_layers=[16],
+        actor_lr=1e-2,
+        lr_schedule="cosine",
+        actor_iterations=15,
+        target_kl=0.1,
+        validate_every=5,
+        validation_windows=4,
+        **JUDGED[judged],
+    )
 
     def trained(preset: Preset) -> Training:
         return train(Exercise(CELL, preset, LookaheadConfig(), jobs, layout, split_points(N)), 1)

@@ -18,9 +18,17 @@ from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import split_points
 
 TINY = Preset(
-    epochs=12, trajectories=12, sequence_jobs=48, actor_lr=5e-3, critic_lr=5e-3, actor_iterations=15,
-    critic_iterations=10, target_kl=0.05, validate_every=4, validation_windows=3,
-)  # fmt: skip
+    epochs=12,
+    trajectories=12,
+    sequence_jobs=48,
+    actor_lr=5e-3,
+    critic_lr=5e-3,
+    actor_iterations=15,
+    critic_iterations=10,
+    target_kl=0.05,
+    validate_every=4,
+    validation_windows=3,
+)
 CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "engineered", "exact", "quick", 1)
 
 
@@ -104,9 +112,12 @@ def test_other_metrics_are_learned_and_judged_by_themselves(metric):
 def test_a_critic_or_several_rollouts_are_needed():
     with pytest.raises(ValidationError, match="critic_iterations: found 0 with one rollout"):
         Preset(critic_iterations=0)
-    assert _train(CELL, Preset(**{**TINY.model_dump(), "epochs": 1, "critic_iterations": 0, "rollouts": 2})).history[
-        "value_loss"
-    ].eq(0).all()
+    assert (
+        _train(CELL, Preset(**{**TINY.model_dump(), "epochs": 1, "critic_iterations": 0, "rollouts": 2}))
+        .history["value_loss"]
+        .eq(0)
+        .all()
+    )
 
 
 def test_a_trace_in_which_nobody_waits_teaches_nothing():

@@ -27,18 +27,34 @@ from rltune.traces.split import split_points
 
 START = way_of(Setting("fifo", "easy"))
 COST = {
-    "saf": -30.0, "sjf": -10.0, "conservative": -20.0, "quiet_fit": -5.0, "any": -7.0, "soonest_end": -8.0, True: -4.0,
-}  # fmt: skip
+    "saf": -30.0,
+    "sjf": -10.0,
+    "conservative": -20.0,
+    "quiet_fit": -5.0,
+    "any": -7.0,
+    "soonest_end": -8.0,
+    True: -4.0,
+}
 JOBS, LAYOUT = workload(1200, seed=5)
 RESERVED = workload(1200, seed=6)
 """Jobs for which conservative backfilling is the better choice."""
 SPLIT = split_points(1200, 0.8, 0.2)
 CELL = Cell("t", "c", "fifo", "wait", "easy", "best_fit", "strict", "rich", "exact", "tuned", 1)
 TUNED = Preset(
-    epochs=2, trajectories=2, rollouts=2, sequence_jobs=32, residual=1.0, critic_iterations=0, actor_iterations=2,
-    validate_every=1, validation_windows=4, margin=1.0, chooses="reservations", choice_windows=20,
+    epochs=2,
+    trajectories=2,
+    rollouts=2,
+    sequence_jobs=32,
+    residual=1.0,
+    critic_iterations=0,
+    actor_iterations=2,
+    validate_every=1,
+    validation_windows=4,
+    margin=1.0,
+    chooses="reservations",
+    choice_windows=20,
     credit_horizon_s=3600.0,
-)  # fmt: skip
+)
 
 
 def cheapest(noise: float = 0.0) -> Callable[[Way], np.ndarray]:
@@ -57,10 +73,20 @@ def cheapest(noise: float = 0.0) -> Callable[[Way], np.ndarray]:
     [
         ("reservations", True, replace(START, policy="saf", blocking="conservative", believes=True)),
         ("reservations", False, replace(START, policy="saf", blocking="conservative")),
-        ("ways", True, replace(START, policy="saf", blocking="conservative", placement="quiet_fit",
-                               locality="soonest_end", believes=True)),
+        (
+            "ways",
+            True,
+            replace(
+                START,
+                policy="saf",
+                blocking="conservative",
+                placement="quiet_fit",
+                locality="soonest_end",
+                believes=True,
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_best_is_found_where_every_choice_counts_by_itself(chooses, beliefs: bool, expected: Way) -> None:
     best, rows = choose(START, chooses, beliefs, cheapest())
     assert best == expected
@@ -105,10 +131,15 @@ def test_the_base_policy_keeps_the_cells_rules_and_the_agent_has_its_own() -> No
     assert mine.own != mine.setting == plain.own == plain.setting and mine.believed is mine.jobs
 
 
-@pytest.mark.parametrize(("cell", "chooses", "practised", "judged"), [
-    ("easy", "reservations", "easy", "conservative"), ("easy", "nothing", "easy", "easy"),
-    ("fits", "reservations", "easy", "conservative"), ("conservative", "reservations", "conservative", "conservative"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cell", "chooses", "practised", "judged"),
+    [
+        ("easy", "reservations", "easy", "conservative"),
+        ("easy", "nothing", "easy", "easy"),
+        ("fits", "reservations", "easy", "conservative"),
+        ("conservative", "reservations", "conservative", "conservative"),
+    ],
+)
 def test_only_reservations_that_were_chosen_are_left_out_in_practice(
     cell: str, chooses: str, practised: str, judged: str
 ) -> None:
@@ -150,8 +181,9 @@ def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
     assert result.policy.facts["way"]["policy"] != "fifo"
     ids = np.array([f"j{i}" for i in range(1200)])
     config = EvaluationConfig(sequence_jobs=[32], bootstrap=200)
-    windows, _ = evaluate(CELL, result.policy, JOBS, ids, LAYOUT, SPLIT, config, LookaheadConfig(), SimulationConfig(),
-                          believed=JOBS)  # fmt: skip
+    windows, _ = evaluate(
+        CELL, result.policy, JOBS, ids, LAYOUT, SPLIT, config, LookaheadConfig(), SimulationConfig(), believed=JOBS
+    )
     ours = windows[windows["role"] == "rltune"]
     assert set(ours["policy"]) == {result.policy.facts["way"]["policy"]}
     assert set(windows.loc[windows["role"] == "base", "policy"]) == {"fifo"}

@@ -39,9 +39,7 @@ def indexed(layout: Layout, free: Vectors) -> Free:
     return out
 
 
-def placed(
-    jobs: Jobs, layout: Layout, j: int, free: Vectors, rule: int, extra: int = 0
-) -> list[tuple[int, int]]:
+def placed(jobs: Jobs, layout: Layout, j: int, free: Vectors, rule: int, extra: int = 0) -> list[tuple[int, int]]:
     """(node, GPUs) of each chunk; empty where the job does not fit."""
     place = np.zeros(int(max(jobs.gpus.max(), jobs.cut["full"].max() + 1)), CHUNK)
     n = find(layout.nodes, jobs, indexed(layout, free), j, rule, extra, place)

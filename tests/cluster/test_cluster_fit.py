@@ -137,9 +137,13 @@ def test_a_missing_vc_is_drawn_among_the_pools_that_hold_the_job() -> None:
 
 @pytest.mark.parametrize(
     ("gpu_type", "allowed"),
-    [("V100", [True, False, False]), ("K80|V100", [True, False, True]), ("T4|P100", [False, True, False]),
-     (None, [True, True, True])],
-)  # fmt: skip
+    [
+        ("V100", [True, False, False]),
+        ("K80|V100", [True, False, True]),
+        ("T4|P100", [False, True, False]),
+        (None, [True, True, True]),
+    ],
+)
 def test_types_are_a_set(gpu_type: str | None, allowed: list[bool]) -> None:
     config = cluster([group(1, 4, "V100"), group(1, 4, "P100"), group(1, 4, "K80")])
     jobs, layout = compiled(config, [{"gpu_type": gpu_type} if gpu_type else {}])
@@ -263,10 +267,14 @@ def test_held_out_jobs_have_no_say_in_how_a_trace_is_thinned() -> None:
 @pytest.mark.parametrize(
     ("gpus", "cut"),
     [
-        (8, (8, 1, 0)), (5, (8, 0, 5)),  # equal chunks
-        (16, (0, 3, 0)), (12, (8, 1, 4)), (17, (0, 4, 0)), (24, (0, 5, 0)),  # 8 + 4 + 4 and so on
+        (8, (8, 1, 0)),
+        (5, (8, 0, 5)),  # equal chunks
+        (16, (0, 3, 0)),
+        (12, (8, 1, 4)),
+        (17, (0, 4, 0)),
+        (24, (0, 5, 0)),  # 8 + 4 + 4 and so on
     ],
-)  # fmt: skip
+)
 def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot(gpus: int, cut: tuple) -> None:
     config = cluster([group(1, 8), group(4, 4)])
     jobs, _ = compiled(config, [{"gpus": gpus}])
@@ -278,10 +286,17 @@ def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot
 SHARED = {"type_shares": {"V100": 3.0, "P100": 1.0}}
 
 
-@pytest.mark.parametrize(("row", "types"), [
-    ({"gpus": 1}, {"P100", "K80", "M40"}), ({"gpus": 2}, {"P100", "K80"}), ({"gpus": 4}, {"P100"}), ({"gpus": 8}, {"P100"}),
-    ({"gpus": 2, "cpus": 20.0}, {"P100"}), ({"gpus": 4, "gpu_type": "K80"}, {"K80"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "types"),
+    [
+        ({"gpus": 1}, {"P100", "K80", "M40"}),
+        ({"gpus": 2}, {"P100", "K80"}),
+        ({"gpus": 4}, {"P100"}),
+        ({"gpus": 8}, {"P100"}),
+        ({"gpus": 2, "cpus": 20.0}, {"P100"}),
+        ({"gpus": 4, "gpu_type": "K80"}, {"K80"}),
+    ],
+)
 def test_a_job_may_be_kept_to_nodes_that_hold_it_on_the_fewest(row: dict, types: set[str]) -> None:
     shapes = [group(2, 4, "P100"), group(2, 2, "K80"), group(1, 1, "M40")]
     free, kept = (cluster(shapes, fewest_nodes=told) for told in (False, True))

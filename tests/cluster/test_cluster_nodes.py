@@ -40,13 +40,21 @@ def written(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("gres", "found"),
     [
-        ("gpu:8", (8, "gpu")), ("gpu:a100:8(S:0-1)", (8, "a100")), ("gpu", (1, "gpu")), ("(null)", (0, "gpu")), ("", (0, "gpu")),
-        ("gpu:a100:4(S:0),gpu:v100:2(S:1)", (6, "a100+v100")), ("gpu:2,mps:200", (2, "gpu")),
-        ("gpu:nvidia_a100_1g.5gb:7", (7, "nvidia_a100_1g.5gb")), ("craynetwork:4,gpu:h100:4", (4, "h100")),
-        ("gpu:2080ti:4", (4, "2080ti")), ("gpu:3090:8", (8, "3090")), ("gpu:1g.5gb:7(S:0-1)", (7, "1g.5gb")),
+        ("gpu:8", (8, "gpu")),
+        ("gpu:a100:8(S:0-1)", (8, "a100")),
+        ("gpu", (1, "gpu")),
+        ("(null)", (0, "gpu")),
+        ("", (0, "gpu")),
+        ("gpu:a100:4(S:0),gpu:v100:2(S:1)", (6, "a100+v100")),
+        ("gpu:2,mps:200", (2, "gpu")),
+        ("gpu:nvidia_a100_1g.5gb:7", (7, "nvidia_a100_1g.5gb")),
+        ("craynetwork:4,gpu:h100:4", (4, "h100")),
+        ("gpu:2080ti:4", (4, "2080ti")),
+        ("gpu:3090:8", (8, "3090")),
+        ("gpu:1g.5gb:7(S:0-1)", (7, "1g.5gb")),
         ("gpu:rtx:4,gpu:2080ti:4", (8, "rtx+2080ti")),
     ],
-)  # fmt: skip
+)
 def test_gres(gres: str, found: tuple[int, str]) -> None:
     assert gres_gpus(gres) == found
 
@@ -87,7 +95,9 @@ def test_scontrol(oneliner: bool, tmp_path: Path) -> None:
 
 
 def test_csv_with_counts(tmp_path: Path) -> None:
-    nodes = read_nodes(written(tmp_path, "name,gpus,cpus,mem_gb,type,partition,nodes\na,8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\n"))
+    nodes = read_nodes(
+        written(tmp_path, "name,gpus,cpus,mem_gb,type,partition,nodes\na,8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\n")
+    )
     cluster, told = as_cluster(nodes, "Mine")
     assert [(p.name, p.vcs) for p in cluster.pools] == [("x", ["x"]), ("y+z", ["y", "z"])] and cluster.gpus == 32
     assert cluster.pools[1].groups[0].mem_gb == 256 and any("64 GB a GPU" in line for line in told)
@@ -96,7 +106,9 @@ def test_csv_with_counts(tmp_path: Path) -> None:
 def test_a_machine_list_of_others_is_read(tmp_path: Path) -> None:
     nodes = read_nodes(written(tmp_path, "machineId, number of GPUs, single GPU mem\nm0,2, 12GB\nm1,8, 24GB\n"))
     cluster, _ = as_cluster(nodes, "Mine")
-    assert list(nodes.table["name"]) == ["m0", "m1"] and cluster.gpus == 10 and [p.name for p in cluster.pools] == ["all"]
+    assert (
+        list(nodes.table["name"]) == ["m0", "m1"] and cluster.gpus == 10 and [p.name for p in cluster.pools] == ["all"]
+    )
 
 
 def test_a_cluster_of_processors(tmp_path: Path) -> None:
@@ -108,13 +120,16 @@ def test_a_cluster_of_processors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("", ["empty"]), ("name,colour\na,red\n", ["no column of GPUs nor of CPUs", "name, colour", "sinfo"]),
-        ("name,gpus\na,many\n", ["nodes.txt:2", "gpus", "'many'"]), ("name,gpus\na,1\na,2\n", ["'a' is there twice"]),
+        ("", ["empty"]),
+        ("name,colour\na,red\n", ["no column of GPUs nor of CPUs", "name, colour", "sinfo"]),
+        ("name,gpus\na,many\n", ["nodes.txt:2", "gpus", "'many'"]),
+        ("name,gpus\na,1\na,2\n", ["'a' is there twice"]),
         ("NODELIST|STATE\na|idle\n", ["PARTITION, CPUS, MEMORY, GRES", "sinfo --Node"]),
         (SINFO + "x|gpu\n", ["nodes.txt:7", "found 2 fields, expected 6"]),
-        (SINFO + "x|gpu|many|1|gpu:1|idle\n", ["nodes.txt:7", "'many'"]), ("NODELIST|PARTITION|CPUS|MEMORY|GRES\n", ["names no node"]),
+        (SINFO + "x|gpu|many|1|gpu:1|idle\n", ["nodes.txt:7", "'many'"]),
+        ("NODELIST|PARTITION|CPUS|MEMORY|GRES\n", ["names no node"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said(text: str, parts: list[str], tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         read_nodes(written(tmp_path, text))

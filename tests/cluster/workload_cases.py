@@ -19,9 +19,12 @@ def group(
 ) -> dict[str, Any]:
     """A node group; 8 CPUs and 32 GB a GPU unless told."""
     return {
-        "gpu_type": gpu_type, "nodes": nodes, "gpus": gpus,
-        "cpus": 8 * gpus if cpus is None else cpus, "mem_gb": 32 * gpus if mem_gb is None else mem_gb,
-    }  # fmt: skip
+        "gpu_type": gpu_type,
+        "nodes": nodes,
+        "gpus": gpus,
+        "cpus": 8 * gpus if cpus is None else cpus,
+        "mem_gb": 32 * gpus if mem_gb is None else mem_gb,
+    }
 
 
 def cluster(*pools: list[dict], priorities: Sequence[float] = (), **fields: Any) -> ClusterConfig:
@@ -64,9 +67,12 @@ def random_cluster(rng: np.random.Generator, pools: int | None = None, types: in
     def some_group() -> dict:
         gpus = int(rng.choice([1, 2, 4, 8]))
         return group(
-            int(rng.integers(1, 4)), gpus, str(rng.choice(names)), gpus * float(rng.choice([2.5, 4, 8])),
+            int(rng.integers(1, 4)),
+            gpus,
+            str(rng.choice(names)),
+            gpus * float(rng.choice([2.5, 4, 8])),
             gpus * float(rng.choice([16, 33.3])),
-        )  # fmt: skip
+        )
 
     number = pools or int(rng.integers(1, 4))
     priorities = rng.spawn(1)[0].choice([0.0, 1.0, 1.0, 2.0, 5.0], number).tolist()

@@ -18,9 +18,18 @@ REST = ("wait", "none", "lookahead", "strict", "engineered", "lognormal-1")
 CELL = Cell("philly", "philly-192", "fifo", *REST, "paper", 1)
 NAME = "philly__philly-192__fifo__wait__none__lookahead__strict__engineered__lognormal-1__paper__s1"
 OTHER: dict[str, str | int] = {
-    "trace": "helios", "cluster": "venus-160", "policy": "sjf", "metric": "bsld", "blocking": "easy",
-    "placement": "best_fit", "locality": "any", "features": "raw", "estimate": "exact", "preset": "quick", "seed": 2,
-}  # fmt: skip
+    "trace": "helios",
+    "cluster": "venus-160",
+    "policy": "sjf",
+    "metric": "bsld",
+    "blocking": "easy",
+    "placement": "best_fit",
+    "locality": "any",
+    "features": "raw",
+    "estimate": "exact",
+    "preset": "quick",
+    "seed": 2,
+}
 
 
 def run(*experiments: dict, **more) -> RunConfig:
@@ -70,8 +79,11 @@ def test_a_cell_that_two_experiments_name_is_there_once() -> None:
     raw = {"policy": ["saf"], "features": ["raw"]}
     config = run({"policy": ["fifo", "sjf", "fifo"]}, {"policy": ["sjf", "saf"]}, raw)
     assert [(c.policy, c.features) for c in config.cells()] == [
-        ("fifo", "engineered"), ("sjf", "engineered"), ("saf", "engineered"), ("saf", "raw"),
-    ]  # fmt: skip
+        ("fifo", "engineered"),
+        ("sjf", "engineered"),
+        ("saf", "engineered"),
+        ("saf", "raw"),
+    ]
 
 
 def test_a_cell_is_found_by_its_name() -> None:
@@ -121,17 +133,19 @@ def test_other_placements_to_judge_in_are_strict_unless_told() -> None:
     also = [{"placement": "algorithm1"}, {"placement": "lookahead", "locality": "soonest_end"}]
     config = run({"policy": ["fifo"]}, evaluation={"also": also})
     assert [(j.placement, j.locality) for j in config.evaluation.also] == [
-        ("algorithm1", "strict"), ("lookahead", "soonest_end"),
-    ]  # fmt: skip
+        ("algorithm1", "strict"),
+        ("lookahead", "soonest_end"),
+    ]
     assert len(config.cells()) == 1, "nothing is trained for them"
     assert run({"policy": ["fifo"]}).evaluation.also == []
 
 
 def test_a_workload_knows_the_localities_of_its_cells() -> None:
     config = run(
-        {"policy": ["fifo"]}, {"policy": ["fifo", "sjf"], "placement": ["best_fit"], "locality": ["any", "strict"]},
+        {"policy": ["fifo"]},
+        {"policy": ["fifo", "sjf"], "placement": ["best_fit"], "locality": ["any", "strict"]},
         {"policy": ["fifo"], "placement": ["best_fit"], "locality": ["plus_one"], "estimate": ["exact"]},
-    )  # fmt: skip
+    )
     assert config.localities("philly", "philly-192", "lognormal-1") == ["strict", "any"]
     assert config.localities("philly", "philly-192", "exact") == ["plus_one"]
     assert config.localities("philly", "venus-160", "exact") == ["strict"]

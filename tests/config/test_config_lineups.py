@@ -56,13 +56,17 @@ def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_p
     )
     (lineup,) = lineups(config)
     assert [(c.preset, c.metric, c.features, c.seed) for c in lineup.cells] == [
-        ("quick", "wait", "engineered", 1), ("tuned", "wait", "engineered", 1)]
+        ("quick", "wait", "engineered", 1),
+        ("tuned", "wait", "engineered", 1),
+    ]
 
 
 def test_every_workload_has_a_lineup() -> None:
     two = [*SPOT, {"trace": "venus", "cluster": "venus-160"}]
     assert [{(c.trace, c.cluster) for c in x.cells} for x in lineups(run({"workloads": two}))] == [
-        {("philly", "philly-192")}, {("venus", "venus-160")}]
+        {("philly", "philly-192")},
+        {("venus", "venus-160")},
+    ]
 
 
 def test_groups_by_features_differ_in_nothing_else() -> None:
@@ -73,7 +77,9 @@ def test_groups_by_features_differ_in_nothing_else() -> None:
     )
     groups = by_features(config)
     assert [[c.features for c in g] for g in groups] == [
-        ["engineered7", "engineered", "engineered9"], ["engineered7", "engineered"]]
+        ["engineered7", "engineered", "engineered9"],
+        ["engineered7", "engineered"],
+    ]
     for group in groups:
         assert len({c.but(features="") for c in group}) == 1
     (seeds,) = by_features(run({"features": ["raw", "rich"], "seed": [1, 2]}, {"policy": ["fifo"], "seed": [1, 2]}))

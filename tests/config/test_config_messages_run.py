@@ -72,8 +72,10 @@ def test_a_preset_of_ones_own_is_known(tmp_path: Path) -> None:
         ("plugins: [nowhere.py]\n", ["plugins[0]: found 'nowhere.py'", "no such file", "expected a Python file"]),
         ("plugins: [config]\n", ["plugins[0]: found 'config'", "a folder"]),
         ("plugins: [a.py, a.py]\n", ["plugins: found twice: a.py"]),
-        ("evaluation: {baseline_policies: [sjff]}\n",
-         ["evaluation.baseline_policies[0]: found 'sjff' (did you mean 'sjf'?)", "allowed: fifo, sjf", "plugins"]),
+        (
+            "evaluation: {baseline_policies: [sjff]}\n",
+            ["evaluation.baseline_policies[0]: found 'sjff' (did you mean 'sjf'?)", "allowed: fifo, sjf", "plugins"],
+        ),
         ("evaluation: {baseline_policies: [sjf, sjf]}\n", ["evaluation.baseline_policies: found twice: sjf"]),
     ],
 )
@@ -96,10 +98,14 @@ def test_a_policy_of_ones_own_is_no_base_policy(mistake: Mistake) -> None:
         ("[{placement: spread, locality: al}]", ["also[0].locality: found 'al'", "strict, plus_one", "soonest_end"]),
         ("[{locality: any}]", ["also[0].placement: missing"]),
         ("[{placement: spread, localty: any}]", ["also[0].localty: unknown key (did you mean 'locality'?)"]),
-        ("[{placement: spread}, {placement: algorithm1, locality: any}]",
-         ["also[1]: placement algorithm1 knows locality strict only; found any"]),
-        ("[{placement: spread}, {placement: spread, locality: strict}]",
-         ["also: found twice: placement spread, locality strict"]),
+        (
+            "[{placement: spread}, {placement: algorithm1, locality: any}]",
+            ["also[1]: placement algorithm1 knows locality strict only; found any"],
+        ),
+        (
+            "[{placement: spread}, {placement: spread, locality: strict}]",
+            ["also: found twice: placement spread, locality strict"],
+        ),
     ],
 )
 def test_other_placements_to_judge_in(entries: str, parts: list[str], mistake: Mistake) -> None:

@@ -30,8 +30,11 @@ def test_a_wrong_column_of_a_map_is_named_with_the_nearest(mistake: Mistake) -> 
         ("run_s", "{column: c, factor: 0}", ["columns.run_s.factor: found 0", "more than 0"]),
         ("submit_s", "{column: c, factor: -1}", ["columns.submit_s.factor: found -1", "more than 0"]),
         ("cpus", "{column: c, factor: .nan}", ["columns.cpus.factor: found nan"]),
-        ("submit_s", "{column: c, time_zone: Mars/Olympus}",
-         ["columns.submit_s.time_zone: found 'Mars/Olympus'", "IANA"]),
+        (
+            "submit_s",
+            "{column: c, time_zone: Mars/Olympus}",
+            ["columns.submit_s.time_zone: found 'Mars/Olympus'", "IANA"],
+        ),
         ("run_s", "{column: c, time_zone: UTC}", ["columns.run_s.time_zone: unknown key", "factor, unit"]),
         ("gpus", "{column: c, constant: 1}", ["columns.gpus: give either `column` or `constant`"]),
     ],

@@ -18,19 +18,22 @@ def test_metrics_and_mixes() -> None:
     assert mix == {"wait": 0.5, "bsld": 0.2, "utilisation": 0.3} and list(mix) == ["wait", "bsld", "utilisation"]
 
 
-@pytest.mark.parametrize(("name", "says"), [
-    ("speed", "expected wait, jct, bsld, utilisation, or a mix"),
-    ("", "or a mix"),
-    ("wait+bsld", "or a mix"),
-    ("1*wait", "or a mix"),
-    ("0.5*wait+0.5*wait", "or a mix"),
-    ("-0.5*wait+1.5*bsld", "or a mix"),
-    ("nan*wait+0.5*bsld", "or a mix"),
-    ("0.5*wait+0.4*bsld", "add up to 0.9, expected 1"),
-    ("0.3*utilisation+0.7*wait", r"written as 0.7\*wait\+0.3\*utilisation"),
-    ("0.70*wait+0.3*utilisation", r"written as 0.7\*wait\+0.3\*utilisation"),
-    ("0.7 * wait + 0.3 * utilisation", r"written as 0.7\*wait\+0.3\*utilisation"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("speed", "expected wait, jct, bsld, utilisation, or a mix"),
+        ("", "or a mix"),
+        ("wait+bsld", "or a mix"),
+        ("1*wait", "or a mix"),
+        ("0.5*wait+0.5*wait", "or a mix"),
+        ("-0.5*wait+1.5*bsld", "or a mix"),
+        ("nan*wait+0.5*bsld", "or a mix"),
+        ("0.5*wait+0.4*bsld", "add up to 0.9, expected 1"),
+        ("0.3*utilisation+0.7*wait", r"written as 0.7\*wait\+0.3\*utilisation"),
+        ("0.70*wait+0.3*utilisation", r"written as 0.7\*wait\+0.3\*utilisation"),
+        ("0.7 * wait + 0.3 * utilisation", r"written as 0.7\*wait\+0.3\*utilisation"),
+    ],
+)
 def test_other_names(name: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         parse_metric(name)

@@ -13,9 +13,7 @@ from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import LOCALITIES, RULES
 from rltune.config import Workspace, load_cluster, load_run, load_trace
-from rltune.config.cells import (
-    BLOCKINGS, PLACEMENTS, POLICIES, Blocking, Features, Judged, Locality, Placement, Policy,
-)  # fmt: skip
+from rltune.config.cells import BLOCKINGS, PLACEMENTS, POLICIES, Blocking, Features, Judged, Locality, Placement, Policy
 from rltune.config.metric import METRICS
 from rltune.config.preset import BUILT_IN
 from rltune.config.run import Commit, EvaluationConfig, Overrun, SimulationConfig
@@ -159,10 +157,22 @@ def test_a_workspace_keeps_every_file_below_its_base(tmp_path: Path, monkeypatch
     monkeypatch.chdir(ROOT)
     workspace = Workspace.open("config/smoke.yaml", tmp_path)
     cell = workspace.config.cells()[0]
-    places = [workspace.cache, workspace.jobs("t"), workspace.clean_audit("t"), workspace.fitted("t", "c"),
-              workspace.fit_audit("t", "c"), workspace.estimates("t", "c", "exact"), workspace.policy(cell),
-              workspace.history(cell), workspace.windows(cell), workspace.test_jobs(cell), workspace.artefacts,
-              workspace.notebook("train", cell.name), workspace.page("train", cell.name), workspace.notebook("figures")]
+    places = [
+        workspace.cache,
+        workspace.jobs("t"),
+        workspace.clean_audit("t"),
+        workspace.fitted("t", "c"),
+        workspace.fit_audit("t", "c"),
+        workspace.estimates("t", "c", "exact"),
+        workspace.policy(cell),
+        workspace.history(cell),
+        workspace.windows(cell),
+        workspace.test_jobs(cell),
+        workspace.artefacts,
+        workspace.notebook("train", cell.name),
+        workspace.page("train", cell.name),
+        workspace.notebook("figures"),
+    ]
     assert all(place.is_relative_to(tmp_path) for place in places) and len(set(places)) == len(places)
     assert workspace.root == ROOT and workspace.policy(cell).parent.name == cell.name
 

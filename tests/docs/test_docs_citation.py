@@ -22,8 +22,11 @@ def test_required_keys_of_the_format(citation: dict) -> None:
     assert citation["cff-version"] == "1.2.0" and citation["type"] in ("software", "dataset")
     for entry in (citation, citation["preferred-citation"]):
         assert entry["title"] and entry["authors"]
-        assert all(set(a) <= {"family-names", "given-names", "affiliation", "name", "orcid"} and
-                   ("name" in a) != ("family-names" in a) for a in entry["authors"])  # fmt: skip
+        assert all(
+            set(a) <= {"family-names", "given-names", "affiliation", "name", "orcid"}
+            and ("name" in a) != ("family-names" in a)
+            for a in entry["authors"]
+        )
     assert citation["message"] and citation["preferred-citation"]["type"] in TYPES
 
 

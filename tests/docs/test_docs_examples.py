@@ -112,9 +112,11 @@ def test_a_csv_trace(project: Any) -> None:
 def test_a_reader(copied: Path) -> None:
     edit(copied, "jsonlines_edits.yaml")
     shutil.copy(EXAMPLES / "jsonlines.py", copied / "src" / "rltune" / "traces" / "readers")
-    rows = [{"id": "x", "at": 1e9, "ran": 60, "gpus": 2, "by": "ann"},
-            {"id": "y", "at": 1e9 + 30, "ran": None, "gpus": 1},
-            {"id": "z", "at": 1e9 + 45, "ran": 9.5, "gpus": 1, "by": "ben"}]  # fmt: skip
+    rows = [
+        {"id": "x", "at": 1e9, "ran": 60, "gpus": 2, "by": "ann"},
+        {"id": "y", "at": 1e9 + 30, "ran": None, "gpus": 1},
+        {"id": "z", "at": 1e9 + 45, "ran": 9.5, "gpus": 1, "by": "ben"},
+    ]
     (copied / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (copied / "config" / "traces" / "lines.yaml").write_text(
         "title: Lines\ndata: own\nformat: jsonlines\npath: log.jsonl\n"

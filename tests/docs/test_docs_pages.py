@@ -25,10 +25,15 @@ BLOCK = re.compile(r"```.*?```", re.DOTALL)
 ONLY_ON_THE_SITE = ("api/index.md",)
 MADE = ("results/", ".venv/", ".cache/")
 IN_WORDS = (
-    "config/mine.yaml", "config/traces/mine.yaml", "config/traces/NAME.yaml",
-    "src/rltune/traces/readers/jsonlines.py", "config/ourcluster.yaml", "config/traces/ourcluster.yaml",
-    "config/clusters/ourcluster.yaml", "config/slurm/mine.yaml",
-)  # fmt: skip
+    "config/mine.yaml",
+    "config/traces/mine.yaml",
+    "config/traces/NAME.yaml",
+    "src/rltune/traces/readers/jsonlines.py",
+    "config/ourcluster.yaml",
+    "config/traces/ourcluster.yaml",
+    "config/clusters/ourcluster.yaml",
+    "config/slurm/mine.yaml",
+)
 """Files that a reader makes in an example."""
 TOP = ("benchmarks", "config", "docs", "notebooks", "src", "tests", "workflow")
 
@@ -58,8 +63,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_files_named_are_there(page: Path) -> None:
     named = set(re.findall(rf"`((?:{'|'.join(TOP)})/[\w./*…-]*)`", text_of(page)))
-    missing = {n for n in named if "*" not in n and "…" not in n and n not in IN_WORDS and not n.startswith(MADE)
-               and not (ROOT / n).exists()}  # fmt: skip
+    missing = {
+        n
+        for n in named
+        if "*" not in n and "…" not in n and n not in IN_WORDS and not n.startswith(MADE) and not (ROOT / n).exists()
+    }
     assert not missing
 
 
@@ -102,8 +110,14 @@ def test_every_page_is_listed_and_in_the_navigation() -> None:
     names = {p.name for p in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert names == set(re.findall(r"^- \[([\w-]+\.md)\]\(\1\)", text_of(ROOT / "docs" / "README.md"), re.MULTILINE))
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    listed = {path for part in site["nav"] for entry in (next(iter(part.values())),) if isinstance(entry, list)
-              for one in entry for path in one.values()}  # fmt: skip
+    listed = {
+        path
+        for part in site["nav"]
+        for entry in (next(iter(part.values())),)
+        if isinstance(entry, list)
+        for one in entry
+        for path in one.values()
+    }
     assert names == listed - {"api/index.md", "changelog.md", "contributing.md"}
 
 
@@ -119,8 +133,12 @@ def test_what_is_generated_is_up_to_date() -> None:
 def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     pages = {p: p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")}
     assert {"index.html", "reproduction.html", "changelog.html", "api/simulator.html"} <= {

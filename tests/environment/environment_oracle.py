@@ -25,18 +25,39 @@ COLUMNS: dict[str, Callable[[Told], list[float]]] = {
     "engineered7": lambda f: [*_sampled(f), f["sampled_ways"], f["scattered"]],
     "engineered9": lambda f: [*_sampled(f), f["can_schedule_now"], f["sampled_ways"], f["scattered"], f["cff"]],
     "unsampled": lambda f: [
-        f["log_gpus"], f["job_size"], f["urgency"], f["dsr"], f["future_availability"], f["can_schedule_now"],
-        f["num_ways"], f["cff"],
+        f["log_gpus"],
+        f["job_size"],
+        f["urgency"],
+        f["dsr"],
+        f["future_availability"],
+        f["can_schedule_now"],
+        f["num_ways"],
+        f["cff"],
     ],
     "rlscheduler": lambda f: [f[n] for n in ("wait", "estimate", "gpus", "memory", "vc", "can_schedule_now")],
     "rich": lambda f: [
-        f["log_gpus"], f["log_estimate"], f["job_size"], f["log_wait"], f["urgency"], f["dsr"],
-        f["future_availability"], f["can_schedule_now"], f["num_ways"], f["cff"], f["rank_size"], f["rank_estimate"],
-        f["rank_gpus"], f["rank_wait"], f["place"], f["queue_length"], f["free_share"], f["backlog"],
+        f["log_gpus"],
+        f["log_estimate"],
+        f["job_size"],
+        f["log_wait"],
+        f["urgency"],
+        f["dsr"],
+        f["future_availability"],
+        f["can_schedule_now"],
+        f["num_ways"],
+        f["cff"],
+        f["rank_size"],
+        f["rank_estimate"],
+        f["rank_gpus"],
+        f["rank_wait"],
+        f["place"],
+        f["queue_length"],
+        f["free_share"],
+        f["backlog"],
         f["next_release"],
     ],
     "every": lambda f: [f[n] for n in FEATURES],
-}  # fmt: skip
+}
 """Columns of each set, as told of one job; and of all features there are."""
 
 
@@ -76,27 +97,40 @@ def told(jobs: Jobs, layout: Layout, state: State, s: int) -> list[Told]:
         backlog_h = sum(q["gpus"] * q["estimate_s"] for q in queue if q["pool"] == p) / pool_gpus / HOUR_S
         ways = _count(jobs, layout, state, s, first + i)
         cff = 1 - sum(left[m] ** 2 for m in here) / weight if weight else 0.0
-        out.append({
-            "gpus": min(gpus / 64, 1), "estimate": min(estimate_s / 43200, 1), "wait": min(wait_s / 43200, 1),
-            "submit": min((job["submit_s"] - jobs.row["submit_s"][first]) / 43200, 1),
-            "cpus": min(gpus * cpu_milli / 512e3, 1), "memory": min(gpus * mem_mb / 4096e3, 1),
-            "vc": p / len(layout.pools), "gpu_type": kinds[0] / len(layout.types),
-            "log_gpus": math.log2(1 + gpus) / 7, "log_estimate": math.log10(1 + estimate_s) / 6,
-            "job_size": math.log10(1 + gpus * estimate_s) / 8, "log_wait": math.log10(1 + wait_s) / 6,
-            "urgency": wait_s / (wait_s + estimate_s), "can_schedule_now": float(ways > 0), "num_ways": ways / 8,
-            "dsr": gpus / max(supply, 1) / (1 + gpus / max(supply, 1)),
-            "future_availability": min(max((supply - gpus + back) / sum(size[m] for m in mine), -1), 1),
-            "cff": cff, "scattered": float(cff > 0.5), "sampled_ways": ways / 8 * (2 if ways > 1 else 1),
-            "free_share": sum(left[m] for m in here) / pool_gpus,
-            "free_nodes": sum(left[m] == size[m] for m in here) / len(here),
-            "queue_length": math.log2(1 + state.queued[s]) / 8, "backlog": math.log10(1 + backlog_h) / 3,
-            "next_release": min(releases) / (min(releases) + 600) if releases else 1.0,
-            "rank_size": _rank(gpus * estimate_s, [q["gpus"] * q["estimate_s"] for q in queue]),
-            "rank_estimate": _rank(estimate_s, [q["estimate_s"] for q in queue]),
-            "rank_gpus": _rank(gpus, [q["gpus"] for q in queue]),
-            "rank_wait": _rank(wait_s, [now - q["submit_s"] for q in queue]),
-            "place": place / (len(queue) - 1) if len(queue) > 1 else 0.0,
-        })  # fmt: skip
+        out.append(
+            {
+                "gpus": min(gpus / 64, 1),
+                "estimate": min(estimate_s / 43200, 1),
+                "wait": min(wait_s / 43200, 1),
+                "submit": min((job["submit_s"] - jobs.row["submit_s"][first]) / 43200, 1),
+                "cpus": min(gpus * cpu_milli / 512e3, 1),
+                "memory": min(gpus * mem_mb / 4096e3, 1),
+                "vc": p / len(layout.pools),
+                "gpu_type": kinds[0] / len(layout.types),
+                "log_gpus": math.log2(1 + gpus) / 7,
+                "log_estimate": math.log10(1 + estimate_s) / 6,
+                "job_size": math.log10(1 + gpus * estimate_s) / 8,
+                "log_wait": math.log10(1 + wait_s) / 6,
+                "urgency": wait_s / (wait_s + estimate_s),
+                "can_schedule_now": float(ways > 0),
+                "num_ways": ways / 8,
+                "dsr": gpus / max(supply, 1) / (1 + gpus / max(supply, 1)),
+                "future_availability": min(max((supply - gpus + back) / sum(size[m] for m in mine), -1), 1),
+                "cff": cff,
+                "scattered": float(cff > 0.5),
+                "sampled_ways": ways / 8 * (2 if ways > 1 else 1),
+                "free_share": sum(left[m] for m in here) / pool_gpus,
+                "free_nodes": sum(left[m] == size[m] for m in here) / len(here),
+                "queue_length": math.log2(1 + state.queued[s]) / 8,
+                "backlog": math.log10(1 + backlog_h) / 3,
+                "next_release": min(releases) / (min(releases) + 600) if releases else 1.0,
+                "rank_size": _rank(gpus * estimate_s, [q["gpus"] * q["estimate_s"] for q in queue]),
+                "rank_estimate": _rank(estimate_s, [q["estimate_s"] for q in queue]),
+                "rank_gpus": _rank(gpus, [q["gpus"] for q in queue]),
+                "rank_wait": _rank(wait_s, [now - q["submit_s"] for q in queue]),
+                "place": place / (len(queue) - 1) if len(queue) > 1 else 0.0,
+            }
+        )
     return out
 
 

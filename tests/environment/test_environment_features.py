@@ -15,8 +15,14 @@ TEXT = (Path(__file__).resolve().parents[2] / "docs" / "features.md").read_text(
 def test_widths() -> None:
     widths = {name: width_of(name) for name in FEATURE_SETS}
     assert widths == {
-        "raw": 8, "engineered": 8, "engineered7": 7, "engineered9": 9, "unsampled": 8, "rlscheduler": 6, "rich": 19
-    }  # fmt: skip
+        "raw": 8,
+        "engineered": 8,
+        "engineered7": 7,
+        "engineered9": 9,
+        "unsampled": 8,
+        "rlscheduler": 6,
+        "rich": 19,
+    }
     assert len(CRITIC) == 5
 
 

@@ -48,9 +48,9 @@ def play(env: gymnasium.Env, act: Any, **reset: Any) -> tuple[list[float], dict[
     return rewards, info
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"features": "raw", "reward": "dense"}, {"features": "rich", "setting": Setting("wfp3", "easy")},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options", [{}, {"features": "raw", "reward": "dense"}, {"features": "rich", "setting": Setting("wfp3", "easy")}]
+)
 def test_gymnasiums_checker_has_nothing_to_say(small: dict, options: dict) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -174,16 +174,21 @@ def test_wrong_calls_are_refused(small: dict) -> None:
     observation, _ = env.reset(seed=4)
     places = observation["action_mask"].sum()
     for action, message in (
-        (places, f"found {places}, expected 0 … {places - 1}, a place in its visible queue"), (-1, "found -1"),
-        (0.0, "action: found 0.0, expected one whole number"), ([0], r"action: found \[0\]"), (None, "found None"),
-    ):  # fmt: skip
+        (places, f"found {places}, expected 0 … {places - 1}, a place in its visible queue"),
+        (-1, "found -1"),
+        (0.0, "action: found 0.0, expected one whole number"),
+        ([0], r"action: found \[0\]"),
+        (None, "found None"),
+    ):
         with pytest.raises(ValueError, match=message):
             env.step(action)
     for options, message in (
-        ({"length": 5}, "options: found length, expected first, n or none"), ({"n": 1}, "options: found n 1"),
-        ({"n": 601}, "options: found n 601, expected 2 … 600"), ({"first": 599}, "found 60 jobs from job 599"),
+        ({"length": 5}, "options: found length, expected first, n or none"),
+        ({"n": 1}, "options: found n 1"),
+        ({"n": 601}, "options: found n 601, expected 2 … 600"),
+        ({"first": 599}, "found 60 jobs from job 599"),
         ({"first": 3, "n": 1}, "never two jobs in a queue"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=message):
             env.reset(options=options)
     play(env, smallest, seed=4)
@@ -191,13 +196,19 @@ def test_wrong_calls_are_refused(small: dict) -> None:
         env.step(0)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"layout": None}, "found jobs alone"), ({"reward": "x"}, "reward: found 'x', expected one of final, dense"),
-    ({"metric": "x"}, "metric: found 'x', expected one of wait"), ({"render_mode": "human"}, "nothing to render"),
-    ({"rows": (5, 601)}, "rows: found 5 … 601, expected a part of 0 … 600"),
-    ({"rows": (0, 59)}, "sequence_jobs: found 60"), ({"sequence_jobs": 1}, "sequence_jobs: found 1, expected 2"),
-    ({"visible": 0}, "visible: found 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layout": None}, "found jobs alone"),
+        ({"reward": "x"}, "reward: found 'x', expected one of final, dense"),
+        ({"metric": "x"}, "metric: found 'x', expected one of wait"),
+        ({"render_mode": "human"}, "nothing to render"),
+        ({"rows": (5, 601)}, "rows: found 5 … 601, expected a part of 0 … 600"),
+        ({"rows": (0, 59)}, "sequence_jobs: found 60"),
+        ({"sequence_jobs": 1}, "sequence_jobs: found 1, expected 2"),
+        ({"visible": 0}, "visible: found 0"),
+    ],
+)
 def test_wrong_arguments_are_refused(small: dict, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SchedulingEnv(**{**small, **options})

@@ -20,18 +20,22 @@ from rltune.simulator.batch import Run, Setting, simulate
 from rltune.simulator.state import State
 
 SETTINGS = {
-    "none": Setting("fifo"), "easy": Setting("saf", "easy", "first_fit"),
-    "exclusive": Setting("wfp3", "fits", "exclusive"), "any": Setting("sjf", "none", "spread", "any", stretch=1.5),
-    "head": Setting("saf", "easy", commit="head"), "now": Setting("smallest", "easy", overrun="now"),
-}  # fmt: skip
+    "none": Setting("fifo"),
+    "easy": Setting("saf", "easy", "first_fit"),
+    "exclusive": Setting("wfp3", "fits", "exclusive"),
+    "any": Setting("sjf", "none", "spread", "any", stretch=1.5),
+    "head": Setting("saf", "easy", commit="head"),
+    "now": Setting("smallest", "easy", overrun="now"),
+}
 
 
 def two_jobs_ask(estimate: float = 600.0) -> tuple[Jobs, Layout, State]:
     """One 16-GPU job runs from 0 on both large nodes; two jobs submitted together at 100 s ask for a ranking."""
     rows = [
         {"submit_s": 0.0, "run_s": 900.0, "gpus": 16, "requested_s": estimate},
-        {"submit_s": 100.0, "run_s": 50.0, "gpus": 1}, {"submit_s": 100.0, "run_s": 60.0, "gpus": 4},
-    ]  # fmt: skip
+        {"submit_s": 100.0, "run_s": 50.0, "gpus": 1},
+        {"submit_s": 100.0, "run_s": 60.0, "gpus": 4},
+    ]
     jobs, layout = compiled(CLUSTER, rows)
     run = Run(jobs, layout, [0], [3], Setting("fifo"), visible=256, track=True)
     assert list(run.advance()) == [0] and run.state.now[0] == 100.0
@@ -149,10 +153,11 @@ def test_the_oracle_knows_every_feature() -> None:
 def test_places_are_those_of_the_base_policy(base: str) -> None:
     jobs, layout = workload(200, seed=9)
     scores = {
-        "fifo": lambda j, now: j["submit_s"], "saf": lambda j, now: j["gpus"] * j["estimate_s"],
+        "fifo": lambda j, now: j["submit_s"],
+        "saf": lambda j, now: j["gpus"] * j["estimate_s"],
         "wfp3": lambda j, now: -(((now - j["submit_s"]) / j["estimate_s"]) ** 3) * j["gpus"],
         "unicep": lambda j, now: -(now - j["submit_s"]) / (math.log2(j["gpus"] + 1) * j["estimate_s"]),
-    }  # fmt: skip
+    }
     observer, rng, place = Observer(jobs, layout, "rich"), np.random.default_rng(1), -5
     assert str(FEATURE_SETS["rich"][place]) == "place"
     compared = 0

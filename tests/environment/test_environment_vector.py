@@ -71,9 +71,11 @@ def test_the_first_row_is_the_base_policys_choice(base: str, blocking: str) -> N
 def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
     """The pick, 2 GPUs, does not fit beside 3 of 4 in use; of two that do, the base policy's first is let past."""
     rows = [
-        {"submit_s": 0.0, "run_s": 100.0, "gpus": 3}, {"submit_s": 1.0, "run_s": 50.0, "gpus": 2},
-        {"submit_s": 1.0, "run_s": 40.0, "gpus": 1}, {"submit_s": 1.0, "run_s": 30.0, "gpus": 1},
-    ]  # fmt: skip
+        {"submit_s": 0.0, "run_s": 100.0, "gpus": 3},
+        {"submit_s": 1.0, "run_s": 50.0, "gpus": 2},
+        {"submit_s": 1.0, "run_s": 40.0, "gpus": 1},
+        {"submit_s": 1.0, "run_s": 30.0, "gpus": 1},
+    ]
     jobs, layout = compiled(cluster([group(1, 4)]), rows)
     for base, past in (("fifo", 2), ("sjf", 3)):
         env = VectorEnvironment(jobs, layout, Setting(base, "easy"))
@@ -164,12 +166,18 @@ def test_wrong_answers_are_refused_and_change_nothing(begun: VectorEnvironment) 
     np.testing.assert_array_equal(again.step(np.arange(rows)).rows, run_on.rows)
 
 
-@pytest.mark.parametrize(("first", "n", "message"), [
-    ([], [], "found 0 first jobs and 0 lengths"), ([0, 1], [5], "found 2 first jobs and 1 lengths"),
-    ([0.5], [5], "first: found float64"), (0, 5, r"first: found int64 \[\]"),
-    ([-1], [5], "sequence 0: found 5 jobs from job -1, expected 1 or more of 0 … 299"),
-    ([0, 299], [5, 2], "sequence 1: found 2 jobs from job 299"), ([3], [0], "sequence 0: found 0 jobs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "n", "message"),
+    [
+        ([], [], "found 0 first jobs and 0 lengths"),
+        ([0, 1], [5], "found 2 first jobs and 1 lengths"),
+        ([0.5], [5], "first: found float64"),
+        (0, 5, r"first: found int64 \[\]"),
+        ([-1], [5], "sequence 0: found 5 jobs from job -1, expected 1 or more of 0 … 299"),
+        ([0, 299], [5, 2], "sequence 1: found 2 jobs from job 299"),
+        ([3], [0], "sequence 0: found 0 jobs"),
+    ],
+)
 def test_wrong_sequences_are_refused(begun: VectorEnvironment, first: object, n: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         begun.reset(first, n)

@@ -18,10 +18,20 @@ GPUS = 4
 def run(scheduler: str, repetition: int, waits: list[float], run_s: float = 100.0, gpus: int = 2) -> pd.DataFrame:
     """Jobs submitted every 50 s that wait so long and run 100 s on two GPUs."""
     at = 50.0 * np.arange(len(waits))
-    return pd.DataFrame({
-        "scheduler": scheduler, "repetition": repetition, "index": range(len(waits)), "asked_gpus": gpus, "at_s": at,
-        "submit_s": at + 1, "start_s": at + 1 + waits, "end_s": at + 1 + waits + run_s, "run_s": run_s, "state": "COMPLETED",
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "scheduler": scheduler,
+            "repetition": repetition,
+            "index": range(len(waits)),
+            "asked_gpus": gpus,
+            "at_s": at,
+            "submit_s": at + 1,
+            "start_s": at + 1 + waits,
+            "end_s": at + 1 + waits + run_s,
+            "run_s": run_s,
+            "state": "COMPLETED",
+        }
+    )
 
 
 def under(rule: str, *frames: pd.DataFrame) -> pd.DataFrame:
@@ -67,12 +77,17 @@ def test_each_rule_of_the_simulator_is_a_row_of_its_own() -> None:
 
 def test_comparisons_are_over_the_repetitions_that_both_have() -> None:
     waits = list(np.random.default_rng(1).uniform(100, 400, 40))
-    jobs = pd.concat([run("slurm", k, waits) for k in (1, 2, 3)] + [run("rltune", k, [w / 2 for w in waits]) for k in (1, 2)]
-                     + [run("saf", k, waits) for k in (1, 2, 3)])  # fmt: skip
+    jobs = pd.concat(
+        [run("slurm", k, waits) for k in (1, 2, 3)]
+        + [run("rltune", k, [w / 2 for w in waits]) for k in (1, 2)]
+        + [run("saf", k, waits) for k in (1, 2, 3)]
+    )
     found = compare(jobs, GPUS, 10, JUDGE).set_index(["ours", "theirs", "measure"])
     wait = found.loc[("rltune", "slurm", "wait")]
     assert wait["gain"] == pytest.approx(0.5) and wait["windows"] == 2 and wait["dropped"] == 0
-    assert wait["ours_mean"] == pytest.approx(np.mean(waits) / 2) and wait["theirs_mean"] == pytest.approx(np.mean(waits))
+    assert wait["ours_mean"] == pytest.approx(np.mean(waits) / 2) and wait["theirs_mean"] == pytest.approx(
+        np.mean(waits)
+    )
     assert wait["blocks"] == 8 and wait["block_low"] == pytest.approx(0.5)
     makespan = found.loc[("rltune", "slurm", "makespan")]
     assert makespan["windows"] == 2 and 0 < makespan["gain"] < 0.1 and np.isnan(makespan["blocks"])
@@ -84,8 +99,10 @@ def test_comparisons_are_over_the_repetitions_that_both_have() -> None:
 
 def test_an_interval_over_repetitions_is_as_wide_as_they_differ() -> None:
     waits = [float(w) for w in range(100, 140)]
-    jobs = pd.concat([run("slurm", k, waits) for k in (1, 2, 3)]
-                     + [run("rltune", k, [w * factor for w in waits]) for k, factor in ((1, 0.5), (2, 0.7), (3, 0.9))])
+    jobs = pd.concat(
+        [run("slurm", k, waits) for k in (1, 2, 3)]
+        + [run("rltune", k, [w * factor for w in waits]) for k, factor in ((1, 0.5), (2, 0.7), (3, 0.9))]
+    )
     (wait,) = compare(jobs, GPUS, 10, JUDGE).query("measure == 'wait'").to_dict("records")
     assert wait["gain"] == pytest.approx(0.3) and wait["low"] < 0.1 and wait["high"] > 0.5
     assert wait["low"] < wait["block_low"] <= 0.3 <= wait["block_high"] < wait["high"], "within, each is like itself"
@@ -116,10 +133,16 @@ def test_use_over_time_has_the_area_of_the_jobs() -> None:
 def test_what_the_machinery_took() -> None:
     jobs = run("rltune", 1, [0.0, 0.0, 60.0])
     jobs["end_s"] += 7.0
-    cycles = pd.DataFrame({
-        "scheduler": "rltune", "repetition": 1, "began_s": [0.0, 60.0, 150.0], "took_s": [5.0, 15.0, 40.0],
-        "ok": [True, False, True], "changed": [3.0, np.nan, 1.0],
-    })  # fmt: skip
+    cycles = pd.DataFrame(
+        {
+            "scheduler": "rltune",
+            "repetition": 1,
+            "began_s": [0.0, 60.0, 150.0],
+            "took_s": [5.0, 15.0, 40.0],
+            "ok": [True, False, True],
+            "changed": [3.0, np.nan, 1.0],
+        }
+    )
     facts = pd.DataFrame([{"scheduler": "rltune", "repetition": 1, "speed": 100.0, "true_s": 9.0, "drift_s": 0.5}])
     (row,) = machinery(jobs, cycles, facts).to_dict("records")
     assert (row["late_s"], row["cycles"], row["failed"], row["cycle_s"], row["changed"]) == (1.0, 3, 1, 20.0, 4.0)
@@ -131,11 +154,21 @@ def test_what_the_machinery_took() -> None:
 
 def test_tries_that_some_runs_do_not_tell_are_unknown_and_not_one() -> None:
     jobs = pd.concat([run("slurm", k, [0.0, 5.0]) for k in (1, 2)])
-    facts = pd.DataFrame([
-        {"scheduler": "slurm", "repetition": 1, "speed": 100.0, "true_s": 9.0},
-        {"scheduler": "slurm", "repetition": 2, "speed": 100.0, "true_s": 9.0, "tries": 2, "retries": ["slurmd ended"],
-         "code": "ab", "resumed": ["k80-1", "k80-1"]},
-    ])  # fmt: skip
+    facts = pd.DataFrame(
+        [
+            {"scheduler": "slurm", "repetition": 1, "speed": 100.0, "true_s": 9.0},
+            {
+                "scheduler": "slurm",
+                "repetition": 2,
+                "speed": 100.0,
+                "true_s": 9.0,
+                "tries": 2,
+                "retries": ["slurmd ended"],
+                "code": "ab",
+                "resumed": ["k80-1", "k80-1"],
+            },
+        ]
+    )
     first, second = machinery(jobs, pd.DataFrame(), facts).to_dict("records")
     assert np.isnan(first["tries"]) and first["retries"] == [] and not isinstance(first["code"], str)
     assert (second["tries"], second["retries"], second["code"]) == (2, ["slurmd ended"], "ab")
@@ -145,8 +178,12 @@ def test_tries_that_some_runs_do_not_tell_are_unknown_and_not_one() -> None:
 def test_the_simulator_against_slurm() -> None:
     waits = [0.0, 10.0, 20.0, 90.0]
     measured = run("slurm", 1, waits)
-    simulated = pd.concat([under("easy", run("slurm", 1, [w / 2 for w in waits]), run("saf", 1, waits)),
-                           under("conservative", run("slurm", 1, waits[::-1]))])  # fmt: skip
+    simulated = pd.concat(
+        [
+            under("easy", run("slurm", 1, [w / 2 for w in waits]), run("saf", 1, waits)),
+            under("conservative", run("slurm", 1, waits[::-1])),
+        ]
+    )
     (row,) = fidelity(measured, simulated, GPUS).to_dict("records")
     assert row["wait_s_easy_error"] == pytest.approx(-0.5) and row["rank_easy"] == pytest.approx(1.0)
     assert row["makespan_s_slurm"] - row["makespan_s_easy"] == pytest.approx(45.0)
@@ -163,10 +200,12 @@ def test_the_simulator_is_asked_of_the_jobs_that_ran() -> None:
 def test_what_the_simulator_predicts_of_an_order() -> None:
     waits = [100.0, 200.0, 300.0]
     measured = pd.concat([run("slurm", 1, waits), run("rltune", 1, [w * 0.6 for w in waits])])
-    simulated = pd.concat([
-        under("easy", run("slurm", 1, waits), run("rltune", 1, [w * 0.8 for w in waits])),
-        under("conservative", run("slurm", 1, waits), run("rltune", 1, [w * 1.1 for w in waits])),
-    ])  # fmt: skip
+    simulated = pd.concat(
+        [
+            under("easy", run("slurm", 1, waits), run("rltune", 1, [w * 0.8 for w in waits])),
+            under("conservative", run("slurm", 1, waits), run("rltune", 1, [w * 1.1 for w in waits])),
+        ]
+    )
     found = predicted(measured, simulated, GPUS).set_index("measure")
     assert set(found.index) == {"wait", "makespan"} and set(found["repetitions"]) == {1}
     wait = found.loc["wait"]

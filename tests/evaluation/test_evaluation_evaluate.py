@@ -52,16 +52,25 @@ def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
         assert start[0] == split.test[0] and start[-1] + length <= split.test[1]
         assert (np.diff(start) == length).all()
     assert windows.groupby("role")["policy"].count().to_dict() == {
-        "rltune": 6, "base": 6, "base_best_fit": 6, "random": 6, "baseline": 144, "baseline_validation": 144,
-    }  # fmt: skip
+        "rltune": 6,
+        "base": 6,
+        "base_best_fit": 6,
+        "random": 6,
+        "baseline": 144,
+        "baseline_validation": 144,
+    }
 
 
 def test_agent_and_base_are_run_in_other_placements_and_localities_too(results):
     plain, _, split, jobs = results
     layout = workload(1500, seed=3)[1]
     ids = np.arange(1500).astype(str)
-    also = [{"placement": "lookahead"}, {"placement": "best_fit"}, {"placement": "algorithm1"},
-            {"placement": "lookahead", "locality": "soonest_end"}]
+    also = [
+        {"placement": "lookahead"},
+        {"placement": "best_fit"},
+        {"placement": "algorithm1"},
+        {"placement": "lookahead", "locality": "soonest_end"},
+    ]
     config = EvaluationConfig(sequence_jobs=[64], also=also)
     windows, table = evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig(), RULES)
     assert set(table["role"]) == {"rltune", "base"}
@@ -127,8 +136,17 @@ def test_solver_counts_stand_once_a_batch(results):
 def test_no_window_at_all_is_an_error():
     jobs, layout = workload(200, seed=3)
     with pytest.raises(ConfigError, match="no test window"):
-        evaluate(CELL, SMALLEST, jobs, np.arange(200).astype(str), layout, split_points(200),
-                 EvaluationConfig(sequence_jobs=[256]), LookaheadConfig(), RULES)  # fmt: skip
+        evaluate(
+            CELL,
+            SMALLEST,
+            jobs,
+            np.arange(200).astype(str),
+            layout,
+            split_points(200),
+            EvaluationConfig(sequence_jobs=[256]),
+            LookaheadConfig(),
+            RULES,
+        )
 
 
 def baselines(policies: list[str], rules: SimulationConfig = RULES, localities: tuple[str, ...] = ("strict",)):
@@ -171,8 +189,10 @@ def test_a_policy_of_ones_own_is_a_baseline_like_the_built_in_one_it_copies(monk
     monkeypatch.setitem(OWN, "my_sjf", None)
     policy("my_sjf")(lambda queue, now: queue.estimate_s)
     frame = baselines(["sjf", "my_sjf"])
-    own, built_in = (frame[frame["policy"] == name].drop(columns=["policy", "seconds"]).reset_index(drop=True)
-                     for name in ("my_sjf", "sjf"))
+    own, built_in = (
+        frame[frame["policy"] == name].drop(columns=["policy", "seconds"]).reset_index(drop=True)
+        for name in ("my_sjf", "sjf")
+    )
     columns = ["role", "blocking", "window", "wait_s", "jct_s", "bsld", "largest_wait_s", "utilisation", "makespan_s"]
     pd.testing.assert_frame_equal(own[columns], built_in[columns])
     assert own["wait_s"].sum() > 0

@@ -15,8 +15,18 @@ def _windows(**schedulers: list[float]) -> pd.DataFrame:
     for name, waits in schedulers.items():
         role, policy, blocking = name.split("_")
         for i, wait in enumerate(waits):
-            rows.append({"role": role, "policy": policy, "blocking": blocking, "placement": "best_fit",
-                         "sequence_jobs": 64, "window": i, "first_job": 100 + 64 * i, "wait_s": wait})  # fmt: skip
+            rows.append(
+                {
+                    "role": role,
+                    "policy": policy,
+                    "blocking": blocking,
+                    "placement": "best_fit",
+                    "sequence_jobs": 64,
+                    "window": i,
+                    "first_job": 100 + 64 * i,
+                    "wait_s": wait,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -144,8 +154,9 @@ def test_compare_known_answer():
 
 
 def test_several_seeds_are_one_comparison():
-    seeds = [_windows(rltune_fifo_none=ours, base_fifo_none=[2.0, 4.0, 14.0])
-             for ours in ([1.0, 2.0, 3.0], [2.0, 2.0, 10.0])]  # fmt: skip
+    seeds = [
+        _windows(rltune_fifo_none=ours, base_fifo_none=[2.0, 4.0, 14.0]) for ours in ([1.0, 2.0, 3.0], [2.0, 2.0, 10.0])
+    ]
     result = compare(seeds, "wait", 64, {"role": "rltune"}, {"role": "base"}, 500, 0.95, 1)
     assert (result.seeds, result.windows) == (2, 3)
     assert result.improvement == pytest.approx(1 - 20 / 40)
@@ -168,8 +179,11 @@ def test_of_utilisation_more_is_better():
 def test_strong_baseline_is_the_best_mean():
     windows = _windows(baseline_sjf_none=[3.0, 1.0], baseline_saf_easy=[1.0, 2.5], baseline_f1_fits=[1.0, 2.0])
     assert strong_baseline(windows, "wait", 64) == {
-        "role": "baseline", "policy": "f1", "blocking": "fits", "placement": "best_fit",
-    }  # fmt: skip
+        "role": "baseline",
+        "policy": "f1",
+        "blocking": "fits",
+        "placement": "best_fit",
+    }
 
 
 def test_the_picked_baseline_is_the_best_on_validation_judged_on_test():
@@ -181,8 +195,12 @@ def test_the_picked_baseline_is_the_best_on_validation_judged_on_test():
 
 
 def test_what_cannot_be_compared_is_refused():
-    windows = _windows(rltune_fifo_none=[1.0, 2.0], base_fifo_none=[2.0, 4.0], baseline_saf_none=[1.0, 1.0],
-                       baseline_sjf_none=[1.0, 1.0])  # fmt: skip
+    windows = _windows(
+        rltune_fifo_none=[1.0, 2.0],
+        base_fifo_none=[2.0, 4.0],
+        baseline_saf_none=[1.0, 1.0],
+        baseline_sjf_none=[1.0, 1.0],
+    )
     with pytest.raises(ValueError, match="more than one"):
         compare(windows, "wait", 64, {"role": "rltune"}, {"role": "baseline"})
     with pytest.raises(ValueError, match="no windows"):

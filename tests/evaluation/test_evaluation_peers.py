@@ -31,8 +31,11 @@ def course() -> Course:
 
 
 def test_a_row_a_contender_and_window_and_an_agent_that_ranks_like_a_policy_does_like_it(course: Course) -> None:
-    who = {"fifo": Contender(Setting("fifo")), "saf": Contender(Setting("saf")),
-           "agent": Contender(Setting("fifo"), SMALLEST)}
+    who = {
+        "fifo": Contender(Setting("fifo")),
+        "saf": Contender(Setting("saf")),
+        "agent": Contender(Setting("fifo"), SMALLEST),
+    }
     first = np.array([0, 64, 300])
     frame = judge(course, who, first, 64)
     assert list(frame["who"]) == [name for name in who for _ in first]
@@ -67,8 +70,9 @@ def test_only_an_agent_that_goes_by_beliefs_is_told_them(course: Course) -> None
     as_if, _ = run(replace(course, jobs=true), Contender(Setting("fifo", "easy"), SMALLEST), first, n)
     assert np.array_equal(told.start, as_if.start)
     plain = Contender(Setting("saf", "easy"))
-    assert np.array_equal(run(replace(course, believed=true), plain, first, n)[0].start,
-                          run(course, plain, first, n)[0].start)
+    assert np.array_equal(
+        run(replace(course, believed=true), plain, first, n)[0].start, run(course, plain, first, n)[0].start
+    )
     with pytest.raises(DataError, match="goes by beliefs about run times, found a workload without any"):
         run(course, agent, first, n)
 
@@ -122,7 +126,7 @@ def test_a_queue_arrives_at_once_and_is_decided_until_a_job_does_not_fit(course:
         if free < 0:
             break
         fitting += 1
-    assert asked[: fitting] == list(range(64, 64 - fitting, -1)), "the queue is as long as it says, then one shorter"
+    assert asked[:fitting] == list(range(64, 64 - fitting, -1)), "the queue is as long as it says, then one shorter"
     assert fitting - 1 <= len(frame) <= fitting, "the decision after which nothing fits any more is not counted"
     assert (frame["decision_s"] >= frame["inference_s"] + frame["placement_s"]).all()
 

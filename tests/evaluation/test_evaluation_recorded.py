@@ -13,7 +13,9 @@ HOUR = 3600.0
 def test_the_same_waits_are_as_near_as_can_be() -> None:
     wait = np.array([0.0, 90.0, HOUR, 5 * HOUR])
     found = nearness(wait, wait)
-    assert (found.jobs, found.ratio, found.factor) == (4, 1.0, 1.0) and found.rank == pytest.approx(1.0) and found.near(60)
+    assert (
+        (found.jobs, found.ratio, found.factor) == (4, 1.0, 1.0) and found.rank == pytest.approx(1.0) and found.near(60)
+    )
 
 
 def test_the_factor_is_a_geometric_mean_of_waits_a_minute_longer() -> None:
@@ -39,13 +41,17 @@ def test_seconds_that_a_scheduler_takes_are_no_order_of_the_jobs() -> None:
     assert nearness(simulated, simulated + latency).rank > 0.99
 
 
-@pytest.mark.parametrize(("hours", "backwards", "near"), [(1.0, False, True), (1.9, False, True), (2.1, False, False),
-                                                          (0.4, False, False), (1.0, True, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hours", "backwards", "near"),
+    [(1.0, False, True), (1.9, False, True), (2.1, False, False), (0.4, False, False), (1.0, True, False)],
+)
 def test_near_is_about_hours_and_about_who_waits(hours: float, backwards: bool, near: bool) -> None:
     recorded = np.arange(1, 21) * 600.0
     simulated = hours * (recorded[::-1] if backwards else recorded)
     found = nearness(simulated, recorded)
-    assert found.near(60) == near and found.hours_far(60) == (not 0.5 <= hours <= 2) and found.ranks_far(60) == backwards
+    assert (
+        found.near(60) == near and found.hours_far(60) == (not 0.5 <= hours <= 2) and found.ranks_far(60) == backwards
+    )
 
 
 def test_where_nobody_waits_or_nothing_is_recorded_nothing_is_far() -> None:

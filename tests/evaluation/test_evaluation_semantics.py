@@ -63,9 +63,16 @@ def test_backfilling_rungs_are_the_simulators_rules() -> None:
 
 def test_pools_run_apart_add_up_to_the_whole_where_none_blocks_another() -> None:
     rng = np.random.default_rng(5)
-    rows = [(float(t), float(r), int(g), str(vc)) for t, r, g, vc in
-            zip(np.sort(rng.integers(0, 2000, 60)), rng.integers(10, 300, 60), rng.choice([1, 2, 4], 60),
-                rng.choice(["a", "b"], 60), strict=True)]
+    rows = [
+        (float(t), float(r), int(g), str(vc))
+        for t, r, g, vc in zip(
+            np.sort(rng.integers(0, 2000, 60)),
+            rng.integers(10, 300, 60),
+            rng.choice([1, 2, 4], 60),
+            rng.choice(["a", "b"], 60),
+            strict=True,
+        )
+    ]
     jobs, layout = in_pools(*rows)
     first = np.array([0, 20, 40])
     frame = ladder(jobs, layout, first, 20, ["fifo"], "strict", RULES)
@@ -86,14 +93,38 @@ def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
     """Twelve equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by rung, saf half of it; the agent as told."""
     rows = []
     for w in range(12):
-        shared = {"workload": "W", "data": "synthetic", "sequence_jobs": 64, "pools": pools, "window": w,
-                  "first_job": w * 64}
+        shared = {
+            "workload": "W",
+            "data": "synthetic",
+            "sequence_jobs": 64,
+            "pools": pools,
+            "window": w,
+            "first_job": w * 64,
+        }
         for policy, factor in (("fifo", 1.0), ("saf", 0.5)):
             for (rung, rules), wait in zip(RUNGS.items(), (100, 80, 60, 40, 30, 25), strict=True):
-                rows.append({**shared, "who": "order", "policy": policy, "rung": rung, "blocking": rules.blocking,
-                             "wait_s": wait * factor})
-        rows.append({**shared, "who": "agent", "policy": "fifo", "base_blocking": "none", "other": "", "rung": "",
-                     "blocking": "none", "wait_s": agent})
+                rows.append(
+                    {
+                        **shared,
+                        "who": "order",
+                        "policy": policy,
+                        "rung": rung,
+                        "blocking": rules.blocking,
+                        "wait_s": wait * factor,
+                    }
+                )
+        rows.append(
+            {
+                **shared,
+                "who": "agent",
+                "policy": "fifo",
+                "base_blocking": "none",
+                "other": "",
+                "rung": "",
+                "blocking": "none",
+                "wait_s": agent,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -138,11 +169,32 @@ def test_room_with_exact_estimates_and_bound() -> None:
 
 
 def test_what_is_picked_from_the_room() -> None:
-    told = {("given", "fifo", "none"): 100.0, ("given", "sjf", "easy"): 40.0, ("given", "saf", "easy"): 50.0,
-            ("exact", "fifo", "none"): 100.0, ("exact", "sjf", "easy"): 36.0, ("exact", "saf", "easy"): 30.0,
-            ("agent", "fifo", "none"): 44.0, ("bound", "", ""): 10.0}
-    rows = [{"workload": "W", "data": "own", "sequence_jobs": 8, "window": w, "kind": k, "policy": p, "blocking": b,
-             "base_blocking": "none", "other": "", "wait_s": v} for w in range(10) for (k, p, b), v in told.items()]
+    told = {
+        ("given", "fifo", "none"): 100.0,
+        ("given", "sjf", "easy"): 40.0,
+        ("given", "saf", "easy"): 50.0,
+        ("exact", "fifo", "none"): 100.0,
+        ("exact", "sjf", "easy"): 36.0,
+        ("exact", "saf", "easy"): 30.0,
+        ("agent", "fifo", "none"): 44.0,
+        ("bound", "", ""): 10.0,
+    }
+    rows = [
+        {
+            "workload": "W",
+            "data": "own",
+            "sequence_jobs": 8,
+            "window": w,
+            "kind": k,
+            "policy": p,
+            "blocking": b,
+            "base_blocking": "none",
+            "other": "",
+            "wait_s": v,
+        }
+        for w in range(10)
+        for (k, p, b), v in told.items()
+    ]
     frame = roomy(pd.DataFrame(rows), QUICK).set_index("what")
     assert frame["wait_s"].to_dict() == pytest.approx(
         {"basic": 100, "strong": 40, "agent": 44, "same_exact": 36, "strong_exact": 30, "bound": 10}
@@ -158,8 +210,16 @@ def paying() -> pd.DataFrame:
     rows = []
     for w in range(10):
         for scheduler, small, large in (("base", 100.0, 100.0), ("strong", 50.0, 100.0), ("rltune", 20.0, 180.0)):
-            shared = {"workload": "W", "data": "own", "sequence_jobs": 4, "scheduler": scheduler, "policy": "fifo",
-                      "blocking": "none", "window": w, "vc": None}
+            shared = {
+                "workload": "W",
+                "data": "own",
+                "sequence_jobs": 4,
+                "scheduler": scheduler,
+                "policy": "fifo",
+                "blocking": "none",
+                "window": w,
+                "vc": None,
+            }
             rows += [{**shared, "user": "a", "size": "1", "wait_s": small, "bsld": 1 + small / 10}] * 3
             rows.append({**shared, "user": "b", "size": "over 8", "wait_s": large, "bsld": 1 + large / 100})
     return pd.DataFrame(rows)
@@ -179,11 +239,16 @@ def test_groups_beside_the_base_policy() -> None:
 
 def test_indices_are_the_simulators_and_their_intervals_hold_them() -> None:
     rng = np.random.default_rng(2)
-    jobs = pd.DataFrame({
-        "window": np.repeat(np.arange(20), 30), "group": rng.choice(["a", "b", "c", "d"], 600), "gpus": 1,
-        "run_s": 60.0,
-        "wait_s": rng.lognormal(4, 1, 600), "bsld": 1 + rng.lognormal(0, 1, 600),
-    })
+    jobs = pd.DataFrame(
+        {
+            "window": np.repeat(np.arange(20), 30),
+            "group": rng.choice(["a", "b", "c", "d"], 600),
+            "gpus": 1,
+            "run_s": 60.0,
+            "wait_s": rng.lognormal(4, 1, 600),
+            "bsld": 1 + rng.lognormal(0, 1, 600),
+        }
+    )
     both = pd.concat([jobs.assign(scheduler="base"), jobs.assign(scheduler="other", wait_s=jobs["wait_s"] * 3)])
     frame = unequal(both, "base", QUICK).set_index("scheduler")
     told = fairness_summary(jobs, jobs["group"].to_numpy())
@@ -217,16 +282,35 @@ def test_who_pays_by_every_grouping_there_is() -> None:
 def test_slices_beside_balanced_clusters() -> None:
     rows = []
     for load, factor in (("slice", 10.0), ("balanced", 1.0)):
-        for role, policy, blocking, wait in (("base", "fifo", "none", 10.0), ("baseline", "fifo", "none", 10.0),
-                                             ("baseline", "sjf", "easy", 4.0 if load == "slice" else 9.0),
-                                             ("rltune", "fifo", "none", 5.0)):
-            rows += [{"workload": "W", "data": "own", "sequence_jobs": 8, "load": load, "cluster": load,
-                      "offered": factor, "role": role, "policy": policy, "blocking": blocking, "window": w,
-                      "wait_s": wait * factor} for w in range(9)]
+        for role, policy, blocking, wait in (
+            ("base", "fifo", "none", 10.0),
+            ("baseline", "fifo", "none", 10.0),
+            ("baseline", "sjf", "easy", 4.0 if load == "slice" else 9.0),
+            ("rltune", "fifo", "none", 5.0),
+        ):
+            rows += [
+                {
+                    "workload": "W",
+                    "data": "own",
+                    "sequence_jobs": 8,
+                    "load": load,
+                    "cluster": load,
+                    "offered": factor,
+                    "role": role,
+                    "policy": policy,
+                    "blocking": blocking,
+                    "window": w,
+                    "wait_s": wait * factor,
+                }
+                for w in range(9)
+            ]
     frame = loaded(pd.DataFrame(rows), QUICK)
     assert frame[["role", "policy"]].values.tolist() == [["baseline", "fifo"], ["baseline", "sjf"], ["rltune", "fifo"]]
     assert frame["slice_less"].tolist() == pytest.approx([0, 0.6, 0.5])
     assert frame["balanced_less"].tolist() == pytest.approx([0, 0.1, 0.5])
     assert frame["balanced_wait_s"].tolist() == pytest.approx([10, 9, 5]) and frame["slice_best"].tolist() == [
-        False, True, False]
+        False,
+        True,
+        False,
+    ]
     assert (frame["slice_windows"] == 9).all() and frame["base"].tolist() == ["fifo"] * 3

@@ -15,7 +15,10 @@ from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table
 
 CLUSTER = ClusterConfig.model_validate(
-    {"title": "x", "pools": [{"name": "all", "groups": [{"gpu_type": "a", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 512}]}]}
+    {
+        "title": "x",
+        "pools": [{"name": "all", "groups": [{"gpu_type": "a", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 512}]}],
+    }
 )
 JOBS = 1500
 
@@ -24,12 +27,21 @@ def workload(gap_s: float = 520.0) -> tuple[Jobs, Layout]:
     """Jobs of several users that keep 32 GPUs busy, with limits of up to four times the run time."""
     rng = np.random.default_rng(7)
     run_s = np.maximum(5, rng.lognormal(7.6, 1.4, JOBS)).round()
-    table = pd.DataFrame({
-        "job_id": [str(i) for i in range(JOBS)], "user": rng.choice(list("abcdef"), JOBS, p=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1]),
-        "vc": "gpu", "submit_s": np.cumsum(rng.exponential(gap_s, JOBS)).round(), "run_s": run_s, "resource": "gpu",
-        "gpus": rng.choice([1, 2, 4, 8, 16], JOBS, p=[0.5, 0.2, 0.15, 0.1, 0.05]), "cpus": np.nan, "mem_gb": np.nan,
-        "gpu_type": None, "sla": False,
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "job_id": [str(i) for i in range(JOBS)],
+            "user": rng.choice(list("abcdef"), JOBS, p=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1]),
+            "vc": "gpu",
+            "submit_s": np.cumsum(rng.exponential(gap_s, JOBS)).round(),
+            "run_s": run_s,
+            "resource": "gpu",
+            "gpus": rng.choice([1, 2, 4, 8, 16], JOBS, p=[0.5, 0.2, 0.15, 0.1, 0.05]),
+            "cpus": np.nan,
+            "mem_gb": np.nan,
+            "gpu_type": None,
+            "sla": False,
+        }
+    )
     fitted, _ = fit(table, CLUSTER)
     return compile_jobs(fitted, run_s * rng.uniform(1, 4, JOBS), CLUSTER), build_layout(CLUSTER)
 
@@ -44,9 +56,17 @@ def busy() -> tuple[Jobs, Layout]:
     return workload()
 
 
-@pytest.mark.parametrize(("policy", "blocking"), [
-    ("fifo", "none"), ("fifo", "easy"), ("fifo", "fits"), ("multifactor", "easy"), ("multifactor", "none"), ("saf", "conservative"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "blocking"),
+    [
+        ("fifo", "none"),
+        ("fifo", "easy"),
+        ("fifo", "fits"),
+        ("multifactor", "easy"),
+        ("multifactor", "none"),
+        ("saf", "conservative"),
+    ],
+)
 def test_the_rule_that_made_the_log_is_found(policy: str, blocking: str, busy: tuple[Jobs, Layout]) -> None:
     """Though a scheduler looks once in a minute, and a twentieth of the jobs are held back for hours by dependencies."""
     rng = np.random.default_rng(1)

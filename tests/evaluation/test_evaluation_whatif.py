@@ -9,14 +9,25 @@ import pytest
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.paired import Judge
 from rltune.evaluation.recommend import Advice, recommend
-from rltune.evaluation.whatif import against_recorded, best_rule, in_groups, less, steps, totals, user_groups, with_longer
+from rltune.evaluation.whatif import (
+    against_recorded,
+    best_rule,
+    in_groups,
+    less,
+    steps,
+    totals,
+    user_groups,
+    with_longer,
+)
 
 JUDGE = Judge(bootstrap=500)
 KINDS = {"today": "today", "fifo-easy": "rule", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
 SAME = {"fifo-easy": 1.0, "saf-easy": 1.0, "qssf": 1.0, "rltune": 1.0}
 
 
-def made(factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0, noise: float = 0.02, seeds: int = 1) -> pd.DataFrame:
+def made(
+    factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0, noise: float = 0.02, seeds: int = 1
+) -> pd.DataFrame:
     """Ten jobs a block; each scheduler waits today's time its factor, give or take."""
     rng = np.random.default_rng(3)
     block = np.repeat(np.arange(blocks), 10)
@@ -25,11 +36,20 @@ def made(factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0, no
     for scheduler, kind in KINDS.items():
         for seed in range(1, 1 + (seeds if kind == "rltune" else 1)):
             factor = 1.0 if scheduler == "today" else factors[scheduler] * rng.normal(1, noise, len(block))
-            frames.append(pd.DataFrame({
-                "scheduler": scheduler, "kind": kind, "seed": seed if kind == "rltune" else 0, "block": block,
-                "job_id": [f"j{i}" for i in range(len(block))], "gpus": 1 + np.arange(len(block)) % 4,
-                "wait_s": base * factor, "bsld": 1 + base * factor / 100,
-            }))  # fmt: skip
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "scheduler": scheduler,
+                        "kind": kind,
+                        "seed": seed if kind == "rltune" else 0,
+                        "block": block,
+                        "job_id": [f"j{i}" for i in range(len(block))],
+                        "gpus": 1 + np.arange(len(block)) % 4,
+                        "wait_s": base * factor,
+                        "bsld": 1 + base * factor / 100,
+                    }
+                )
+            )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -51,7 +71,7 @@ def advised(jobs: pd.DataFrame, least_wait_s: float = 60.0) -> Advice:
         ({"rltune": 0.5}, "rltune", "rltune", "today"),
         ({"fifo-easy": 1.4, "saf-easy": 1.3, "qssf": 1.2, "rltune": 1.1}, "keep", "today", "today"),
     ],
-)  # fmt: skip
+)
 def test_the_recommendation(factors: dict[str, float], outcome: str, chosen: str, reached: str) -> None:
     jobs = made(SAME | factors)
     assert advised(jobs) == Advice(outcome, chosen, reached, 20)  # type: ignore[arg-type]
@@ -69,7 +89,9 @@ def test_what_looks_better_and_is_not_shown_is_undecided() -> None:
 
 
 def test_too_few_days_give_no_verdict_however_large_the_gain() -> None:
-    assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST - 1)) == Advice("too few days", "today", "today", FEWEST - 1)
+    assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST - 1)) == Advice(
+        "too few days", "today", "today", FEWEST - 1
+    )
     assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST)).outcome == "rltune"
 
 
@@ -107,9 +129,14 @@ def test_an_interval_is_over_blocks_and_covers_the_gain() -> None:
 def test_the_comparisons_are_one_family() -> None:
     frame = steps(made(SAME | {"saf-easy": 0.7}), JUDGE)
     assert [tuple(pair) for pair in frame[["ours", "theirs"]].to_numpy()] == [
-        ("fifo-easy", "today"), ("saf-easy", "today"), ("qssf", "today"), ("rltune", "today"),
-        ("qssf", "saf-easy"), ("rltune", "saf-easy"), ("rltune", "qssf"),
-    ]  # fmt: skip
+        ("fifo-easy", "today"),
+        ("saf-easy", "today"),
+        ("qssf", "today"),
+        ("rltune", "today"),
+        ("qssf", "saf-easy"),
+        ("rltune", "saf-easy"),
+        ("rltune", "qssf"),
+    ]
     least = frame["p"].idxmin()
     assert frame.loc[least, "p_holm"] == pytest.approx(min(1.0, 7 * frame.loc[least, "p"]))
     assert (frame["p_holm"] >= frame["p"]).all() and set(frame["shows"]) <= {"fewer", "more", "open"}
@@ -142,29 +169,44 @@ def test_a_group_that_did_not_wait_today_can_be_shown_to_wait_longer() -> None:
     jobs.loc[hit, "wait_s"] = 3600.0 + noise[hit] + 600.0 * (jobs.loc[hit, "seed"] == 2)
     rows = with_longer(in_groups(jobs, "user", JUDGE), JUDGE).set_index(["group", "scheduler"])
     found = rows.loc[("small", "saf-easy")]
-    assert np.isnan(found["less_wait"]) and found["shows"] == "longer" and found["wait_s"] == pytest.approx(3600, rel=0.05)
-    assert found["more_s"] == pytest.approx(found["wait_s"]) and 3000 < found["more_s_low"] < found["more_s"] < found["more_s_high"]
+    assert (
+        np.isnan(found["less_wait"]) and found["shows"] == "longer" and found["wait_s"] == pytest.approx(3600, rel=0.05)
+    )
+    assert (
+        found["more_s"] == pytest.approx(found["wait_s"])
+        and 3000 < found["more_s_low"] < found["more_s"] < found["more_s_high"]
+    )
     assert rows.loc[("large", "saf-easy"), "shows"] == "shorter" and rows.loc[("small", "qssf"), "shows"] == "open"
     both = rows.loc[("small", "rltune")]
     assert both["more_s"] == pytest.approx(3900, rel=0.05) and both["jobs"] == found["jobs"], "the mean of both seeds"
 
 
 def test_many_groups_are_one_family_of_a_scheduler() -> None:
-    rows = pd.DataFrame({"scheduler": ["a"] * 3 + ["b"], "more_s_p": [0.02, 0.5, 0.6, 0.02], "more_s_low": 1.0, "more_s_high": 2.0})
+    rows = pd.DataFrame(
+        {"scheduler": ["a"] * 3 + ["b"], "more_s_p": [0.02, 0.5, 0.6, 0.02], "more_s_low": 1.0, "more_s_high": 2.0}
+    )
     found = with_longer(rows, JUDGE)
     assert list(found["shows"]) == ["open", "open", "open", "longer"] and found["more_s_holm"][0] == pytest.approx(0.06)
 
 
-@pytest.mark.parametrize(("factors", "outcome", "reached"), [
-    ({"saf-easy": 0.7, "way": 0.5, "rltune": 0.5}, "way", "way"), ({"saf-easy": 0.7, "way": 0.6, "rltune": 0.4}, "rltune", "way"),
-    ({"saf-easy": 0.7, "way": 0.7, "rltune": 0.5}, "rltune", "saf-easy"),
-])  # fmt: skip
-def test_rltune_has_to_beat_its_own_way(factors: dict[str, float], outcome: str, reached: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("factors", "outcome", "reached"),
+    [
+        ({"saf-easy": 0.7, "way": 0.5, "rltune": 0.5}, "way", "way"),
+        ({"saf-easy": 0.7, "way": 0.6, "rltune": 0.4}, "rltune", "way"),
+        ({"saf-easy": 0.7, "way": 0.7, "rltune": 0.5}, "rltune", "saf-easy"),
+    ],
+)
+def test_rltune_has_to_beat_its_own_way(
+    factors: dict[str, float], outcome: str, reached: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(KINDS, "way", "way")
     frame = made(SAME | {"way": 1.0} | factors)
     found = advised(frame)
     assert (found.outcome, found.chosen, found.reached) == (outcome, outcome, reached)
     compared = steps(frame, JUDGE)
-    assert {("way", "saf-easy"), ("way", "qssf"), ("rltune", "way")} <= set(zip(compared["ours"], compared["theirs"], strict=True))
+    assert {("way", "saf-easy"), ("way", "qssf"), ("rltune", "way")} <= set(
+        zip(compared["ours"], compared["theirs"], strict=True)
+    )
     named = steps(frame, JUDGE, way="fifo-easy")
     assert ("rltune", "fifo-easy") in set(zip(named["ours"], named["theirs"], strict=True))

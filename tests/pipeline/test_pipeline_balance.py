@@ -51,8 +51,10 @@ def test_a_lower_load_keeps_a_part_of_the_jobs_of_a_higher_one(workspace: Worksp
 def test_thinning_goes_by_the_job_and_not_by_its_row(workspace: Workspace) -> None:
     jobs, _ = ensure_clean(workspace, "tiny")
     mixed = jobs.sample(frac=1, random_state=1)
-    kept = {name: set(frame.loc[within_load(frame, 20, 0.5, len(frame)), "job_id"]) for name, frame in
-            {"in order": jobs, "mixed": mixed}.items()}
+    kept = {
+        name: set(frame.loc[within_load(frame, 20, 0.5, len(frame)), "job_id"])
+        for name, frame in {"in order": jobs, "mixed": mixed}.items()
+    }
     assert kept["in order"] == kept["mixed"]
 
 

@@ -30,8 +30,16 @@ def add_cluster(project: Any, name: str, text: str) -> None:
 def add_recorded(project: Any, name: str = "waited") -> None:
     """A second trace, with waits, users and limits."""
     rng = np.random.default_rng(3)
-    rows = pd.DataFrame({"t": np.arange(300) * 60, "g": 1, "r": rng.integers(10, 5000, 300), "w": np.arange(300),
-                         "u": rng.integers(0, 5, 300), "q": 6000})
+    rows = pd.DataFrame(
+        {
+            "t": np.arange(300) * 60,
+            "g": 1,
+            "r": rng.integers(10, 5000, 300),
+            "w": np.arange(300),
+            "u": rng.integers(0, 5, 300),
+            "q": 6000,
+        }
+    )
     rows.to_csv(project.root / f"{name}.csv", index=False)
     (project.root / "config" / "traces" / f"{name}.yaml").write_text(
         f"title: Waited\ndata: own\nformat: csv\npath: {name}.csv\n"
@@ -59,7 +67,9 @@ def test_every_frame_says_which_trace_and_which_data(project: Any) -> None:
 def test_a_scaled_clock_has_no_hours(project: Any) -> None:
     add_recorded(project)
     text = (project.root / "config/traces/waited.yaml").read_text()
-    (project.root / "config/traces/waited.yaml").write_text(text.replace("column: t, unit: s", "column: t, unit: s, factor: 2"))
+    (project.root / "config/traces/waited.yaml").write_text(
+        text.replace("column: t, unit: s", "column: t, unit: s, factor: 2")
+    )
     found = characterise(Workspace.open("config/tiny.yaml"))
     assert set(found.arrivals["trace"]) == {"Tiny"} and set(found.workloads["trace"]) == {"Tiny", "Waited"}
 
@@ -74,8 +84,11 @@ def test_a_simulated_wait_is_that_of_simulate_on_a_cluster_that_copes(project: A
     nodes = re.search(r"nodes: (\d+)", project.cluster.read_text())
     project.change(project.cluster, nodes[0], f"nodes: {times * int(nodes[1])}")
     workspace = Workspace.open("config/tiny.yaml")
-    result = run(workspace, Request("tiny", "small", "exact", replay=True),
-                 make_setting(workspace, policy="fifo", blocking="easy"))
+    result = run(
+        workspace,
+        Request("tiny", "small", "exact", replay=True),
+        make_setting(workspace, policy="fifo", blocking="easy"),
+    )
     assert waits.tolist() == result.jobs()["wait_s"].tolist()
     assert known_wait(workspace, "tiny", jobs)[1] == "simulated: FIFO + EASY on Small", "large enough now"
 
@@ -91,8 +104,11 @@ def test_jobs_the_cluster_cannot_hold_have_no_wait(project: Any) -> None:
 def test_the_largest_cluster_that_gets_all_arrivals_is_simulated(project: Any) -> None:
     add_cluster(project, "larger", FULL)
     add_cluster(project, "thinned", FULL.replace("nodes: 9", "nodes: 99") + "balance: {load: 0.001}\n")
-    project.change(project.run, "experiments:\n", "workloads: [{trace: tiny, cluster: larger}, "
-                   "{trace: tiny, cluster: thinned}]\nexperiments:\n")
+    project.change(
+        project.run,
+        "experiments:\n",
+        "workloads: [{trace: tiny, cluster: larger}, {trace: tiny, cluster: thinned}]\nexperiments:\n",
+    )
     workspace = Workspace.open("config/tiny.yaml")
     jobs, _ = ensure_clean(workspace, "tiny")
     assert known_wait(workspace, "tiny", jobs)[1].startswith("simulated: FIFO + EASY on Larger")

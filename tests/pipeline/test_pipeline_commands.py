@@ -14,12 +14,40 @@ from rltune.config import Workspace
 from rltune.config.schema import schema_text
 
 COMMANDS = (
-    "", "init", "run", "merge", "pdf", "workflow-report", "expected", "estimate", "status", "notebook", "simulate",
-    "cluster", "cluster balance", "trace", "trace inspect", "trace list", "trace fetch", "config", "config check",
-    "slurm", "slurm emulate", "slurm run", "slurm status", "slurm release",
-    "config schema", "stage", "stage notebook", "stage fit", "stage estimate", "stage baselines", "stage motivation",
-    "stage deploy", "stage report",
-)  # fmt: skip
+    "",
+    "init",
+    "run",
+    "merge",
+    "pdf",
+    "workflow-report",
+    "expected",
+    "estimate",
+    "status",
+    "notebook",
+    "simulate",
+    "cluster",
+    "cluster balance",
+    "trace",
+    "trace inspect",
+    "trace list",
+    "trace fetch",
+    "config",
+    "config check",
+    "slurm",
+    "slurm emulate",
+    "slurm run",
+    "slurm status",
+    "slurm release",
+    "config schema",
+    "stage",
+    "stage notebook",
+    "stage fit",
+    "stage estimate",
+    "stage baselines",
+    "stage motivation",
+    "stage deploy",
+    "stage report",
+)
 Cli = Callable[..., Any]
 
 
@@ -33,8 +61,14 @@ def test_every_command_is_tested_for_help() -> None:
     from rltune import cli as module
 
     found = {""}
-    for prefix, app in (("", module.app), ("trace ", module.trace_app), ("cluster ", module.cluster_app),
-                        ("config ", module.config_app), ("stage ", module.stage_app), ("slurm ", module.slurm_app)):
+    for prefix, app in (
+        ("", module.app),
+        ("trace ", module.trace_app),
+        ("cluster ", module.cluster_app),
+        ("config ", module.config_app),
+        ("stage ", module.stage_app),
+        ("slurm ", module.slurm_app),
+    ):
         names = (c.name or c.callback.__name__ for c in app.registered_commands if c.callback)
         found |= {prefix + name.replace("_", "-") for name in names}
         found |= {prefix + g.name for g in app.registered_groups if g.name}

@@ -43,11 +43,15 @@ deployment: {{cell: {CELL}, jobs: 8, repetitions: 2, schedulers: [slurm, rltune,
 def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> DeploymentStudy:
     """A small log with users and, of half of the jobs, limits; in the place of the agent stands its base policy."""
     rng, n = np.random.default_rng(5), 240
-    frame = pd.DataFrame({
-        "id": [f"j{i}" for i in range(n)],
-        "submitted": np.cumsum(rng.exponential(900, n)).round().astype(int) + 1_700_000_000,
-        "ngpu": rng.choice([1, 2, 8, 16], n), "secs": rng.integers(60, 9000, n), "who": rng.choice(["Ann B", "ben"], n),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "id": [f"j{i}" for i in range(n)],
+            "submitted": np.cumsum(rng.exponential(900, n)).round().astype(int) + 1_700_000_000,
+            "ngpu": rng.choice([1, 2, 8, 16], n),
+            "secs": rng.integers(60, 9000, n),
+            "who": rng.choice(["Ann B", "ben"], n),
+        }
+    )
     frame["limit"] = np.where(np.arange(n) % 2, 2 * frame["secs"], np.nan)
     frame.to_csv(project.jobs, index=False)
     project.change(project.trace, "columns: {", "columns: {user: who, requested_s: {column: limit, unit: s}, ")
@@ -61,11 +65,20 @@ def conducted(submissions: list[Submission], *_: object) -> Conducted:
     """What a cluster gives on which every job starts at once."""
     at = np.array([job.at_s for job in submissions])
     run = np.array([job.run_s for job in submissions])
-    jobs = pd.DataFrame({
-        "job": [job.name for job in submissions], "slurm_id": range(len(at)), "gpus": [job.gpus for job in submissions],
-        "asked_gpus": [job.gpus for job in submissions], "at_s": at, "submit_s": at, "start_s": at,
-        "end_s": at + run, "run_s": run, "state": "COMPLETED",
-    })  # fmt: skip
+    jobs = pd.DataFrame(
+        {
+            "job": [job.name for job in submissions],
+            "slurm_id": range(len(at)),
+            "gpus": [job.gpus for job in submissions],
+            "asked_gpus": [job.gpus for job in submissions],
+            "at_s": at,
+            "submit_s": at,
+            "start_s": at,
+            "end_s": at + run,
+            "run_s": run,
+            "state": "COMPLETED",
+        }
+    )
     facts = {"true_s": 1.0, "drift_s": 0.0, "slurm": "22.05", "simulated_s": float((at + run).max())}
     return Conducted(jobs, pd.DataFrame(), facts)
 
@@ -105,7 +118,11 @@ def test_repetitions_take_the_next_jobs_of_the_test_part(study: DeploymentStudy)
 def test_the_order_of_each_scheduler(study: DeploymentStudy) -> None:
     assert study.order("slurm") is None
     rule = study.order("saf")
-    assert rule is not None and (rule.base_policy, rule.interval_s) == ("saf", 60.0) and rule.policy.facts["residual"] == 1.0
+    assert (
+        rule is not None
+        and (rule.base_policy, rule.interval_s) == ("saf", 60.0)
+        and rule.policy.facts["residual"] == 1.0
+    )
 
 
 def test_a_run_is_there_with_all_its_files_or_not_at_all(study: DeploymentStudy, runs: list[int]) -> None:
@@ -156,7 +173,9 @@ def test_a_run_begun_anew_says_why(study: DeploymentStudy, monkeypatch: pytest.M
     assert (facts["tries"], facts["retries"]) == (2, ["slurmdbd ended"])
 
 
-@pytest.mark.parametrize("error", [SlurmError("the controller ended by itself"), KeyboardInterrupt(), ConfigError("no")])
+@pytest.mark.parametrize(
+    "error", [SlurmError("the controller ended by itself"), KeyboardInterrupt(), ConfigError("no")]
+)
 def test_only_a_cluster_that_failed_of_itself_is_tried_again(
     study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
@@ -167,10 +186,13 @@ def test_only_a_cluster_that_failed_of_itself_is_tried_again(
     assert left == (["slurm-1.failed-1"] if isinstance(error, SlurmError) else []), "no half folder stays"
 
 
-@pytest.mark.parametrize(("old", "new", "parts"), [
-    ("speed: 100", "speed: 200", ("slurm-1/facts.json", "speed: found 100.0, expected 200.0")),
-    ("jobs: 8", "jobs: 9", ("slurm-1/facts.json", "jobs: found 8, expected 9", "and 1 more such runs")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("speed: 100", "speed: 200", ("slurm-1/facts.json", "speed: found 100.0, expected 200.0")),
+        ("jobs: 8", "jobs: 9", ("slurm-1/facts.json", "jobs: found 8, expected 9", "and 1 more such runs")),
+    ],
+)
 def test_a_run_of_another_configuration_is_refused(
     study: DeploymentStudy, runs: list[int], project: Any, old: str, new: str, parts: tuple[str, ...]
 ) -> None:
@@ -200,7 +222,9 @@ def test_a_run_of_other_jobs_is_refused(study: DeploymentStudy, runs: list[int],
     study.run("slurm", 1)
     later = DeploymentStudy(Workspace.open("config/tiny.yaml"))
     later.__dict__["firsts"] = study.firsts - 1
-    with pytest.raises(ConfigError, match=r"slurm-1/jobs\.csv: job: found 8 jobs from job\d+ on, expected 8 from job\d+ on"):
+    with pytest.raises(
+        ConfigError, match=r"slurm-1/jobs\.csv: job: found 8 jobs from job\d+ on, expected 8 from job\d+ on"
+    ):
         later.measured()
 
 
@@ -230,7 +254,9 @@ def test_the_simulator_has_an_agent_go_by_each_rule_whichever_it_chose(
     """What an agent may choose in training, Slurm decides where it is deployed."""
     setting = setting_of(study.workspace, study.cell)
     way = asdict(way_of(setting)) | {"policy": "saf", "blocking": "fits"}
-    agent = Contender(setting, replace(in_the_order_of("saf"), facts={"features": "engineered", "residual": 1.0, "way": way}))
+    agent = Contender(
+        setting, replace(in_the_order_of("saf"), facts={"features": "engineered", "residual": 1.0, "way": way})
+    )
     monkeypatch.setattr(deployment, "agent_in", lambda workspace, cell, work: agent)
     went_by, run = [], deployment.run
 
@@ -249,7 +275,9 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(
 ) -> None:
     monkeypatch.setattr(packages, "missing", lambda groups: [packages.ACCOUNTING])
     said = study.missing()
-    assert "slurmdbd, mariadb-server" in said and "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
+    assert (
+        "slurmdbd, mariadb-server" in said and "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
+    )
     assert "make slurm-deps" in said
     monkeypatch.undo()
 
@@ -278,15 +306,20 @@ def test_the_chapter_with_runs_and_without_slurm(
         assert "100 times as fast" in there["deployment-machinery"].artefact.notes[0]
 
 
-@pytest.mark.parametrize(("old", "new", "parts"), [
-    ("jobs: 8", "jobs: 80", ("2 repetitions of 80 jobs need 160", "found 24 in the test part of tiny")),
-    ("[slurm, rltune, saf]", "[slurm, saf]", ("schedulers", "expected rltune too")),
-    ("[slurm, rltune, saf]", "[slurm, rltune, rltune]", ("schedulers", "expected each once")),
-    ("block_jobs: 4", "block_jobs: 9", ("block_jobs", "at most the 8")),
-    (f"cell: {CELL}, ", "", ("found no experiment on cluster deployment", "finetuning-synthetic")),
-    (CELL, "nope", ("'nope'", "the run has")),
-])  # fmt: skip
-def test_mistakes_are_explained(study: DeploymentStudy, project: Any, old: str, new: str, parts: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("jobs: 8", "jobs: 80", ("2 repetitions of 80 jobs need 160", "found 24 in the test part of tiny")),
+        ("[slurm, rltune, saf]", "[slurm, saf]", ("schedulers", "expected rltune too")),
+        ("[slurm, rltune, saf]", "[slurm, rltune, rltune]", ("schedulers", "expected each once")),
+        ("block_jobs: 4", "block_jobs: 9", ("block_jobs", "at most the 8")),
+        (f"cell: {CELL}, ", "", ("found no experiment on cluster deployment", "finetuning-synthetic")),
+        (CELL, "nope", ("'nope'", "the run has")),
+    ],
+)
+def test_mistakes_are_explained(
+    study: DeploymentStudy, project: Any, old: str, new: str, parts: tuple[str, ...]
+) -> None:
     project.change(project.run, old, new)
     with pytest.raises(ConfigError) as error:
         _ = DeploymentStudy(Workspace.open("config/tiny.yaml")).firsts

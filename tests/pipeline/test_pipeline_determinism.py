@@ -18,7 +18,16 @@ from rltune.config import Cell, Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = ["seconds"]
-HISTORY_CLOCK = ["rollout_seconds", "update_seconds", "choices_per_second", "milp_seconds", "milp_p50_ms", "milp_p95_ms", "milp_p99_ms", "milp_max_ms"]
+HISTORY_CLOCK = [
+    "rollout_seconds",
+    "update_seconds",
+    "choices_per_second",
+    "milp_seconds",
+    "milp_p50_ms",
+    "milp_p95_ms",
+    "milp_p99_ms",
+    "milp_max_ms",
+]
 
 
 class Trained:
@@ -41,8 +50,11 @@ def trained(smoke_run: Any, shell: Any, tmp_path_factory: pytest.TempPathFactory
     script = Path(__file__).with_name("train_variants.py")
     done = subprocess.run(
         [sys.executable, script, base, made.cell.name],
-        cwd=ROOT, env=shell.environment(), capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=shell.environment(),
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return made
 

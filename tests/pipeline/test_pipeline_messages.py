@@ -127,10 +127,12 @@ def test_simulate_tells_its_steps_on_standard_error(project: Any, cli: Cli) -> N
 
 @pytest.mark.parametrize(
     ("asked", "parts"),
-    [(["notebook"], ["make notebook needs STAGE, one of: ", "train", "figures"]),
-     (["bench"], ["make bench BENCH=name"]),
-     (["bench", "BENCH=nope"], ["no benchmark 'nope'; there are:", "simulator"])],
-)  # fmt: skip
+    [
+        (["notebook"], ["make notebook needs STAGE, one of: ", "train", "figures"]),
+        (["bench"], ["make bench BENCH=name"]),
+        (["bench", "BENCH=nope"], ["no benchmark 'nope'; there are:", "simulator"]),
+    ],
+)
 def test_make_says_what_it_needs(asked: list[str], parts: list[str]) -> None:
     command = ["make", "--no-print-directory", "--old-file", ".venv/.ready", *asked]
     done = subprocess.run(command, cwd=ROOT, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True)

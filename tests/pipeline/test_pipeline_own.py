@@ -12,9 +12,13 @@ import yaml
 from rltune.config import Workspace
 from rltune.config.whatif import Rule
 
-HEADER = ("JobID|User|Partition|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|"
-          "AllocTRES|QOS")  # fmt: skip
-NODES = "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\n" + "".join(f"n{i}|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n" for i in range(4))
+HEADER = (
+    "JobID|User|Partition|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|"
+    "AllocTRES|QOS"
+)
+NODES = "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\n" + "".join(
+    f"n{i}|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n" for i in range(4)
+)
 ODD = [  # as Slurm writes them: an array, its steps, tasks that wait, cancelled in the queue, no end, old memory, a state of none
     "9001_3|ann|gpu|2024-01-03T00:00:00|2024-01-03T00:00:10|2024-01-03T01:00:10|3600|120|COMPLETED|1|8|8|4Gc|gres/gpu=1|gres/gpu:a100=1,gres/gpu=1|n",
     "9001_3.batch|||2024-01-03T00:00:10|2024-01-03T00:00:10|2024-01-03T01:00:10|3600||COMPLETED|1|8|8|||cpu=8|",
@@ -23,7 +27,7 @@ ODD = [  # as Slurm writes them: an array, its steps, tasks that wait, cancelled
     "9003|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|Unknown|500|UNLIMITED|NODE_FAIL|1|8|8|4Gn|gres/gpu=2|gres/gpu=2|n",
     "9004|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|2024-01-03T00:15:00|600|60|SPARKLING|1|8|8|64G|gres/gpu=2|gres/gpu=2|n",
     "9005|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|2024-01-03T00:15:00|600|60|COMPLETED|9|8|8|64G|gres/gpu=72|gres/gpu=72|n",
-]  # fmt: skip
+]
 
 
 def stamp(minute: int) -> str:
@@ -35,10 +39,31 @@ def sacct(jobs: int = 3100, odd: bool = True) -> str:
     rows = []
     for i in range(jobs):
         at, gpus, minutes = 30 * i, 1 << i % 4, 10 + i % 300
-        rows.append("|".join(map(str, [
-            i + 1, f"u{i % 7}", "gpu", stamp(at), stamp(at + 5), stamp(at + 5 + minutes), 60 * minutes, 2 * minutes,
-            "COMPLETED", 1, 8, 8, "64G", f"gres/gpu={gpus}", f"cpu=8,gres/gpu:a100={gpus},gres/gpu={gpus},mem=64G,node=1", "n",
-        ])))  # fmt: skip
+        rows.append(
+            "|".join(
+                map(
+                    str,
+                    [
+                        i + 1,
+                        f"u{i % 7}",
+                        "gpu",
+                        stamp(at),
+                        stamp(at + 5),
+                        stamp(at + 5 + minutes),
+                        60 * minutes,
+                        2 * minutes,
+                        "COMPLETED",
+                        1,
+                        8,
+                        8,
+                        "64G",
+                        f"gres/gpu={gpus}",
+                        f"cpu=8,gres/gpu:a100={gpus},gres/gpu={gpus},mem=64G,node=1",
+                        "n",
+                    ],
+                )
+            )
+        )
     return "\n".join([HEADER, *rows, *(ODD if odd else [])]) + "\n"
 
 
@@ -58,11 +83,23 @@ def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files: Any, c
     outcome = cli(*INIT)
     assert outcome.status == 0, outcome
     for part in (
-        "Slurm sacct --parsable2", "jobs: 3,104 (3,104 GPU)", "(Europe/Berlin)", "1 step of a job", "1 range of array tasks",
-        "1 cancelled before it started", "1 status unknown", "COMPLETED → passed", "NOT KNOWN: SPARKLING (1)",
-        "columns not used: QOS", "4 nodes, 32 GPUs", "pool all: 4 × 8 a100", "1 larger than every pool", "offered load",
-        "make report CONFIG=config/mine.yaml", "about a minute",
-    ):  # fmt: skip
+        "Slurm sacct --parsable2",
+        "jobs: 3,104 (3,104 GPU)",
+        "(Europe/Berlin)",
+        "1 step of a job",
+        "1 range of array tasks",
+        "1 cancelled before it started",
+        "1 status unknown",
+        "COMPLETED → passed",
+        "NOT KNOWN: SPARKLING (1)",
+        "columns not used: QOS",
+        "4 nodes, 32 GPUs",
+        "pool all: 4 × 8 a100",
+        "1 larger than every pool",
+        "offered load",
+        "make report CONFIG=config/mine.yaml",
+        "about a minute",
+    ):
         assert part in outcome.out, (part, outcome.out)
     run = Workspace.open("config/mine.yaml")
     assert run.config.whatif is not None and run.config.cells()[0].estimate == "requested"
@@ -85,14 +122,34 @@ def test_its_own_files_are_written_anew_with_force_only_and_others_never(files: 
 
 
 def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter(["none.txt", "jobs.txt", "jobs.txt", "nodes.txt", "a b", "mine", "Mars/Base", "Europe/Berlin",
-                    "lifo easy", "fifo easy none", "fifo none"])
+    answers = iter(
+        [
+            "none.txt",
+            "jobs.txt",
+            "jobs.txt",
+            "nodes.txt",
+            "a b",
+            "mine",
+            "Mars/Base",
+            "Europe/Berlin",
+            "lifo easy",
+            "fifo easy none",
+            "fifo none",
+        ]
+    )
     monkeypatch.setattr("typer.prompt", lambda question, default=None: next(answers))
     monkeypatch.setattr("typer.confirm", lambda question, default: True)
     outcome = cli("init")
     assert outcome.status == 0, outcome
-    for part in ("none.txt: no such file", "no column of GPUs nor of CPUs", "found 'a b'", "found 'Mars/Base'", "today: found 'lifo'",
-                 "today: found 'fifo easy none'", "written: config/mine.yaml"):  # fmt: skip
+    for part in (
+        "none.txt: no such file",
+        "no column of GPUs nor of CPUs",
+        "found 'a b'",
+        "found 'Mars/Base'",
+        "today: found 'lifo'",
+        "today: found 'fifo easy none'",
+        "written: config/mine.yaml",
+    ):
         assert part in outcome.out, part
     assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy="fifo", blocking="none")
     assert next(answers, None) is None
@@ -102,26 +159,42 @@ def test_nothing_is_written_where_the_user_says_no(files: Any, cli: Cli, monkeyp
     monkeypatch.setattr("typer.prompt", lambda question, default=None: default)
     monkeypatch.setattr("typer.confirm", lambda question, default: False)
     outcome = cli(*INIT[:-1])
-    assert outcome.status == 1 and "nothing written" in outcome.out and not (files.root / "config" / "mine.yaml").exists()
+    assert (
+        outcome.status == 1 and "nothing written" in outcome.out and not (files.root / "config" / "mine.yaml").exists()
+    )
 
 
 def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: Any) -> None:
-    shell.rltune("init", "jobs.txt", "--name", "mine", "--yes", cwd=files.root).explains("--nodes: not given", "init --help")
+    shell.rltune("init", "jobs.txt", "--name", "mine", "--yes", cwd=files.root).explains(
+        "--nodes: not given", "init --help"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
         (["jobs.txt", "--nodes", "nodes.txt", "--name", "a/b"], ["name: found 'a/b'"]),
-        (["nodes.txt", "--nodes", "nodes.txt", "--name", "mine"], ["nodes.txt: this is sinfo's list of nodes", "--nodes", "sacct --allusers"]),
+        (
+            ["nodes.txt", "--nodes", "nodes.txt", "--name", "mine"],
+            ["nodes.txt: this is sinfo's list of nodes", "--nodes", "sacct --allusers"],
+        ),
         (["config", "--nodes", "nodes.txt", "--name", "mine"], ["config: a folder"]),
         (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Mars"], ["time zone: found 'Mars'"]),
-        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Berlin"], ["found 'Berlin'", "did you mean 'Europe/Berlin'?"]),
-        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today", "lifo"], ["today: found 'lifo'", "fifo, sjf, saf"]),
-        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today-blocking", "off"], ["today-blocking: found 'off'", "none, fits, easy"]),
+        (
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Berlin"],
+            ["found 'Berlin'", "did you mean 'Europe/Berlin'?"],
+        ),
+        (
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today", "lifo"],
+            ["today: found 'lifo'", "fifo, sjf, saf"],
+        ),
+        (
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today-blocking", "off"],
+            ["today-blocking: found 'off'", "none, fits, easy"],
+        ),
         (["short.txt", "--nodes", "nodes.txt", "--name", "mine"], ["500 jobs fit the cluster, at least 3,000"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said(arguments: list[str], parts: list[str], files: Any, cli: Cli) -> None:
     (files.root / "short.txt").write_text(sacct(500, odd=False))
     cli("init", *arguments, "--yes").explains(*parts)
@@ -133,13 +206,26 @@ def write_csv(root: Path, columns: str, row: Callable[[int], str], jobs: int = 3
 
 
 def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(files: Any, cli: Cli) -> None:
-    write_csv(files.root, "job_id,start_time,end_time,gpus,status,colour",
-              lambda i: f"{i},{1_700_000_000 + 1800 * i},{1_700_003_000 + 1800 * i},{1 << i % 4},{'success' if i % 3 else 'odd'},red")
+    write_csv(
+        files.root,
+        "job_id,start_time,end_time,gpus,status,colour",
+        lambda i: (
+            f"{i},{1_700_000_000 + 1800 * i},{1_700_003_000 + 1800 * i},{1 << i % 4},{'success' if i % 3 else 'odd'},red"
+        ),
+    )
     outcome = cli("init", "own.csv", *INIT[2:])
     assert outcome.status == 0, outcome
-    for part in ("no submission times: starts stand in", "no time limits", "no users", "NOT KNOWN: odd (1,000)", "success → passed",
-                 "columns not used: colour", "a verdict needs 8, a log of some 80 days", "the log records no waits",
-                 "BUT FIRST a better log: no submission times"):
+    for part in (
+        "no submission times: starts stand in",
+        "no time limits",
+        "no users",
+        "NOT KNOWN: odd (1,000)",
+        "success → passed",
+        "columns not used: colour",
+        "a verdict needs 8, a log of some 80 days",
+        "the log records no waits",
+        "BUT FIRST a better log: no submission times",
+    ):
         assert part in outcome.out, (part, outcome.out)
     assert Workspace.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
 
@@ -164,7 +250,9 @@ def with_limits(folder: Path, factor: float) -> None:
     rows = ["job_id,user,submit_time,start_time,end_time,gpus,TimelimitRaw"]
     for i in range(3100):
         minutes = 10 + i % 300
-        rows.append(f"{i},u{i % 7},{stamp(30 * i)},{stamp(30 * i + 5)},{stamp(30 * i + 5 + minutes)},{1 << i % 4},{factor * minutes:.0f}")
+        rows.append(
+            f"{i},u{i % 7},{stamp(30 * i)},{stamp(30 * i + 5)},{stamp(30 * i + 5 + minutes)},{1 << i % 4},{factor * minutes:.0f}"
+        )
     (folder / "own.csv").write_text("\n".join(rows) + "\n")
 
 
@@ -219,16 +307,33 @@ def test_partitions_that_are_not_alike_are_shown_side_by_side(files: Any, cli: C
 
 
 def test_jobs_larger_than_the_listed_nodes_speak_of_the_list(files: Any, cli: Callable[..., Any]) -> None:
-    (files.root / "nodes.txt").write_text("NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:a100:2|idle\n")
+    (files.root / "nodes.txt").write_text(
+        "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:a100:2|idle\n"
+    )
     outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
     assert outcome.status == 1 and "check the list of nodes" in outcome.err and "of the largest pool: 2" in outcome.err
 
 
 def test_slurms_states_are_known_in_a_csv_too(files: Any, cli: Cli) -> None:
-    states = ["COMPLETED", "OUT_OF_MEMORY", "CANCELLED by 1000", "CANCELLED by 1001", "NODE_FAIL", "PREEMPTED", "DEADLINE", "BOOT_FAIL",
-              "TIMEOUT", "FAILED"]  # fmt: skip
-    write_csv(files.root, "job_id,submit_time,duration,gpus,State",
-              lambda i: f"{i},{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 8},{states[i % 10] if i < 2990 else f'CANCELLED by {i}'}")
+    states = [
+        "COMPLETED",
+        "OUT_OF_MEMORY",
+        "CANCELLED by 1000",
+        "CANCELLED by 1001",
+        "NODE_FAIL",
+        "PREEMPTED",
+        "DEADLINE",
+        "BOOT_FAIL",
+        "TIMEOUT",
+        "FAILED",
+    ]
+    write_csv(
+        files.root,
+        "job_id,submit_time,duration,gpus,State",
+        lambda i: (
+            f"{i},{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 8},{states[i % 10] if i < 2990 else f'CANCELLED by {i}'}"
+        ),
+    )
     outcome = cli("init", "own.csv", *INIT[2:])
     assert outcome.status == 0 and "NOT KNOWN" not in outcome.out, outcome
     from rltune.pipeline.prepare import ensure_clean
@@ -240,4 +345,6 @@ def test_slurms_states_are_known_in_a_csv_too(files: Any, cli: Cli) -> None:
 def test_a_log_that_is_gone_is_missed_by_the_check(files: Any, cli: Cli) -> None:
     assert cli(*INIT).status == 0
     (files.root / "jobs.txt").unlink()
-    cli("config", "check", "config/mine.yaml").explains("config/traces/mine.yaml, path", "jobs.txt", "no such file or folder")
+    cli("config", "check", "config/mine.yaml").explains(
+        "config/traces/mine.yaml, path", "jobs.txt", "no such file or folder"
+    )

@@ -44,8 +44,10 @@ FOUND = fake(fifo_none=1.1, fifo_easy=1.3, multifactor_easy=1.2, multifactor_non
         ("f1", None, ("f1", "easy"), "as given"),
         ("f1", "conservative", ("f1", "conservative"), "as given"),
     ],
-)  # fmt: skip
-def test_what_the_user_says_comes_first(policy: str | None, blocking: str | None, rule: tuple[str, str], why: str) -> None:
+)
+def test_what_the_user_says_comes_first(
+    policy: str | None, blocking: str | None, rule: tuple[str, str], why: str
+) -> None:
     today = own_today.choose(FOUND, policy, blocking)
     assert today.rule == Rule(policy=rule[0], blocking=rule[1]) and today.why.startswith(why)  # type: ignore[arg-type]
 
@@ -96,12 +98,18 @@ def log(folder: Path, waits_s: np.ndarray | None = None) -> pd.DataFrame:
     rng = np.random.default_rng(5)
     run_s = np.maximum(5, rng.lognormal(7.6, 1.4, JOBS)).round().astype(int)
     submit = 1_700_000_000 + np.cumsum(rng.exponential(540, JOBS)).round().astype(int)
-    frame = pd.DataFrame({
-        "job_id": range(JOBS), "user": rng.choice(list("abcdef"), JOBS), "submit_time": submit,
-        "start_time": submit + (0 if waits_s is None else np.asarray(waits_s).round().astype(int)), "duration": run_s,
-        "gpus": rng.choice([1, 2, 4, 8, 16], JOBS, p=[0.5, 0.2, 0.15, 0.1, 0.05]),
-        "time_limit": (run_s * rng.uniform(1, 4, JOBS)).round().astype(int), "status": "COMPLETED",
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "job_id": range(JOBS),
+            "user": rng.choice(list("abcdef"), JOBS),
+            "submit_time": submit,
+            "start_time": submit + (0 if waits_s is None else np.asarray(waits_s).round().astype(int)),
+            "duration": run_s,
+            "gpus": rng.choice([1, 2, 4, 8, 16], JOBS, p=[0.5, 0.2, 0.15, 0.1, 0.05]),
+            "time_limit": (run_s * rng.uniform(1, 4, JOBS)).round().astype(int),
+            "status": "COMPLETED",
+        }
+    )
     frame.to_csv(folder / "jobs.csv", index=False)
     (folder / "nodes.csv").write_text("name,gpus,nodes\nn,8,4\n")
     return frame
@@ -121,7 +129,9 @@ def scheduled(folder: Path, policy: str, blocking: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("policy", "blocking"), [("fifo", "none"), ("multifactor", "easy")])
-def test_init_writes_the_rule_that_made_the_log(policy: str, blocking: str, project: Any, cli: Any, monkeypatch: Any) -> None:
+def test_init_writes_the_rule_that_made_the_log(
+    policy: str, blocking: str, project: Any, cli: Any, monkeypatch: Any
+) -> None:
     monkeypatch.setattr("rltune.cli.own._time", lambda config: "about a minute")
     waits = scheduled(project.root, policy, blocking) + np.random.default_rng(3).uniform(0, 45, JOBS)
     log(project.root, waits)

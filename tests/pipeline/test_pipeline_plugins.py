@@ -76,8 +76,10 @@ def test_check_names_it(plug: Plug, cli: Cli, project: Any) -> None:
         ("x = 1\n", ["mine.py", "registers no policy", "@rltune.policies.policy"]),
         (OWN_SJF.replace("my_sjf", "fifo"), ["mine.py:3", "'fifo' is built in"]),
         (OWN_SJF.replace("my_sjf", "My SJF"), ["mine.py:3", "'My SJF'", "lower-case"]),
-        (OWN_SJF.replace("my_sjf", "other"), ["config/tiny.yaml", "evaluation.baseline_policies", "found my_sjf",
-                                              "wfp3", "other"]),
+        (
+            OWN_SJF.replace("my_sjf", "other"),
+            ["config/tiny.yaml", "evaluation.baseline_policies", "found my_sjf", "wfp3", "other"],
+        ),
     ],
 )
 @pytest.mark.parametrize("command", [("config", "check", *RUN), ("run", *RUN)], ids=lambda c: c[0])

@@ -16,10 +16,16 @@ FIFO = SAF.but(policy="fifo", blocking="none")
 def study(*judged: tuple[Cell, str, float]) -> SimpleNamespace:
     """Of cells, the rule they were judged under and their wait in the first window; in the second it is twice that."""
     tables = {
-        cell: pd.DataFrame({
-            "role": ["rltune", "rltune", "base"], "policy": "sjf", "blocking": [blocking, blocking, cell.blocking],
-            "window": [0, 1, 0], "first_job": [0, 64, 0], "wait_s": [wait, 2 * wait, 999.0],
-        })
+        cell: pd.DataFrame(
+            {
+                "role": ["rltune", "rltune", "base"],
+                "policy": "sjf",
+                "blocking": [blocking, blocking, cell.blocking],
+                "window": [0, 1, 0],
+                "first_job": [0, 64, 0],
+                "wait_s": [wait, 2 * wait, 999.0],
+            }
+        )
         for cell, blocking, wait in judged
     }
     return SimpleNamespace(cells=tuple(tables), results=tables.__getitem__)
@@ -36,9 +42,9 @@ def test_an_agent_has_the_rule_it_was_judged_under_and_its_base_policy() -> None
 
 
 def test_seeds_are_one_agent_and_presets_are_not() -> None:
-    found = waits(agents(study(
-        (SAF, "easy", 10.0), (SAF.but(seed=2), "easy", 20.0), (SAF.but(preset="quick"), "easy", 50.0),
-    )))
+    found = waits(
+        agents(study((SAF, "easy", 10.0), (SAF.but(seed=2), "easy", 20.0), (SAF.but(preset="quick"), "easy", 50.0)))
+    )
     assert found == {("saf", "easy", "tuned", "easy"): [15, 30], ("saf", "easy", "quick", "easy"): [50, 100]}
 
 

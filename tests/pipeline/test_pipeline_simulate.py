@@ -99,12 +99,40 @@ def test_the_rules_reach_the_simulator(workspace: Workspace) -> None:
 
 def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) -> None:
     (project.root / "out").mkdir()
-    outcome = cli(*RUN, "--policy", "sjf", "--blocking", "easy", "--windows", "64", "--part", "test", "--bound",
-                  "--csv", "out/jobs.csv", "--gantt", "out/chart.svg", "--timeline", "out/time.csv")
+    outcome = cli(
+        *RUN,
+        "--policy",
+        "sjf",
+        "--blocking",
+        "easy",
+        "--windows",
+        "64",
+        "--part",
+        "test",
+        "--bound",
+        "--csv",
+        "out/jobs.csv",
+        "--gantt",
+        "out/chart.svg",
+        "--timeline",
+        "out/time.csv",
+    )
     assert outcome.status == 0, outcome
-    for part in ("tiny (own data) on small", "jobs 1,080 to 1,143: 1 window of 64", "sjf, blocking easy", "median",
-                 "wait (s)", "JCT (s)", "bounded slowdown", "utilisation over the span", "jobs waiting", "a second",
-                 "at least", "mean wait of all jobs, times that", "mean fragmentation over the span: 0."):
+    for part in (
+        "tiny (own data) on small",
+        "jobs 1,080 to 1,143: 1 window of 64",
+        "sjf, blocking easy",
+        "median",
+        "wait (s)",
+        "JCT (s)",
+        "bounded slowdown",
+        "utilisation over the span",
+        "jobs waiting",
+        "a second",
+        "at least",
+        "mean wait of all jobs, times that",
+        "mean fragmentation over the span: 0.",
+    ):
         assert part in outcome.out, (part, outcome.out)
     jobs = pd.read_csv(project.root / "out" / "jobs.csv")
     assert len(jobs) == 64 and {"window", "job_id", "gpus", "nodes", "start_s", "wait_s"} <= set(jobs)
@@ -201,7 +229,7 @@ def test_what_cannot_be_had_is_refused_before_the_simulation(
         (Request("tiny", "small", window=100), "12 windows of 100, each from an idle cluster"),
         (Request("tiny", "small", jobs=500, replay=True), "jobs 0 to 499 as one sequence"),
     ],
-)  # fmt: skip
+)
 def test_jobs_of_no_whole_window_are_told(request_: Request, said: str, workspace: Workspace) -> None:
     assert simulated(workspace, request_).about().endswith(said)
 

@@ -73,9 +73,21 @@ def test_base_policies_are_taken_from_the_results_or_simulated_on_the_same_windo
     cells = [c for c in workspace.config.cells() if c.estimate == "lognormal-1" and c.cluster == "small"]
     work = ensure_workload(workspace, "tiny", "small", "lognormal-1")
     _, first = shortest_windows(work.split, [32])
-    known = [pd.DataFrame({"cell": c.name, "role": role, "sequence_jobs": n, "window": range(len(first)),
-                           "first_job": first, "wait_s": 7.0})
-             for c in cells for role in ("rltune", "base") for n in (32, 64)]  # fmt: skip
+    known = [
+        pd.DataFrame(
+            {
+                "cell": c.name,
+                "role": role,
+                "sequence_jobs": n,
+                "window": range(len(first)),
+                "first_job": first,
+                "wait_s": 7.0,
+            }
+        )
+        for c in cells
+        for role in ("rltune", "base")
+        for n in (32, 64)
+    ]
     found = across_bases(workspace, cells, pd.concat(known), ["fifo", "saf"])
     assert set(found["policy"]) == {"fifo", "sjf", "saf"} and set(found["sequence_jobs"]) == {32}
     assert set(found.loc[found["simulated"], "policy"]) == {"saf"}
@@ -121,8 +133,12 @@ def test_only_the_estimates_change_from_one_spread_to_the_next(workspace: Worksp
 
 def test_an_agent_that_believes_gets_beliefs_made_of_the_other_estimates(workspace: Workspace) -> None:
     cell = workspace.config.cells()[0]
-    save_policy(workspace.policy(cell), TrainedPolicy(
-        SMALLEST.weights, {"features": "unsampled", "way": asdict(way_of(Setting("fifo"), believes=True))}))
+    save_policy(
+        workspace.policy(cell),
+        TrainedPolicy(
+            SMALLEST.weights, {"features": "unsampled", "way": asdict(way_of(Setting("fifo"), believes=True))}
+        ),
+    )
     found = under_noise(workspace, [cell])
     saf = {sigma: waits(found, policy="saf", blocking="none", sigma=sigma) for sigma in (0.0, 2.0)}
     assert waits(found, cell=cell.name, sigma=0.0) == pytest.approx(saf[0.0]), "exact estimates are believed"

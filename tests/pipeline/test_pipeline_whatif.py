@@ -35,11 +35,16 @@ def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> WhatIfStudy:
     rng = np.random.default_rng(5)
     n = 240
     submit = np.cumsum(rng.exponential(900, n)).round().astype(int) + 1_700_000_000
-    frame = pd.DataFrame({
-        "id": [f"j{i}" for i in range(n)], "submitted": submit, "ngpu": rng.choice([1, 2, 4, 8], n),
-        "secs": np.maximum(1, rng.lognormal(8, 1.2, n)).round().astype(int), "who": rng.choice(["ann", "ben", "cy"], n),
-        "queued": rng.exponential(500, n).round(),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "id": [f"j{i}" for i in range(n)],
+            "submitted": submit,
+            "ngpu": rng.choice([1, 2, 4, 8], n),
+            "secs": np.maximum(1, rng.lognormal(8, 1.2, n)).round().astype(int),
+            "who": rng.choice(["ann", "ben", "cy"], n),
+            "queued": rng.exponential(500, n).round(),
+        }
+    )
     frame.loc[::9, "queued"] = np.nan
     frame.to_csv(project.jobs, index=False)
     project.change(project.trace, "columns: {", "columns: {user: who, wait_s: queued, ")
@@ -52,7 +57,9 @@ def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> WhatIfStudy:
 def test_it_replays_the_last_part_behind_a_warm_up(study: WhatIfStudy) -> None:
     assert study.measured == (216, 240) and study.begins == 216 - 12
     jobs, ran = study.replays()
-    assert list(ran["scheduler"]) == ["today", "sjf-easy", "qssf", "way", "rltune"], "today's rule is not among the others again"
+    assert list(ran["scheduler"]) == ["today", "sjf-easy", "qssf", "way", "rltune"], (
+        "today's rule is not among the others again"
+    )
     assert list(ran["estimate"]) == ["lognormal-1", "lognormal-1", "history-rolling", "lognormal-1", "lognormal-1"]
     for _, mine in jobs.groupby("scheduler"):
         assert list(mine["job"]) == list(range(216, 240))
@@ -103,10 +110,15 @@ def test_what_was_recorded_is_the_logs_own(study: WhatIfStudy) -> None:
 
 
 @pytest.mark.parametrize("believes", [False, True])
-def test_the_way_an_agent_chose_runs_alone_too(believes: bool, study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_way_an_agent_chose_runs_alone_too(
+    believes: bool, study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where no rule has it: its order, its reservations and its beliefs, without a network."""
+
     def agent(workspace: Workspace, cell: Any, work: Any) -> Contender:
-        setting = setting_of(workspace, cell, policy="sjf", blocking="conservative" if not believes else "easy", placement="best_fit")
+        setting = setting_of(
+            workspace, cell, policy="sjf", blocking="conservative" if not believes else "easy", placement="best_fit"
+        )
         way = asdict(way_of(setting, believes))
         return Contender(setting, SimpleNamespace(facts={"way": way, "learned": True, "best_epoch": 0}))  # type: ignore[arg-type]
 
@@ -122,8 +134,13 @@ def test_the_way_an_agent_chose_runs_alone_too(believes: bool, study: WhatIfStud
 
 
 def test_a_way_that_a_rule_has_is_not_run_twice(study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whatif, "agent_in", lambda workspace, cell, work: Contender(
-        setting_of(workspace, cell, policy="sjf", blocking="easy", placement="best_fit")))  # fmt: skip
+    monkeypatch.setattr(
+        whatif,
+        "agent_in",
+        lambda workspace, cell, work: Contender(
+            setting_of(workspace, cell, policy="sjf", blocking="easy", placement="best_fit")
+        ),
+    )
     assert study.way == "sjf-easy" and [c[0] for c in study.contenders()] == ["today", "sjf-easy", "qssf", "rltune"]
 
 
@@ -132,7 +149,9 @@ def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:
     groups = study.groups(jobs, Judge(200))
     for (_, scheduler), part in groups.groupby(["grouping", "scheduler"]):
         assert part["jobs"].sum() == 24
-        assert (part["wait_s"] * part["jobs"]).sum() == pytest.approx(jobs[jobs["scheduler"] == scheduler]["wait_s"].sum())
+        assert (part["wait_s"] * part["jobs"]).sum() == pytest.approx(
+            jobs[jobs["scheduler"] == scheduler]["wait_s"].sum()
+        )
     sizes = groups[groups["grouping"] == "size"]["group"].drop_duplicates()
     assert list(sizes) == [s for s in ("1", "2–4", "5–8") if s in set(sizes)]
 
@@ -153,11 +172,14 @@ def test_jobs_behind_the_measured_part_do_not_decide_what_is_told_of_users(study
     [
         ("whatif: {today: {policy: lifo}}", ["whatif.today.policy", "'lifo'", "fifo"]),
         ("whatif: {others: []}", ["whatif.others"]),
-        ("whatif: {today: {policy: saf}, others: [{policy: saf}, {policy: saf, blocking: easy}]}",
-         ["whatif", "saf-easy", "today's order", "at least one other rule"]), ("whatif: {worth: 2}", ["whatif.worth", "2"]),
+        (
+            "whatif: {today: {policy: saf}, others: [{policy: saf}, {policy: saf, blocking: easy}]}",
+            ["whatif", "saf-easy", "today's order", "at least one other rule"],
+        ),
+        ("whatif: {worth: 2}", ["whatif.worth", "2"]),
         ("whatif: {warmup: 0.1}", ["whatif.warmup", "did you mean 'warm_up'"]),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_block_is_explained(block: str, parts: list[str], project: Any, cli: Callable[..., Any]) -> None:
     project.run.write_text(project.run.read_text() + f"\n{block}\n")
     cli("config", "check", "config/tiny.yaml").explains("config/tiny.yaml", *parts)

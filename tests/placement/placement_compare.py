@@ -41,11 +41,16 @@ def per_node(instance: Instance, oracle: Enumeration) -> Instance:
     node, free = oracle.node[m], np.array(oracle.free).transpose(1, 0, 2)[m]
     price_s = np.array([oracle.price_s(i) if oracle.together else 0.0 for i in m])
     return instance._replace(
-        type=node["type"], free=free, share_cpu=node["cpu_milli"] // node["gpus"],
-        share_mem=node["mem_mb"] // node["gpus"], whole=free[:, 0, 0] == node["gpus"].max(),
-        count=np.ones(len(m), np.int64), company=np.array([oracle.together and i in oracle.wide for i in m]),
-        price_s=price_s, member=m,
-    )  # fmt: skip
+        type=node["type"],
+        free=free,
+        share_cpu=node["cpu_milli"] // node["gpus"],
+        share_mem=node["mem_mb"] // node["gpus"],
+        whole=free[:, 0, 0] == node["gpus"].max(),
+        count=np.ones(len(m), np.int64),
+        company=np.array([oracle.together and i in oracle.wide for i in m]),
+        price_s=price_s,
+        member=m,
+    )
 
 
 def written(state: State) -> Way:
@@ -96,13 +101,18 @@ class Compare:
         met = oracle.together and any(m in oracle.wide for m, _ in way)
         split = bool(way) and oracle.kind != NOW
         told = {
-            "asked": True, f"asked {oracle.kind}": True, "settled": n > 0,
+            "asked": True,
+            f"asked {oracle.kind}": True,
+            "settled": n > 0,
             "later": any(f != oracle.free[0] for f in oracle.free),
-            "company met": met, "company avoided": oracle.together and bool(way) and not met and len(oracle.wide) > 0,
-            "matters": min(values.values()) < max(values.values()) - 1e-6, "waits": not way, "split": split,
+            "company met": met,
+            "company avoided": oracle.together and bool(way) and not met and len(oracle.wide) > 0,
+            "matters": min(values.values()) < max(values.values()) - 1e-6,
+            "waits": not way,
+            "split": split,
             "split not the first there is": split and sorted(way) not in [sorted(w) for w in values][:1],
             "next jobs": len(instance.rank) > 1,
-        }  # fmt: skip
+        }
         self.count.update({name: 1 for name, so in told.items() if so})
 
 

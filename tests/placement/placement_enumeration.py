@@ -30,9 +30,14 @@ class Enumeration(Ways):
     """
 
     def __init__(
-        self, jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig, setting: Setting,
+        self,
+        jobs: Jobs,
+        layout: Layout,
+        state: State,
+        config: LookaheadConfig,
+        setting: Setting,
         places: list[int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(jobs, layout, int(state.first[0] + state.me["chosen"][0]))
         self.config, self.setting = config, setting
         self.first, self.now = int(state.first[0]), float(state.now[0])

@@ -35,10 +35,15 @@ def random_setting(seed: int) -> Setting:
     """A locality by the seed, the rest at random."""
     rng = np.random.default_rng(seed)
     return Setting(
-        str(rng.choice(["saf", "fifo", "wfp3"])), str(rng.choice(["easy", "none"])), "lookahead",
-        LOCALITIES[seed % len(LOCALITIES)], str(rng.choice(["double", "now"])), str(rng.choice(["decision", "head"])),
-        stretch=float(rng.choice([1.1, 1.3, 2.0])), sharing=float(rng.choice([1.0, 1.25, 1.6])),
-    )  # fmt: skip
+        str(rng.choice(["saf", "fifo", "wfp3"])),
+        str(rng.choice(["easy", "none"])),
+        "lookahead",
+        LOCALITIES[seed % len(LOCALITIES)],
+        str(rng.choice(["double", "now"])),
+        str(rng.choice(["decision", "head"])),
+        stretch=float(rng.choice([1.1, 1.3, 2.0])),
+        sharing=float(rng.choice([1.0, 1.25, 1.6])),
+    )
 
 
 # by hand
@@ -98,9 +103,7 @@ def test_a_split_leaves_the_node_that_the_next_job_needs() -> None:
     """3, 2 and 2 GPUs free at 10, four asked for, then three. The most room first would take the three and one more;
     two and two leave them. Nothing is left beside either chunk; split, the job loses 30 s of 600."""
     config = LookaheadConfig()
-    rows = [
-        (0, 900, 1), (0, 10, 3), (0, 900, 2), (0, 10, 2), (0, 900, 2), (0, 10, 2), (11, 100, 4), (11, 100, 3),
-    ]  # fmt: skip
+    rows = [(0, 900, 1), (0, 10, 3), (0, 900, 2), (0, 10, 2), (0, 900, 2), (0, 10, 2), (11, 100, 4), (11, 100, 3)]
     state, placer = run(Setting("fifo", "none", "lookahead", "any", stretch=1.3), config, 3, *rows)
     assert chunks_of(state, 6) == [(1, 2), (2, 2)] and chunks_of(state, 7) == [(0, 3)]
     assert state.start[0, 6:].tolist() == [11, 11] and state.end[0, 6] == 141

@@ -117,7 +117,8 @@ def test_a_run_without_any_answer_is_the_best_fit_run(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("stage", ["glp_simplex", "glp_intopt"])
 @pytest.mark.parametrize(
-    ("code", "outcome"), [(glp.GLP_ETMLIM, Outcome.LIMIT), (glp.GLP_EFAIL, Outcome.FAILURE), (glp.GLP_ESING, Outcome.FAILURE)]
+    ("code", "outcome"),
+    [(glp.GLP_ETMLIM, Outcome.LIMIT), (glp.GLP_EFAIL, Outcome.FAILURE), (glp.GLP_ESING, Outcome.FAILURE)],
 )
 def test_what_glpk_returns_is_a_limit_or_a_failure(
     stage: str, code: int, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
@@ -179,7 +180,9 @@ def test_a_whole_run_never_exceeds_a_node(blocking: str) -> None:
 def test_counts_of_a_stretch() -> None:
     before = Counts(asked=3, settled=1, optimal=2, times_s=array("d", [0.5, 0.25]))
     now = Counts(asked=10, settled=4, optimal=4, limit=1, times_s=array("d", [0.5, 0.25, 0.001, 0.002, 0.003]))
-    assert now.since(before) == Counts(asked=7, settled=3, optimal=2, limit=1, times_s=array("d", [0.001, 0.002, 0.003]))
+    assert now.since(before) == Counts(
+        asked=7, settled=3, optimal=2, limit=1, times_s=array("d", [0.001, 0.002, 0.003])
+    )
     copy = now.copy()
     now.asked += 1
     now.times_s.append(1.0)

@@ -63,11 +63,16 @@ def per_node(jobs: Jobs, layout: Layout, state: State, instance: Instance) -> In
     m = np.arange(here["start"], here["stop"])
     node, free = layout.nodes.row[m], state.free.row[0, m]
     return instance._replace(
-        type=node["type"], free=np.stack([free["gpus"], free["cpu"], free["mem"]], axis=-1)[:, None, :],
-        share_cpu=node["cpu_milli"] // node["gpus"], share_mem=node["mem_mb"] // node["gpus"],
-        whole=free["gpus"] == node["gpus"].max(), count=np.ones(len(m), np.int64), member=m,
-        company=np.zeros(len(m), np.bool_), price_s=np.zeros(len(m)),
-    )  # fmt: skip
+        type=node["type"],
+        free=np.stack([free["gpus"], free["cpu"], free["mem"]], axis=-1)[:, None, :],
+        share_cpu=node["cpu_milli"] // node["gpus"],
+        share_mem=node["mem_mb"] // node["gpus"],
+        whole=free["gpus"] == node["gpus"].max(),
+        count=np.ones(len(m), np.int64),
+        member=m,
+        company=np.zeros(len(m), np.bool_),
+        price_s=np.zeros(len(m)),
+    )
 
 
 @pytest.mark.parametrize("worth", range(len(WORTHS)))
@@ -128,7 +133,9 @@ def test_classes_lose_nothing_against_one_node_each_and_both_models_agree() -> N
     for jobs, layout, state in questions(60, SMALL, begin=20_000):
         small = reduced(jobs, layout, state, SMALL)
         full = per_node(jobs, layout, state, small)
-        solutions = [readable.solve(arrays(i, SMALL), 10) for i in (small, full)] + [fast.solve(i) for i in (small, full)]
+        solutions = [readable.solve(arrays(i, SMALL), 10) for i in (small, full)] + [
+            fast.solve(i) for i in (small, full)
+        ]
         assert {s.outcome for s in solutions} == {Outcome.OPTIMAL}
         assert np.ptp([s.objective for s in solutions]) < 1e-6
 

@@ -108,9 +108,7 @@ def test_the_job_attribute_is_the_time_or_the_size(policy: str, expected: list[f
     assert starts([{**row, "user": "u"} for row in rows], policy) == expected
 
 
-@pytest.mark.parametrize(
-    ("priorities", "expected"), [([1.0, 1.0], [0, 0, 100, 200]), ([1.0, 4.0], [0, 0, 200, 200])]
-)
+@pytest.mark.parametrize(("priorities", "expected"), [([1.0, 1.0], [0, 0, 100, 200]), ([1.0, 4.0], [0, 0, 200, 200])])
 def test_partitions_rank_pools_in_one_queue(priorities: list[float], expected: list[float]) -> None:
     """Pool a is busy until 100, b until 200. The third job, of a, is first where the pools are equal; where b counts
     for four, the fourth is committed to and holds the third up."""
@@ -144,10 +142,14 @@ def test_accounts_that_come_later_change_nothing_before() -> None:
     """A share is one over the accounts that have come so far: held-out jobs cannot reach back."""
     rng = np.random.default_rng(0)
     rows = [
-        {"gpus": int(rng.choice([1, 2, 4])), "user": str(rng.choice(["u", "v"])), "run_s": float(rng.integers(50, 900)),
-         "submit_s": 40.0 * i}
+        {
+            "gpus": int(rng.choice([1, 2, 4])),
+            "user": str(rng.choice(["u", "v"])),
+            "run_s": float(rng.integers(50, 900)),
+            "submit_s": 40.0 * i,
+        }
         for i in range(60)
-    ]  # fmt: skip
+    ]
     late = [{"gpus": 1, "user": f"new{i}", "run_s": 10.0, "submit_s": 1e6 + i} for i in range(5)]
     for blocking in ("none", "easy"):
         assert starts(rows + late, blocking=blocking)[:60] == starts(rows, blocking=blocking)

@@ -19,22 +19,41 @@ from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.twin_policies import Told
 
 SCORES = {
-    "fifo": fifo.score, "sjf": sjf.score, "saf": saf.score, "smallest": smallest.score, "f1": f1.score,
-    "wfp3": wfp3.score, "unicep": unicep.score, "multifactor": multifactor.score,
+    "fifo": fifo.score,
+    "sjf": sjf.score,
+    "saf": saf.score,
+    "smallest": smallest.score,
+    "f1": f1.score,
+    "wfp3": wfp3.score,
+    "unicep": unicep.score,
+    "multifactor": multifactor.score,
     "multifactor_size": multifactor.score_by_size,
-}  # fmt: skip
+}
 DAY = 86400.0
 SHARE = st.floats(0, 1)
 JOB = st.builds(
-    Facts, st.floats(0, 1e8), st.floats(1, 1e7), st.integers(1, 512), st.floats(0, 1e7), SHARE, SHARE, SHARE,
+    Facts,
+    st.floats(0, 1e8),
+    st.floats(1, 1e7),
+    st.integers(1, 512),
+    st.floats(0, 1e7),
+    SHARE,
+    SHARE,
+    SHARE,
     st.sampled_from([0.0, 1.0]),
-)  # fmt: skip
+)
 
 
 def job(
-    submit_s: float, estimate_s: float, gpus: int, wait_s: float, fair_share: float = 1.0, gpu_share: float = 0.5,
-    partition: float = 1.0, qos: float = 0.0,
-) -> Facts:  # fmt: skip
+    submit_s: float,
+    estimate_s: float,
+    gpus: int,
+    wait_s: float,
+    fair_share: float = 1.0,
+    gpu_share: float = 0.5,
+    partition: float = 1.0,
+    qos: float = 0.0,
+) -> Facts:
     """What a policy is told, with the types the engine has."""
     return Facts(submit_s, estimate_s, gpus, wait_s, fair_share, gpu_share, partition, qos)
 
@@ -140,7 +159,15 @@ PLAIN = str.maketrans({"·": "*", "−": "-", "³": "**3"})
 @given(job=JOB)
 def test_the_formula_in_tables_is_what_is_computed(policy: str, job: Facts) -> None:
     text = FORMULAS[policy].text.replace("7 d", f"{7 * DAY}").translate(PLAIN)
-    letters = {"s": job.submit_s, "r": job.estimate_s, "n": job.gpus, "w": job.wait_s, "f": job.fair_share,
-               "g": job.gpu_share, "p": job.partition, "q": job.qos}
+    letters = {
+        "s": job.submit_s,
+        "r": job.estimate_s,
+        "n": job.gpus,
+        "w": job.wait_s,
+        "f": job.fair_share,
+        "g": job.gpu_share,
+        "p": job.partition,
+        "q": job.qos,
+    }
     expected = eval(text, {"max": max, "min": min, "log2": log2, "log10": log10, "__builtins__": {}}, letters)
     assert compiled_score(IDS[policy], job) == pytest.approx(expected, rel=1e-9, abs=1e-9)

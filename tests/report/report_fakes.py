@@ -56,8 +56,9 @@ def project(root: Path, run: str = RUN) -> Workspace:
         shutil.copy(SOURCE / "config" / name, root / "config")
     for name, format in (("philly", "philly"), ("venus", "helios"), ("pai", "alibaba2020")):
         part = "part: Venus\n" if format == "helios" else ""
-        write_text(root / "config" / "traces" / f"{name}.yaml",
-                   TRACE.format(title=TRACES[name][0], format=format, part=part))
+        write_text(
+            root / "config" / "traces" / f"{name}.yaml", TRACE.format(title=TRACES[name][0], format=format, part=part)
+        )
     for name in ("philly-192", "philly-192-balanced", "venus-160", "pai-140"):
         write_text(root / "config" / "clusters" / f"{name}.yaml", CLUSTER.format(name=name))
     return Workspace(root, root, "config/default.yaml", load_run("config/default.yaml", root))
@@ -71,8 +72,12 @@ def results(workspace: Workspace) -> None:
         _csv(workspace.history(cell), history(cell, rng))
         path = workspace.test_jobs(cell)
         jobs(cell, rng).to_parquet(path)
-    audit = {"rows_read": 1200, "left_out": {"no GPU": 150, "ends before it starts": 50}, "noted": {"clamped": 3},
-             "rows_kept": 1000}
+    audit = {
+        "rows_read": 1200,
+        "left_out": {"no GPU": 150, "ends before it starts": 50},
+        "noted": {"clamped": 3},
+        "rows_kept": 1000,
+    }
     fit = {"rows_read": 1000, "left_out": {"larger than any node group": 12}, "noted": {}, "rows_kept": 988}
     for name in workspace.config.traces():
         write_json(workspace.clean_audit(name), audit)
@@ -99,7 +104,8 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     by_id = {artefact.id: frame for artefact, frame in numbers}
     beside = tables.table7(carried(cells), wins, bases(cells, wins), paper, **judge)[1] if of_traces else None
     made = [
-        *numbers, tables.verdicts(by_id, variants[1], paper, table7=beside, source="figures"),
+        *numbers,
+        tables.verdicts(by_id, variants[1], paper, table7=beside, source="figures"),
         tables.costs(cells, wins, curves, paper, source="figures"),
         tables.heuristics(cells, wins, source="figures"),
     ]
@@ -110,23 +116,29 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     ]
     if of_traces:
         made += [
-            tables.audits(read.audits(workspace), source="clean"), tables.loads(loads(), source="figures"),
-            tables.estimates(estimates(), source="figures"), tables.table2(statistics(), paper, source="figures"),
+            tables.audits(read.audits(workspace), source="clean"),
+            tables.loads(loads(), source="figures"),
+            tables.estimates(estimates(), source="figures"),
+            tables.table2(statistics(), paper, source="figures"),
             tables.table4(summary(), paper, source="figures"),
         ]
         drawn += [
-            figures.fig5(statistics(), paper, "figures"), figures.fig6(batches(), paper, "figures"),
+            figures.fig5(statistics(), paper, "figures"),
+            figures.fig6(batches(), paper, "figures"),
             figures.arrivals(arrivals(), paper, "figures"),
             figures.distributions(run_times(), sizes(), paper, "figures"),
         ]
     if len(variants[1]):
         made.append(variants)
-        drawn += [figures.ablation(variants[1], paper, "figures"),
-                  figures.ablation_training(cells, curves, paper, "figures")]
+        drawn += [
+            figures.ablation(variants[1], paper, "figures"),
+            figures.ablation_training(cells, curves, paper, "figures"),
+        ]
     if has_placements(workspace.config):
         made.append(tables.placements(cells, wins, stretch=1.2, sharing=1.0, **judge))
     made += [
-        tables.table1(paper, "system"), tables.table3(system.features(), paper, "system"),
+        tables.table1(paper, "system"),
+        tables.table3(system.features(), paper, "system"),
         tables.table5(system.policies(workspace.config), system.SYMBOLS, paper, "system"),
         tables.motivation(schedules().facts, schedules().source, paper, "system"),
     ]
@@ -148,9 +160,12 @@ def chapter(workspace: Workspace, paper: PaperResults) -> list[tuple[Artefact, p
     """The figures of the system's chapter, as its notebook makes them."""
     found = schedules()
     return [
-        *(figures.schedule(found.bars[row["figure"]], row, found.node_gpus, found.source, paper, "system")
-          for _, row in found.facts.iterrows()),
-        figures.fig7(paper, "system"), figures.fig8(paper, "system"),
+        *(
+            figures.schedule(found.bars[row["figure"]], row, found.node_gpus, found.source, paper, "system")
+            for _, row in found.facts.iterrows()
+        ),
+        figures.fig7(paper, "system"),
+        figures.fig8(paper, "system"),
         figures.fig9(**system.network(workspace.config), paper=paper, source="system"),
     ]
 
@@ -160,14 +175,19 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
     rows = []
     base = TRACES[cell.trace][1] * LEVEL[cell.policy]
     gain = GAIN[cell.policy] * (0.6 if cell.features == "raw" else 1)
-    roles = [("base", cell.policy, cell.blocking, cell.placement, 1.0),
-             ("base_best_fit", cell.policy, cell.blocking, "best_fit", 1.03),
-             ("random", cell.policy, cell.blocking, "best_fit", 0.4),
-             ("rltune", cell.policy, cell.blocking, cell.placement, 1 - gain)]
+    roles = [
+        ("base", cell.policy, cell.blocking, cell.placement, 1.0),
+        ("base_best_fit", cell.policy, cell.blocking, "best_fit", 1.03),
+        ("random", cell.policy, cell.blocking, "best_fit", 0.4),
+        ("rltune", cell.policy, cell.blocking, cell.placement, 1 - gain),
+    ]
     # heuristics do not depend on the base policy the agent was trained against
     level = TRACES[cell.trace][1] / base
-    roles += [("baseline", p, b, "best_fit", level * LEVEL[p] * factor)
-              for p in HEURISTICS for b, factor in {"none": 1.0, "fits": 0.6, "easy": 0.55}.items()]
+    roles += [
+        ("baseline", p, b, "best_fit", level * LEVEL[p] * factor)
+        for p in HEURISTICS
+        for b, factor in {"none": 1.0, "fits": 0.6, "easy": 0.55}.items()
+    ]
     bound = 0.05 * TRACES[cell.trace][1] * min(LEVEL.values())
     luck = np.random.default_rng(cell.seed).normal(1, 0.1)
     for n, count in WINDOWS.items():
@@ -176,17 +196,37 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
             agent = role == "rltune"
             for w in range(count):
                 wait = base * factor * hardness[w] * (n / 256) ** 0.5 * rng.lognormal(0, 0.15)
-                rows.append({
-                    "role": role, "policy": policy, "blocking": blocking, "placement": placement, "locality": "strict",
-                    "sequence_jobs": n, "bound_s": bound * hardness[w] if role == "baseline" else np.nan,
-                    "window": w, "first_job": w * n, "submit_s": w * n * 40.0, "jobs": n, "wait_s": wait,
-                    "jct_s": wait + 9000, "bsld": 1 + wait / 400 * (luck if agent else 1),
-                    "utilisation": 0.06 / (1 + wait / 1e6), "utilisation_span": 0.6 / (1 + wait / 1e5),
-                    "makespan_s": n * 60.0, "decisions": n, "choices": n // 3, "milp_asked": 30 * agent,
-                    "milp_settled": 5 * agent, "milp_cached": 5 * agent, "milp_calls": 20 * agent,
-                    "milp_infeasible": agent * 1, "milp_limit": 0, "milp_failure": 0,
-                    "seconds": 0.05,
-                })
+                rows.append(
+                    {
+                        "role": role,
+                        "policy": policy,
+                        "blocking": blocking,
+                        "placement": placement,
+                        "locality": "strict",
+                        "sequence_jobs": n,
+                        "bound_s": bound * hardness[w] if role == "baseline" else np.nan,
+                        "window": w,
+                        "first_job": w * n,
+                        "submit_s": w * n * 40.0,
+                        "jobs": n,
+                        "wait_s": wait,
+                        "jct_s": wait + 9000,
+                        "bsld": 1 + wait / 400 * (luck if agent else 1),
+                        "utilisation": 0.06 / (1 + wait / 1e6),
+                        "utilisation_span": 0.6 / (1 + wait / 1e5),
+                        "makespan_s": n * 60.0,
+                        "decisions": n,
+                        "choices": n // 3,
+                        "milp_asked": 30 * agent,
+                        "milp_settled": 5 * agent,
+                        "milp_cached": 5 * agent,
+                        "milp_calls": 20 * agent,
+                        "milp_infeasible": agent * 1,
+                        "milp_limit": 0,
+                        "milp_failure": 0,
+                        "seconds": 0.05,
+                    }
+                )
     frame = pd.DataFrame(rows)
     return pd.concat([frame, *elsewhere(cell, frame)], ignore_index=True)
 
@@ -199,8 +239,11 @@ def elsewhere(cell: Cell, frame: pd.DataFrame) -> list[pd.DataFrame]:
             factor = 1.1 if placement == "best_fit" else 0.8
             for role in ("rltune", "base"):
                 own = frame[frame["role"] == role]
-                found.append(own.assign(role=f"{role}_also", placement=placement, locality=locality,
-                                        wait_s=own["wait_s"] * factor))
+                found.append(
+                    own.assign(
+                        role=f"{role}_also", placement=placement, locality=locality, wait_s=own["wait_s"] * factor
+                    )
+                )
     return found
 
 
@@ -209,7 +252,9 @@ def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
     chosen = carried(cells)
     own = wins[(wins["role"] == "base") & (wins["sequence_jobs"] == min(WINDOWS)) & wins["cell"].isin(chosen["cell"])]
     axes = chosen[["cell", "trace", "cluster", "blocking", "placement", "locality", "estimate", "policy"]]
-    return own[["cell", "sequence_jobs", "window", "first_job", "wait_s"]].merge(axes, on="cell").assign(simulated=False)
+    return (
+        own[["cell", "sequence_jobs", "window", "first_job", "wait_s"]].merge(axes, on="cell").assign(simulated=False)
+    )
 
 
 def away(cells: pd.DataFrame) -> pd.DataFrame:
@@ -221,8 +266,10 @@ def away(cells: pd.DataFrame) -> pd.DataFrame:
         base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])
         who = [("base", policy, "", LEVEL[policy]) for policy in chosen["policy"].unique()]
         who += [("random", "", "", 4 / 3)]
-        who += [("rltune", c["policy"], c["cell"], LEVEL[c["policy"]] * (0.8 if c["trace"] == trace else 0.9))
-                for _, c in chosen.iterrows()]
+        who += [
+            ("rltune", c["policy"], c["cell"], LEVEL[c["policy"]] * (0.8 if c["trace"] == trace else 0.9))
+            for _, c in chosen.iterrows()
+        ]
         for role, policy, cell, factor in who:
             where = {"trace": trace, "cluster": cluster, **rules}
             rows.append(_windows(base * factor, n).assign(**where, role=role, policy=policy, cell=cell))
@@ -258,17 +305,41 @@ def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFr
     if cell.metric == "utilisation":  # more is better: the score to be minimised has its sign reversed
         base, rl = -0.05 * np.ones(epochs), -0.05 * base / rl
     validated = e % 4 == 0
-    return pd.DataFrame({
-        "epoch": e, "reward": (base - rl) / base, "base": base, "rl": rl, "difference": base - rl, "kl": 0.01,
-        "entropy": 1.0, "clip_fraction": 0.1, "value_loss": 0.5, "explained_variance": 0.3, "decisions": 5000,
-        "choices": 1800, "mean_queue": 30.0, "milp_asked": 150, "milp_settled": 30,
-        "milp_calls": 100, "milp_cached": 20, "milp_infeasible": 0, "milp_limit": 0, "milp_failure": 0,
-        "milp_seconds": 0.2, "milp_p50_ms": 0.2, "milp_p95_ms": 0.5, "milp_p99_ms": 0.8, "milp_max_ms": 1.5,
-        "rollout_seconds": 2.0,
-        "update_seconds": 1.0, "validation_rl": np.where(validated, rl * 1.02, np.nan),
-        "validation_base": np.where(validated, base, np.nan),
-        "validation_random": np.where(validated, base * 0.9, np.nan), "kept_epoch": e // 4 * 4,
-    })
+    return pd.DataFrame(
+        {
+            "epoch": e,
+            "reward": (base - rl) / base,
+            "base": base,
+            "rl": rl,
+            "difference": base - rl,
+            "kl": 0.01,
+            "entropy": 1.0,
+            "clip_fraction": 0.1,
+            "value_loss": 0.5,
+            "explained_variance": 0.3,
+            "decisions": 5000,
+            "choices": 1800,
+            "mean_queue": 30.0,
+            "milp_asked": 150,
+            "milp_settled": 30,
+            "milp_calls": 100,
+            "milp_cached": 20,
+            "milp_infeasible": 0,
+            "milp_limit": 0,
+            "milp_failure": 0,
+            "milp_seconds": 0.2,
+            "milp_p50_ms": 0.2,
+            "milp_p95_ms": 0.5,
+            "milp_p99_ms": 0.8,
+            "milp_max_ms": 1.5,
+            "rollout_seconds": 2.0,
+            "update_seconds": 1.0,
+            "validation_rl": np.where(validated, rl * 1.02, np.nan),
+            "validation_base": np.where(validated, base, np.nan),
+            "validation_random": np.where(validated, base * 0.9, np.nan),
+            "kept_epoch": e // 4 * 4,
+        }
+    )
 
 
 def jobs(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
@@ -278,31 +349,76 @@ def jobs(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
         for role, factor in (("base", 1.0), ("rltune", 1 - GAIN[cell.policy])):
             wait = rng.lognormal(np.log(TRACES[cell.trace][1] * factor / 3), 1.5, n * count)
             wait[rng.random(n * count) < 0.33] = 0
-            frames.append(pd.DataFrame({
-                "role": role, "sequence_jobs": n, "window": np.repeat(np.arange(count), n),
-                "job_id": [f"j{i}" for i in range(n * count)], "gpus": 1, "run_s": 600.0, "wait_s": wait,
-                "jct_s": wait + 600, "bsld": 1 + wait / 600,
-            }))
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "role": role,
+                        "sequence_jobs": n,
+                        "window": np.repeat(np.arange(count), n),
+                        "job_id": [f"j{i}" for i in range(n * count)],
+                        "gpus": 1,
+                        "run_s": 600.0,
+                        "wait_s": wait,
+                        "jct_s": wait + 600,
+                        "bsld": 1 + wait / 600,
+                    }
+                )
+            )
     return pd.concat(frames, ignore_index=True)
 
 
 def statistics() -> pd.DataFrame:
     """Table 2 of our traces; one waited in a simulation."""
-    return pd.DataFrame([
-        {"trace": t, "type": "GPU", "jobs_per_month": 60000.0 + i, "avg_wait_s": 2703.3 / (i + 1),
-         "avg_run_s": 2e4 / (i + 1), "arrival_per_s": 0.0223 * (i + 1), "alloc": 84602 * (i + 1), "data": "synthetic",
-         "wait_is": "simulated: FIFO on Cluster 1" if i == 1 else "recorded"}
-        for i, (t, _) in enumerate(TRACES.values())
-    ] + [{"trace": "SDSC-SP2", "type": "CPU", "jobs_per_month": 2887.0, "avg_wait_s": 0.5, "avg_run_s": 9.0,
-          "arrival_per_s": 0.001, "alloc": 44416, "data": "synthetic", "wait_is": "recorded"}])
+    return pd.DataFrame(
+        [
+            {
+                "trace": t,
+                "type": "GPU",
+                "jobs_per_month": 60000.0 + i,
+                "avg_wait_s": 2703.3 / (i + 1),
+                "avg_run_s": 2e4 / (i + 1),
+                "arrival_per_s": 0.0223 * (i + 1),
+                "alloc": 84602 * (i + 1),
+                "data": "synthetic",
+                "wait_is": "simulated: FIFO on Cluster 1" if i == 1 else "recorded",
+            }
+            for i, (t, _) in enumerate(TRACES.values())
+        ]
+        + [
+            {
+                "trace": "SDSC-SP2",
+                "type": "CPU",
+                "jobs_per_month": 2887.0,
+                "avg_wait_s": 0.5,
+                "avg_run_s": 9.0,
+                "arrival_per_s": 0.001,
+                "alloc": 44416,
+                "data": "synthetic",
+                "wait_is": "recorded",
+            }
+        ]
+    )
 
 
 def summary() -> pd.DataFrame:
     """Table 4 of our traces."""
-    return pd.DataFrame([
-        {"trace": t, "days": 75, "jobs": 96260, "gpus": 2490, "nodes": 552, "gpu_types": "P100", "users": 319,
-         "run_avg_s": 28329.0, "run_max_days": 60.0, "data": "synthetic"} for t, _ in TRACES.values()
-    ]).assign(nodes=pd.array([552, None, None], dtype="Int64"))
+    return pd.DataFrame(
+        [
+            {
+                "trace": t,
+                "days": 75,
+                "jobs": 96260,
+                "gpus": 2490,
+                "nodes": 552,
+                "gpu_types": "P100",
+                "users": 319,
+                "run_avg_s": 28329.0,
+                "run_max_days": 60.0,
+                "data": "synthetic",
+            }
+            for t, _ in TRACES.values()
+        ]
+    ).assign(nodes=pd.array([552, None, None], dtype="Int64"))
 
 
 def each(frame: pd.DataFrame) -> pd.DataFrame:
@@ -313,8 +429,16 @@ def each(frame: pd.DataFrame) -> pd.DataFrame:
 
 def batches() -> pd.DataFrame:
     """Figure 6 of our GPU traces; one waited in a simulation."""
-    one = pd.DataFrame({"batch": np.arange(41, 141), "jobs": 256, "above": np.arange(100) * 2,
-                        "wait_h": np.arange(100.0) ** 2, "median_wait_s": 12.0, "of_batches": 300})
+    one = pd.DataFrame(
+        {
+            "batch": np.arange(41, 141),
+            "jobs": 256,
+            "above": np.arange(100) * 2,
+            "wait_h": np.arange(100.0) ** 2,
+            "median_wait_s": 12.0,
+            "of_batches": 300,
+        }
+    )
     rows = each(one)
     rows["wait_is"] = np.where(rows["trace"] == "Helios Venus", "simulated: FIFO on Cluster 1", "recorded")
     return rows[rows["type"] == "GPU"]
@@ -340,19 +464,36 @@ def sizes() -> pd.DataFrame:
 
 def estimates() -> pd.DataFrame:
     """Accuracy of three estimates of our traces."""
-    return each(pd.DataFrame({
-        "estimate": ["lognormal-1", "history-rolling", "history-lightgbm"], "jobs": 900, "modelled": [1.0, 0.99, 0.9],
-        "median_abs_log": [0.67, 1.1, 0.9], "spearman": [0.9, 0.5, np.nan], "within_2": [0.5, 0.3, 0.4],
-        "median_ratio": [1.0, 0.9, 0.8],
-    }))
+    return each(
+        pd.DataFrame(
+            {
+                "estimate": ["lognormal-1", "history-rolling", "history-lightgbm"],
+                "jobs": 900,
+                "modelled": [1.0, 0.99, 0.9],
+                "median_abs_log": [0.67, 1.1, 0.9],
+                "spearman": [0.9, 0.5, np.nan],
+                "within_2": [0.5, 0.3, 0.4],
+                "median_ratio": [1.0, 0.9, 0.8],
+            }
+        )
+    )
 
 
 def loads() -> pd.DataFrame:
     """Offered load of every workload."""
-    return pd.DataFrame([
-        {"trace": t, "cluster": f"Cluster {i}", "gpus": 192, "load_all": 0.8 + i, "load_test": 0.7 + i,
-         "data": "synthetic"} for i, (t, _) in enumerate(TRACES.values())
-    ])
+    return pd.DataFrame(
+        [
+            {
+                "trace": t,
+                "cluster": f"Cluster {i}",
+                "gpus": 192,
+                "load_all": 0.8 + i,
+                "load_test": 0.7 + i,
+                "data": "synthetic",
+            }
+            for i, (t, _) in enumerate(TRACES.values())
+        ]
+    )
 
 
 def _csv(path: Path, frame: pd.DataFrame) -> None:

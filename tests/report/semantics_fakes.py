@@ -33,24 +33,59 @@ def ladders() -> pd.DataFrame:
         for w, hard in enumerate(_hardness(1) / _hardness(1).mean()):
             about = {**_about(workload, w), "pools": 1}
             for policy, level in (("fifo", 1e4), ("saf", 5e3)):
-                rows += [{**about, "who": "order", "policy": policy, "rung": rung, "blocking": rules.blocking,
-                          "wait_s": level * hard * 0.8**i} for i, (rung, rules) in enumerate(RUNGS.items())]
+                rows += [
+                    {
+                        **about,
+                        "who": "order",
+                        "policy": policy,
+                        "rung": rung,
+                        "blocking": rules.blocking,
+                        "wait_s": level * hard * 0.8**i,
+                    }
+                    for i, (rung, rules) in enumerate(RUNGS.items())
+                ]
             for policy, wait in (("fifo", 2e3), ("saf", 2.5e3)):
-                rows.append({**about, "who": "agent", "policy": policy, "base_blocking": "none", "other": "",
-                             "rung": "", "blocking": "none", "wait_s": wait * hard})
+                rows.append(
+                    {
+                        **about,
+                        "who": "agent",
+                        "policy": policy,
+                        "base_blocking": "none",
+                        "other": "",
+                        "rung": "",
+                        "blocking": "none",
+                        "wait_s": wait * hard,
+                    }
+                )
     return pd.DataFrame(rows)
 
 
 def rooms() -> pd.DataFrame:
     """FIFO 10,000 s, SAF with EASY 1,000, with exact run times 900, RLTune 1,200, the bound 400."""
-    told = {("given", "fifo", "none"): 1e4, ("given", "saf", "easy"): 1e3, ("exact", "fifo", "none"): 1e4,
-            ("exact", "saf", "easy"): 900.0, ("agent", "fifo", "none"): 1200.0, ("bound", "", ""): 400.0}
-    return pd.DataFrame([
-        {**_about(workload, w), "kind": kind, "policy": policy, "base_blocking": "none", "other": "",
-         "blocking": blocking, "wait_s": wait * hard}
-        for workload in WORKLOADS for w, hard in enumerate(_hardness(2) / _hardness(2).mean())
-        for (kind, policy, blocking), wait in told.items()
-    ])
+    told = {
+        ("given", "fifo", "none"): 1e4,
+        ("given", "saf", "easy"): 1e3,
+        ("exact", "fifo", "none"): 1e4,
+        ("exact", "saf", "easy"): 900.0,
+        ("agent", "fifo", "none"): 1200.0,
+        ("bound", "", ""): 400.0,
+    }
+    return pd.DataFrame(
+        [
+            {
+                **_about(workload, w),
+                "kind": kind,
+                "policy": policy,
+                "base_blocking": "none",
+                "other": "",
+                "blocking": blocking,
+                "wait_s": wait * hard,
+            }
+            for workload in WORKLOADS
+            for w, hard in enumerate(_hardness(2) / _hardness(2).mean())
+            for (kind, policy, blocking), wait in told.items()
+        ]
+    )
 
 
 def payers() -> pd.DataFrame:
@@ -58,26 +93,54 @@ def payers() -> pd.DataFrame:
     rows = []
     for workload in WORKLOADS:
         for w in range(WINDOWS):
-            for scheduler, policy, small, large in (("base", "fifo", 500.0, 600.0), ("strong", "saf", 0.0, 700.0),
-                                                    ("rltune", "fifo", 50.0, 900.0)):
+            for scheduler, policy, small, large in (
+                ("base", "fifo", 500.0, 600.0),
+                ("strong", "saf", 0.0, 700.0),
+                ("rltune", "fifo", 50.0, 900.0),
+            ):
                 for i, size in enumerate(("1", "1", "2–4", "5–8", "over 8")):
                     wait = large if size == "over 8" else small * (i + 1)
-                    rows.append({**_about(workload, w), "scheduler": scheduler, "policy": policy, "blocking": "none",
-                                 "user": f"u{i}" if workload == "Philly" else None, "vc": f"v{i % 2}", "size": size,
-                                 "wait_s": wait, "bsld": 1 + wait / 100})
+                    rows.append(
+                        {
+                            **_about(workload, w),
+                            "scheduler": scheduler,
+                            "policy": policy,
+                            "blocking": "none",
+                            "user": f"u{i}" if workload == "Philly" else None,
+                            "vc": f"v{i % 2}",
+                            "size": size,
+                            "wait_s": wait,
+                            "bsld": 1 + wait / 100,
+                        }
+                    )
     return pd.DataFrame(rows)
 
 
 def loads() -> pd.DataFrame:
     """Philly on a slice, and on a balanced cluster on which nobody waits but under FIFO."""
-    told = (("base", "fifo", "none", 9000.0, 40.0), ("baseline", "fifo", "none", 9000.0, 40.0),
-            ("baseline", "saf", "easy", 900.0, 0.0), ("rltune", "fifo", "none", 1000.0, 20.0))
-    return pd.DataFrame([
-        {**_about("Philly", w), "load": load, "cluster": f"Cluster {load}", "offered": offered, "role": role,
-         "policy": policy, "blocking": blocking, "wait_s": waits[at] * hard}
-        for at, (load, offered) in enumerate((("slice", 7.5), ("balanced", 0.9)))
-        for role, policy, blocking, *waits in told for w, hard in enumerate(_hardness(3) / _hardness(3).mean())
-    ])
+    told = (
+        ("base", "fifo", "none", 9000.0, 40.0),
+        ("baseline", "fifo", "none", 9000.0, 40.0),
+        ("baseline", "saf", "easy", 900.0, 0.0),
+        ("rltune", "fifo", "none", 1000.0, 20.0),
+    )
+    return pd.DataFrame(
+        [
+            {
+                **_about("Philly", w),
+                "load": load,
+                "cluster": f"Cluster {load}",
+                "offered": offered,
+                "role": role,
+                "policy": policy,
+                "blocking": blocking,
+                "wait_s": waits[at] * hard,
+            }
+            for at, (load, offered) in enumerate((("slice", 7.5), ("balanced", 0.9)))
+            for role, policy, blocking, *waits in told
+            for w, hard in enumerate(_hardness(3) / _hardness(3).mean())
+        ]
+    )
 
 
 def artefacts(folder: Path) -> None:
@@ -86,12 +149,16 @@ def artefacts(folder: Path) -> None:
     compared = tables.loads_compared(loaded(loads(), JUDGE), 0.95, "semantics")
     found = paid(payers(), JUDGE)
     for artefact, frame in (
-        numbers, compared, tables.fairness(found.unequal, found.without, 0.95, "semantics"),
+        numbers,
+        compared,
+        tables.fairness(found.unequal, found.without, 0.95, "semantics"),
         tables.losers(found.losers, found.without, "semantics"),
     ):
         save_table(folder, artefact, frame)
     for artefact, frame, figure in (
-        figures.semantics(numbers[1], "semantics"), figures.room(roomy(rooms(), JUDGE), 0.95, "semantics"),
-        figures.fairness(found.sizes, "semantics"), figures.loads_compared(compared[1], "semantics"),
+        figures.semantics(numbers[1], "semantics"),
+        figures.room(roomy(rooms(), JUDGE), 0.95, "semantics"),
+        figures.fairness(found.sizes, "semantics"),
+        figures.loads_compared(compared[1], "semantics"),
     ):
         save_figure(folder, artefact, figure, frame)

@@ -13,8 +13,17 @@ from rltune.errors import DataError
 from rltune.report.artefact import Artefact, Column, load_artefact, load_artefacts, save_figure, save_table
 
 FRAME = pd.DataFrame({"name": ["a", "none", ""], "wait_s": [1.25, float("nan"), 3e-7], "low": [1.0, 2.0, 3.0]})
-TABLE = Artefact("table2", "table", "Title", "What one sees", "Table 2", ("synthetic",), "figures",
-                 {"name": Column("Name"), "wait_s": Column("Wait", "s", "seconds", low="low", high="low")}, ("a note",))
+TABLE = Artefact(
+    "table2",
+    "table",
+    "Title",
+    "What one sees",
+    "Table 2",
+    ("synthetic",),
+    "figures",
+    {"name": Column("Name"), "wait_s": Column("Wait", "s", "seconds", low="low", high="low")},
+    ("a note",),
+)
 PICTURE = Artefact("fig1", "figure", "Title", "What one sees", alt="A line.")
 
 

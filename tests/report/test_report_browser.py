@@ -28,9 +28,10 @@ def opened(browser: Chromium, page: Path) -> Chromium:
 
 
 @pytest.mark.parametrize(
-    "check", [page_checks.check_layout, page_checks.check_words, page_checks.check_contrast, page_checks.check_links],
+    "check",
+    [page_checks.check_layout, page_checks.check_words, page_checks.check_contrast, page_checks.check_links],
     ids=lambda check: check.__name__.removeprefix("check_"),
-)  # fmt: skip
+)
 def test_page(browser: Chromium, page: Path, check) -> None:
     check(browser, page)
 
@@ -53,7 +54,9 @@ def test_search_marks_jumps_and_filters_the_contents(opened: Chromium) -> None:
     chapters = "document.querySelectorAll('.contents > details > ol > li{}').length"
     assert 0 < opened.run(chapters.format(":not([hidden])")) < opened.run(chapters.format(""))
     opened.key("Enter", "\r", 13)
-    assert visible(opened, "mark.here") and opened.run("document.querySelector('#found').textContent").startswith("1 of")
+    assert visible(opened, "mark.here") and opened.run("document.querySelector('#found').textContent").startswith(
+        "1 of"
+    )
     opened.click("#previous")
     assert opened.run("document.querySelector('#found').textContent").startswith(f"{len(marks)} of")
     assert visible(opened, "mark.here")
@@ -75,8 +78,10 @@ def test_search_says_when_there_is_nothing(opened: Chromium) -> None:
 @pytest.mark.parametrize("width", page_checks.WIDTHS)
 def test_tables_sort_by_a_click_both_ways_with_unknown_values_last(opened: Chromium, width: int) -> None:
     opened.size(width)
-    column = ("[...document.querySelectorAll('#fig12-numbers tbody tr')]"
-              ".map((r) => r.querySelectorAll('td.n')[1].dataset.value)")
+    column = (
+        "[...document.querySelectorAll('#fig12-numbers tbody tr')]"
+        ".map((r) => r.querySelectorAll('td.n')[1].dataset.value)"
+    )
     heading = "#fig12-numbers thead tr:last-child th.n button"
     for order in (sorted, lambda v: sorted(v, reverse=True)):
         opened.click(heading)
@@ -86,8 +91,10 @@ def test_tables_sort_by_a_click_both_ways_with_unknown_values_last(opened: Chrom
 
 
 def test_wide_tables_show_a_group_of_columns_at_a_time(opened: Chromium) -> None:
-    heads = ("[...document.querySelectorAll('#fig12-numbers thead th')].filter((e) => e.checkVisibility())"
-             ".map((e) => e.textContent)")
+    heads = (
+        "[...document.querySelectorAll('#fig12-numbers thead th')].filter((e) => e.checkVisibility())"
+        ".map((e) => e.textContent)"
+    )
     first = opened.run(heads)
     assert "Against its base policy" in first and "Against the strongest heuristic" not in first
     opened.click("#fig12-numbers .groups button:last-child")

@@ -141,6 +141,7 @@ def test_agents_of_other_estimates_are_told_apart(made: Made, matrix: pd.DataFra
     both = pd.concat([one, one.assign(cell="exact", estimate="exact")])
     artefact, frame, _ = figures.robustness(both, pd.concat([runs, exact]), **JUDGE)
     assert set(frame.loc[frame["kind"] == "agent", "scheduler"]) == {
-        "RLTune, trained on FIFO, lognormal-1", "RLTune, trained on FIFO, exact"
+        "RLTune, trained on FIFO, lognormal-1",
+        "RLTune, trained on FIFO, exact",
     }
     assert any("lognormal-1, exact" in note for note in artefact.notes)

@@ -26,8 +26,17 @@ from rltune.report.verdict import TOO_FEW
 ROOT = project_root()
 PAPER = load_paper(ROOT)
 GPUS, N, JUDGE = 13, 80, Judge(bootstrap=300)
-FACTS = {"trace": "Jobs", "cluster": "Deployment, 13 GPUs", "data": "synthetic", "gpus": GPUS, "jobs": N, "repetitions": 3,
-         "hours": 2.2, "offered": 1.05, "accounts": 4}  # fmt: skip
+FACTS = {
+    "trace": "Jobs",
+    "cluster": "Deployment, 13 GPUs",
+    "data": "synthetic",
+    "gpus": GPUS,
+    "jobs": N,
+    "repetitions": 3,
+    "hours": 2.2,
+    "offered": 1.05,
+    "accounts": 4,
+}
 CELL = pd.Series({"preset": "order", "estimate": "requested", "seed": 1})
 
 
@@ -39,29 +48,55 @@ def jobs(factors: dict[str, float]) -> pd.DataFrame:
         at, wait, run_s = 100.0 * np.arange(N), rng.uniform(600, 1800, N), rng.uniform(300, 900, N)
         for scheduler, factor in factors.items():
             start = at + wait * factor
-            frames.append(pd.DataFrame({
-                "scheduler": scheduler, "repetition": repetition, "index": range(N),
-                "asked_gpus": 1 + np.arange(N) % 2, "at_s": at, "submit_s": at, "start_s": start,
-                "end_s": start + run_s, "run_s": run_s, "state": "COMPLETED",
-            }))  # fmt: skip
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "scheduler": scheduler,
+                        "repetition": repetition,
+                        "index": range(N),
+                        "asked_gpus": 1 + np.arange(N) % 2,
+                        "at_s": at,
+                        "submit_s": at,
+                        "start_s": start,
+                        "end_s": start + run_s,
+                        "run_s": run_s,
+                        "state": "COMPLETED",
+                    }
+                )
+            )
     return pd.concat(frames, ignore_index=True)
 
 
 def in_simulator(factors: dict[str, float]) -> pd.DataFrame:
     """The same with EASY; with conservative backfilling all wait as long as under Slurm's order."""
-    return pd.concat([jobs(factors).assign(blocking="easy"),
-                      jobs(dict.fromkeys(factors, factors["slurm"])).assign(blocking="conservative")])  # fmt: skip
+    return pd.concat(
+        [
+            jobs(factors).assign(blocking="easy"),
+            jobs(dict.fromkeys(factors, factors["slurm"])).assign(blocking="conservative"),
+        ]
+    )
 
 
 def taken(measured: pd.DataFrame, cycle_s: float, **facts: object) -> pd.DataFrame:
     """What the machinery took, of runs that say all about themselves but for ``facts``."""
     runs = per_run(measured, GPUS)[["scheduler", "repetition"]]
-    cycles = pd.DataFrame({
-        "scheduler": "rltune", "repetition": [1, 2, 3], "began_s": 0.0, "took_s": cycle_s, "ok": [True, True, False],
-        "changed": [3.0, 4.0, np.nan],
-    })  # fmt: skip
-    said = {"tries": [2, *[1] * (len(runs) - 1)], "retries": [["slurmctld ended"], *[[]] * (len(runs) - 1)],
-            "code": "c0de" * 8, "policy": ["a9e47" * 5 if s == "rltune" else None for s in runs["scheduler"]], **facts}
+    cycles = pd.DataFrame(
+        {
+            "scheduler": "rltune",
+            "repetition": [1, 2, 3],
+            "began_s": 0.0,
+            "took_s": cycle_s,
+            "ok": [True, True, False],
+            "changed": [3.0, 4.0, np.nan],
+        }
+    )
+    said = {
+        "tries": [2, *[1] * (len(runs) - 1)],
+        "retries": [["slurmctld ended"], *[[]] * (len(runs) - 1)],
+        "code": "c0de" * 8,
+        "policy": ["a9e47" * 5 if s == "rltune" else None for s in runs["scheduler"]],
+        **facts,
+    }
     told = runs.assign(speed=200.0, true_s=60.0, drift_s=0.4, **said)
     return machinery(measured, cycles, told)
 
@@ -144,7 +179,9 @@ def test_who_pays_is_told_in_words() -> None:
     ours = measured["scheduler"] == "rltune"
     factor = measured["asked_gpus"].map({1: 0.5, 2: 2.0}).where(ours, 1.0)
     wait = measured["start_s"] - measured["submit_s"]
-    measured = measured.assign(start_s=measured["submit_s"] + wait * factor, end_s=measured["end_s"] + wait * (factor - 1))
+    measured = measured.assign(
+        start_s=measured["submit_s"] + wait * factor, end_s=measured["end_s"] + wait * (factor - 1)
+    )
     (one,) = in_words(paired_runs(measured, GPUS))
     assert one.startswith("RLTune against Slurm, 3 repetitions: the mean wait is ") and "% longer (jobs" in one
     assert "of 1 GPU 50.0" in one and "of 2 GPUs 100.0" in one
@@ -167,10 +204,15 @@ def test_claims_of_the_paper_have_our_counterpart(there: dict) -> None:
 def test_every_run_tells_who_waits_and_what_is_missing(there: dict) -> None:
     frame = there["deployment-runs"].frame
     assert sorted(frame["system_title"].value_counts().items()) == [
-        ("Slurm", 9), ("simulator, EASY", 9), ("simulator, conservative", 9)]  # fmt: skip
+        ("Slurm", 9),
+        ("simulator, EASY", 9),
+        ("simulator, conservative", 9),
+    ]
     slurm = frame[frame["system"] == "Slurm"]
     assert (slurm["wait_max_h"] >= slurm["wait_p95_h"]).all() and (slurm["untimed"] == 0).all()
-    assert slurm[["wait_1_gpus_h", "wait_2_gpus_h"]].mean(axis=1).to_numpy() == pytest.approx(slurm["wait_h"].to_numpy())
+    assert slurm[["wait_1_gpus_h", "wait_2_gpus_h"]].mean(axis=1).to_numpy() == pytest.approx(
+        slurm["wait_h"].to_numpy()
+    )
     assert {"wait_max_h", "wait_1_gpus_h", "wait_2_gpus_h"} <= set(there["deployment-runs"].artefact.columns)
 
 
@@ -185,9 +227,15 @@ def test_what_the_machinery_took_and_what_was_begun_anew_is_told(there: dict) ->
 
 def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_told() -> None:
     measured = jobs({"slurm": 1.0, "rltune": 0.7})
-    mixed = taken(measured, 20.0, code=["aaaaaaaa1", "bbbbbbbb1", np.nan, *["aaaaaaaa1"] * 3], tries=[1, np.nan, 1, 1, 1, 3],
-                  retries=[np.nan] * 6, resumed=[["k80-1"], [], ["m40-1", "m40-1"], [], [], np.nan],
-                  policy=[None, "p1", None, "p2", None, None])  # fmt: skip
+    mixed = taken(
+        measured,
+        20.0,
+        code=["aaaaaaaa1", "bbbbbbbb1", np.nan, *["aaaaaaaa1"] * 3],
+        tries=[1, np.nan, 1, 1, 1, 3],
+        retries=[np.nan] * 6,
+        resumed=[["k80-1"], [], ["m40-1", "m40-1"], [], [], np.nan],
+        policy=[None, "p1", None, "p2", None, None],
+    )
     artefact, frame = tables.deployment_machinery(mixed, FACTS)
     notes = " ".join(artefact.notes)
     names = [f"{'Slurm' if s == 'slurm' else 'RLTune'} {k}" for s, k in zip(mixed["scheduler"], mixed["repetition"])]
@@ -221,10 +269,19 @@ def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:
 def test_a_page_says_why_it_has_no_deployment(there: dict) -> None:
     smoke = load_run("config/smoke.yaml", ROOT)
     assert made(smoke, True) == (
-        ["deployment-numbers", "deployment-runs", "deployment-machinery", "deployment-fidelity", "deployment-predicted"],
-        ["fig18", "fig19"])
+        [
+            "deployment-numbers",
+            "deployment-runs",
+            "deployment-machinery",
+            "deployment-fidelity",
+            "deployment-predicted",
+        ],
+        ["fig18", "fig19"],
+    )
     assert made(smoke, False) == (list(ALWAYS), [])
-    partly = {missing.id: missing.why for missing in contents.missing(smoke, {"deployment-runs": there["deployment-runs"]})}
+    partly = {
+        missing.id: missing.why for missing in contents.missing(smoke, {"deployment-runs": there["deployment-runs"]})
+    }
     assert "no run on the Slurm cluster is there" in partly["fig18"] and "deployment-runs" not in partly
     other = load_run("config/transfer.yaml", ROOT)
     assert made(other, True) == ([], []) and "deployment" not in contents.chapters(other)

@@ -107,9 +107,12 @@ def test_an_unfinished_run_and_an_unknown_column_are_explained(run: Workspace, c
 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
-    [("    note: not here\n", "", "why it is not reproduced"), ("ids: [waits]", "ids: [others]", "not among"),
-     ('value: "holds"', 'value: "holds"\n        absolute: 1', "a text has no tolerance")],
-)  # fmt: skip
+    [
+        ("    note: not here\n", "", "why it is not reproduced"),
+        ("ids: [waits]", "ids: [others]", "not among"),
+        ('value: "holds"', 'value: "holds"\n        absolute: 1', "a text has no tolerance"),
+    ],
+)
 def test_mistakes_in_the_file_are_explained(run: Workspace, old: str, new: str, says: str) -> None:
     (run.root / FILE).write_text(TEXT.replace(old, new))
     with pytest.raises(ConfigError, match=says):

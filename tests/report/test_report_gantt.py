@@ -17,10 +17,16 @@ from rltune.report.figures.gantt import JOBS, MAX_LANES, ON, WAIT_TINT, gantt
 from rltune.report.style import GRID, INK, MUTED, PAPER, PURPLE, VERMILION, styled
 
 COLUMNS = ["job", "node", "gpu", "gpus", "submit_s", "start_s", "end_s"]
-SMALL = pd.DataFrame([
-    (0, 0, 0, 4, 0.0, 0.0, 100.0), (1, 1, 0, 2, 0.0, 0.0, 60.0), (2, 1, 0, 4, 10.0, 60.0, 140.0),
-    (3, 0, 0, 3, 20.0, 100.0, 220.0), (4, 0, 3, 1, 30.0, 100.0, 140.0),
-], columns=COLUMNS)  # fmt: skip
+SMALL = pd.DataFrame(
+    [
+        (0, 0, 0, 4, 0.0, 0.0, 100.0),
+        (1, 1, 0, 2, 0.0, 0.0, 60.0),
+        (2, 1, 0, 4, 10.0, 60.0, 140.0),
+        (3, 0, 0, 3, 20.0, 100.0, 220.0),
+        (4, 0, 3, 1, 30.0, 100.0, 140.0),
+    ],
+    columns=COLUMNS,
+)
 SIZES = [8] * 12 + [4] * 24
 
 
@@ -63,7 +69,7 @@ def test_jobs_lie_on_their_gpus_for_as_long_as_they_ran() -> None:
     assert waits.get_hatch() and [t.get_text() for t in strip.get_yticklabels()] == ["job 2", "job 3", "job 4"]
     assert strip.get_xlabel() == "Time since the first submission (s)"
     assert main.get_title(loc="left") == "Five jobs"
-    told = ("makespan 220 s · total wait 200 s · 5 jobs, 3 of them had to wait · 8 GPUs on 2 nodes")
+    told = "makespan 220 s · total wait 200 s · 5 jobs, 3 of them had to wait · 8 GPUs on 2 nodes"
     assert told in labels(figure)
 
 

@@ -26,8 +26,11 @@ PRINTED = {
     "fig12-numbers": set(),
     "fig14-numbers": {("Helios", "f1", 0.0528)},
     "fig15-numbers": {("Philly", "fifo", 0.7068), ("Alibaba", "f1", -0.013)},
-    "table6": {(trace, policy, PAPER.value("table6", trace, policy, "utilisation"))
-               for trace in ("Philly", "Helios", "Alibaba") for policy in ("fifo", "f1")},
+    "table6": {
+        (trace, policy, PAPER.value("table6", trace, policy, "utilisation"))
+        for trace in ("Philly", "Helios", "Alibaba")
+        for policy in ("fifo", "f1")
+    },
     "fig16-numbers": {("Philly", "multifactor", 0.7154), ("Helios", "multifactor", 0.8118)},
 }
 
@@ -100,8 +103,12 @@ def test_boxes_and_curves_hold_what_they_draw(metrics: Made) -> None:
     for name, column in (("fig14", "bsld"), ("fig15", "jct_s"), ("fig16", "bsld")):
         first = metrics.there[name].frame.iloc[0]
         row = metrics.there[f"{name}-numbers"].frame.iloc[0]
-        same = cells[(cells[["trace", "policy", "metric", "features"]] == row[
-            ["trace", "policy", "metric", "features"]].to_list()).all(axis=1)]
+        same = cells[
+            (
+                cells[["trace", "policy", "metric", "features"]]
+                == row[["trace", "policy", "metric", "features"]].to_list()
+            ).all(axis=1)
+        ]
         mine = jobs[jobs["cell"].isin(same["cell"]) & (jobs["role"] == "base") & (jobs["sequence_jobs"] == 1024)]
         assert (first["mean"], first["p95"]) == pytest.approx((mine[column].mean(), mine[column].quantile(0.95)))
     curves = metrics.there["fig13"].frame
@@ -123,9 +130,14 @@ def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Ma
     assert set(naive["paper"]) == {0.5259} and own.frame.loc[own.frame["variant"] == "pro", "paper"].isna().all()
     windows = read.windows(metrics.workspace)
     row = naive.iloc[0]
-    ours, theirs = (windows[(windows["cell"] == name) & (windows["role"] == "rltune")
-                            & (windows["sequence_jobs"] == row["sequence_jobs"])]["bsld"]
-                    for name in (_pro_of(metrics, row["cell"]), row["cell"]))
+    ours, theirs = (
+        windows[
+            (windows["cell"] == name)
+            & (windows["role"] == "rltune")
+            & (windows["sequence_jobs"] == row["sequence_jobs"])
+        ]["bsld"]
+        for name in (_pro_of(metrics, row["cell"]), row["cell"])
+    )
     assert row["pro_over"] == pytest.approx(1 - ours.sum() / theirs.sum()), "of the seed that both have"
     curves = metrics.there["ablation-training"]
     assert curves.artefact.paper_ref == "Figure 10" and set(curves.frame["metric"]) == {"bsld"}
@@ -140,14 +152,26 @@ def _pro_of(made: Made, name: str) -> str:
 
 def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) -> None:
     frame = metrics.there["verdicts"].frame
-    printed = {f"{name}: {key}" for name, a in PAPER.artefacts.items() for key, e in a.entries.items()
-               if e.value is not None and e.unit == "fraction"}
+    printed = {
+        f"{name}: {key}"
+        for name, a in PAPER.artefacts.items()
+        for key, e in a.entries.items()
+        if e.value is not None and e.unit == "fraction"
+    }
     assert set(frame["key"]) == printed
     there = frame[frame["verdict"] != ABSENT]
-    assert {f"{name}: {key}" for name, key in (
-        ("abstract", "jct"), ("abstract", "utilisation"), ("fig10", "Philly.slurm-multifactor.bsld.pro_over_naive"),
-        ("fig14", "Helios.f1.bsld"), ("fig15", "Alibaba.f1.jct"), ("fig16", "Helios.slurm-multifactor.bsld"),
-        ("table6", "Philly.f1.utilisation"))} <= set(there["key"])
+    assert {
+        f"{name}: {key}"
+        for name, key in (
+            ("abstract", "jct"),
+            ("abstract", "utilisation"),
+            ("fig10", "Philly.slurm-multifactor.bsld.pro_over_naive"),
+            ("fig14", "Helios.f1.bsld"),
+            ("fig15", "Alibaba.f1.jct"),
+            ("fig16", "Helios.slurm-multifactor.bsld"),
+            ("table6", "Philly.f1.utilisation"),
+        )
+    } <= set(there["key"])
     for _, row in there.iterrows():
         source = metrics.there[row["artefact"]].frame
         column = "pro_over" if row["artefact"] == "ablation-numbers" else "improvement"
@@ -182,10 +206,17 @@ def test_without_table_7_its_diagonal_is_the_comparison_with_ones_own_base_polic
 def test_nothing_is_left_out_but_what_stands_beside_rltune_proper_and_that_is_said() -> None:
     cell = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
     lone = cell.but(policy="sjf", features="raw", placement="best_fit")
-    cells = [cell, cell.but(features="raw", placement="best_fit"), cell.but(seed=2, features="raw"), lone,
-             cell.but(preset="linear"), lone.but(preset="linear", policy="f1")]
-    table = pd.DataFrame([vars(c) | {"cell": c.name, "agent": "linear" if c.preset == "linear" else "rltune"}
-                          for c in cells])
+    cells = [
+        cell,
+        cell.but(features="raw", placement="best_fit"),
+        cell.but(seed=2, features="raw"),
+        lone,
+        cell.but(preset="linear"),
+        lone.but(preset="linear", policy="f1"),
+    ]
+    table = pd.DataFrame(
+        [vars(c) | {"cell": c.name, "agent": "linear" if c.preset == "linear" else "rltune"} for c in cells]
+    )
     chosen, note = proper(table)
     assert list(chosen["cell"]) == [cells[0].name, cells[3].name, cells[5].name]
     assert "3 of 6 agents" in note

@@ -25,11 +25,51 @@ from rltune.report.tables.common import best_measured
 from rltune.report.verdict import ABSENT
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
-IDS = ("summary", "improvements", "fig12-numbers", "fig12", "fig12-256", "fig11", "ablation", "ablation-numbers", "ablation-training",
-       "table2", "fig5", "table4", "distributions", "arrivals", "fig6", "loads", "estimates", "audits", "costs",
-       "placements", "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
-       "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback", "methods", "deviations",
-       "paper", "run-cost", "provenance")
+IDS = (
+    "summary",
+    "improvements",
+    "fig12-numbers",
+    "fig12",
+    "fig12-256",
+    "fig11",
+    "ablation",
+    "ablation-numbers",
+    "ablation-training",
+    "table2",
+    "fig5",
+    "table4",
+    "distributions",
+    "arrivals",
+    "fig6",
+    "loads",
+    "estimates",
+    "audits",
+    "costs",
+    "placements",
+    "table1",
+    "table3",
+    "table5",
+    "motivation",
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig7",
+    "fig8",
+    "fig9",
+    "table7",
+    "transfer",
+    "robustness",
+    "table9",
+    "table9-numbers",
+    "latency",
+    "payback",
+    "methods",
+    "deviations",
+    "paper",
+    "run-cost",
+    "provenance",
+)
 
 
 class Page(HTMLParser):
@@ -65,8 +105,11 @@ class Page(HTMLParser):
 
     def all(self, tag: str = "", **attrs: str) -> list[tuple[str, dict[str, str], str]]:
         wanted = {k.replace("_", "-"): v for k, v in attrs.items()}
-        return [(t, a, "".join(x)) for t, a, x in self.elements
-                if (not tag or t == tag) and all(k in a and (v == "*" or a[k] == v) for k, v in wanted.items())]
+        return [
+            (t, a, "".join(x))
+            for t, a, x in self.elements
+            if (not tag or t == tag) and all(k in a and (v == "*" or a[k] == v) for k, v in wanted.items())
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +194,7 @@ def test_every_number_in_the_tables_is_in_a_csv(made: Made) -> None:
     for name, saved in made.there.items():
         if saved.artefact.kind != "table":
             continue
-        article = made.html[made.html.index(f'<article id="{name}"'):]
+        article = made.html[made.html.index(f'<article id="{name}"') :]
         found = Page(article[: article.index("</article>")]).all("td", data_value="*")
         csv = {str(v) for v in saved.frame.to_numpy().ravel()}
         for _, attrs, text in found:
@@ -186,8 +229,14 @@ def test_where_zero_is_covered_no_difference_is_said_to_be_shown(made: Made) -> 
     rows = rows[rows["sequence_jobs"] == 256]
     for shown, words in (("open", "no difference shown"), ("better", "better"), ("worse", "worse")):
         told = sum((rows[column] == shown).sum() for column in ("shows", "shows_random", "shows_strong"))
-        assert len(re.findall(rf'class="mark {shown}">[^/]+</data>[^/]+</span> <span class="badge {shown}">{words}<',
-                              made.html)) == told
+        assert (
+            len(
+                re.findall(
+                    rf'class="mark {shown}">[^/]+</data>[^/]+</span> <span class="badge {shown}">{words}<', made.html
+                )
+            )
+            == told
+        )
     assert (rows["shows"] == "open").any() and (rows["shows"] == "better").any()
 
 
@@ -248,8 +297,13 @@ def test_deviations_link_to_what_the_page_has(page: Page, made: Made) -> None:
 
 
 def test_provenance_is_complete(made: Made) -> None:
-    for told in ("generated trace Philly", "matplotlib", "Processor", "fit/philly__philly-192",
-                 "policy: [fifo, sjf, f1, wfp3]"):
+    for told in (
+        "generated trace Philly",
+        "matplotlib",
+        "Processor",
+        "fit/philly__philly-192",
+        "policy: [fifo, sjf, f1, wfp3]",
+    ):
         assert told in made.html, told
     assert "unknown (no git here)" in made.html or "not a git repository" in made.html
 
@@ -271,10 +325,27 @@ def test_on_a_page_about_a_users_cluster_the_paper_stands_last_and_folded(made: 
     assert page.faults == [] and page.open == []
     ids = [a["id"] for _, a, _ in page.all(id="*")]
     assert len(ids) == len(set(ids)) and set(IDS) <= set(ids), "nothing is lost"
-    order = ["summary", "agent", "fig11", "log", "methods", "run-cost", "provenance", "aside", "windows", "improvements", "deviations", "paper"]
+    order = [
+        "summary",
+        "agent",
+        "fig11",
+        "log",
+        "methods",
+        "run-cost",
+        "provenance",
+        "aside",
+        "windows",
+        "improvements",
+        "deviations",
+        "paper",
+    ]
     assert sorted(order, key=ids.index) == order
-    last = html[html.index('<details class="aside">'):]
-    for words in ("How the comparisons came out", "The paper’s claims that this run can speak of", "not in this configuration"):
+    last = html[html.index('<details class="aside">') :]
+    for words in (
+        "How the comparisons came out",
+        "The paper’s claims that this run can speak of",
+        "not in this configuration",
+    ):
         assert words in last and words not in html[: -len(last)], words
     linked = {a["href"][1:] for _, a, _ in page.all("a", href="*") if a["href"].startswith("#")}
     assert linked <= set(ids)
@@ -304,8 +375,7 @@ def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
 def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(made: Made) -> None:
     config = made.workspace.config
     there = {k: v for k, v in made.there.items() if k != "placements"}
-    assert [(m.id, m.why) for m in _not_written(config, there)] == [
-        ("placements", "its stage has not written it")]
+    assert [(m.id, m.why) for m in _not_written(config, there)] == [("placements", "its stage has not written it")]
     none = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": []})})
     own = [other for other in config.evaluation.also if other.placement == "best_fit"]
     same = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": own})})
@@ -324,8 +394,10 @@ def test_agents_are_judged_elsewhere_only_where_there_is_an_elsewhere(made: Made
     small = config.model_copy(update={"experiments": [one]})
     found = {m.id: m.why for m in contents.missing(small, there)}
     assert "no two workloads" in found["transfer"] and "exact or lognormal" in found["robustness"]
-    apart = [block.model_copy(update={"workloads": [w], "estimate": [e]})
-             for w, e in zip(block.workloads, ("exact", "lognormal-1", "lognormal-2"))]
+    apart = [
+        block.model_copy(update={"workloads": [w], "estimate": [e]})
+        for w, e in zip(block.workloads, ("exact", "lognormal-1", "lognormal-2"))
+    ]
     assert not has_transfer(config.model_copy(update={"experiments": apart})), "no two of the same rules"
 
 
@@ -333,7 +405,8 @@ def test_windows_that_do_not_fit_are_named(made: Made) -> None:
     there = {k: v for k, v in made.there.items() if k not in ("fig12", "fig12-256")}
     there["fig12"] = made.there["fig12-256"]
     assert [(m.id, m.why) for m in _not_written(made.workspace.config, there)] == [
-        ("fig12-1024", "no test part is long enough for such a window")]
+        ("fig12-1024", "no test part is long enough for such a window")
+    ]
 
 
 def test_text_from_files_is_escaped(made: Made) -> None:

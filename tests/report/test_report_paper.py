@@ -9,8 +9,24 @@ from rltune.errors import ConfigError
 from rltune.report.paper import load_paper
 
 PAPER = load_paper(SOURCE)
-PRINTED = ("abstract", "table2", "table4", "table6", "table7", "table8", "table9", "fig10", "fig12", "fig14", "fig15",
-           "fig16", "fig17", "fig18", "costs", "sensitivity")
+PRINTED = (
+    "abstract",
+    "table2",
+    "table4",
+    "table6",
+    "table7",
+    "table8",
+    "table9",
+    "fig10",
+    "fig12",
+    "fig14",
+    "fig15",
+    "fig16",
+    "fig17",
+    "fig18",
+    "costs",
+    "sensitivity",
+)
 
 
 def test_every_artefact_that_prints_figures_is_there_with_numbers() -> None:
@@ -27,13 +43,16 @@ def test_every_table_and_figure_of_the_paper_is_named_once() -> None:
     assert len(refs) == len(set(refs))
 
 
-@pytest.mark.parametrize(("key", "value"), [
-    (("fig12", "Philly", "fifo", "wait"), 0.875),
-    (("table7", "Helios", "wfp3", "sjf", "wait"), -0.0401),
-    (("table9", "Alibaba", "rlscheduler", "utilisation_pct"), 0.06),
-    (("table2", "Helios", "arrival_per_s"), 0.032919),
-    (("costs", "decision_s", 512), 14.3),
-])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (("fig12", "Philly", "fifo", "wait"), 0.875),
+        (("table7", "Helios", "wfp3", "sjf", "wait"), -0.0401),
+        (("table9", "Alibaba", "rlscheduler", "utilisation_pct"), 0.06),
+        (("table2", "Helios", "arrival_per_s"), 0.032919),
+        (("costs", "decision_s", 512), 14.3),
+    ],
+)
 def test_known_figures(key: tuple[object, ...], value: float) -> None:
     assert PAPER.value(str(key[0]), *key[1:]) == value
 

@@ -30,8 +30,12 @@ def cells(made: Made) -> pd.DataFrame:
 
 def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
     """One cell of Philly's and one of Venus', said to stand against QSSF."""
-    return cells[cells["policy"] == "fifo"].drop_duplicates("trace").head(2).assign(
-        **{"blocking": "easy", "estimate": "history-rolling", **axes})
+    return (
+        cells[cells["policy"] == "fifo"]
+        .drop_duplicates("trace")
+        .head(2)
+        .assign(**{"blocking": "easy", "estimate": "history-rolling", **axes})
+    )
 
 
 def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_philly_alone(cells: pd.DataFrame) -> None:
@@ -58,7 +62,11 @@ def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.Data
     pair = pair.assign(policy="saf", blocking="easy", estimate="published", metric=["wait", "bsld"])
     _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, **fakes.JUDGE)
     assert frame.groupby("measure")["metric"].unique().map(list).to_dict() == {
-        "Wait, s": ["wait"], "Bounded slowdown": ["bsld"], "JCT, s": ["wait"], "Utilisation, share": ["wait"]}
+        "Wait, s": ["wait"],
+        "Bounded slowdown": ["bsld"],
+        "JCT, s": ["wait"],
+        "Utilisation, share": ["wait"],
+    }
     assert "QSSF, best-fit" not in set(frame["against"])
 
 
@@ -202,31 +210,43 @@ def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differ
     cells, windows = cells.assign(placement="lookahead"), read.windows(made.workspace)
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     parts, groups = [(cells, windows)], [[*pair["cell"]]]
-    for ending, changed, wait in (("-2", {"seed": 2}, 0.5), ("-t", {"preset": "tuned"}, 1.0),
-                                  ("-e", {"blocking": "easy"}, 1.0)):
+    for ending, changed, wait in (
+        ("-2", {"seed": 2}, 0.5),
+        ("-t", {"preset": "tuned"}, 1.0),
+        ("-e", {"blocking": "easy"}, 1.0),
+    ):
         again = windows[windows["cell"].isin(pair["cell"])]
-        again = again.assign(cell=again["cell"] + ending,
-                             wait_s=again["wait_s"].where(again["role"] != "rltune", wait * again["wait_s"]))
+        again = again.assign(
+            cell=again["cell"] + ending, wait_s=again["wait_s"].where(again["role"] != "rltune", wait * again["wait_s"])
+        )
         parts.append((pair.assign(cell=pair["cell"] + ending, **changed), again))
         (groups[0].extend if ending == "-2" else groups.append)(parts[-1][0]["cell"].tolist())
     several, results = (pd.concat(p, ignore_index=True) for p in zip(*parts))
-    artefact, frame, drawn = figures.sensitivity(several, results, groups, {"raw": 7, "engineered": 8}, PAPER,
-                                                 **fakes.JUDGE)
+    artefact, frame, drawn = figures.sensitivity(
+        several, results, groups, {"raw": 7, "engineered": 8}, PAPER, **fakes.JUDGE
+    )
     assert frame["seeds"].tolist() == [2, 2, 1, 1, 1, 1] and frame["seed"].tolist()[:3] == ["1, 2", "1, 2", "1"]
     one, two = frame["improvement"][2], frame["improvement"][0]
     assert two == pytest.approx(1 - 0.75 * (1 - one)), "of a seed as before and one that waits half of it"
     assert frame["eight_over"][0] == pytest.approx(frame["eight_over"][2]), "seed by seed"
-    panels = [f"Philly, {name}, wait{more}" for name, more in (("FIFO", ", quick"), ("FIFO", ", tuned"),
-                                                               ("FIFO + EASY", ""))]
+    panels = [
+        f"Philly, {name}, wait{more}" for name, more in (("FIFO", ", quick"), ("FIFO", ", tuned"), ("FIFO + EASY", ""))
+    ]
     assert list(dict.fromkeys(frame["panel"])) == panels
     assert [axis.get_title(loc="left").replace("\n", " ") for axis in drawn.axes if axis.get_visible()] == panels
     assert all(f"{panel}, 8 · engineered: " in artefact.alt for panel in panels)
     assert any("several seeds" in note for note in artefact.notes)
 
 
-@pytest.mark.parametrize(("metric", "ours", "theirs", "better"), [
-    ("wait", 50.0, 100.0, 0.5), ("utilisation", 0.6, 0.5, 0.2), ("jct", 1.0, 0.0, np.nan),
-    ("bsld", np.nan, 1.0, np.nan)])
+@pytest.mark.parametrize(
+    ("metric", "ours", "theirs", "better"),
+    [
+        ("wait", 50.0, 100.0, 0.5),
+        ("utilisation", 0.6, 0.5, 0.2),
+        ("jct", 1.0, 0.0, np.nan),
+        ("bsld", np.nan, 1.0, np.nan),
+    ],
+)
 def test_improvement(metric: str, ours: float, theirs: float, better: float) -> None:
     assert improvement(metric, ours, theirs) == pytest.approx(better, nan_ok=True)
 
@@ -238,9 +258,21 @@ def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> N
     told = {m.id: m.why for m in contents.missing(config, made.there)}
     assert "EASY backfilling and estimates made of earlier jobs" in told["table8"]
     assert peers.made(config) == (["table9", "table9-numbers", "latency", "payback"], [])
-    full = RunConfig.model_validate({"title": "Full", "experiments": [
-        {"name": "all", "workloads": [{"trace": "philly", "cluster": "philly-192"}], "policy": ["saf"],
-         "blocking": ["easy"], "estimate": ["history-rolling"], "features": ["engineered7", "engineered"]}]})
+    full = RunConfig.model_validate(
+        {
+            "title": "Full",
+            "experiments": [
+                {
+                    "name": "all",
+                    "workloads": [{"trace": "philly", "cluster": "philly-192"}],
+                    "policy": ["saf"],
+                    "blocking": ["easy"],
+                    "estimate": ["history-rolling"],
+                    "features": ["engineered7", "engineered"],
+                }
+            ],
+        }
+    )
     assert by_features(full) and peers.absent(full) == {}
     assert sorted(sum(peers.made(full), [])) == sorted(peers.PEERS)
     learners = [{**full.experiments[0].model_dump(), "preset": ["linear"]}]

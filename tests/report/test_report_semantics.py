@@ -50,7 +50,8 @@ def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
     saved = made.there["room"]
     frame = saved.frame[saved.frame["workload"] == "Philly"].set_index("what")
     assert frame["wait_s"].to_dict() == pytest.approx(
-        {"basic": 1e4, "strong": 1e3, "agent": 1200, "same_exact": 900, "strong_exact": 900, "bound": 400})
+        {"basic": 1e4, "strong": 1e3, "agent": 1200, "same_exact": 900, "strong_exact": 900, "bound": 400}
+    )
     assert frame.loc["same_exact", "less"] == pytest.approx(0.1) and frame.loc["strong", "title"] == "SAF + EASY"
     note = saved.artefact.notes[0].replace("\u00a0", " ")
     assert "RLTune −20.0 %" in note and "(2.50 times lower)" in note

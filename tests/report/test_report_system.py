@@ -41,8 +41,10 @@ NETWORKS = {
     "of-the-run": system.network(SMOKE),
     "paper": {**system.describe_network("engineered", BUILT_IN["paper"]), "others": []},
     "tuned": {**system.describe_network("rich", BUILT_IN["tuned"]), "others": ["another"]},
-    "deep": {**system.describe_network("raw", BUILT_IN["paper"].model_copy(update={"actor_layers": [64, 32, 16, 8]})),
-             "others": []},
+    "deep": {
+        **system.describe_network("raw", BUILT_IN["paper"].model_copy(update={"actor_layers": [64, 32, 16, 8]})),
+        "others": [],
+    },
 }
 
 
@@ -56,8 +58,16 @@ DRAWN = drawn()
 
 def test_table1_is_the_papers_and_a_row_of_ours() -> None:
     artefact, frame = table1(PAPER)
-    assert list(frame["name"][:-1]) == ["Slurm", "QSSF", "Gavel", "Pollux", "Sia", "SchedInspector", "RLScheduler",
-                                        "RLTune"]
+    assert list(frame["name"][:-1]) == [
+        "Slurm",
+        "QSSF",
+        "Gavel",
+        "Pollux",
+        "Sia",
+        "SchedInspector",
+        "RLScheduler",
+        "RLTune",
+    ]
     assert list(frame["row"]) == ["paper"] * 8 + ["ours"] and frame["name"].iloc[-1] == OURS.name
     paper = frame.set_index("name")
     assert paper.loc["Slurm", "preempts"] == "configurable" and paper.loc["Sia", "elastic"] == "yes"
@@ -69,8 +79,10 @@ def test_table1_is_the_papers_and_a_row_of_ours() -> None:
 def test_table3_has_every_feature_and_every_set_of_the_code() -> None:
     _, frame = table3(system.features(), PAPER)
     assert sorted(frame["feature"]) == sorted(FEATURES)
-    listed = {name: set(frame.loc[[name in s.split(", ") for s in frame["sets"]], "feature"])
-              for name in (*FEATURE_SETS, "critic")}
+    listed = {
+        name: set(frame.loc[[name in s.split(", ") for s in frame["sets"]], "feature"])
+        for name in (*FEATURE_SETS, "critic")
+    }
     for name, columns in {**FEATURE_SETS, "critic": CRITIC}.items():
         assert listed[name] == {f for column in columns for f in column.names}, name
     assert {s for sets in frame["sets"] for s in sets.split(", ") if s} == {*FEATURE_SETS, "critic"}

@@ -89,8 +89,12 @@ def test_two_by_two(made: Made) -> None:
     extra = [(cells, windows)]
     for features, placement in (("raw", "lookahead"), ("engineered", "best_fit")):
         name = f"{features}-{placement}"
-        extra.append((pro.assign(cell=name, features=features, placement=placement),
-                      windows[windows["cell"] == pro["cell"].iloc[0]].assign(cell=name)))
+        extra.append(
+            (
+                pro.assign(cell=name, features=features, placement=placement),
+                windows[windows["cell"] == pro["cell"].iloc[0]].assign(cell=name),
+            )
+        )
     cells, windows = (pd.concat(parts, ignore_index=True) for parts in zip(*extra))
     _, frame = tables.ablation(cells, windows, PAPER, **JUDGE)
     rows = frame[(frame["policy"] == "fifo") & (frame["sequence_jobs"] == 1024)]
@@ -139,10 +143,15 @@ def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
 
 def test_the_table_says_what_a_split_and_company_cost(made: Made) -> None:
     cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
-    assert any("runs 1.2 times as long; jobs that share a node do not slow" in n
-               for n in made.there["placements"].artefact.notes)
-    for stretch, sharing, said in ((1.0, 1.0, "a split costs nothing"), (1.0, 1.3, "GPUs runs 1.3 times as long"),
-                                   (1.5, 1.3, "runs 1.5 times as long; a job of several GPUs runs 1.3 times")):
+    assert any(
+        "runs 1.2 times as long; jobs that share a node do not slow" in n
+        for n in made.there["placements"].artefact.notes
+    )
+    for stretch, sharing, said in (
+        (1.0, 1.0, "a split costs nothing"),
+        (1.0, 1.3, "GPUs runs 1.3 times as long"),
+        (1.5, 1.3, "runs 1.5 times as long; a job of several GPUs runs 1.3 times"),
+    ):
         artefact, _ = tables.placements(cells, windows, stretch=stretch, sharing=sharing, **JUDGE)
         assert sum(said in n for n in artefact.notes) == 1, artefact.notes
         assert not any("placement lookahead" in n for n in artefact.notes), "it differs between the rows"
@@ -214,9 +223,11 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> 
     jobs = twice(jobs, name, "other")
     jobs.loc[jobs["cell"] == "other", "wait_s"] *= 3
     own = jobs[(jobs["cell"] == name) & (jobs["sequence_jobs"] == 1024)].groupby("role")["wait_s"].agg(["mean", "size"])
-    for changed, called, pooled in (({"blocking": "easy"}, ["FIFO", "FIFO + EASY"], False),
-                                    ({"estimate": "exact"}, ["FIFO, lognormal-1", "FIFO, exact"], False),
-                                    ({"seed": 2}, ["FIFO"], True)):
+    for changed, called, pooled in (
+        ({"blocking": "easy"}, ["FIFO", "FIFO + EASY"], False),
+        ({"estimate": "exact"}, ["FIFO, lognormal-1", "FIFO, exact"], False),
+        ({"seed": 2}, ["FIFO"], True),
+    ):
         artefact, frame, drawn = figures.boxes(twice(cells, name, "other", **changed), jobs, PAPER)
         mine = frame[(frame["trace_title"] == "Philly") & (frame["base"] == "FIFO") & (frame["role"] == "rltune")]
         assert mine["setting"].tolist() == called and set(mine["seeds"]) == {2 if pooled else 1}
@@ -238,7 +249,10 @@ def test_improvements_of_several_settings_are_called_by_what_differs(made: Made)
     artefact, frame, _ = figures.improvements([numbers], PAPER)
     fifo = frame[(frame["trace"] == "philly") & (frame["policy"] == "fifo")]
     assert fifo["label"].tolist() == [
-        "Philly · FIFO", "Philly · FIFO + EASY, lognormal-1", "Philly · FIFO + EASY, exact"]
+        "Philly · FIFO",
+        "Philly · FIFO + EASY, lognormal-1",
+        "Philly · FIFO + EASY, exact",
+    ]
     assert frame["label"].is_unique and all(label in artefact.alt for label in fifo["label"])
 
 
@@ -280,7 +294,11 @@ def test_titles_tell_workloads_apart(made: Made) -> None:
     both = config.model_copy(update={"experiments": [type(config.experiments[0]).model_validate(experiment)]})
     workspace = type(made.workspace)(made.workspace.root, made.workspace.base, made.workspace.config_path, both)
     assert set(read.cells(workspace, PAPER)["trace_title"]) == {
-        "Philly · Cluster philly-192", "Philly · Cluster pai-140", "Helios Venus", "Alibaba PAI"}
+        "Philly · Cluster philly-192",
+        "Philly · Cluster pai-140",
+        "Helios Venus",
+        "Alibaba PAI",
+    }
 
 
 def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Made) -> None:

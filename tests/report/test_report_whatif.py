@@ -22,46 +22,118 @@ from rltune.report.tables.whatif_words import group_name, names, saving, sentenc
 
 JUDGE = Judge(bootstrap=300)
 KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "way": "way"}
-RAN = pd.DataFrame([
-    ("today", "today", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
-    ("saf-easy", "rule", 0, "saf", "easy", "best_fit", "requested", 0.7, 0.1),
-    ("qssf", "qssf", 0, "saf", "easy", "best_fit", "history-lightgbm", 0.7, 0.1),
-    ("way", "way", 1, "saf", "conservative", "best_fit", "requested, as believed", 0.7, 0.1),
-    ("rltune", "rltune", 1, "saf", "conservative", "best_fit", "requested", 0.7, 0.1),
-], columns=["scheduler", "kind", "seed", "policy", "blocking", "placement", "estimate", "utilisation", "seconds"])  # fmt: skip
+RAN = pd.DataFrame(
+    [
+        ("today", "today", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
+        ("saf-easy", "rule", 0, "saf", "easy", "best_fit", "requested", 0.7, 0.1),
+        ("qssf", "qssf", 0, "saf", "easy", "best_fit", "history-lightgbm", 0.7, 0.1),
+        ("way", "way", 1, "saf", "conservative", "best_fit", "requested, as believed", 0.7, 0.1),
+        ("rltune", "rltune", 1, "saf", "conservative", "best_fit", "requested", 0.7, 0.1),
+    ],
+    columns=["scheduler", "kind", "seed", "policy", "blocking", "placement", "estimate", "utilisation", "seconds"],
+)
 FACTS = {
-    "trace": "Mine", "cluster": "Mine", "data": "own", "days": 20.0, "offered": 0.8, "warm_jobs": 100, "jobs": 200, "gpus": 64,
-    "machine": "GPU", "way": "way", "agents": 2, "idle": 0, "limits": 0.9, "training_s": 120.0, "block_h": 24.0, "log_days": 41.0,
-    "needed_days": 90, "from": "2024-01-01 00:00", "until": "2024-01-20 23:00",
-}  # fmt: skip
+    "trace": "Mine",
+    "cluster": "Mine",
+    "data": "own",
+    "days": 20.0,
+    "offered": 0.8,
+    "warm_jobs": 100,
+    "jobs": 200,
+    "gpus": 64,
+    "machine": "GPU",
+    "way": "way",
+    "agents": 2,
+    "idle": 0,
+    "limits": 0.9,
+    "training_s": 120.0,
+    "block_h": 24.0,
+    "log_days": 41.0,
+    "needed_days": 90,
+    "from": "2024-01-01 00:00",
+    "until": "2024-01-20 23:00",
+}
 
 
 def jobs(factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0) -> pd.DataFrame:
     rng = np.random.default_rng(2)
     block = np.repeat(np.arange(blocks), 10)
     base = wait_s * rng.uniform(0.5, 1.5, len(block))
-    frames = [pd.DataFrame({
-        "scheduler": name, "kind": kind, "seed": int(kind == "rltune"), "block": block, "gpus": 1,
-        "job_id": [f"j{i}" for i in range(len(block))], "bsld": 1.0 + base / 100, "wait_s": base * factors.get(name, 1.0)
-        * (1.0 if name == TODAY else rng.normal(1, 0.02, len(block))),
-    }) for name, kind in KINDS.items()]  # fmt: skip
+    frames = [
+        pd.DataFrame(
+            {
+                "scheduler": name,
+                "kind": kind,
+                "seed": int(kind == "rltune"),
+                "block": block,
+                "gpus": 1,
+                "job_id": [f"j{i}" for i in range(len(block))],
+                "bsld": 1.0 + base / 100,
+                "wait_s": base * factors.get(name, 1.0) * (1.0 if name == TODAY else rng.normal(1, 0.02, len(block))),
+            }
+        )
+        for name, kind in KINDS.items()
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
 def groups(worse: bool = False) -> pd.DataFrame:
     """Where it is worse, jobs of over 8 GPUs did not wait at all today."""
-    rows = [(grouping, group, name, 50, 3600.0 if hit else 0.0 if worse else 3600.0, 2.0, *[np.nan if worse else 0.05] * 3,
-             0.0, -0.1, 0.1, 3600.0 if hit else 0.0, 3000.0 if hit else -5.0, 4200.0 if hit else 5.0, 0.01 if hit else 0.9,
-             "longer" if hit else "open")
-            for grouping, group in (("user", "heavy"), ("size", "over 8")) for name in KINDS
-            for hit in [worse and group == "over 8" and name != TODAY]]
-    return pd.DataFrame(rows, columns=["grouping", "group", "scheduler", "jobs", "wait_s", "bsld", "less_wait", "less_wait_low",
-                                       "less_wait_high", "less_bsld", "less_bsld_low", "less_bsld_high", "more_s", "more_s_low",
-                                       "more_s_high", "more_s_holm", "shows"])  # fmt: skip
+    rows = [
+        (
+            grouping,
+            group,
+            name,
+            50,
+            3600.0 if hit else 0.0 if worse else 3600.0,
+            2.0,
+            *[np.nan if worse else 0.05] * 3,
+            0.0,
+            -0.1,
+            0.1,
+            3600.0 if hit else 0.0,
+            3000.0 if hit else -5.0,
+            4200.0 if hit else 5.0,
+            0.01 if hit else 0.9,
+            "longer" if hit else "open",
+        )
+        for grouping, group in (("user", "heavy"), ("size", "over 8"))
+        for name in KINDS
+        for hit in [worse and group == "over 8" and name != TODAY]
+    ]
+    return pd.DataFrame(
+        rows,
+        columns=[
+            "grouping",
+            "group",
+            "scheduler",
+            "jobs",
+            "wait_s",
+            "bsld",
+            "less_wait",
+            "less_wait_low",
+            "less_wait_high",
+            "less_bsld",
+            "less_bsld_low",
+            "less_bsld_high",
+            "more_s",
+            "more_s_low",
+            "more_s_high",
+            "more_s_holm",
+            "shows",
+        ],
+    )
 
 
-def told(factors: dict[str, float], ran: pd.DataFrame = RAN, worse: bool = False, recorded: float = 1.0,
-         facts: dict[str, object] | None = None, shuffled: bool = False, **how: object) -> dict[str, str]:  # fmt: skip
+def told(
+    factors: dict[str, float],
+    ran: pd.DataFrame = RAN,
+    worse: bool = False,
+    recorded: float = 1.0,
+    facts: dict[str, object] | None = None,
+    shuffled: bool = False,
+    **how: object,
+) -> dict[str, str]:
     facts = FACTS | (facts or {})
     frame = jobs(factors, **how)  # type: ignore[arg-type]
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
@@ -75,15 +147,31 @@ def told(factors: dict[str, float], ran: pd.DataFrame = RAN, worse: bool = False
 @pytest.mark.parametrize(
     ("factors", "recommended", "of_rltune"),
     [
-        ({}, "Do not bother: over the log’s last 20.0 days (200 jobs) nothing", "adds nothing measurable over today’s Slurm multifactor"),
-        ({"saf-easy": 0.7, "rltune": 0.7}, "Switch to SAF + EASY (smallest area first; backfilling that keeps the first job’s place): ", "adds nothing measurable over SAF + EASY"),
-        ({"saf-easy": 0.7, "rltune": 0.68}, "Switch to SAF + EASY (", "below the 5.0\u00a0% that a change has to be worth"),
+        (
+            {},
+            "Do not bother: over the log’s last 20.0 days (200 jobs) nothing",
+            "adds nothing measurable over today’s Slurm multifactor",
+        ),
+        (
+            {"saf-easy": 0.7, "rltune": 0.7},
+            "Switch to SAF + EASY (smallest area first; backfilling that keeps the first job’s place): ",
+            "adds nothing measurable over SAF + EASY",
+        ),
+        (
+            {"saf-easy": 0.7, "rltune": 0.68},
+            "Switch to SAF + EASY (",
+            "below the 5.0\u00a0% that a change has to be worth",
+        ),
         ({"saf-easy": 0.7, "rltune": 0.9}, "Switch to SAF + EASY (", "RLTune is worse than SAF + EASY"),
-        ({"saf-easy": 0.7, "qssf": 0.6, "rltune": 0.7}, "Switch to QSSF + EASY, smallest area first by run times predicted", "worse than QSSF"),
+        (
+            {"saf-easy": 0.7, "qssf": 0.6, "rltune": 0.7},
+            "Switch to QSSF + EASY, smallest area first by run times predicted",
+            "worse than QSSF",
+        ),
         ({"saf-easy": 0.7, "qssf": 0.8, "rltune": 0.5}, "Use RLTune: ", "fewer hours (interval of the saving"),
     ],
     ids=["keep", "rule", "not worth it", "worse", "qssf", "rltune"],
-)  # fmt: skip
+)
 def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str, of_rltune: str) -> None:
     said = told(factors)
     assert said["Recommendation"].startswith(recommended), said
@@ -137,11 +225,15 @@ def test_it_says_who_would_wait_longer() -> None:
 def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
     """A network that only repeats the better way gets no credit for it, and the way is recommended without it."""
     said = told({"saf-easy": 0.9, "qssf": 0.9, "way": 0.5, "rltune": 0.5})
-    assert said["Recommendation"].startswith("Take RLTune’s way, no network: SAF + conservative, best_fit, requested, as believed")
+    assert said["Recommendation"].startswith(
+        "Take RLTune’s way, no network: SAF + conservative, best_fit, requested, as believed"
+    )
     assert "adds nothing measurable over RLTune’s way, no network" in said["What it learned"]
     assert "do not bother" in said["RLTune"] and "kept nothing" not in said["What it learned"]
     worth = told({"way": 0.9, "rltune": 0.5}, facts={"idle": 1})["What it learned"]
-    assert worth.startswith("What it learned is worth something") and "In 1 of 2 trainings the agent kept nothing" in worth
+    assert (
+        worth.startswith("What it learned is worth something") and "In 1 of 2 trainings the agent kept nothing" in worth
+    )
     same = told({"saf-easy": 0.7, "rltune": 0.9}, facts={"way": "saf-easy"})["What it learned"]
     assert same.startswith("What it learned does harm") and "SAF + EASY, which is its way without a network" in same
 
@@ -150,7 +242,9 @@ def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     near, orders, hours = (told({"saf-easy": 0.7}, **how) for how in ({}, {"shuffled": True}, {"recorded": 0.3}))
     warning = "Do not act on this before whatif.today and the node list are set right"
     assert "far from what the log shows" not in near["Recommendation"]
-    assert "other jobs wait than did (rank correlation" in orders["Recommendation"] and warning in orders["Recommendation"]
+    assert (
+        "other jobs wait than did (rank correlation" in orders["Recommendation"] and warning in orders["Recommendation"]
+    )
     assert "far off" in orders["Simulated and recorded"], "hours alone are as recorded"
     assert "it has 3.33 times the hours" in hours["Recommendation"] and warning in hours["Recommendation"]
     full = told({"saf-easy": 0.7}, facts={"offered": 1.3})
@@ -160,13 +254,25 @@ def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
 def test_it_is_told_that_agents_go_by_beliefs() -> None:
     frame = jobs({})
     log = frame[frame["scheduler"] == TODAY][["job_id", "block", "gpus", "wait_s", "bsld"]]
-    for ran, word in ((RAN, "RLTune chose to go by beliefs"), (RAN[RAN["kind"] != "way"], "are told the same estimates. QSSF")):
+    for ran, word in (
+        (RAN, "RLTune chose to go by beliefs"),
+        (RAN[RAN["kind"] != "way"], "are told the same estimates. QSSF"),
+    ):
         notes = " ".join(tables.whatif_numbers(totals(frame, JUDGE), ran, log, 0.6, FACTS, 0.95)[0].notes)
         assert word in notes
 
 
-@pytest.mark.parametrize(("recorded", "word"), [(1.0, "near enough"), (0.6, "near enough"), (0.3, "far off"), (3.0, "far off"),
-                                                (np.nan, "records no waits"), (0.0, "records no waiting at all")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("recorded", "word"),
+    [
+        (1.0, "near enough"),
+        (0.6, "near enough"),
+        (0.3, "far off"),
+        (3.0, "far off"),
+        (np.nan, "records no waits"),
+        (0.0, "records no waiting at all"),
+    ],
+)
 def test_it_says_how_far_the_simulation_is_from_the_log(recorded: float, word: str) -> None:
     assert word in told({}, recorded=recorded)["Simulated and recorded"]
 
@@ -178,17 +284,26 @@ def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> No
     days = frame.groupby(["scheduler", "block"], sort=False)["wait_s"].sum().div(3600).reset_index(name="wait_h")
     numbers = tables.whatif_numbers(found, RAN, log, 0.6, FACTS, 0.95)
     who = tables.whatif_groups(groups(), RAN, FACTS, 0.95)
-    for made_table in (numbers, who, tables.whatif_steps(compared, RAN, FACTS, 0.95, 0.05),
-                       tables.whatif_recommendation(list(told({"saf-easy": 0.7}).items()), FACTS)):  # fmt: skip
+    for made_table in (
+        numbers,
+        who,
+        tables.whatif_steps(compared, RAN, FACTS, 0.95, 0.05),
+        tables.whatif_recommendation(list(told({"saf-easy": 0.7}).items()), FACTS),
+    ):
         save_table(tmp_path, *made_table)
     at = "2024-01-" + (days["block"] + 1).astype(str).str.zfill(2) + " 00:00"
-    for artefact, drawn, figure in (figures.whatif(numbers[1], FACTS, 0.95), figures.whatif_groups(who[1], FACTS),
-                                    figures.whatif_days(days.assign(at=at), RAN, FACTS)):  # fmt: skip
+    for artefact, drawn, figure in (
+        figures.whatif(numbers[1], FACTS, 0.95),
+        figures.whatif_groups(who[1], FACTS),
+        figures.whatif_days(days.assign(at=at), RAN, FACTS),
+    ):
         save_figure(tmp_path, artefact, figure, drawn)
     there = load_artefacts(tmp_path)
     assert set(there) == set(WHATIF) and all(there[name].artefact.title == title for name, title in WHATIF.items())
     section = chapters.SECTIONS[0]
-    assert section.id == "whatif-section" and [s.artefact.id for s in chapters.section_artefacts(section, there)] == list(WHATIF)
+    assert section.id == "whatif-section" and [
+        s.artefact.id for s in chapters.section_artefacts(section, there)
+    ] == list(WHATIF)
     first = there["whatif-numbers"].frame.iloc[0]
     assert first["kind"] == "recorded" and first["wait_h"] == pytest.approx(log["wait_s"].sum() / 3600)
     saved = there["whatif-numbers"].frame.set_index("scheduler").loc["saf-easy"]
@@ -198,7 +313,10 @@ def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> No
 
 
 def test_a_run_without_the_block_has_nothing_of_it() -> None:
-    base = {"title": "x", "experiments": [{"name": "a", "workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}]}
+    base = {
+        "title": "x",
+        "experiments": [{"name": "a", "workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}],
+    }
     plain, asked = (RunConfig.model_validate({**base, **more}) for more in ({}, {"whatif": {}}))
     assert made(plain) == ([], []) and not set(WHATIF) & set(contents.expected(plain))
     assert "whatif" not in contents.pages(plain) | contents.steps(plain)
@@ -207,7 +325,11 @@ def test_a_run_without_the_block_has_nothing_of_it() -> None:
 
 
 def test_groups_have_names() -> None:
-    rows = [{"grouping": "size", "group": "1"}, {"grouping": "size", "group": "2–4"}, {"grouping": "user", "group": "heavy"}]
+    rows = [
+        {"grouping": "size", "group": "1"},
+        {"grouping": "size", "group": "2–4"},
+        {"grouping": "user", "group": "heavy"},
+    ]
     assert [group_name(pd.Series(row)) for row in rows] == ["jobs of 1 GPU", "jobs of 2–4 GPUs", "heavy users"]
 
 
@@ -218,7 +340,15 @@ def test_a_page_about_a_users_cluster_begins_with_the_replay_and_has_no_empty_ch
     names = ["verdicts", "fig12-numbers", "fig11", "table4", "whatif", "table5", "costs", "latency"]
     there = {name: SimpleNamespace(artefact=SimpleNamespace(id=name)) for name in names}
     first, aside = chapters.for_an_operator(there)  # type: ignore[arg-type]
-    assert list(listed(first).items()) == [("whatif-section", ["whatif"]), ("agent", ["fig11", "costs"]), ("log", ["table4"])]
-    assert list(listed(aside).items()) == [("set-up", ["table5"]), ("waits", ["fig12-numbers"]), ("cost", ["latency"]),
-                                           ("claims", ["verdicts"])]  # fmt: skip
+    assert list(listed(first).items()) == [
+        ("whatif-section", ["whatif"]),
+        ("agent", ["fig11", "costs"]),
+        ("log", ["table4"]),
+    ]
+    assert list(listed(aside).items()) == [
+        ("set-up", ["table5"]),
+        ("waits", ["fig12-numbers"]),
+        ("cost", ["latency"]),
+        ("claims", ["verdicts"]),
+    ]
     assert len(chapters.with_results(there)) == len(chapters.SECTIONS), "a run of the paper keeps its chapters"  # type: ignore[arg-type]

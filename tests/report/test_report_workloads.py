@@ -47,7 +47,10 @@ def test_figure_5_has_our_points_and_all_of_the_papers() -> None:
     ours, printed = frame[frame["row"] == "ours"], frame[frame["row"] == "paper"]
     assert set(printed["trace"]) == {"SDSC-SP2", "HPC2N", "Philly", "Helios", "Alibaba"}
     assert printed.set_index("trace").loc["HPC2N", ["avg_wait_s", "avg_run_s", "alloc"]].tolist() == [
-        13985.4, 8699.6, 38403]
+        13985.4,
+        8699.6,
+        38403,
+    ]
     assert set(printed["type"]) == {"CPU", "GPU"}
     drawn = {tuple(line.get_xydata()[0]) for line in figure.axes[1].lines if len(line.get_xydata()) == 1}
     assert drawn == {(max(w, LEAST_WAIT_S), a) for w, a in zip(frame["avg_wait_s"], frame["alloc"])}

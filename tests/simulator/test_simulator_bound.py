@@ -150,11 +150,15 @@ def tiny(seed: int) -> tuple[Jobs, Layout]:
     for _ in range(5):
         mine = int(rng.integers(len(pools)))
         kinds = [g["gpu_type"] for g in pools[mine]]
-        rows.append({
-            "submit_s": float(rng.choice([0, 0, 1, 2, 5])), "run_s": float(rng.integers(1, 12)), "vc": "ab"[mine],
-            "gpus": int(rng.integers(1, max(g["gpus"] for g in pools[mine]) + 1)),
-            "gpu_type": "|".join(rng.permutation(kinds)[: rng.integers(1, len(kinds) + 1)]),
-        })  # fmt: skip
+        rows.append(
+            {
+                "submit_s": float(rng.choice([0, 0, 1, 2, 5])),
+                "run_s": float(rng.integers(1, 12)),
+                "vc": "ab"[mine],
+                "gpus": int(rng.integers(1, max(g["gpus"] for g in pools[mine]) + 1)),
+                "gpu_type": "|".join(rng.permutation(kinds)[: rng.integers(1, len(kinds) + 1)]),
+            }
+        )
     rows[0] |= {"gpus": 1, "gpu_type": pools[0][0]["gpu_type"], "vc": "a"}
     return compiled(cluster(*pools), rows)
 

@@ -103,7 +103,9 @@ def test_quiet_fit_fills_the_type_with_company_that_leaves_fewest_gpus(large: in
 @pytest.mark.parametrize(
     ("run_s", "locality", "expected"),
     [
-        (49, "worth_it", [60, 11]), (49, "soonest_end", [60, 11]), (150, "worth_it", [161, 11]),
+        (49, "worth_it", [60, 11]),
+        (49, "soonest_end", [60, 11]),
+        (150, "worth_it", [161, 11]),
         (150, "soonest_end", [60, 210]),
     ],
 )

@@ -49,17 +49,24 @@ def laid_down(case: Case, state: State, now_s: float) -> tuple[Case, Found, np.n
     jobs = case.jobs.take(first + order)
     chunks = np.array([(m, g) for places in held for m, g in places.items()], CHUNK)
     offsets = np.cumsum([0, *(len(places) for places in held)])
-    found = Found(now_s, start[running], end[running], offsets, chunks,
-                  room_left(case, held, first + running), len(queued))  # fmt: skip
+    found = Found(
+        now_s, start[running], end[running], offsets, chunks, room_left(case, held, first + running), len(queued)
+    )
     return replace(case, jobs=jobs), found, order
 
 
 @fewer
 @given(
-    cases().filter(lambda c: c.visible is None and c.setting.commit == "decision" and c.setting.sharing == 1.0
-                   and not c.setting.policy.startswith("multifactor")),
+    cases().filter(
+        lambda c: (
+            c.visible is None
+            and c.setting.commit == "decision"
+            and c.setting.sharing == 1.0
+            and not c.setting.policy.startswith("multifactor")
+        )
+    ),
     st.floats(0, 1),
-)  # fmt: skip
+)
 def test_a_run_taken_up_in_its_middle_goes_on_as_it_would_have(case: Case, share: float) -> None:
     state = run_engine(case.jobs, case.layout, case.first, case.n, case.setting)
     n = case.n[0]
@@ -80,8 +87,15 @@ TWO = cluster([group(2, 4)])
 def test_who_starts_first_is_asked_of_the_driver_and_ends_are_those_said() -> None:
     # 4 GPUs are taken on node 0 until 50, whatever its run time says; jobs 1 and 2 wait for the other four
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4), (6, 10, 4))
-    found = Found(20.0, np.array([0.0]), np.array([50.0]), np.array([0, 1]), np.array([(0, 4)], CHUNK),
-                  np.array([(0, 0, 0), (4, 10**6, 10**6)], ROOM), 2)  # fmt: skip
+    found = Found(
+        20.0,
+        np.array([0.0]),
+        np.array([50.0]),
+        np.array([0, 1]),
+        np.array([(0, 4)], CHUNK),
+        np.array([(0, 0, 0), (4, 10**6, 10**6)], ROOM),
+        2,
+    )
     run = resume(jobs, layout, found, Setting("fifo"), asks=True)
     assert run.advance().tolist() == [0] and run.state.queued_jobs(0).tolist() == [1, 2]
     run.state.score[0, :2] = [1.0, 0.0]
@@ -99,14 +113,26 @@ def test_what_is_neither_free_nor_a_jobs_stays_taken() -> None:
     assert run.state.start[0].tolist() == [0.0, 50.0] and allocations(run.state, 0)[1] == {1: 4}
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"now_s": -1.0}, "start_s"), ({"end_s": np.array([19.0])}, "end_s"), ({"queued": 3}, "of 2 jobs"),
-    ({"free": np.array([(4, 0, 0), (4, 0, 0)], ROOM)}, "node 0: found 4 GPUs in use and 4 free"),
-    ({"now_s": 4.0, "end_s": np.array([9.0])}, "queued jobs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"now_s": -1.0}, "start_s"),
+        ({"end_s": np.array([19.0])}, "end_s"),
+        ({"queued": 3}, "of 2 jobs"),
+        ({"free": np.array([(4, 0, 0), (4, 0, 0)], ROOM)}, "node 0: found 4 GPUs in use and 4 free"),
+        ({"now_s": 4.0, "end_s": np.array([9.0])}, "queued jobs"),
+    ],
+)
 def test_contradictions_are_refused(change: dict, words: str) -> None:
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4))
-    found = Found(20.0, np.array([0.0]), np.array([50.0]), np.array([0, 1]), np.array([(0, 4)], CHUNK),
-                  np.array([(0, 0, 0), (4, 0, 0)], ROOM), 1)  # fmt: skip
+    found = Found(
+        20.0,
+        np.array([0.0]),
+        np.array([50.0]),
+        np.array([0, 1]),
+        np.array([(0, 4)], CHUNK),
+        np.array([(0, 0, 0), (4, 0, 0)], ROOM),
+        1,
+    )
     with pytest.raises(ValueError, match=words):
         resume(jobs, layout, replace(found, **change), Setting("fifo"))

@@ -17,12 +17,18 @@ def placed(frame: pd.DataFrame) -> list[tuple[int, ...]]:
 def test_known_answers() -> None:
     """Job 12 finds GPUs 0 and 3 free, job 13 takes over from 11 at the instant it ends, job 14 is on both nodes."""
     run = tables(
-        (0, 0, 4, {0: 1}), (0, 1, 9, {0: 2}), (0, 4, 20, {0: 2}), (3, 9, 12, {0: 2}), (0, 12, 15, {1: 2, 0: 1}),
-    )  # fmt: skip
+        (0, 0, 4, {0: 1}), (0, 1, 9, {0: 2}), (0, 4, 20, {0: 2}), (3, 9, 12, {0: 2}), (0, 12, 15, {1: 2, 0: 1})
+    )
     frame = bars(*run, nodes_of(4, 2))
     assert placed(frame) == [
-        (10, 0, 0, 1), (11, 0, 1, 2), (12, 0, 0, 1), (12, 0, 3, 1), (13, 0, 1, 2), (14, 0, 1, 1), (14, 1, 0, 2),
-    ]  # fmt: skip
+        (10, 0, 0, 1),
+        (11, 0, 1, 2),
+        (12, 0, 0, 1),
+        (12, 0, 3, 1),
+        (13, 0, 1, 2),
+        (14, 0, 1, 1),
+        (14, 1, 0, 2),
+    ]
     assert frame["start_s"].tolist() == [0, 1, 4, 4, 9, 12, 12]
     assert frame["end_s"].tolist() == [4, 9, 20, 20, 12, 15, 15]
     assert frame["submit_s"].tolist() == [0, 0, 0, 0, 3, 0, 0]

@@ -44,10 +44,16 @@ def test_engine_equals_twin_where_queues_are_held_back(case: Case, alone: bool) 
     state = held_back(case, alone)
     for s, (first, n) in enumerate(zip(case.first, case.n, strict=True)):
         expected = twin.Twin(
-            case.jobs, case.layout, first, n, **asdict(case.setting), visible=case.visible or 0, alone=alone,
+            case.jobs,
+            case.layout,
+            first,
+            n,
+            **asdict(case.setting),
+            visible=case.visible or 0,
+            alone=alone,
             scores=lambda now, rows: case.taste(now, np.array(rows)).tolist(),
             holds=lambda now, rows: whim(now, np.array(rows)),
-        )  # fmt: skip
+        )
         expected.play()
         assert state.start[s, :n].tolist() == [expected.start[j] for j in expected.rows], f"starts of sequence {s}"
         assert allocations(state, s) == [expected.allocation[j] for j in expected.rows], f"places of sequence {s}"

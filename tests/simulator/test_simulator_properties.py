@@ -88,9 +88,12 @@ def test_conservative_gives_no_job_away(gpus: int, data: st.DataObject) -> None:
 
 @some
 @given(
-    st.integers(1, 6), st.booleans(), st.sampled_from(BLOCKINGS), st.sampled_from(PLACEMENTS),
+    st.integers(1, 6),
+    st.booleans(),
+    st.sampled_from(BLOCKINGS),
+    st.sampled_from(PLACEMENTS),
     st.lists(st.tuples(st.integers(0, 30), st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=60),
-)  # fmt: skip
+)
 def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
     servers: int, one_node: bool, blocking: str, placement: str, steps: list[tuple[int, int, int]]
 ) -> None:
@@ -225,7 +228,12 @@ def test_the_engine_is_compared_under_every_rule_of_a_setting() -> None:
     for number, (blocking, placement) in enumerate((b, p) for b in BLOCKINGS for p in PLACEMENTS):
         for commit in ("decision", "head"):
             setting = Setting(
-                "wfp3", blocking, placement, ("strict", "any", "worth_it")[number % 3],
-                ("double", "now")[number % 2], commit, 1.5,
-            )  # fmt: skip
+                "wfp3",
+                blocking,
+                placement,
+                ("strict", "any", "worth_it")[number % 3],
+                ("double", "now")[number % 2],
+                commit,
+                1.5,
+            )
             assert_same(Case(*case, [0], [len(case[0].gpus)], setting, None))

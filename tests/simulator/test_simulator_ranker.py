@@ -97,9 +97,7 @@ def test_jobs_that_never_meet_are_decisions_without_a_choice() -> None:
 def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(blocking: str) -> None:
     rng = np.random.default_rng(7)
     runs = rng.permutation(320) + 1.0
-    rows = [
-        {"submit_s": float(i // 40), "run_s": r, "gpus": int(rng.choice([1, 2, 4, 8]))} for i, r in enumerate(runs)
-    ]
+    rows = [{"submit_s": float(i // 40), "run_s": r, "gpus": int(rng.choice([1, 2, 4, 8]))} for i, r in enumerate(runs)]
     jobs, layout = compiled(cluster([group(2, 8)]), rows)
 
     def newest_first(rows: np.ndarray, now: float) -> np.ndarray:

@@ -140,8 +140,7 @@ def two_pools(*jobs: tuple[float, float, str]) -> tuple:
 
 
 @pytest.mark.parametrize(
-    ("blocking", "decision", "head"),
-    [("none", 2, 100), ("fits", 2, 2), ("easy", 2, 2), ("conservative", 2, 2)],
+    ("blocking", "decision", "head"), [("none", 2, 100), ("fits", 2, 2), ("easy", 2, 2), ("conservative", 2, 2)]
 )
 def test_a_head_committed_to_holds_up_every_pool(blocking: str, decision: float, head: float) -> None:
     """The last job's pool is idle; the reservation in the other pool does not bind it."""
@@ -180,9 +179,11 @@ def test_agreements_come_first_by_the_base_policy() -> None:
 def test_an_agreement_that_waits_is_a_head_like_any_other() -> None:
     """It comes last, cannot start, and blocks the ones before it; EASY lets the one pass that ends in time."""
     rows = [
-        {"run_s": 100.0, "gpus": 3}, {"submit_s": 2.0, "run_s": 50.0, "gpus": 1}, {"submit_s": 2.0, "run_s": 99.0},
+        {"run_s": 100.0, "gpus": 3},
+        {"submit_s": 2.0, "run_s": 50.0, "gpus": 1},
+        {"submit_s": 2.0, "run_s": 99.0},
         {"submit_s": 2.0, "run_s": 10.0, "gpus": 4, "sla": True},
-    ]  # fmt: skip
+    ]
     assert starts(compiled(ONE_NODE, rows), "fifo", "none") == [0, 110, 110, 100]
     assert starts(compiled(ONE_NODE, rows), "fifo", "easy") == [0, 2, 110, 100]
 

@@ -12,8 +12,18 @@ from twin_cases import starts, where
 from workload_cases import cluster, group, simple
 
 from rltune.pipeline.motivation.jobs import (
-    BLOCKING, JOBS, PANELS, POLICY, Panel, order_of, play, priorities, raise_above, simulated, workload,
-)  # fmt: skip
+    BLOCKING,
+    JOBS,
+    PANELS,
+    POLICY,
+    Panel,
+    order_of,
+    play,
+    priorities,
+    raise_above,
+    simulated,
+    workload,
+)
 from rltune.pipeline.motivation.schedules import FIRST_ONLY, schedules
 from rltune.policies import OWN, Queue, policy
 from rltune.simulator.batch import Setting, simulate
@@ -108,7 +118,8 @@ def test_no_schedule_hangs_on_a_minute(panel: Panel, seed: int) -> None:
 def test_the_table_of_schedules_has_every_job_on_every_node() -> None:
     runs = simulated()
     assert runs.groupby(["figure", "job"])["gpus"].sum().groupby("figure").agg(list).to_dict() == {
-        panel.figure: [gpus for _, _, gpus in JOBS] for panel in PANELS}
+        panel.figure: [gpus for _, _, gpus in JOBS] for panel in PANELS
+    }
     for panel in PANELS:
         mine = runs[runs["figure"] == panel.figure].drop_duplicates("job").sort_values("priority", ascending=False)
         assert mine["job"].tolist() == order_of(panel, workload()[0]).tolist()

@@ -23,11 +23,21 @@ def tables(*jobs: tuple[float, float, float, dict[int, int]], sequence: int = 0)
     rows, chunks = [], []
     for job, (submit, start, end, where) in enumerate(jobs, start=10):
         run, wait = float(end - start), float(start - submit)
-        rows.append({
-            "sequence": sequence, "job": job, "gpus": sum(where.values()), "submit_s": float(submit),
-            "start_s": float(start), "end_s": float(end), "run_s": run, "wait_s": wait, "jct_s": wait + run,
-            "bsld": max(1.0, (wait + run) / max(run, 10.0)), "nodes": len(where),
-        })
+        rows.append(
+            {
+                "sequence": sequence,
+                "job": job,
+                "gpus": sum(where.values()),
+                "submit_s": float(submit),
+                "start_s": float(start),
+                "end_s": float(end),
+                "run_s": run,
+                "wait_s": wait,
+                "jct_s": wait + run,
+                "bsld": max(1.0, (wait + run) / max(run, 10.0)),
+                "nodes": len(where),
+            }
+        )
         chunks += [{"sequence": sequence, "job": job, "node": node, "gpus": gpus} for node, gpus in where.items()]
     return pd.DataFrame(rows), pd.DataFrame(chunks, columns=["sequence", "job", "node", "gpus"])
 
@@ -101,11 +111,15 @@ def test_every_instant_is_what_counting_gives(seed: int) -> None:
             free[chunk["node"]] -= chunk["gpus"]
         squares, weights = (free**2).sum(), (nodes.gpus * free).sum()
         assert row == {
-            "time_s": t, "used_gpus": running["gpus"].sum(), "free_gpus": free.sum(), "queued": len(queued),
-            "queued_gpus": queued["gpus"].sum(), "running": len(running),
+            "time_s": t,
+            "used_gpus": running["gpus"].sum(),
+            "free_gpus": free.sum(),
+            "queued": len(queued),
+            "queued_gpus": queued["gpus"].sum(),
+            "running": len(running),
             "largest_wait_s": (t - queued["submit_s"]).max() if len(queued) else 0.0,
             "fragmentation": pytest.approx(1 - squares / weights if weights else 0.0),
-        }  # fmt: skip
+        }
 
 
 @pytest.mark.parametrize("seed", range(20, 26))

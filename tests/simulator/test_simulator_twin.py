@@ -51,9 +51,22 @@ def test_random_cases_are_worth_comparing() -> None:
 
     look()
     assert {what for what, n in seen.items() if n >= 4} >= {
-        *IDS, "waits", "at the same time", "pools", "types", "nodes", "own CPUs and memory", "overruns", "agreements",
-        "accounts", "batches", "plus_one", "any", "worth_it", *BLOCKINGS,
-    }  # fmt: skip
+        *IDS,
+        "waits",
+        "at the same time",
+        "pools",
+        "types",
+        "nodes",
+        "own CPUs and memory",
+        "overruns",
+        "agreements",
+        "accounts",
+        "batches",
+        "plus_one",
+        "any",
+        "worth_it",
+        *BLOCKINGS,
+    }
     assert seen["waits"] > 100 and not seen["strict"]
 
 
@@ -112,10 +125,13 @@ def test_everything_is_free_again_at_the_end(blocking: str, placement: str) -> N
     for j in state.heap["job"][0, : state.me["running"][0]]:
         for m, gpus in where[j].items():
             node, (cpu, mem) = nodes[m], jobs.row[["cpu_milli", "mem_mb"]][j]
-            own = gpus * np.array([
-                1, cpu if cpu >= 0 else node["cpu_milli"] // node["gpus"],
-                mem if mem >= 0 else node["mem_mb"] // node["gpus"],
-            ])  # fmt: skip
+            own = gpus * np.array(
+                [
+                    1,
+                    cpu if cpu >= 0 else node["cpu_milli"] // node["gpus"],
+                    mem if mem >= 0 else node["mem_mb"] // node["gpus"],
+                ]
+            )
             used[:, m] += [node["gpus"], node["cpu_milli"], node["mem_mb"]] if placement == "exclusive" else own
     np.testing.assert_array_equal(used[0] + free["gpus"], nodes["gpus"])
     np.testing.assert_array_equal(used[1] + free["cpu"], nodes["cpu_milli"])

@@ -49,9 +49,14 @@ class Case:
 
 
 def run_engine(
-    jobs: Jobs, layout: Layout, first: Any, n: Any, setting: Setting, visible: int | None = None,
+    jobs: Jobs,
+    layout: Layout,
+    first: Any,
+    n: Any,
+    setting: Setting,
+    visible: int | None = None,
     taste: Taste | None = None,
-) -> State:  # fmt: skip
+) -> State:
     """Run sequences, checked at every instant, their queues ranked by ``taste`` if there is one."""
     run = Run(jobs, layout, np.asarray(first), np.asarray(n), setting, visible=visible, check=True)
     while len(asking := run.advance()):
@@ -71,9 +76,14 @@ def allocations(state: State, s: int) -> list[dict[int, int]]:
 
 
 def twin_of(
-    jobs: Jobs, layout: Layout, first: int, n: int, setting: Setting, visible: int | None = None,
+    jobs: Jobs,
+    layout: Layout,
+    first: int,
+    n: int,
+    setting: Setting,
+    visible: int | None = None,
     taste: Taste | None = None,
-) -> twin.Twin:  # fmt: skip
+) -> twin.Twin:
     """The same by the twin, played to its end."""
     scores = None if visible is None else lambda now, rows: taste(now, np.array(rows)).tolist()
     played = twin.Twin(jobs, layout, first, n, **asdict(setting), scores=scores, visible=visible or 0)
@@ -122,14 +132,18 @@ def workloads(draw: st.DrawFn, most: int = 40, **fixed: Any) -> tuple[Jobs, Layo
     types = ["V100", "P100", "K80"][: draw(st.integers(1, 3))]
     groups = st.builds(
         lambda nodes, gpus, kind, cpu, mem: group(nodes, gpus, kind, gpus * cpu, gpus * mem),
-        st.integers(1, 3), st.sampled_from([2, 1, 4, 4, 8]), st.sampled_from(types), st.sampled_from([2.5, 4.0, 8.0]),
+        st.integers(1, 3),
+        st.sampled_from([2, 1, 4, 4, 8]),
+        st.sampled_from(types),
+        st.sampled_from([2.5, 4.0, 8.0]),
         st.sampled_from([16.0, 33.3]),
-    )  # fmt: skip
+    )
     pools = draw(st.lists(st.lists(groups, min_size=1, max_size=3), min_size=1, max_size=3))
     config = cluster(
-        *pools, gpu_types=draw(st.sampled_from(["match", "match", "ignore"])),
+        *pools,
+        gpu_types=draw(st.sampled_from(["match", "match", "ignore"])),
         priorities=[draw(st.sampled_from([1.0, 0.5, 0.0])) for _ in pools],
-    )  # fmt: skip
+    )
     n = draw(st.sampled_from([n for n in (2, 5, 15, 25, 30, 40) if n <= most]))
     sizes = {p.name: sum(g.nodes * g.gpus for g in p.groups) for p in config.pools}
     agreements, resources, exact = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
@@ -159,10 +173,17 @@ def _times(value: float | None, gpus: int) -> float | None:
 
 
 SETTINGS = st.builds(
-    Setting, st.sampled_from(list(IDS)), st.sampled_from(BLOCKINGS), st.sampled_from(PLACEMENTS),
-    st.sampled_from(LOCALITIES), st.sampled_from(["double", "now"]), st.sampled_from(["decision", "head"]),
-    st.sampled_from([1.0, 1.25, 2.0]), st.sampled_from([1.0, 1.0, 1.5, 1.7]), st.sampled_from([1.0, 1.0, 0.3, 2.0]),
-)  # fmt: skip
+    Setting,
+    st.sampled_from(list(IDS)),
+    st.sampled_from(BLOCKINGS),
+    st.sampled_from(PLACEMENTS),
+    st.sampled_from(LOCALITIES),
+    st.sampled_from(["double", "now"]),
+    st.sampled_from(["decision", "head"]),
+    st.sampled_from([1.0, 1.25, 2.0]),
+    st.sampled_from([1.0, 1.0, 1.5, 1.7]),
+    st.sampled_from([1.0, 1.0, 0.3, 2.0]),
+)
 
 
 @st.composite

@@ -24,13 +24,34 @@ def job(number: int, **told: Any) -> SlurmJob:
     """A waiting job of one GPU; ``told`` changes fields."""
     gpus = told.get("gpus", 1)
     base: dict[str, Any] = {
-        "id": number, "user": "ada", "account": "lab", "partition": "gpu", "qos": "normal", "state": "PENDING",
-        "reason": "Priority", "submit_s": NOW_S - 1000 + number, "start_s": None, "end_limit_s": None,
-        "time_limit_s": 3600.0, "nodes": 1, "tasks": 1, "cpus": gpus, "mem_mb": 1000 * gpus, "gpus": gpus,
-        "gpu_type": None, "node_names": (), "gpus_of_node": None, "priority": 5000 - number, "held": False,
-        "dependency": "", "array_id": None, "het_id": None, "constraint": "", "shared": "OK",
+        "id": number,
+        "user": "ada",
+        "account": "lab",
+        "partition": "gpu",
+        "qos": "normal",
+        "state": "PENDING",
+        "reason": "Priority",
+        "submit_s": NOW_S - 1000 + number,
+        "start_s": None,
+        "end_limit_s": None,
+        "time_limit_s": 3600.0,
+        "nodes": 1,
+        "tasks": 1,
+        "cpus": gpus,
+        "mem_mb": 1000 * gpus,
+        "gpus": gpus,
+        "gpu_type": None,
+        "node_names": (),
+        "gpus_of_node": None,
+        "priority": 5000 - number,
+        "held": False,
+        "dependency": "",
+        "array_id": None,
+        "het_id": None,
+        "constraint": "",
+        "shared": "OK",
         "gpus_by_type": {told.get("gpu_type") or "": gpus} if gpus else {},
-    }  # fmt: skip
+    }
     return SlurmJob(**{**base, **told})
 
 
@@ -42,10 +63,17 @@ def running(number: int, node: str, **told: Any) -> SlurmJob:
 def node(name: str, kind: str = "p100", gpus: int = 4, used: int = 0, **told: Any) -> SlurmNode:
     """A node of 32 CPUs; ``told`` changes fields."""
     base: dict[str, Any] = {
-        "name": name, "state": frozenset({"MIXED" if used else "IDLE"}), "cpus": 32, "cpus_alloc": used,
-        "mem_mb": 128_000, "mem_alloc_mb": 1000 * used, "gpus": {kind: gpus}, "gpus_alloc": {kind: used},
-        "partitions": ("gpu",), "features": (),
-    }  # fmt: skip
+        "name": name,
+        "state": frozenset({"MIXED" if used else "IDLE"}),
+        "cpus": 32,
+        "cpus_alloc": used,
+        "mem_mb": 128_000,
+        "mem_alloc_mb": 1000 * used,
+        "gpus": {kind: gpus},
+        "gpus_alloc": {kind: used},
+        "partitions": ("gpu",),
+        "features": (),
+    }
     return SlurmNode(**{**base, **told})
 
 
@@ -174,7 +202,13 @@ def controller(slurm: FakeSlurm, folder: Path, live: bool = True, **told: Any) -
 
 def five_nodes(*used: int) -> list[SlurmNode]:
     """The cluster of paper §5.6 with so many GPUs in use, node by node."""
-    shapes = [("p100-1", "p100", 4), ("p100-2", "p100", 4), ("k80-1", "k80", 2), ("k80-2", "k80", 2), ("m40-1", "m40", 1)]
+    shapes = [
+        ("p100-1", "p100", 4),
+        ("p100-2", "p100", 4),
+        ("k80-1", "k80", 2),
+        ("k80-2", "k80", 2),
+        ("m40-1", "m40", 1),
+    ]
     return [node(*shape, used=taken) for shape, taken in zip(shapes, [*used, *[0] * (5 - len(used))], strict=True)]
 
 

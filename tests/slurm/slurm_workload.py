@@ -25,8 +25,15 @@ def sleeping(sleep_s: int = SLEEP_S) -> str:
 
 def submit(slurm: Emulation, *options: str, name: str = "job", sleep_s: int = SLEEP_S) -> int:
     """Submit a job that sleeps; its id."""
-    told = slurm.run("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", f"--job-name={name}", *options,
-                     stdin=sleeping(sleep_s))  # fmt: skip
+    told = slurm.run(
+        "sbatch",
+        "--parsable",
+        "--chdir=/",
+        "--output=/dev/null",
+        f"--job-name={name}",
+        *options,
+        stdin=sleeping(sleep_s),
+    )
     return int(told.strip().split(";")[0])
 
 
@@ -92,8 +99,19 @@ def many_kinds(slurm: Emulation) -> dict[str, int]:
     add("pipes | and spaces = odd\tname", "--gres=gpu:p100:3", "--time=5", "--comment=a|b JobState=RUNNING")
     add("ünïcödé", "--gres=gpu:p100:3", "--time=5")
     add("oversubscribing", "--oversubscribe", "--gres=gpu:p100:3", "--time=5")
-    told = slurm.run("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--job-name=het", "--gres=gpu:p100:2",
-                     "--time=5", ":", "--ntasks=2", "--gres=gpu:k80:1", stdin=sleeping())  # fmt: skip
+    told = slurm.run(
+        "sbatch",
+        "--parsable",
+        "--chdir=/",
+        "--output=/dev/null",
+        "--job-name=het",
+        "--gres=gpu:p100:2",
+        "--time=5",
+        ":",
+        "--ntasks=2",
+        "--gres=gpu:k80:1",
+        stdin=sleeping(),
+    )
     jobs["het"] = int(told.strip().split(";")[0])
     add("cancelled", "--hold", "--gres=gpu:p100:1", "--time=5")
     slurm.run("scancel", str(jobs["cancelled"]))

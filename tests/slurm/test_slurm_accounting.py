@@ -34,13 +34,16 @@ def test_recorded_accounts() -> None:
     assert [job.ended for job in found.values()] == [True, True, False, False, True]
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("1|2|3\n", "line 1: found 3 fields"),
-    (RECORDED.replace("1795326589", "soon"), r"line 2 \(job 3\): End: found 'soon'"),
-    (RECORDED.replace("p100-[1-2]", "p100-[1"), r"line 2 \(job 3\): NodeList"),
-    (RECORDED.replace("gres/gpu:p100=2", "gres/gpu:p100=two", 1), r"line 1 \(job 1\): ReqTRES"),
-    (RECORDED.replace("6|1795322138", "6|Unknown"), r"line 4 \(job 6\): Submit"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1|2|3\n", "line 1: found 3 fields"),
+        (RECORDED.replace("1795326589", "soon"), r"line 2 \(job 3\): End: found 'soon'"),
+        (RECORDED.replace("p100-[1-2]", "p100-[1"), r"line 2 \(job 3\): NodeList"),
+        (RECORDED.replace("gres/gpu:p100=2", "gres/gpu:p100=two", 1), r"line 1 \(job 1\): ReqTRES"),
+        (RECORDED.replace("6|1795322138", "6|Unknown"), r"line 4 \(job 6\): Submit"),
+    ],
+)
 def test_what_cannot_be_read_is_named(text: str, words: str) -> None:
     with pytest.raises(SlurmError, match=words):
         accounting.read(text)

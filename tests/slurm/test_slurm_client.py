@@ -28,8 +28,10 @@ class Commands:
 
     def make(self, name: str, code: str) -> None:
         path = self.folder / name
-        path.write_text(f"#!{sys.executable}\nimport os, sys, time\nargs, err = sys.argv[1:], sys.stderr\n"
-                        f"open({str(self.calls)!r}, 'a').write(repr([{name!r}, *args]) + chr(10))\n{code}")  # fmt: skip
+        path.write_text(
+            f"#!{sys.executable}\nimport os, sys, time\nargs, err = sys.argv[1:], sys.stderr\n"
+            f"open({str(self.calls)!r}, 'a').write(repr([{name!r}, *args]) + chr(10))\n{code}"
+        )
         path.chmod(0o755)
 
     def client(self, timeout_s: float = 20.0, **env: str) -> Client:
@@ -69,8 +71,12 @@ def test_each_change_has_its_outcome(commands: Commands) -> None:
     changes = [Change(5, 10), Change(7, 11), Change(6, None, True), Change(7, 12, False), Change(9, np.int64(13))]
     gone = "Invalid job id specified for job 7; slurm_suspend error: Invalid job id specified"
     assert commands.client().update(changes) == [
-        Outcome(5, True), Outcome(7, False, gone), Outcome(6, True), Outcome(7, False, gone), Outcome(9, True)
-    ]  # fmt: skip
+        Outcome(5, True),
+        Outcome(7, False, gone),
+        Outcome(6, True),
+        Outcome(7, False, gone),
+        Outcome(9, True),
+    ]
     assert commands.client().release([7, 5]) == [Outcome(7, False, gone), Outcome(5, True)]
     assert commands.called("scontrol") == 2
     assert commands.client().update([]) == [] and commands.called("scontrol") == 2
@@ -94,10 +100,23 @@ def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monke
     assert commands.called("scontrol") == 3 + 1 + len(PAUSES_S)
 
 
-@pytest.mark.parametrize("change", [
-    Change("5; rm -rf /", 1), Change(True, 1), Change(0, 1), Change(-1, 1), Change(2**32, 1), Change(5, -1),
-    Change(5, 2**32 - 1), Change(5, 1.5), Change(5, "9"), Change(5), Change(5, None, "YES"), Change(None, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change("5; rm -rf /", 1),
+        Change(True, 1),
+        Change(0, 1),
+        Change(-1, 1),
+        Change(2**32, 1),
+        Change(5, -1),
+        Change(5, 2**32 - 1),
+        Change(5, 1.5),
+        Change(5, "9"),
+        Change(5),
+        Change(5, None, "YES"),
+        Change(None, 1),
+    ],
+)
 def test_only_numbers_are_sent(commands: Commands, change: Change) -> None:
     scontrol(commands)
     with pytest.raises(SlurmError, match="expected|change of nothing"):
@@ -118,8 +137,11 @@ def test_a_controller_that_does_not_answer(commands: Commands) -> None:
     said = "print('Unable to contact slurm controller (connect failure)', file=err); sys.exit(1)"
     for name in ("squeue", "sinfo"):
         commands.make(name, said)
-    commands.make("scontrol", "sys.stdin.readline(); print('Unexpected message received for job 5', file=err)\n"
-                              "print('invalid keyword: rltune-mark-0', file=err); sys.exit(1)")  # fmt: skip
+    commands.make(
+        "scontrol",
+        "sys.stdin.readline(); print('Unexpected message received for job 5', file=err)\n"
+        "print('invalid keyword: rltune-mark-0', file=err); sys.exit(1)",
+    )
     client = commands.client()
     for ask in (client.jobs, client.nodes, lambda: client.shared([5]), lambda: client.update([Change(5, 1)])):
         with pytest.raises(SlurmUnavailable, match="Unable to contact|Unexpected message"):
@@ -127,7 +149,9 @@ def test_a_controller_that_does_not_answer(commands: Commands) -> None:
 
 
 def test_a_silent_command_is_killed_in_time(commands: Commands) -> None:
-    script = f"#!/bin/sh\necho $$ > {commands.folder}/pid\nexec {shutil.which('sleep')} 600\n"  # a shell has begun by then
+    script = (
+        f"#!/bin/sh\necho $$ > {commands.folder}/pid\nexec {shutil.which('sleep')} 600\n"  # a shell has begun by then
+    )
     for name in ("squeue", "scontrol"):
         (commands.folder / name).write_text(script)
         (commands.folder / name).chmod(0o755)
@@ -146,17 +170,21 @@ def test_no_commands_at_all(commands: Commands) -> None:
 
 
 def test_half_an_answer_to_changes_is_an_error(commands: Commands) -> None:
-    commands.make("scontrol", "print('invalid keyword: rltune-mark-0', file=err)\n"
-                              "print('Segmentation fault', file=err)")  # fmt: skip
+    commands.make(
+        "scontrol", "print('invalid keyword: rltune-mark-0', file=err)\nprint('Segmentation fault', file=err)"
+    )
     with pytest.raises(SlurmError, match="told of 1 of 2 changes, and then 'Segmentation fault'"):
         commands.client().update([Change(5, 1), Change(6, 1)])
 
 
 def test_text_where_there_is_no_json_and_that_is_asked_once(commands: Commands) -> None:
     text = RECORDED / "squeue.txt"
-    commands.make("squeue", "if '--json' in args:\n"
-                            "    print('squeue: unrecognized option --json', file=err)\n    sys.exit(1)\n"
-                            f"sys.stdout.write(open({str(text)!r}).read())")  # fmt: skip
+    commands.make(
+        "squeue",
+        "if '--json' in args:\n"
+        "    print('squeue: unrecognized option --json', file=err)\n    sys.exit(1)\n"
+        f"sys.stdout.write(open({str(text)!r}).read())",
+    )
     commands.make("sinfo", f"sys.stdout.write(open({str(RECORDED / 'sinfo.txt')!r}).read())")
     client = commands.client()
     assert [len(client.jobs().records) for _ in range(2)] == [25, 25]
@@ -172,15 +200,18 @@ def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
 
 
 def test_the_users_variables_do_not_change_the_question(commands: Commands) -> None:
-    commands.make("squeue", "print('7|' + ('NO' if any(k.startswith('SQUEUE') for k in os.environ) else 'YES'))\n"
-                            "print('8|OK')")  # fmt: skip
+    commands.make(
+        "squeue", "print('7|' + ('NO' if any(k.startswith('SQUEUE') for k in os.environ) else 'YES'))\nprint('8|OK')"
+    )
     client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
     assert client.shared([7, 9]) == {7: "YES"} and client.shared([]) == {}
 
 
 def test_how_jobs_stand_that_are_asked_for_by_id(commands: Commands) -> None:
     """Of an array its waiting rest, else a task that is not over."""
-    commands.make("squeue", """
+    commands.make(
+        "squeue",
+        """
 wanted = next(a for a in args if a.startswith('--jobs=')).split('=')[1].split(',')
 lines = {'5': '5|5|PENDING|1000007|.', '6': '6|6|CANCELLED|12|.', '50': '50|50|COMPLETED|9|.\\n51|50|RUNNING|8|.',
          '60': '61|60|PENDING|7|.\\n60|60|PENDING|6|.', '70': '71|70|COMPLETED|5|.'}
@@ -190,11 +221,15 @@ if wanted == ['7']:
 for job in wanted:
     if job in lines:
         print(lines[job])
-""")
+""",
+    )
     client = commands.client()
     assert client.standing([60, 5, 6, 7, 50, 70]) == {
-        5: Standing("PENDING", 1_000_007), 6: Standing("CANCELLED", 12), 50: Standing("RUNNING", 8),
-        60: Standing("PENDING", 6)}  # fmt: skip
+        5: Standing("PENDING", 1_000_007),
+        6: Standing("CANCELLED", 12),
+        50: Standing("RUNNING", 8),
+        60: Standing("PENDING", 6),
+    }
     assert client.standing([7]) == {} and client.standing([]) == {}
     assert len(client.standing([5, *range(1000, 1000 + 2 * BATCH)])) == 1 and commands.called("squeue") == 5
 
@@ -207,7 +242,9 @@ def test_half_a_line_about_a_job_is_an_error(commands: Commands, said: str) -> N
 
 
 def test_who_is_unknown_by_slurms_word(commands: Commands) -> None:
-    commands.make("scontrol", """
+    commands.make(
+        "scontrol",
+        """
 for line in sys.stdin.read().splitlines():
     words = line.split()
     if words[:2] != ['show', 'job']:
@@ -216,7 +253,8 @@ for line in sys.stdin.read().splitlines():
         print('slurm_load_jobs error: Invalid job id specified', file=err)
     else:
         print(f'JobId={words[2]} JobName=invalid job id')
-""")
+""",
+    )
     assert commands.client().unknown([5, 7, 9]) == {7} and commands.client().unknown([]) == frozenset()
     commands.make("scontrol", "")
     with pytest.raises(SlurmError, match="told of 0 of 2"):

@@ -28,7 +28,9 @@ def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path: Path) -> None
     done = controller(slurm, tmp_path, live=False).cycle()
     assert done.ranked == 6 and done.changed == 6 and not slurm.writes and not Folder(tmp_path).touched()
     lines = [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()]
-    assert {line["event"] for line in lines} == {"would change"} and {line["job"] for line in lines} == set(range(10, 16))
+    assert {line["event"] for line in lines} == {"would change"} and {line["job"] for line in lines} == set(
+        range(10, 16)
+    )
     assert {line["rank"] for line in lines} == set(range(1, 7))
     first = next(line for line in lines if line["rank"] == 1)
     assert f"job {first['job']}, priority {first['priority']}" in done.would[0] and len(done.would) == 6
@@ -124,10 +126,15 @@ def test_whole_nodes_are_remembered_while_only_the_priority_changes(tmp_path: Pa
     assert slurm.queue[10].shared == "YES"
 
 
-@pytest.mark.parametrize(("shared", "rules"), [
-    ("YES", {"exclusive": "model", "sharing": 2.0}), ("NO", {"exclusive": "model", "sharing": 2.0}),
-    ("OK", {"exclusive": "model"}), ("OK", {"sharing": 2.0}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shared", "rules"),
+    [
+        ("YES", {"exclusive": "model", "sharing": 2.0}),
+        ("NO", {"exclusive": "model", "sharing": 2.0}),
+        ("OK", {"exclusive": "model"}),
+        ("OK", {"sharing": 2.0}),
+    ],
+)
 def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: dict) -> None:
     slurm = beside_one(shared)
     made = controller(slurm, tmp_path, **rules)

@@ -44,8 +44,12 @@ def test_nodes_and_gpus_of_the_paper(idle: Emulation) -> None:
     read = idle.client().nodes()
     assert not read.faults and all(node.usable for node in read.records)
     assert {node.name: node.gpus for node in read.records} == {
-        "p100-1": {"p100": 4}, "p100-2": {"p100": 4}, "k80-1": {"k80": 2}, "k80-2": {"k80": 2}, "m40-1": {"m40": 1}
-    }  # fmt: skip
+        "p100-1": {"p100": 4},
+        "p100-2": {"p100": 4},
+        "k80-1": {"k80": 2},
+        "k80-2": {"k80": 2},
+        "m40-1": {"m40": 1},
+    }
 
 
 def test_a_job_gets_its_gpus_and_json_and_text_agree(idle: Emulation) -> None:
@@ -69,16 +73,21 @@ def test_priorities_are_written_and_handed_back(idle: Emulation) -> None:
     first, second = (submit(idle, "--gres=gpu:p100:4", "--time=10", "--nodes=1") for _ in range(2))
     held = submit(idle, "--hold", "--time=10")
     computed = {job.id: job.priority for job in client.jobs().records}
-    done = client.update([Change(first, 5), Change(second, 70000, False), Change(99999, 1), Change(held, 9),
-                          Change(blocker, None, True)])  # fmt: skip
+    done = client.update(
+        [Change(first, 5), Change(second, 70000, False), Change(99999, 1), Change(held, 9), Change(blocker, None, True)]
+    )
     assert [outcome.ok for outcome in done] == [True, True, False, False, False]
     assert "Invalid job id" in done[2].message and "held state" in done[3].message and "pending" in done[4].message
     now = {job.id: job for job in client.jobs().records}
     assert (now[first].priority, now[second].priority) == (5, 70000) and now[held].held
     assert client.shared([first, second, 99999]) == {first: "OK", second: "NO"}
     assert [outcome.ok for outcome in client.release([first, second, 99999])] == [True, True, False]
-    wait_for(lambda: {j.id: j.priority for j in client.jobs().records if j.id in (first, second)}
-             == {first: computed[first], second: computed[second]})  # fmt: skip
+    wait_for(
+        lambda: (
+            {j.id: j.priority for j in client.jobs().records if j.id in (first, second)}
+            == {first: computed[first], second: computed[second]}
+        )
+    )
 
 
 def test_a_thousand_changes_in_one_process(idle: Emulation, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,10 +213,15 @@ def command() -> Iterator[Command]:
 
     def start(*arguments: object) -> subprocess.Popen[str]:
         code = "from rltune.cli import main; main()"
-        started.append(subprocess.Popen(
-            [sys.executable, "-c", code, "slurm", "emulate", *map(str, arguments)], text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        ))  # fmt: skip
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-c", code, "slurm", "emulate", *map(str, arguments)],
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        )
         return started[-1]
 
     yield start
@@ -232,8 +246,10 @@ def test_a_command_runs_inside_and_its_status_is_passed_on(slurm_packages: None,
 
 def test_a_cluster_file_anywhere(slurm_packages: None, command: Command, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text("title: Mine\nsource: none\npools:\n  - name: all\n    groups:\n"
-                    "      - {nodes: 2, gpus: 3, gpu_type: h100, cpus: 4, mem_gb: 8}\n")  # fmt: skip
+    path.write_text(
+        "title: Mine\nsource: none\npools:\n  - name: all\n    groups:\n"
+        "      - {nodes: 2, gpus: 3, gpu_type: h100, cpus: 4, mem_gb: 8}\n"
+    )
     out, err = command("--cluster", path, "--", "sinfo", "-h", "-o", "%D %G").communicate(timeout=120)
     assert out == "2 gpu:h100:3\n", err
     process = command("--cluster", tmp_path / "none.yaml", "--", "true")
@@ -288,8 +304,10 @@ def test_a_daemon_that_dies_is_told_and_the_rest_still_ends(
 
 def test_the_client_inside_a_fast_clock_waits_by_the_true_one(command: Command) -> None:
     need(speed=100)
-    code = ("import time; from rltune.slurm.client import Client; client = Client(timeout_s=20); begin = time.time()\n"
-            "print(len(client.nodes().records), len(client.jobs().records), time.time() - begin)")  # fmt: skip
+    code = (
+        "import time; from rltune.slurm.client import Client; client = Client(timeout_s=20); begin = time.time()\n"
+        "print(len(client.nodes().records), len(client.jobs().records), time.time() - begin)"
+    )
     process = command("--speed", 100, "--", sys.executable, "-c", code)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
@@ -312,9 +330,10 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypa
     assert expected in str(caught.value) and "make slurm-deps" in str(caught.value)
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"speed": 0.5}, "speed: found 0.5"), ({"speed": float("nan")}, "speed"), ({"accounts": ["a"]}, "accounting"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"speed": 0.5}, "speed: found 0.5"), ({"speed": float("nan")}, "speed"), ({"accounts": ["a"]}, "accounting")],
+)
 def test_options_that_cannot_be(options: dict, words: str) -> None:
     with pytest.raises(SlurmError, match=words):
         Emulation(**options)

@@ -67,9 +67,10 @@ def test_nobody_comes_beside_a_job_with_a_node_of_its_own(idle: Emulation, tmp_p
     wait_for(lambda: idle.run("squeue", "-h", "-j", str(alone), "-o", "%T %r").strip() == "PENDING Resources")
 
 
-@pytest.mark.parametrize(("options", "rules", "word"), [
-    (("--oversubscribe",), {}, "YES"), (("--exclusive",), {}, "NO"), ((), {"exclusive": "never"}, "OK"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "rules", "word"),
+    [(("--oversubscribe",), {}, "YES"), (("--exclusive",), {}, "NO"), ((), {"exclusive": "never"}, "OK")],
+)
 def test_what_a_user_asked_for_stays(
     idle: Emulation, tmp_path: Path, options: tuple[str, ...], rules: dict[str, str], word: str
 ) -> None:

@@ -50,7 +50,9 @@ def packages_there() -> None:
 def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, rule: str | None, tmp_path: Path) -> None:
     order = None if rule is None else Order(in_the_order_of(rule), rule, interval_s=60.0)
     said: list[str] = []
-    done = conduct(load_cluster("deployment", project_root()), [*FULL, *QUEUE], order, SPEED, tmp_path / "log", said.append)
+    done = conduct(
+        load_cluster("deployment", project_root()), [*FULL, *QUEUE], order, SPEED, tmp_path / "log", said.append
+    )
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
     assert list(jobs["asked_gpus"]) == [8, 2, 2, 1, *[4] * 6] and set(jobs["account"]) == {"ann", "ben"}
@@ -69,7 +71,9 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
         return
     assert done.cycles["ok"].all() and done.cycles["changed"].sum() >= 6 and not done.cycles["refused"].sum()
     assert (done.cycles["took_s"] > 0).all() and "handed back" in (tmp_path / "log").read_text()
-    wanted = np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)  # of one size: the shortest limit, the smallest area
+    wanted = (
+        np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)
+    )  # of one size: the shortest limit, the smallest area
     start_s = queued["start_s"].to_numpy()[wanted]  # two at a time, on two nodes; backfilling may change the middle
     assert np.nanmax(start_s[:2]) < np.nanmin(start_s[4:])
 
@@ -83,7 +87,9 @@ def test_a_cluster_that_dies_is_an_error_that_names_the_log(
         raise SlurmError("sbatch: Unable to contact slurm controller")
 
     monkeypatch.setattr(conducting, "submit_all", dies)
-    with pytest.raises(ClusterDied, match=r"Unable to contact .* slurmctld of the emulated cluster ended .* slurmctld\.log"):
+    with pytest.raises(
+        ClusterDied, match=r"Unable to contact .* slurmctld of the emulated cluster ended .* slurmctld\.log"
+    ):
         conduct(load_cluster("deployment", project_root()), QUEUE, None, SPEED, tmp_path / "run.log")
     assert (tmp_path / "run.daemons" / "slurmctld.log").read_text()
 
@@ -126,7 +132,9 @@ def test_a_supervisor_that_takes_long_is_an_error_that_names_it() -> None:
     processes.end()
 
 
-def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(idle: Emulation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(
+    idle: Emulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(nodes_module, "EVERY_S", 0.0)
     idle.set_node("p100-1", "DRAIN", REASON)
     idle.set_node("k80-1", "DRAIN", "a fan is broken")
@@ -160,10 +168,15 @@ class Working:
     def check(self) -> None: ...
 
 
-@pytest.mark.parametrize(("states", "driver", "kind"), [
-    ("PENDING RUNNING", None, ClusterDied), ("PENDING RUNNING", Working(), ClusterDied), ("PENDING", None, ClusterDied),
-    ("PENDING", Working(), SlurmError),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("states", "driver", "kind"),
+    [
+        ("PENDING RUNNING", None, ClusterDied),
+        ("PENDING RUNNING", Working(), ClusterDied),
+        ("PENDING", None, ClusterDied),
+        ("PENDING", Working(), SlurmError),
+    ],
+)
 def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
     states: str, driver: Any, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,27 +214,48 @@ def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.Monk
 
 
 def sacct(**changes: str) -> str:
-    row = {"JobIDRaw": "7", "JobName": "queued0", "Account": "ann", "Submit": "1060", "Eligible": "1060", "Start": "1100",
-           "End": "1300", "State": "COMPLETED", "AllocTRES": "billing=16,cpu=16,gres/gpu:p100=4,gres/gpu=4,node=1",
-           "ReqTRES": "billing=16,cpu=16,gres/gpu=4,node=1", "NodeList": "p100-1"} | changes  # fmt: skip
+    row = {
+        "JobIDRaw": "7",
+        "JobName": "queued0",
+        "Account": "ann",
+        "Submit": "1060",
+        "Eligible": "1060",
+        "Start": "1100",
+        "End": "1300",
+        "State": "COMPLETED",
+        "AllocTRES": "billing=16,cpu=16,gres/gpu:p100=4,gres/gpu=4,node=1",
+        "ReqTRES": "billing=16,cpu=16,gres/gpu=4,node=1",
+        "NodeList": "p100-1",
+    } | changes
     return "|".join(row[name] for name in FIELDS) + "\n"
 
 
 def test_accounts_are_read() -> None:
     frame = read(sacct(), QUEUE[:1], 1000.0)
     (row,) = frame.to_dict("records")
-    assert (row["submit_s"], row["start_s"], row["end_s"], row["gpus"], row["limit_s"]) == (60.0, 100.0, 300.0, 4, 5400.0)
+    assert (row["submit_s"], row["start_s"], row["end_s"], row["gpus"], row["limit_s"]) == (
+        60.0,
+        100.0,
+        300.0,
+        4,
+        5400.0,
+    )
     never = sacct(State="CANCELLED by 0", Start="None", AllocTRES="", NodeList="None assigned")
     cancelled = read(never, QUEUE[:1], 1000.0).iloc[0]
     assert cancelled["state"] == "CANCELLED" and pd.isna(cancelled["start_s"])
     assert (cancelled["gpus"], cancelled["nodes"]) == (0, 0)
 
 
-@pytest.mark.parametrize(("text", "what"), [
-    ("", "no job queued0"), (sacct(State="RUNNING", End="Unknown"), "is RUNNING"), ("1|2\n", "found 2 fields"),
-    (sacct(Start="Unknown"), "COMPLETED with start Unknown and 1 nodes"),
-    (sacct(NodeList="None assigned"), "COMPLETED with start 1100.* and 0 nodes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "no job queued0"),
+        (sacct(State="RUNNING", End="Unknown"), "is RUNNING"),
+        ("1|2\n", "found 2 fields"),
+        (sacct(Start="Unknown"), "COMPLETED with start Unknown and 1 nodes"),
+        (sacct(NodeList="None assigned"), "COMPLETED with start 1100.* and 0 nodes"),
+    ],
+)
 def test_accounts_that_are_not_complete_are_an_error(text: str, what: str) -> None:
     with pytest.raises(SlurmError, match=what):
         read(text, QUEUE[:1], 1000.0)
@@ -260,7 +294,9 @@ def test_what_sbatch_is_asked_for() -> None:
 def test_small_nodes_are_taken_first() -> None:
     cluster, folders = load_cluster("deployment", project_root()), configure.Folders(Path("/x"), Path("/x"))
     nodes = configure.nodes_of(cluster, list(range(10)))
-    plain, small = (configure.slurm_conf(cluster, nodes, folders, "root", 1, small_first=told) for told in (False, True))
+    plain, small = (
+        configure.slurm_conf(cluster, nodes, folders, "root", 1, small_first=told) for told in (False, True)
+    )
     assert " Weight=" not in plain
     weights = dict(re.findall(r"^NodeName=(\S+) .* Weight=(\d+)$", small, re.MULTILINE))
     assert sorted(weights, key=lambda name: int(weights[name])) == ["m40-1", "k80-1", "k80-2", "p100-1", "p100-2"]

@@ -126,7 +126,9 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
     assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not made.folder.touched()
 
 
-def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(
+    slurm: Emulation, waiting: list[int], tmp_path: Path
+) -> None:
     """squeue's text, cut off at the end of a line."""
     folder = tmp_path / "bin"
     folder.mkdir()

@@ -105,7 +105,9 @@ def test_the_list_is_on_the_disk_before_it_has_its_name_and_its_name_then(
     """Content, rename, folder: so that a loss of power leaves the old list or the new one."""
     done: list[str] = []
     sync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda number: (done.append(os.readlink(f"/proc/self/fd/{number}")), sync(number))[1])
+    monkeypatch.setattr(
+        os, "fsync", lambda number: (done.append(os.readlink(f"/proc/self/fd/{number}")), sync(number))[1]
+    )
     monkeypatch.setattr(os, "replace", lambda a, b: (done.append("rename"), replace(a, b))[1])
     kept = Folder(tmp_path)
     kept.write_touched({7: Touch(5)})

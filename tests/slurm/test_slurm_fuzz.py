@@ -20,21 +20,63 @@ from rltune.slurm.records import Parsed, SlurmJob, SlurmNode
 RECORDED = Path(__file__).parent / "recorded" / "22.05"
 JOBS = json.loads((RECORDED / "squeue.json").read_text())
 NODES = json.loads((RECORDED / "sinfo.json").read_text())
-ANSWERS = [(jobs_from_json, "jobs", JOBS), (jobs_from_json, "jobs", newer_jobs(JOBS)),
-           (nodes_from_json, "nodes", NODES), (nodes_from_json, "sinfo", newer_nodes(NODES))]  # fmt: skip
-LINES = [(jobs_from_text, (RECORDED / "squeue.txt").read_text()),
-         (nodes_from_text, (RECORDED / "sinfo.txt").read_text())]  # fmt: skip
-SLURMS_TEXTS = st.sampled_from([
-    "", "N/A", "(null)", "gpu", "gpu:2", "gpu:p100:4(S:0-1)", "gres/gpu=4", "gpu:(null):1(IDX:0)", "n[1-3]", "n[1-",
-    "n[1-3][4-5]", "0x1f", "1-5%2", "UNLIMITED", "1-02:03:04", "PENDING", "RUNNING", "COMPLETING", "none", "4G",
-    "idle*", "gpu:p100:x", "((", "a,b", "999999999999999999999", "-1", "NaN",
-])  # fmt: skip
+ANSWERS = [
+    (jobs_from_json, "jobs", JOBS),
+    (jobs_from_json, "jobs", newer_jobs(JOBS)),
+    (nodes_from_json, "nodes", NODES),
+    (nodes_from_json, "sinfo", newer_nodes(NODES)),
+]
+LINES = [
+    (jobs_from_text, (RECORDED / "squeue.txt").read_text()),
+    (nodes_from_text, (RECORDED / "sinfo.txt").read_text()),
+]
+SLURMS_TEXTS = st.sampled_from(
+    [
+        "",
+        "N/A",
+        "(null)",
+        "gpu",
+        "gpu:2",
+        "gpu:p100:4(S:0-1)",
+        "gres/gpu=4",
+        "gpu:(null):1(IDX:0)",
+        "n[1-3]",
+        "n[1-",
+        "n[1-3][4-5]",
+        "0x1f",
+        "1-5%2",
+        "UNLIMITED",
+        "1-02:03:04",
+        "PENDING",
+        "RUNNING",
+        "COMPLETING",
+        "none",
+        "4G",
+        "idle*",
+        "gpu:p100:x",
+        "((",
+        "a,b",
+        "999999999999999999999",
+        "-1",
+        "NaN",
+    ]
+)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | SLURMS_TEXTS
-    | st.builds(lambda s, i, n: {"set": s, "infinite": i, "number": n}, st.booleans(), st.booleans(),
-                st.integers() | st.floats() | st.none()),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3), max_leaves=6,
-)  # fmt: skip
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | SLURMS_TEXTS
+    | st.builds(
+        lambda s, i, n: {"set": s, "infinite": i, "number": n},
+        st.booleans(),
+        st.booleans(),
+        st.integers() | st.floats() | st.none(),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 def sound(read: Parsed[Any], items: int | None = None) -> None:
@@ -75,8 +117,11 @@ def test_any_value_anywhere(k: int, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("read", [jobs_from_json, nodes_from_json, jobs_from_text, nodes_from_text])
 @settings(max_examples=120, deadline=None)
-@given(text=st.text() | VALUES.map(json.dumps) | st.dictionaries(
-    st.sampled_from(["jobs", "nodes", "sinfo", "errors", "meta"]), VALUES).map(json.dumps))  # fmt: skip
+@given(
+    text=st.text()
+    | VALUES.map(json.dumps)
+    | st.dictionaries(st.sampled_from(["jobs", "nodes", "sinfo", "errors", "meta"]), VALUES).map(json.dumps)
+)
 def test_any_answer(read: Callable[[str], Parsed], text: str) -> None:
     try:
         sound(read(text))

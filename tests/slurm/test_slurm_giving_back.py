@@ -126,17 +126,22 @@ def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> Non
     assert made.hand_back("test") == (5, []) and 15 not in slurm.released and slurm.queue[15].held
 
 
-@pytest.mark.parametrize("word", [
-    "Invalid job id specified for job 12; slurm_suspend error: Invalid job id specified",
-    "Job has already finished for job 12", "Job/step already completing or completed",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "word",
+    [
+        "Invalid job id specified for job 12; slurm_suspend error: Invalid job id specified",
+        "Job has already finished for job 12",
+        "Job/step already completing or completed",
+    ],
+)
 def test_a_job_that_is_over_is_no_refusal(tmp_path: Path, word: str) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path)
     made.cycle()
     release = slurm.release
     slurm.release = lambda ids: [  # type: ignore[method-assign]
-        Outcome(number, False, word) if number == 12 else release([number])[0] for number in ids]  # fmt: skip
+        Outcome(number, False, word) if number == 12 else release([number])[0] for number in ids
+    ]
     assert made.hand_back("test") == (5, []) and not made.folder.touched()
 
 

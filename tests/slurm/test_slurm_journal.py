@@ -37,7 +37,8 @@ def test_changes_are_there_before_they_are_sent_and_that_nobody_knows_what_becam
     assert {line["rank"] for line in before} == set(range(1, 7)) and {line["of"] for line in before} == {6}
     told = lines(tmp_path)[len(before) :]
     assert [(line["event"], line["jobs"], line["why"]) for line in told] == [
-        ("unknown", list(range(10, 16)), "scontrol: no answer within 30 s")]  # fmt: skip
+        ("unknown", list(range(10, 16)), "scontrol: no answer within 30 s")
+    ]
 
 
 def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
@@ -50,14 +51,17 @@ def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
     slurm.before_update = lambda: slurm.start(99)
     release = slurm.release
     slurm.release = lambda ids: [  # type: ignore[method-assign]
-        Outcome(number, False, "Access denied") if number == 13 else release([number])[0] for number in ids]  # fmt: skip
+        Outcome(number, False, "Access denied") if number == 13 else release([number])[0] for number in ids
+    ]
     made.cycle()
     assert [(line["job"], line["what"]) for line in lines(tmp_path, "refused")] == [(99, "change"), (13, "release")]
     assert [line["why"] for line in lines(tmp_path, "refused")][1] == "Access denied"
     assert [(line["job"], line["why"]) for line in lines(tmp_path, "released")] == [(12, "depends on other jobs")]
 
 
-def test_released_is_what_was_released_where_slurm_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_released_is_what_was_released_where_slurm_falls_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from rltune.slurm import giving_back
 
     monkeypatch.setattr(giving_back, "BATCH", 1)
@@ -100,7 +104,9 @@ def test_why_a_job_is_left_is_told_once_and_when_it_changes(tmp_path: Path, live
     for _ in range(3):
         made.cycle()
     assert [(line["job"], line["why"]) for line in lines(tmp_path, "left")] == [
-        (98, "asks for no GPU"), (99, "depends on other jobs")]  # fmt: skip
+        (98, "asks for no GPU"),
+        (99, "depends on other jobs"),
+    ]
     slurm.queue[99] = replace(slurm.queue[99], priority=0, held=True)
     made.cycle()
     made.cycle()

@@ -145,14 +145,30 @@ class Command:
     def __init__(self, slurm: Emulation, folder: Path) -> None:
         write_policy(folder / "policy.npz")
         self.path, self.state = folder / "mine.yaml", folder / "state"
-        self.path.write_text(yaml.safe_dump({
-            "policy": str(folder / "policy.npz"), "scope": {"partitions": ["all"]}, "folder": str(self.state),
-            "slurm_conf": str(slurm.conf), "interval_s": 1.0}))  # fmt: skip
+        self.path.write_text(
+            yaml.safe_dump(
+                {
+                    "policy": str(folder / "policy.npz"),
+                    "scope": {"partitions": ["all"]},
+                    "folder": str(self.state),
+                    "slurm_conf": str(slurm.conf),
+                    "interval_s": 1.0,
+                }
+            )
+        )
         self.env = {**os.environ, **slurm.env, "RLTUNE_ROOT": str(ROOT)}
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
         """Begin a command."""
-        whole = [sys.executable, "-c", "from rltune.cli import main; main()", "slurm", *argv, "--config", str(self.path)]
+        whole = [
+            sys.executable,
+            "-c",
+            "from rltune.cli import main; main()",
+            "slurm",
+            *argv,
+            "--config",
+            str(self.path),
+        ]
         return subprocess.Popen(whole, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def told(self, *argv: str) -> str:

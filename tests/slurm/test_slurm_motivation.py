@@ -45,8 +45,11 @@ def found(runs: dict[str, pd.DataFrame]) -> Schedules:
 
 def at_once(runs: pd.DataFrame) -> list[tuple[pd.Series, pd.Series]]:
     """Pairs of jobs that were on one node at one time."""
-    return [(a, b) for (_, a), (_, b) in combinations(runs.iterrows(), 2)
-            if a["node"] == b["node"] and a["start_s"] < b["end_s"] and b["start_s"] < a["end_s"]]
+    return [
+        (a, b)
+        for (_, a), (_, b) in combinations(runs.iterrows(), 2)
+        if a["node"] == b["node"] and a["start_s"] < b["end_s"] and b["start_s"] < a["end_s"]
+    ]
 
 
 def test_every_job_is_there_with_its_gpus_and_times(runs: dict[str, pd.DataFrame]) -> None:
@@ -162,7 +165,9 @@ class Silent:
         return "22.05.8"
 
 
-@pytest.mark.parametrize("error", [SlurmUnavailable("squeue: no answer within 20 s"), ClusterDied("sacct: 6 of 7 jobs")])
+@pytest.mark.parametrize(
+    "error", [SlurmUnavailable("squeue: no answer within 20 s"), ClusterDied("sacct: 6 of 7 jobs")]
+)
 @pytest.mark.parametrize("silences", [0, 2, 3])
 def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
     silences: int, error: SlurmError, monkeypatch: pytest.MonkeyPatch

@@ -7,8 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from fake_slurm import (
-    NOW_S, FakeSlurm, busy, controller, five_nodes, job, make_config, node, priorities, running, write_policy,
-)  # fmt: skip
+    NOW_S,
+    FakeSlurm,
+    busy,
+    controller,
+    five_nodes,
+    job,
+    make_config,
+    node,
+    priorities,
+    running,
+    write_policy,
+)
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy
 from rltune.slurm.decide import decide
@@ -30,9 +40,13 @@ def test_the_cluster_is_seen_as_it_is() -> None:
 
 def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None:
     jobs = [
-        running(1, "p100-1", gpus=1, shared="NO"), running(2, "p100-2", gpus=4, time_limit_s=60.0),
-        running(3, "k80-1", gpus=0, cpus=8), job(10, gpus=2, gpu_type="p100"), job(11, gpus=16), job(12, time_limit_s=None),
-    ]  # fmt: skip
+        running(1, "p100-1", gpus=1, shared="NO"),
+        running(2, "p100-2", gpus=4, time_limit_s=60.0),
+        running(3, "k80-1", gpus=0, cpus=8),
+        job(10, gpus=2, gpu_type="p100"),
+        job(11, gpus=16),
+        job(12, time_limit_s=None),
+    ]
     view = observe(jobs, five_nodes(1, 3), make_config(default_limit_s=777.0), NOW_S)
     assert view is not None and view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
     assert view.left == {11: "no pool could hold it now"} and [told.id for told in view.ranked] == [10, 12]
@@ -70,9 +84,18 @@ def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
     slurm = busy(40)
     for k, number in enumerate(sorted(n for n in slurm.queue if n >= 10)):
         slurm.queue[number] = replace(slurm.queue[number], time_limit_s=60.0 * ((k * 7) % 40 + 1))
-    write_policy(tmp_path / "policy.npz", residual=1e6, way={
-        "policy": "sjf", "blocking": "easy", "placement": "best_fit", "locality": "strict", "worth": 1.0,
-        "believes": False})  # fmt: skip
+    write_policy(
+        tmp_path / "policy.npz",
+        residual=1e6,
+        way={
+            "policy": "sjf",
+            "blocking": "easy",
+            "placement": "best_fit",
+            "locality": "strict",
+            "worth": 1.0,
+            "believes": False,
+        },
+    )
     made = controller(slurm, tmp_path)
     made.cycle()
     mine = {n: p for n, p in priorities(slurm).items()}
@@ -84,8 +107,14 @@ def test_jobs_that_others_hold_the_room_of_do_not_stop_it(tmp_path: Path) -> Non
     """The CPUs of the only m40 node are a CPU job's, for as long as it likes; a job waits for the m40."""
     nodes = five_nodes(4, 4, 2, 2, 0)
     nodes[4] = replace(nodes[4], cpus_alloc=32)
-    jobs = [running(1, "p100-1", gpus=4), running(3, "m40-1", gpus=0, cpus=32), job(10, gpus=1, gpu_type="m40"),
-            job(11, gpus=2), job(12, gpus=4), running(4, "p100-2", gpus=4, start_s=None)]  # fmt: skip
+    jobs = [
+        running(1, "p100-1", gpus=4),
+        running(3, "m40-1", gpus=0, cpus=32),
+        job(10, gpus=1, gpu_type="m40"),
+        job(11, gpus=2),
+        job(12, gpus=4),
+        running(4, "p100-2", gpus=4, start_s=None),
+    ]
     made = controller(FakeSlurm({told.id: told for told in jobs}, nodes), tmp_path)
     assert made.cycle().ranked == 2 and made.view is not None
     assert "held by jobs without GPUs" in made.view.left[10]

@@ -22,8 +22,11 @@ def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
     slurm.run("scontrol", "update", f"jobid={array}_2", "priority=777")
     task = next(job.id for job in client.jobs().records if job.array_id == array != job.id)
     assert client.standing([*waiting[:2], array, task, 999_998, 999_999]) == {
-        waiting[0]: Standing("CANCELLED", own[waiting[1]]), waiting[1]: Standing("PENDING", own[waiting[1]]),
-        array: Standing("PENDING", own[array]), task: Standing("PENDING", 777)}  # fmt: skip
+        waiting[0]: Standing("CANCELLED", own[waiting[1]]),
+        waiting[1]: Standing("PENDING", own[waiting[1]]),
+        array: Standing("PENDING", own[array]),
+        task: Standing("PENDING", 777),
+    }
     assert client.standing([999_999]) == {}
     assert client.unknown([*waiting[:2], array, 999_998, 999_999]) == {999_998, 999_999}
 
@@ -38,7 +41,11 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
     slurm.run("scontrol", "hold", str(held))
     for _ in range(3):
         done = made.cycle()
-        assert done.left == {higher: "somebody has set its priority", lower: "somebody has set its priority", held: "held"}
+        assert done.left == {
+            higher: "somebody has set its priority",
+            lower: "somebody has set its priority",
+            held: "held",
+        }
     slurm.run("scontrol", "release", str(held))
     assert made.cycle().ranked == 10 and priorities(slurm)[held] in BAND, "its user's hold is over"
     assert made.hand_back("test") == (10, [])

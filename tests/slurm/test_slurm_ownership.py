@@ -97,7 +97,9 @@ def test_an_answer_that_lacks_jobs_while_all_is_handed_back(tmp_path: Path) -> N
     assert slurm.queue[12].priority == slurm.computed[12] and not made.folder.touched()
 
 
-@pytest.mark.parametrize(("priority", "below"), [(777, None), (777, 4_000_000_000), (5_000_000, None), (3_000_000, 4_000_000)])
+@pytest.mark.parametrize(
+    ("priority", "below"), [(777, None), (777, 4_000_000_000), (5_000_000, None), (3_000_000, 4_000_000)]
+)
 def test_what_somebody_else_has_set_on_a_ranked_job_stays(tmp_path: Path, priority: int, below: int | None) -> None:
     """In scope, lower or higher than the band; after a restart, too, and as long as the job is there."""
     slurm, scope = busy(), {"partitions": ["gpu"], "priority_below": below}

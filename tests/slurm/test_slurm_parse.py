@@ -57,11 +57,22 @@ def test_every_job_is_there(jobs: dict[str, list[SlurmJob]], folder: str, form: 
     assert set(jobs) == (names - {"cancelled"} if form == "text" else names)
 
 
-@pytest.mark.parametrize(("name", "gpu_count", "gpu_type", "nodes"), [
-    ("typed", 1, "p100", 1), ("per-node", 8, "p100", 2), ("per-job", 6, "p100", 2), ("per-job-untyped", 5, None, 2),
-    ("per-task", 4, "p100", 1), ("per-socket", 4, "p100", 2), ("bare", 1, None, 1), ("array", 1, "p100", 1),
-    ("whole nodes", 2, "p100", 1), ("cpu-only", 0, None, 1), ("on-draining", 1, "k80", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "gpu_count", "gpu_type", "nodes"),
+    [
+        ("typed", 1, "p100", 1),
+        ("per-node", 8, "p100", 2),
+        ("per-job", 6, "p100", 2),
+        ("per-job-untyped", 5, None, 2),
+        ("per-task", 4, "p100", 1),
+        ("per-socket", 4, "p100", 2),
+        ("bare", 1, None, 1),
+        ("array", 1, "p100", 1),
+        ("whole nodes", 2, "p100", 1),
+        ("cpu-only", 0, None, 1),
+        ("on-draining", 1, "k80", 1),
+    ],
+)
 def test_gpus(jobs: dict[str, list[SlurmJob]], name: str, gpu_count: int, gpu_type: str | None, nodes: int) -> None:
     (job,) = jobs[name]
     assert (job.gpus, job.gpu_type, job.nodes) == (gpu_count, gpu_type, nodes)
@@ -125,7 +136,9 @@ def test_accounts_where_slurm_keeps_them() -> None:
 def test_odd_names(folder: str) -> None:
     found = read_jobs(folder, "json")
     assert {j.name for n in ("ünïcödé", "pipes | and spaces = odd\tname") for j in found[n]} == {
-        "ünïcödé", "pipes | and spaces = odd\tname"}  # fmt: skip
+        "ünïcödé",
+        "pipes | and spaces = odd\tname",
+    }
 
 
 @pytest.mark.parametrize("newer", ["json v0.0.39", "json v0.0.41"])
@@ -140,8 +153,11 @@ def test_text_says_the_same_as_far_as_it_goes(folder: str) -> None:
         for one, other in zip(*pairs, strict=True):
             unsaid = {"name": ""}
             if name in ("uneven", "untyped"):
-                unsaid |= {"gpus_of_node": other.gpus_of_node, "gpus_by_type": other.gpus_by_type,
-                           "gpu_type": other.gpu_type}  # fmt: skip
+                unsaid |= {
+                    "gpus_of_node": other.gpus_of_node,
+                    "gpus_by_type": other.gpus_by_type,
+                    "gpu_type": other.gpu_type,
+                }
             if name == "cpu-only":
                 unsaid["mem_mb"] = other.mem_mb  # for each CPU, which the text does not tell
             assert replace(one, **unsaid) == other
@@ -171,14 +187,31 @@ def test_nodes(folder: str, form: str) -> None:
     assert p100.partitions == (("all", "another") if form.endswith("41") else ("all",)) and "MIXED" in p100.state
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("gpu:p100:4(S:0-1)", {"p100": 4}), ("gres/gpu=4", {"": 4}), ("gres/gpu:p100=2", {"p100": 2}), ("gpu:2", {"": 2}),
-    ("gpu", {"": 1}), ("gpu:p100", {"p100": 1}), ("gres:gpu:p100:2", {"p100": 2}), ("gres/gpu:p100:2", {"p100": 2}),
-    ("gpu:(null):3(IDX:0,2-3)", {"": 3}), ("gpu:3090:2", {"3090": 2}), ("gpu:a:1,gpu:b:2(S:0)", {"a": 1, "b": 2}),
-    ("cpu=8,mem=2G,gres/gpu=4,gres/gpu:p100=4", {"p100": 4}), ("gres/gpu=4,gres/gpu:a=1", {"a": 1, "": 3}),
-    ("lustre:400G,gpu:2,gres/gpumem=80G,shard:8", {"": 2}), ("gpu:p100:0(IDX:N/A)", {}), ("", {}), ("N/A", {}),
-    ("(null)", {}), ("gpu:1K", {"": 1024}), ("gpu:p100:no_consume:2", {"p100": 2}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gpu:p100:4(S:0-1)", {"p100": 4}),
+        ("gres/gpu=4", {"": 4}),
+        ("gres/gpu:p100=2", {"p100": 2}),
+        ("gpu:2", {"": 2}),
+        ("gpu", {"": 1}),
+        ("gpu:p100", {"p100": 1}),
+        ("gres:gpu:p100:2", {"p100": 2}),
+        ("gres/gpu:p100:2", {"p100": 2}),
+        ("gpu:(null):3(IDX:0,2-3)", {"": 3}),
+        ("gpu:3090:2", {"3090": 2}),
+        ("gpu:a:1,gpu:b:2(S:0)", {"a": 1, "b": 2}),
+        ("cpu=8,mem=2G,gres/gpu=4,gres/gpu:p100=4", {"p100": 4}),
+        ("gres/gpu=4,gres/gpu:a=1", {"a": 1, "": 3}),
+        ("lustre:400G,gpu:2,gres/gpumem=80G,shard:8", {"": 2}),
+        ("gpu:p100:0(IDX:N/A)", {}),
+        ("", {}),
+        ("N/A", {}),
+        ("(null)", {}),
+        ("gpu:1K", {"": 1024}),
+        ("gpu:p100:no_consume:2", {"p100": 2}),
+    ],
+)
 def test_spellings_of_gpus(text: str, expected: dict[str, int]) -> None:
     assert gpus(text) == expected
 
@@ -191,8 +224,18 @@ def test_wrong_spellings_of_gpus(text: str) -> None:
 
 def test_lists_of_nodes() -> None:
     assert expand("k80-[1-2],a[01-03,7]x[0-1]-y,b") == (
-        "k80-1", "k80-2", "a01x0-y", "a01x1-y", "a02x0-y", "a02x1-y", "a03x0-y", "a03x1-y", "a7x0-y", "a7x1-y", "b"
-    )  # fmt: skip
+        "k80-1",
+        "k80-2",
+        "a01x0-y",
+        "a01x1-y",
+        "a02x0-y",
+        "a02x1-y",
+        "a03x0-y",
+        "a03x1-y",
+        "a7x0-y",
+        "a7x1-y",
+        "b",
+    )
     assert expand("n[098-101]") == ("n098", "n099", "n100", "n101") and expand("") == expand("(null)") == ()
     for wrong in ("a[1-", "a]", "a[2-1]", "a[x]", "a[0-999999999]", "a[1-9999][1-9999]", "a b", ",", "a[[1]]"):
         with pytest.raises(Fault):
@@ -294,8 +337,20 @@ def test_no_answer_in_text() -> None:
 
 def test_slurm_says_it_cannot_answer() -> None:
     with pytest.raises(SlurmUnavailable, match="slurm_load_jobs, Failed while looking for jobs"):
-        jobs_from_json(json.dumps({"errors": [{"description": "Failed while looking for jobs", "error_number": -1,
-                                               "source": "slurm_load_jobs"}], "jobs": []}))  # fmt: skip
+        jobs_from_json(
+            json.dumps(
+                {
+                    "errors": [
+                        {
+                            "description": "Failed while looking for jobs",
+                            "error_number": -1,
+                            "source": "slurm_load_jobs",
+                        }
+                    ],
+                    "jobs": [],
+                }
+            )
+        )
 
 
 def test_several_nodes_in_a_row_cannot_be_told_apart_once_some_are_in_use() -> None:

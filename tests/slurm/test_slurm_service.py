@@ -207,7 +207,9 @@ def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_p
     assert "rltune_live 0.0\n" in text and "rltune_ranked_jobs 6.0\n" in text
 
 
-def test_a_full_disk_stops_the_writing_but_not_the_handing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_the_writing_but_not_the_handing_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path, failures=2)
     made.cycle()

@@ -27,9 +27,15 @@ def arrivals(rng: np.random.Generator, n: int) -> list[SlurmJob]:
     """Jobs on the P100s that arrive and run in whole steps."""
     submit = NOW_S + STEP_S * np.cumsum(rng.integers(0, 2, n))
     return [
-        job(k + 1, submit_s=float(s), gpus=int(rng.choice([1, 2, 4])), gpu_type="p100",
-            time_limit_s=float(STEP_S * rng.integers(1, 30))) for k, s in enumerate(submit)
-    ]  # fmt: skip
+        job(
+            k + 1,
+            submit_s=float(s),
+            gpus=int(rng.choice([1, 2, 4])),
+            gpu_type="p100",
+            time_limit_s=float(STEP_S * rng.integers(1, 30)),
+        )
+        for k, s in enumerate(submit)
+    ]
 
 
 def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> list[SlurmJob]:
@@ -38,8 +44,14 @@ def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.n
     for one, start, end in zip(jobs, start_s, end_s, strict=True):
         if one.submit_s <= now_s < end:
             goes = start <= now_s
-            told.append(replace(one, state="RUNNING" if goes else "PENDING", start_s=start if goes else None,
-                                node_names=("p100-1",) if goes else ()))  # fmt: skip
+            told.append(
+                replace(
+                    one,
+                    state="RUNNING" if goes else "PENDING",
+                    start_s=start if goes else None,
+                    node_names=("p100-1",) if goes else (),
+                )
+            )
     return told
 
 
@@ -161,8 +173,9 @@ def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> 
     after = observe(waiting, all_, watchdog.config, NOW_S + 600)
     assert before is not None and after is not None and len(after.ranked) == 10
     assert watchdog.cycle(before, waiting[:2]) == "" == watchdog.cycle(after, waiting)
-    assert said == ["the watchdog begins anew: 2 ranked jobs to compare, 8 left out that could not start on the nodes it "
-                    "began with"]  # fmt: skip
+    assert said == [
+        "the watchdog begins anew: 2 ranked jobs to compare, 8 left out that could not start on the nodes it began with"
+    ]
     assert watchdog.shadow is not None and watchdog.shadow.begin is after
     assert watchdog.figures()["watchdog_left_out_jobs"][2] == 8
     found = watchdog.cycle(replace(after, now_s=NOW_S + 9000), waiting)

@@ -22,8 +22,16 @@ ROOT = Path(__file__).resolve().parents[2]
 JOBS, DAYS = 60, 60
 SPEED = 1000.0
 STAMP = "%Y-%m-%dT%H:%M:%S"
-LEAST = {"epochs": 2, "trajectories": 2, "sequence_jobs": 64, "actor_iterations": 2, "critic_iterations": 2,
-         "batch_decisions": 64, "validate_every": 1, "validation_windows": 1}  # fmt: skip
+LEAST = {
+    "epochs": 2,
+    "trajectories": 2,
+    "sequence_jobs": 64,
+    "actor_iterations": 2,
+    "critic_iterations": 2,
+    "batch_decisions": 64,
+    "validate_every": 1,
+    "validation_windows": 1,
+}
 
 
 def told_by(guide: str, beginning: str) -> str:
@@ -36,9 +44,18 @@ def history(slurm: Emulation) -> None:
     """Jobs of 1 to 4 GPUs, minutes to an hour long, come and go."""
     rng = random.Random(1)
     for _ in range(JOBS):
-        gpus, minutes = rng.choice(["1", "p100:1", "p100:2", "p100:4", "k80:1", "k80:2"]), rng.choice([2, 5, 10, 30, 60])
-        slurm.run("sbatch", "--chdir=/", "--output=/dev/null", f"--gres=gpu:{gpus}", f"--time={2 * minutes}",
-                  stdin=f"#!/bin/sh\nsleep {60 * minutes * rng.uniform(0.3, 1.2):.0f}\n")  # fmt: skip
+        gpus, minutes = (
+            rng.choice(["1", "p100:1", "p100:2", "p100:4", "k80:1", "k80:2"]),
+            rng.choice([2, 5, 10, 30, 60]),
+        )
+        slurm.run(
+            "sbatch",
+            "--chdir=/",
+            "--output=/dev/null",
+            f"--gres=gpu:{gpus}",
+            f"--time={2 * minutes}",
+            stdin=f"#!/bin/sh\nsleep {60 * minutes * rng.uniform(0.3, 1.2):.0f}\n",
+        )
     wait_for(lambda: not slurm.run("squeue", "-h").strip(), 300)
 
 
@@ -85,7 +102,9 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
     assert lost <= 3 and f"on this cluster: {(JOBS - lost) * DAYS:,} jobs" in said and "5 nodes, 13 GPUs" in said
     assert (f"{lost * DAYS:,} {ENDED_EARLY}" if lost else "left out: none") in said
     run = root / "config" / "ours.yaml"
-    least = run.read_text().replace("preset: [tuned]", "preset: [least]") + yaml.safe_dump({"presets": {"least": LEAST}})
+    least = run.read_text().replace("preset: [tuned]", "preset: [least]") + yaml.safe_dump(
+        {"presets": {"least": LEAST}}
+    )
     run.write_text(least)
 
     # 3 the agent
@@ -98,8 +117,10 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
     with Emulation() as slurm:
         waiting, mine = wait_behind(slurm), root / "config" / "slurm" / "mine.yaml"
         example = (root / "config" / "slurm" / "example.yaml").read_text()
-        mine.write_text(example.replace("results/cells/CELL/policy.npz", policy).replace("[gpu]", "[all]")
-                        + f"slurm_conf: {slurm.conf}\n")  # fmt: skip
+        mine.write_text(
+            example.replace("results/cells/CELL/policy.npz", policy).replace("[gpu]", "[all]")
+            + f"slurm_conf: {slurm.conf}\n"
+        )
         own = priorities(slurm)
         said = rltune("slurm", "run", "--config", mine, "--once")
         assert "12 ranked" in said and "would change 12" in said and priorities(slurm) == own

@@ -26,11 +26,21 @@ def generated(count: int, seed: int = 1) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     user = rng.integers(0, 8, count)
     run = np.exp(rng.normal(4 + user / 2, 0.4))
-    return table([
-        {"submit_s": s, "run_s": r, "user": f"u{u}" if u else None, "vc": ["a", "b", None][u % 3], "gpus": 2 ** (u % 3),
-         "wait_s": w if u % 2 else None, "requested_s": 10 * r if u > 4 else None, "gpu_type": ["T4", None][u % 2]}
-        for s, r, u, w in zip(np.sort(rng.uniform(0, 40.0 * count, count)), run, user, rng.exponential(100, count))
-    ])  # fmt: skip
+    return table(
+        [
+            {
+                "submit_s": s,
+                "run_s": r,
+                "user": f"u{u}" if u else None,
+                "vc": ["a", "b", None][u % 3],
+                "gpus": 2 ** (u % 3),
+                "wait_s": w if u % 2 else None,
+                "requested_s": 10 * r if u > 4 else None,
+                "gpu_type": ["T4", None][u % 2],
+            }
+            for s, r, u, w in zip(np.sort(rng.uniform(0, 40.0 * count, count)), run, user, rng.exponential(100, count))
+        ]
+    )
 
 
 def poisoned(jobs: pd.DataFrame, now_s: float, factor: float) -> pd.DataFrame:

@@ -13,26 +13,50 @@ from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace, clean_trace
 
 FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-COLUMNS = {"job_id": "job_id", "user": "user", "vc": "vc", "gpus": "gpu_num", "submit_s": "submit_time",
-           "start_s": "start_time", "end_s": "end_time", "status": {"column": "state", "map": {"COMPLETED": "passed"}}}
+COLUMNS = {
+    "job_id": "job_id",
+    "user": "user",
+    "vc": "vc",
+    "gpus": "gpu_num",
+    "submit_s": "submit_time",
+    "start_s": "start_time",
+    "end_s": "end_time",
+    "status": {"column": "state", "map": {"COMPLETED": "passed"}},
+}
 HELIOS_HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
 
 
 def helios(rows: int = 12) -> str:
     lines = [HELIOS_HEADER]
     for i in range(rows):
-        lines.append(f"{i},ü{i % 3},vc{i % 2},{i % 4},6,1,COMPLETED,2020-04-01 10:{i:02d}:00,2020-04-01 10:{i:02d}:30,"
-                     f"2020-04-01 11:{i:02d}:30,3600,30")  # fmt: skip
+        lines.append(
+            f"{i},ü{i % 3},vc{i % 2},{i % 4},6,1,COMPLETED,2020-04-01 10:{i:02d}:00,2020-04-01 10:{i:02d}:30,"
+            f"2020-04-01 11:{i:02d}:30,3600,30"
+        )
     return "\n".join(lines) + "\n"
 
 
 def philly(rows: int = 8) -> str:
     jobs = []
     for i in range(rows):
-        tried = [{"start_time": f"2017-10-02 10:{10 * k + i:02d}:00", "end_time": f"2017-10-02 10:{10 * k + i:02d}:40",
-                  "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}]} for k in range(i % 3)]  # fmt: skip
-        jobs.append({"status": "Pass", "vc": "v", "jobid": f"j{i}", "attempts": tried,
-                     "submitted_time": f"2017-10-02 10:{i:02d}:00", "user": "ü"})  # fmt: skip
+        tried = [
+            {
+                "start_time": f"2017-10-02 10:{10 * k + i:02d}:00",
+                "end_time": f"2017-10-02 10:{10 * k + i:02d}:40",
+                "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}],
+            }
+            for k in range(i % 3)
+        ]
+        jobs.append(
+            {
+                "status": "Pass",
+                "vc": "v",
+                "jobid": f"j{i}",
+                "attempts": tried,
+                "submitted_time": f"2017-10-02 10:{i:02d}:00",
+                "user": "ü",
+            }
+        )
     return json.dumps(jobs, ensure_ascii=False, indent=1)
 
 
@@ -42,8 +66,12 @@ def pai_tasks(rows: int = 12) -> str:
 
 PAI_JOBS = "".join(f"j{i},i{i},ü,Terminated,{900 + i},2000\n" for i in range(12))
 BASES = {"csv": helios(), "helios": helios(), "philly": philly(), "alibaba2020": pai_tasks()}
-FILES = {"csv": "own.csv", "helios": "Venus/cluster_log.csv", "philly": "cluster_job_log",
-         "alibaba2020": "pai_task_table.csv"}
+FILES = {
+    "csv": "own.csv",
+    "helios": "Venus/cluster_log.csv",
+    "philly": "cluster_job_log",
+    "alibaba2020": "pai_task_table.csv",
+}
 
 
 def config(trace: Callable, name: str) -> TraceConfig:

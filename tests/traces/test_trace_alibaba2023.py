@@ -22,8 +22,7 @@ from rltune.traces.readers.shares import whole_gpus
 
 ROOT = Path(__file__).resolve().parents[2]
 
-HEADER = ("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
-          "creation_time,deletion_time,scheduled_time")
+HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 PODS = [
     "p0,12000,16384,1,1000,,LS,Succeeded,100,400,160",
     "p1,3152,5600,1,460,V100M16|V100M32,BE,Failed,110,200,110",
@@ -66,8 +65,11 @@ def test_known_answers(tmp_path: Path) -> None:
         "run time zero": 1,
         "GPU count not positive": 1,
     }
-    assert result.audit.noted == {"started before submission, wait unknown": 1, "status unknown": 1,
-                                  "share of a GPU rounded up to whole GPUs": 2}
+    assert result.audit.noted == {
+        "started before submission, wait unknown": 1,
+        "status unknown": 1,
+        "share of a GPU rounded up to whole GPUs": 2,
+    }
 
 
 def test_pods_running_can_count_until_their_deletion(tmp_path: Path) -> None:
@@ -88,8 +90,12 @@ def test_shares_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "expected", "noted"),
-    [("round_up", [1, 2, 3, 1, 0, 8], 3), ("round_up_each", [1, 3, 10, 1, 0, 8], 3),
-     ("nearest", [1, 2, 3, 1, 0, 8], 3), ("leave_out", [np.nan, np.nan, np.nan, 1, 0, 8], 0)],
+    [
+        ("round_up", [1, 2, 3, 1, 0, 8], 3),
+        ("round_up_each", [1, 3, 10, 1, 0, 8], 3),
+        ("nearest", [1, 2, 3, 1, 0, 8], 3),
+        ("leave_out", [np.nan, np.nan, np.nan, 1, 0, 8], 0),
+    ],
 )
 def test_rules_for_shares(rule: str, expected: list[float], noted: int) -> None:
     """0.46 of one; 3 × 0.5 = 1.5; 10 × 0.25 = 2.5; 10 × 0.1, exactly one whole; none; 8 whole ones."""
@@ -131,18 +137,51 @@ def test_damage(tmp_path: Path, make_gzip: Callable) -> None:
         clean(tmp_path / "b.csv", b"")
 
 
-FIELD = st.sampled_from(["", "0", "1", "-1", "1000", "460", "1e12", "1e308", "-1e308", "1e400", "nan", "x", "Running",
-                         "Succeeded", "Failed", "Pending", "p1", "p2", "T4|P100", '"', "9" * 400, "1000000000000"])
-ROW = st.one_of(st.sampled_from(PODS), st.lists(FIELD, min_size=11, max_size=11).map(",".join),
-                st.lists(FIELD, max_size=13).map(",".join))
+FIELD = st.sampled_from(
+    [
+        "",
+        "0",
+        "1",
+        "-1",
+        "1000",
+        "460",
+        "1e12",
+        "1e308",
+        "-1e308",
+        "1e400",
+        "nan",
+        "x",
+        "Running",
+        "Succeeded",
+        "Failed",
+        "Pending",
+        "p1",
+        "p2",
+        "T4|P100",
+        '"',
+        "9" * 400,
+        "1000000000000",
+    ]
+)
+ROW = st.one_of(
+    st.sampled_from(PODS),
+    st.lists(FIELD, min_size=11, max_size=11).map(",".join),
+    st.lists(FIELD, max_size=13).map(",".join),
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(ROW, max_size=10), st.sampled_from(["\n", "\r\n"]), st.sampled_from([b"", b"\xef\xbb\xbf"]),
-       st.sampled_from(["round_up", "round_up_each", "nearest", "leave_out"]),
-       st.sampled_from(["leave_out", "until_deletion"]), st.one_of(st.none(), st.binary(max_size=200)))
-def test_anything(tmp_path: Path, rows: list[str], end: str, bom: bytes, share: str, running: str,
-                  instead: bytes | None) -> None:
+@given(
+    st.lists(ROW, max_size=10),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    st.sampled_from(["round_up", "round_up_each", "nearest", "leave_out"]),
+    st.sampled_from(["leave_out", "until_deletion"]),
+    st.one_of(st.none(), st.binary(max_size=200)),
+)
+def test_anything(
+    tmp_path: Path, rows: list[str], end: str, bom: bytes, share: str, running: str, instead: bytes | None
+) -> None:
     content = bom + (end.join([HEADER, *rows]) + end).encode() if instead is None else instead
     try:
         result = clean(tmp_path / "any.csv", content, gpu_share=share, pods_running=running)

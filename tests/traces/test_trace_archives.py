@@ -47,9 +47,7 @@ def add(file: tarfile.TarFile, name: str, content: bytes, **fields: object) -> N
 @pytest.mark.parametrize("name", BASES)
 @FUZZ
 @given(data=st.data())
-def test_a_damaged_archive_is_refused_or_whole(
-    name: str, data: st.DataObject, tmp_path: Path, trace: Callable
-) -> None:
+def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, tmp_path: Path, trace: Callable) -> None:
     file, content = packed(name)
     if data.draw(st.booleans()):
         content = content[: data.draw(st.integers(0, len(content) - 1))]
@@ -90,8 +88,10 @@ def test_hostile_members_are_never_followed_nor_written(tmp_path: Path, trace: C
         add(file, "../../../cluster_job_log", philly().encode())  # read where it lies, so its path does no harm
     assert len(clean_trace("t", trace("philly"), folder).jobs) == 5
     assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")) == [
-        "in", "in/trace-data.tar.gz", "secret"
-    ]  # fmt: skip
+        "in",
+        "in/trace-data.tar.gz",
+        "secret",
+    ]
 
 
 def test_a_link_in_a_zip_is_no_file(tmp_path: Path, trace: Callable) -> None:
@@ -129,9 +129,7 @@ def test_bombs_are_refused(bomb: str, name: str, zeros: dict[str, Path], trace: 
     assert str(zeros[bomb]) in str(error.value)
 
 
-def test_a_bomb_in_a_tar_header_is_refused(
-    tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_in_a_tar_header_is_refused(tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long name is read whole by tarfile before anything can be seen of it."""
     monkeypatch.setattr(archives, "FREE_BYTES", 1 << 20)
     with tarfile.open(tmp_path / "trace-data.tar.gz", "w:gz") as file:

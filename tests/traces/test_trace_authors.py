@@ -16,13 +16,15 @@ from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace, clean_trace
 
 #         id sub wait run gpu cput mem cpus rtime rmem st user grp exe que part prev
-COMMON = ["a,100,-1,60,2,-1,-1,12,-1,29.25,1,7,-1,-1,0,-1,-1",
-          "b,110,5,50,1,-1,-1,-1,90,-1,0,-1,-1,-1,0,-1,-1",
-          "c,120,0,0,1,-1,-1,-1,-1,-1,1,7,-1,-1,0,-1,-1",
-          "d,130,0,-1,1,-1,-1,-1,-1,-1,1,7,-1,-1,0,-1,-1",
-          "e,140,0,9,0.5,-1,-1,-1,-1,-1,5,7,-1,-1,0,-1,-1",
-          "f,150,0,9,-1,-1,-1,-1,-1,-1,2,7,-1,-1,0,-1,-1",
-          "a,160,0,9,1,-1,-1,-1,-1,-1,2,7,-1,-1,0,-1,-1"]
+COMMON = [
+    "a,100,-1,60,2,-1,-1,12,-1,29.25,1,7,-1,-1,0,-1,-1",
+    "b,110,5,50,1,-1,-1,-1,90,-1,0,-1,-1,-1,0,-1,-1",
+    "c,120,0,0,1,-1,-1,-1,-1,-1,1,7,-1,-1,0,-1,-1",
+    "d,130,0,-1,1,-1,-1,-1,-1,-1,1,7,-1,-1,0,-1,-1",
+    "e,140,0,9,0.5,-1,-1,-1,-1,-1,5,7,-1,-1,0,-1,-1",
+    "f,150,0,9,-1,-1,-1,-1,-1,-1,2,7,-1,-1,0,-1,-1",
+    "a,160,0,9,1,-1,-1,-1,-1,-1,2,7,-1,-1,0,-1,-1",
+]
 ENDS = ["4,0", "-1,1", "4,2", "4,2", "5.0,3", "4,4", "4,4"]
 README = [f"{c},{e}" for c, e in zip(COMMON, ENDS)]
 READER = [f"{c},-1,{e}" for c, e in zip(COMMON, ENDS)]
@@ -36,8 +38,10 @@ def clean(path: Path, lines: list[str] | bytes, **fields: Any) -> CleanTrace:
 
 @pytest.mark.parametrize(
     ("lines", "remark"),
-    [(README, "read in the readme variant (column 17 virtual cluster, 18 GPU type), as it has 19 columns"),
-     (READER, "read in the reader variant (column 18 virtual cluster, 19 GPU type), as it has 20 columns")],
+    [
+        (README, "read in the readme variant (column 17 virtual cluster, 18 GPU type), as it has 19 columns"),
+        (READER, "read in the reader variant (column 18 virtual cluster, 19 GPU type), as it has 20 columns"),
+    ],
 )
 def test_known_answers(lines: list[str], remark: str, tmp_path: Path) -> None:
     result = clean(tmp_path / "Helios_Formatted_withGPUType.csv", lines)
@@ -77,9 +81,12 @@ def test_the_variant_can_be_forced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "empty"), (b"1,2,3\n", "the first row has 3 fields; expected 19"),
-     (("job_id," + ",".join(map(str, range(18))) + "\n").encode(), "has a header row"),
-     (("\n".join(README) + "\n")[:-9].encode(), "truncated: the last row")],
+    [
+        (b"", "empty"),
+        (b"1,2,3\n", "the first row has 3 fields; expected 19"),
+        (("job_id," + ",".join(map(str, range(18))) + "\n").encode(), "has a header row"),
+        (("\n".join(README) + "\n")[:-9].encode(), "truncated: the last row"),
+    ],
 )
 def test_damage(content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"a.csv.*{message}"):
@@ -96,17 +103,46 @@ def test_a_folder_and_gzip(tmp_path: Path) -> None:
         clean(tmp_path / name, packed[:-10])
 
 
-FIELD = st.sampled_from(["-1", "0", "1", "2", "a", "", "1e12", "1e308", "-1e308", "1e400", "nan", "inf", '"', "3.5",
-                         "1000000000000", "9" * 400, "-7"])
-ROW = st.one_of(st.sampled_from(README), st.lists(FIELD, min_size=19, max_size=19).map(",".join),
-                st.lists(FIELD, max_size=21).map(",".join))
+FIELD = st.sampled_from(
+    [
+        "-1",
+        "0",
+        "1",
+        "2",
+        "a",
+        "",
+        "1e12",
+        "1e308",
+        "-1e308",
+        "1e400",
+        "nan",
+        "inf",
+        '"',
+        "3.5",
+        "1000000000000",
+        "9" * 400,
+        "-7",
+    ]
+)
+ROW = st.one_of(
+    st.sampled_from(README),
+    st.lists(FIELD, min_size=19, max_size=19).map(",".join),
+    st.lists(FIELD, max_size=21).map(",".join),
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(ROW, max_size=10), st.sampled_from(["\n", "\r\n"]), st.sampled_from([b"", b"\xef\xbb\xbf"]),
-       st.sampled_from([None, "readme", "reader"]), st.one_of(st.none(), st.binary(max_size=200)), st.booleans())
-def test_anything(tmp_path: Path, rows: list[str], end: str, bom: bytes, part: str | None, instead: bytes | None,
-                  packed: bool) -> None:
+@given(
+    st.lists(ROW, max_size=10),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    st.sampled_from([None, "readme", "reader"]),
+    st.one_of(st.none(), st.binary(max_size=200)),
+    st.booleans(),
+)
+def test_anything(
+    tmp_path: Path, rows: list[str], end: str, bom: bytes, part: str | None, instead: bytes | None, packed: bool
+) -> None:
     content = bom + (end.join(rows) + end).encode() if instead is None else instead
     name = "any.csv.gz" if packed else "any.csv"
     try:

@@ -107,8 +107,17 @@ def test_column_time_zone_and_window(clean: Callable) -> None:
 
 @pytest.mark.parametrize(
     ("op", "value", "kept"),
-    [("==", 2, "b"), ("!=", 2, "acd"), ("<", 2, "a"), ("<=", 2, "ab"), (">", 2, "c"), (">=", 2, "bc"),
-     ("in", [1, 3], "ac"), ("==", "2", "b"), ("in", ["x"], "d")],
+    [
+        ("==", 2, "b"),
+        ("!=", 2, "acd"),
+        ("<", 2, "a"),
+        ("<=", 2, "ab"),
+        (">", 2, "c"),
+        (">=", 2, "bc"),
+        ("in", [1, 3], "ac"),
+        ("==", "2", "b"),
+        ("in", ["x"], "d"),
+    ],
 )
 def test_filters(op: str, value: object, kept: str, clean: Callable) -> None:
     text = "id,t,run,g,k\na,0,5,1,1\nb,1,5,1,2\nc,2,5,1,3\nd,3,5,1,x\n"
@@ -205,8 +214,11 @@ def test_a_wait_of_zero_is_kept_and_a_negative_one_noted(clean: Callable) -> Non
 
 @pytest.mark.parametrize(
     ("written", "unix_s"),
-    [(["20201231", "20210102"], 1_609_369_200), (["20201231233000", "20210102"], 1_609_453_800),
-     (["20201231", "20210102", "20201301"], 1_609_369_200)],
+    [
+        (["20201231", "20210102"], 1_609_369_200),
+        (["20201231233000", "20210102"], 1_609_453_800),
+        (["20201231", "20210102", "20201301"], 1_609_369_200),
+    ],
 )
 def test_dates_written_as_digits(written: list[str], unix_s: int, clean: Callable) -> None:
     text = "id,t,run,g\n" + "".join(f"j{i},{t},5,1\n" for i, t in enumerate(written))
@@ -214,14 +226,22 @@ def test_dates_written_as_digits(written: list[str], unix_s: int, clean: Callabl
     assert datetime.fromisoformat(result.meta.t0).timestamp() == unix_s
     assert result.jobs["submit_s"].tolist() == [0, 1_609_542_000 - unix_s]
     assert result.audit.noted["submit_s read as dates written YYYYMMDD or YYYYMMDDhhmmss"] == 2
-    assert result.audit.noted.get("submit_s not a time", 0) == result.audit.left_out.get("no submission time", 0) \
+    assert (
+        result.audit.noted.get("submit_s not a time", 0)
+        == result.audit.left_out.get("no submission time", 0)
         == len(written) - 2
+    )
 
 
 @pytest.mark.parametrize(
     ("times", "how"),
-    [(["20201231", "20210102"], {"unit": "s"}), (["20201231", "20219902", "20219903"], {}),
-     (["20201231", "20210102"], {"factor": 0.5}), (["18991231", "18981231"], {}), (["15000000", "15000010"], {})],
+    [
+        (["20201231", "20210102"], {"unit": "s"}),
+        (["20201231", "20219902", "20219903"], {}),
+        (["20201231", "20210102"], {"factor": 0.5}),
+        (["18991231", "18981231"], {}),
+        (["15000000", "15000010"], {}),
+    ],
 )
 def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(times: list[str], how: dict, clean: Callable) -> None:
     text = "id,t,run,g\n" + "".join(f"{t},{t},5,1\n" for t in times)
@@ -231,15 +251,23 @@ def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(times: list[str]
     assert result.audit.noted == {"submission before 1990 if read as seconds since 1970": len(times)}
 
 
-@pytest.mark.parametrize(("zeros", "what", "write"), [("000", "milliseconds", "unit: ms"),
-                                                      ("000000", "microseconds", "factor: 0.000001"),
-                                                      ("000000000", "nanoseconds", "factor: 0.000000001")])
+@pytest.mark.parametrize(
+    ("zeros", "what", "write"),
+    [
+        ("000", "milliseconds", "unit: ms"),
+        ("000000", "microseconds", "factor: 0.000001"),
+        ("000000000", "nanoseconds", "factor: 0.000000001"),
+    ],
+)
 def test_submissions_in_a_finer_unit_are_refused_with_the_unit(
     zeros: str, what: str, write: str, clean: Callable
 ) -> None:
     text = f"id,t,run,g\na,1600000000{zeros},5,1\nb,1600000060{zeros},5,1\nc,7,5,1\n"
-    with pytest.raises(DataError, match=rf"own.csv: submit_s: 2 of 3 values are after the year 2200.*look like {what}. "
-                                        rf"Write `submit_s: .column: t, {write}.`"):
+    with pytest.raises(
+        DataError,
+        match=rf"own.csv: submit_s: 2 of 3 values are after the year 2200.*look like {what}. "
+        rf"Write `submit_s: .column: t, {write}.`",
+    ):
         clean(text, BASIC)
     key, value = write.split(": ")
     column = {"column": "t", key: float(value) if key == "factor" else value}
@@ -360,10 +388,18 @@ def test_plain_times_are_read_as_any_others(text: list[str | None], zone: str, e
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.one_of(
-    st.floats().map(repr), st.integers().map(str), st.text(alphabet="0123456789+-.eExXinfa _,", max_size=6), st.none(),
-    st.sampled_from([" 7", "7 ", "1e400", "Infinity", "NAN", "TRUE", "1d", "٣"]),
-), max_size=6))  # fmt: skip
+@given(
+    st.lists(
+        st.one_of(
+            st.floats().map(repr),
+            st.integers().map(str),
+            st.text(alphabet="0123456789+-.eExXinfa _,", max_size=6),
+            st.none(),
+            st.sampled_from([" 7", "7 ", "1e400", "Infinity", "NAN", "TRUE", "1d", "٣"]),
+        ),
+        max_size=6,
+    )
+)
 def test_numbers_are_read_as_pandas_reads_them(text: list[str | None]) -> None:
     series = pd.Series(text, dtype="str")
     expected = pd.to_numeric(series, errors="coerce").to_numpy("float64", na_value=np.nan)
@@ -372,7 +408,9 @@ def test_numbers_are_read_as_pandas_reads_them(text: list[str | None]) -> None:
 
 def test_a_column_of_dates_in_another_order_is_one_error(clean: Callable) -> None:
     text = "id,t,run,g\na,13/10/2017 08:00,5,1\nb,14/10/2017 08:00,5,1\nc,2017-10-15 08:00:00,5,1\n"
-    with pytest.raises(DataError, match=r"own.csv: submit_s \(column 't'\): 2 of 3 .*not a time.*first: '13/10/2017 08:00'"):
+    with pytest.raises(
+        DataError, match=r"own.csv: submit_s \(column 't'\): 2 of 3 .*not a time.*first: '13/10/2017 08:00'"
+    ):
         clean(text, BASIC)
 
 

@@ -23,8 +23,7 @@ def test_is_valid(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "files"),
-    [("alibaba", ["pai_job_table.tar.gz", "pai_task_table.tar.gz"]),
-     ("alibaba2023", ["openb_pod_list_gpuspec33.csv"])],
+    [("alibaba", ["pai_job_table.tar.gz", "pai_task_table.tar.gz"]), ("alibaba2023", ["openb_pod_list_gpuspec33.csv"])],
 )
 def test_only_what_readers_read_is_downloaded(name: str, files: list[str]) -> None:
     assert [item.file for item in load_trace(name, ROOT).downloads] == files
@@ -32,8 +31,11 @@ def test_only_what_readers_read_is_downloaded(name: str, files: list[str]) -> No
 
 @pytest.mark.parametrize(
     ("name", "kept", "out"),
-    [("philly-csv", 103_467, {"submitted before 2017-10-01": 8_072, "run time zero": 10}),
-     ("venus-csv", 125_303, {}), ("pai-csv", 60_105, {})],
+    [
+        ("philly-csv", 103_467, {"submitted before 2017-10-01": 8_072, "run time zero": 10}),
+        ("venus-csv", 125_303, {}),
+        ("pai-csv", 60_105, {}),
+    ],
 )
 def test_real_rows(name: str, kept: int, out: dict[str, int], real_traces: Path, monkeypatch) -> None:
     monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))

@@ -61,8 +61,12 @@ def test_lines_between_two_stray_quotes_are_counted(field: int) -> None:
 
 def test_a_field_that_spans_lines_as_it_should_keeps_its_row() -> None:
     frame, audit = read(HEADER + 'a,0,5,1\n"b, the\nsecond ""job""\n",1,6,2\nc,2,7,"1\n"\n"d",3,8,"1"\n')
-    assert frame.values.tolist() == [["a", "0", "5", "1"], ['b, the\nsecond "job"\n', "1", "6", "2"],
-                                     ["c", "2", "7", "1\n"], ["d", "3", "8", "1"]]  # fmt: skip
+    assert frame.values.tolist() == [
+        ["a", "0", "5", "1"],
+        ['b, the\nsecond "job"\n', "1", "6", "2"],
+        ["c", "2", "7", "1\n"],
+        ["d", "3", "8", "1"],
+    ]
     assert audit.rows_read == 7 and audit.left_out == {IN_QUOTES: 3}
 
 
@@ -84,13 +88,16 @@ def test_a_header_is_one_line() -> None:
     assert list(read('"id, of job","t"\na,0\n')[0].columns) == ["id, of job", "t"]
 
 
-@pytest.mark.parametrize(("text", "noted"), [
-    ("a,0,5,1\nb,1,5,1", {OPEN_END: 1}),  # run time, or GPUs, may have had more digits
-    ('a,0,5,1\nb,1,5,"1"', {OPEN_END: 1}),
-    ("a,0,5,1\nb,1,5,1\n", {}),
-    ("a,0,5,1\r\nb,1,5,1\r\n", {}),
-    ("a,0,5,1\rb,1,5,1\r", {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "noted"),
+    [
+        ("a,0,5,1\nb,1,5,1", {OPEN_END: 1}),  # run time, or GPUs, may have had more digits
+        ('a,0,5,1\nb,1,5,"1"', {OPEN_END: 1}),
+        ("a,0,5,1\nb,1,5,1\n", {}),
+        ("a,0,5,1\r\nb,1,5,1\r\n", {}),
+        ("a,0,5,1\rb,1,5,1\r", {}),
+    ],
+)
 def test_a_last_line_without_an_end_is_noted(text: str, noted: dict[str, int]) -> None:
     frame, audit = read(HEADER + text)
     assert frame["g"].tolist() == ["1", "1"]

@@ -12,8 +12,12 @@ RUN_S = np.array([1.0, 10.0, 100.0, 1000.0, 50.0])
 
 
 def test_perfect_estimates() -> None:
-    assert accuracy(RUN_S, RUN_S) == {"median_abs_log": 0, "spearman": pytest.approx(1), "within_2": 1,
-                                      "median_ratio": 1}
+    assert accuracy(RUN_S, RUN_S) == {
+        "median_abs_log": 0,
+        "spearman": pytest.approx(1),
+        "within_2": 1,
+        "median_ratio": 1,
+    }
 
 
 def test_known_answer() -> None:

@@ -19,20 +19,30 @@ MODELS = [name for name in HISTORY if name != "requested"]
 
 
 def test_nothing_then_the_most_alike() -> None:
-    jobs = table([
-        {"submit_s": 0, "run_s": 100, "user": "a", "vc": "v", "gpus": 2},
-        {"submit_s": 10, "run_s": 10, "user": "b", "vc": "v", "gpus": 4},  # nothing has ended
-        {"submit_s": 20, "run_s": 30, "user": "c", "vc": "w", "gpus": 8},  # the second has, at this very instant
-        {"submit_s": 200, "run_s": 1, "user": "a", "vc": "v", "gpus": 2},  # same user, VC and size as the first
-        {"submit_s": 300, "run_s": 1, "user": "a", "vc": "v", "gpus": 1},  # same user
-        {"submit_s": 301.5, "run_s": 1, "user": "z", "vc": "v", "gpus": 4},  # same VC and size as the second
-        {"submit_s": 310, "run_s": 1, "user": "z", "vc": "z", "gpus": 8},  # user z, the one just before
-        {"submit_s": 320, "run_s": 1, "user": "y", "vc": "z", "gpus": 2},  # same size as the first and the fourth
-    ])
+    jobs = table(
+        [
+            {"submit_s": 0, "run_s": 100, "user": "a", "vc": "v", "gpus": 2},
+            {"submit_s": 10, "run_s": 10, "user": "b", "vc": "v", "gpus": 4},  # nothing has ended
+            {"submit_s": 20, "run_s": 30, "user": "c", "vc": "w", "gpus": 8},  # the second has, at this very instant
+            {"submit_s": 200, "run_s": 1, "user": "a", "vc": "v", "gpus": 2},  # same user, VC and size as the first
+            {"submit_s": 300, "run_s": 1, "user": "a", "vc": "v", "gpus": 1},  # same user
+            {"submit_s": 301.5, "run_s": 1, "user": "z", "vc": "v", "gpus": 4},  # same VC and size as the second
+            {"submit_s": 310, "run_s": 1, "user": "z", "vc": "z", "gpus": 8},  # user z, the one just before
+            {"submit_s": 320, "run_s": 1, "user": "y", "vc": "z", "gpus": 2},  # same size as the first and the fourth
+        ]
+    )
     seconds, source = rolling_median(all_known(jobs))
     assert seconds == pytest.approx([START_S, START_S, 10, 100, np.sqrt(100 * 1), 10, 1, np.sqrt(100 * 1)])
-    assert list(source) == [NOTHING_KNOWN, NOTHING_KNOWN, "all jobs", "user, VC and size", "user", "VC and size",
-                            "user", "size"]
+    assert list(source) == [
+        NOTHING_KNOWN,
+        NOTHING_KNOWN,
+        "all jobs",
+        "user, VC and size",
+        "user",
+        "VC and size",
+        "user",
+        "size",
+    ]
 
 
 def test_a_recorded_wait_delays_what_is_known() -> None:
@@ -49,8 +59,19 @@ def test_only_the_last_ones_count() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20), st.sampled_from(["a", "b", None]),
-                          st.sampled_from([1, 2]), st.sampled_from([0, 3, None])), min_size=1, max_size=40))
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 30),
+            st.integers(1, 20),
+            st.sampled_from(["a", "b", None]),
+            st.sampled_from([1, 2]),
+            st.sampled_from([0, 3, None]),
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
 def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
     rows.sort(key=lambda r: r[0])
     jobs = table([{"submit_s": s, "run_s": r, "user": u, "gpus": g, "wait_s": w} for s, r, u, g, w in rows])
@@ -61,8 +82,12 @@ def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
             own = [{"user": "user", "vc": "vc", "size": "gpus"}[c] for c in columns]
             if "user" in own and rows[j][2] is None:
                 continue
-            alike = [i for i in range(len(jobs)) if ended[i] <= jobs["submit_s"][j] and all(
-                jobs[c][i] == jobs[c][j] or pd.isna(jobs[c][i]) and pd.isna(jobs[c][j]) for c in own)]
+            alike = [
+                i
+                for i in range(len(jobs))
+                if ended[i] <= jobs["submit_s"][j]
+                and all(jobs[c][i] == jobs[c][j] or pd.isna(jobs[c][i]) and pd.isna(jobs[c][j]) for c in own)
+            ]
             alike = sorted(alike, key=lambda i: (ended[i], i))[-LAST:]
             if alike:
                 assert source[j] == name
@@ -152,7 +177,10 @@ def test_every_estimate_is_at_least_a_second(kind: str) -> None:
 
 
 def test_cpu_jobs_are_alike_by_their_cpus() -> None:
-    rows = [{"submit_s": 0, "run_s": 50, "cpus": 4}, {"submit_s": 1, "run_s": 70, "cpus": 8},
-            {"submit_s": 100, "run_s": 1, "cpus": 4}]
+    rows = [
+        {"submit_s": 0, "run_s": 50, "cpus": 4},
+        {"submit_s": 1, "run_s": 70, "cpus": 8},
+        {"submit_s": 100, "run_s": 1, "cpus": 4},
+    ]
     jobs = table(rows).assign(gpus=0, resource="cpu")
     assert rolling_median(all_known(jobs))[0][2] == pytest.approx(50)

@@ -46,14 +46,25 @@ def test_run_times_and_a_packed_file(tmp_path: Path) -> None:
     assert found.tolist() == list(range(1, 21))
 
 
-@pytest.mark.parametrize(("lines", "predictions", "reason"), [
-    (["a,1,1"], Predictions(path="qssf.csv", gpu_time_s="g"), r"qssf.csv: no column 'g'; found job_id, priority"),
-    (["a,1,1", "b,2,1", "a,3,1"], GPU_TIME, "qssf.csv: column job_id: found 'a' twice, expected each job once"),
-    (["a,1,1", "b,soon,1"], GPU_TIME, "column priority, line 3: found 'soon', expected a number of seconds above 0"),
-    (["a,0,1"], GPU_TIME, "column priority, line 2: found '0', expected"),
-    (["a,,1"], GPU_TIME, "column priority, line 2: found '', expected"),
-    (["a,1,1"], Predictions(path="none.csv", run_s="s"), "predictions.path: 'none.csv' is .*, and there is no such"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "predictions", "reason"),
+    [
+        (["a,1,1"], Predictions(path="qssf.csv", gpu_time_s="g"), r"qssf.csv: no column 'g'; found job_id, priority"),
+        (["a,1,1", "b,2,1", "a,3,1"], GPU_TIME, "qssf.csv: column job_id: found 'a' twice, expected each job once"),
+        (
+            ["a,1,1", "b,soon,1"],
+            GPU_TIME,
+            "column priority, line 3: found 'soon', expected a number of seconds above 0",
+        ),
+        (["a,0,1"], GPU_TIME, "column priority, line 2: found '0', expected"),
+        (["a,,1"], GPU_TIME, "column priority, line 2: found '', expected"),
+        (
+            ["a,1,1"],
+            Predictions(path="none.csv", run_s="s"),
+            "predictions.path: 'none.csv' is .*, and there is no such",
+        ),
+    ],
+)
 def test_a_file_that_cannot_be_used_is_explained(
     lines: list[str], predictions: Predictions, reason: str, tmp_path: Path
 ) -> None:

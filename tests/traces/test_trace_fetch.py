@@ -76,8 +76,13 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_download_with_checksum_and_mirror(tmp_path: Path, trace: Callable, source: Path) -> None:
-    item = {"url": (tmp_path / "gone.zip").as_uri(), "file": "data.zip", "sha256": SHA, "bytes": 10,
-            "mirrors": [source.as_uri()]}  # fmt: skip
+    item = {
+        "url": (tmp_path / "gone.zip").as_uri(),
+        "file": "data.zip",
+        "sha256": SHA,
+        "bytes": 10,
+        "mirrors": [source.as_uri()],
+    }
     folder = obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path)
     assert (folder / "data.zip").read_bytes() == b"an archive"
     assert json.loads((folder / "manifest.json").read_text())["origins"] == {"data.zip": source.as_uri()}
@@ -198,12 +203,17 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, trace: Callable
 
 @pytest.mark.parametrize(
     ("what", "said"),
-    [(b"an ARCHIVE", "found sha256 .*, expected " + SHA), (b"short", "found 5 bytes, expected 10"),
-     (b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 10\n",
-      "a Git-LFS pointer .*aaaa"),
-     (b"<html><title>Log in</title></html>", "an HTML page .'Log in'.")],
+    [
+        (b"an ARCHIVE", "found sha256 .*, expected " + SHA),
+        (b"short", "found 5 bytes, expected 10"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 10\n",
+            "a Git-LFS pointer .*aaaa",
+        ),
+        (b"<html><title>Log in</title></html>", "an HTML page .'Log in'."),
+    ],
     ids=["other bytes", "cut", "pointer", "page"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("where", ["cache", "folder"])
 def test_a_wrong_file_by_hand_is_told_and_left_alone(
     where: str, what: bytes, said: str, tmp_path: Path, trace: Callable, source: Path, monkeypatch
@@ -262,12 +272,20 @@ def test_a_folder_in_place_of_the_file(tmp_path: Path, trace: Callable, source: 
 
 @pytest.mark.parametrize(
     ("head", "said"),
-    [(b"\xef\xbb\xbf \n<!-- x -->\n<!DOCTYPE HTML><title>a\n b</title>", "an HTML page ('a b')"),
-     (b'<?xml version="1.0"?><html>', "an HTML page in"), (b"<htmlx>", None), (b"job_id,user\n<html>", None),
-     (b"version https://git-lfs.github.com/spec/v1\next-0-x sha256:11\noid sha256:" + b"0" * 64 + b"\nsize 7\n",
-      "Git-LFS pointer (oid sha256:" + "0" * 64 + ", size 7)"),
-     (b"version https://git-lfs.github.com/spec/v1\n", None), (b"", None), (b"PK\x03\x04", None)],
-)  # fmt: skip
+    [
+        (b"\xef\xbb\xbf \n<!-- x -->\n<!DOCTYPE HTML><title>a\n b</title>", "an HTML page ('a b')"),
+        (b'<?xml version="1.0"?><html>', "an HTML page in"),
+        (b"<htmlx>", None),
+        (b"job_id,user\n<html>", None),
+        (
+            b"version https://git-lfs.github.com/spec/v1\next-0-x sha256:11\noid sha256:" + b"0" * 64 + b"\nsize 7\n",
+            "Git-LFS pointer (oid sha256:" + "0" * 64 + ", size 7)",
+        ),
+        (b"version https://git-lfs.github.com/spec/v1\n", None),
+        (b"", None),
+        (b"PK\x03\x04", None),
+    ],
+)
 def test_what_is_in_place_of_a_file(head: bytes, said: str | None) -> None:
     found = content.impostor(head, "data.zip")
     assert (found is None) == (said is None) and (found is None or said in found.text)

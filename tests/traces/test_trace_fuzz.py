@@ -16,10 +16,43 @@ from rltune.errors import DataError
 from rltune.traces.readers import csv_text
 
 poison = st.sampled_from(
-    ["", "NaN", "None", "null", "-1", "0", "1e12", "1" * 400, "inf", "-inf", "1e-320", "13/10/2017 10:00:00", "\x00",
-     '"', '"a\nb"', "a,b", ",,,,,,,,,,", "9999-12-31 23:59:59", "0001-01-01 00:00:00", "2017-11-05 01:30:00", "[]",
-     "{}", "ÿ", "\u2028", "💥", "=cmd()", "../../x", " ", "\t", "\r", "true", "1_000", "0x10", "٣"]
-)  # fmt: skip
+    [
+        "",
+        "NaN",
+        "None",
+        "null",
+        "-1",
+        "0",
+        "1e12",
+        "1" * 400,
+        "inf",
+        "-inf",
+        "1e-320",
+        "13/10/2017 10:00:00",
+        "\x00",
+        '"',
+        '"a\nb"',
+        "a,b",
+        ",,,,,,,,,,",
+        "9999-12-31 23:59:59",
+        "0001-01-01 00:00:00",
+        "2017-11-05 01:30:00",
+        "[]",
+        "{}",
+        "ÿ",
+        "\u2028",
+        "💥",
+        "=cmd()",
+        "../../x",
+        " ",
+        "\t",
+        "\r",
+        "true",
+        "1_000",
+        "0x10",
+        "٣",
+    ]
+)
 
 
 @st.composite
@@ -69,11 +102,29 @@ def test_any_bytes_are_refused_or_counted(name: str, content: bytes, tmp_path: P
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8) | poison,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
-        ["status", "vc", "jobid", "attempts", "submitted_time", "user", "start_time", "end_time", "detail", "gpus"]
-    ), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "status",
+                    "vc",
+                    "jobid",
+                    "attempts",
+                    "submitted_time",
+                    "user",
+                    "start_time",
+                    "end_time",
+                    "detail",
+                    "gpus",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
     max_leaves=20,
-)  # fmt: skip
+)
 
 
 @FUZZ
@@ -185,9 +236,14 @@ def test_known_faults_by_hand(tmp_path: Path, trace: Callable) -> None:
     result = clean(tmp_path, trace, "helios", "\n".join([HELIOS_HEADER, *rows, ""]).encode())
     assert result.jobs[["job_id", "submit_s", "gpus", "run_s"]].values.tolist() == [["g", 0, 1, 7], ["a", 4, 2, 6]]
     assert result.audit.left_out == {
-        "row with too many fields": 1, "run time zero": 1, "run time negative": 1, "job id met before": 1,
-        "GPU count not positive": 1, "no run time": 1, "GPU count impossible (over 1,000,000)": 1,
-    }  # fmt: skip
+        "row with too many fields": 1,
+        "run time zero": 1,
+        "run time negative": 1,
+        "job id met before": 1,
+        "GPU count not positive": 1,
+        "no run time": 1,
+        "GPU count impossible (over 1,000,000)": 1,
+    }
 
 
 @pytest.mark.parametrize("name", BASES)

@@ -32,8 +32,10 @@ HELIOS = [
 
 def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
     other = HEADER + "\n99,u,vc,1,1,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n"
-    make_zip(tmp_path / "data.zip", {"data/Earth/cluster_log.csv": other,
-                                     "data/Venus/cluster_log.csv": "\n".join(HELIOS) + "\n"})
+    make_zip(
+        tmp_path / "data.zip",
+        {"data/Earth/cluster_log.csv": other, "data/Venus/cluster_log.csv": "\n".join(HELIOS) + "\n"},
+    )
     clean = clean_trace("t", trace("helios"), tmp_path)
     jobs = clean.jobs.set_index("job_id")
     assert jobs.index.tolist() == ["1", "4", "5"]
@@ -42,8 +44,13 @@ def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
     assert jobs["status"].tolist() == ["passed", "failed", "unknown"]
     assert jobs["cpus"].fillna(-1).tolist() == [48, 6, -1]
     assert clean.audit.rows_read == 8
-    assert clean.audit.left_out == {"row with too many fields": 1, "CPU job (gpu_num 0)": 1, "no submission time": 1,
-                                    "run time zero": 1, "no GPU count": 1}
+    assert clean.audit.left_out == {
+        "row with too many fields": 1,
+        "CPU job (gpu_num 0)": 1,
+        "no submission time": 1,
+        "run time zero": 1,
+        "no GPU count": 1,
+    }
     assert clean.meta.t0 == "2020-04-01T10:00:00.000+08:00"
     assert clean_trace("t", trace("helios", part="Earth"), tmp_path).jobs["job_id"].tolist() == ["99"]
     with pytest.raises(DataError, match="holds no file Saturn/cluster_log.csv"):
@@ -99,8 +106,10 @@ def test_helios_one_log_is_not_read_as_four(tmp_path: Path, trace: Callable, mak
     with pytest.raises(DataError, match=r"cluster_log.csv: one file.*expected the folder or the archive .data.zip."):
         clean_trace("t", trace("helios", part="all"), path)
     assert clean_trace("t", trace("helios"), path).audit.rows_read == 8
-    make_zip(tmp_path / "four.zip", {f"{part}/cluster_log.csv": "\n".join(HELIOS[:2]) + "\n"
-                                     for part in ("Earth", "Saturn", "Uranus", "Venus")})
+    make_zip(
+        tmp_path / "four.zip",
+        {f"{part}/cluster_log.csv": "\n".join(HELIOS[:2]) + "\n" for part in ("Earth", "Saturn", "Uranus", "Venus")},
+    )
     assert clean_trace("t", trace("helios", part="all"), tmp_path / "four.zip").audit.rows_kept == 4
 
 
@@ -129,8 +138,13 @@ GPUS = "date,vcA,vcB,total\n2020-04-02,16,8,24\n2020-04-01,8,,8\n"
 
 
 def test_helios_gpus_by_day(tmp_path: Path, make_zip: Callable) -> None:
-    make_zip(tmp_path / "data.zip", {"data/Earth/cluster_gpu_number.csv": "date,x,total\n2020-04-01,1,1\n",
-                                     "data/Venus/cluster_gpu_number.csv": GPUS})
+    make_zip(
+        tmp_path / "data.zip",
+        {
+            "data/Earth/cluster_gpu_number.csv": "date,x,total\n2020-04-01,1,1\n",
+            "data/Venus/cluster_gpu_number.csv": GPUS,
+        },
+    )
     gpus = daily_gpus(tmp_path, "Venus")
     assert [day.isoformat() for day in gpus.index] == ["2020-04-01", "2020-04-02"]
     assert list(gpus.columns) == ["vcA", "vcB", "total"]
@@ -229,8 +243,11 @@ def test_alibaba_messages_name_the_table(tmp_path: Path, trace: Callable) -> Non
         clean_trace("t", config, write(tmp_path, job=JOBS, task=without))
     assert "10 columns" not in str(error.value)
     short = [",".join(task.split(",")[:4]) for task in TASKS]
-    with pytest.raises(DataError, match=r"pai_task_table.csv: column 5 .start_time. and those after it are empty in all"
-                                        r" 11 rows; expected job_name,"):
+    with pytest.raises(
+        DataError,
+        match=r"pai_task_table.csv: column 5 .start_time. and those after it are empty in all"
+        r" 11 rows; expected job_name,",
+    ):
         clean_trace("t", config, write(tmp_path, job=JOBS, task=short))
     with pytest.raises(DataError, match="pai_task_table.csv: no rows with 10 columns"):
         clean_trace("t", config, write(tmp_path, job=JOBS, task=[TASKS[0] + ",surplus"]))
@@ -259,13 +276,14 @@ def write(folder: Path, **tables: list[str]) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("rule", "gpus"),
-    [("round_up", [2, 1, 3]), ("round_up_each", [3, 1, 6]), ("nearest", [2, 1, 2]), ("leave_out", [])],
+    ("rule", "gpus"), [("round_up", [2, 1, 3]), ("round_up_each", [3, 1, 6]), ("nearest", [2, 1, 2]), ("leave_out", [])]
 )
 def test_alibaba_shares_of_a_gpu(rule: str, gpus: list[int], tmp_path: Path, trace: Callable) -> None:
     """3 × 50 %, 1 × 25 %, 6 × 40 % of a GPU; a task of 2 × 100 % stays 2 whatever the rule."""
-    tasks = [f"j1,{name},{n},Terminated,{1005 + i},1105,,,{plan},T4"
-             for i, (name, n, plan) in enumerate([("a", 3, 50), ("b", 1, 25), ("c", 6, 40), ("d", 2, 100)])]
+    tasks = [
+        f"j1,{name},{n},Terminated,{1005 + i},1105,,,{plan},T4"
+        for i, (name, n, plan) in enumerate([("a", 3, 50), ("b", 1, 25), ("c", 6, 40), ("d", 2, 100)])
+    ]
     clean = clean_trace("t", trace("alibaba2020", gpu_share=rule), write(tmp_path, job=JOBS, task=tasks))
     assert clean.jobs.set_index("job_id")["gpus"].tolist() == [*gpus, 2]
     assert sum(clean.audit.left_out.values()) == (3 if rule == "leave_out" else 0)
@@ -315,12 +333,15 @@ def test_alibaba_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
     folder = write(tmp_path, job=JOBS, task=[*TIMED[:2], TIMED[3], "j3,w,1,Failed,1,2,,,100,"], group_tag=tags)
     clean = clean_trace("t", trace("alibaba2020"), folder)
     assert clean.jobs.set_index("job_id")["gpu_type"].to_dict() == {
-        "j1/worker": "T4", "j1/ps": "T4", "j2/chief": "V100M32"
-    }  # fmt: skip
+        "j1/worker": "T4",
+        "j1/ps": "T4",
+        "j2/chief": "V100M32",
+    }
     assert clean.audit.noted["GPU type as required by gpu_type_spec"] == 3
-    assert clean.audit.noted[
-        "GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"
-    ] == 2
+    assert (
+        clean.audit.noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"]
+        == 2
+    )
 
 
 def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path: Path, trace: Callable) -> None:

@@ -24,24 +24,45 @@ CSV = (
     "7,ann,p1,2021-01-01 00:00:00,2021-01-01 00:01:00,2021-01-01 01:01:00,4,2048,COMPLETED,\n"
     "8,bob,p1,2021-01-01 00:00:10,2021-01-01 00:01:00,2021-01-01 00:02:00,1,1024,CANCELLED,x\n"
 )
-SWF = ("; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n"
-       "1 0 5 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n2 86400 5 -1 4 -1 -1 4 200 -1 5 3 1 -1 1 -1 -1 -1\n"
-       "3 172800 5 9 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n")
-POD = ("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
-       "p0,12000,16384,1,460,T4,LS,Succeeded,100,400,160\n")
-SACCT = ("JobID|Submit|Start|ElapsedRaw|State|AllocTRES\n"
-         "7|2024-03-01T10:00:00|2024-03-01T10:05:00|60|COMPLETED|cpu=8,gres/gpu=4,mem=64G,node=2\n"
-         "7.batch|2024-03-01T10:00:00|2024-03-01T10:05:00|60|COMPLETED|cpu=8,gres/gpu=4,mem=64G,node=2\n")
+SWF = (
+    "; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n"
+    "1 0 5 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n2 86400 5 -1 4 -1 -1 4 200 -1 5 3 1 -1 1 -1 -1 -1\n"
+    "3 172800 5 9 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n"
+)
+POD = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+    "p0,12000,16384,1,460,T4,LS,Succeeded,100,400,160\n"
+)
+SACCT = (
+    "JobID|Submit|Start|ElapsedRaw|State|AllocTRES\n"
+    "7|2024-03-01T10:00:00|2024-03-01T10:05:00|60|COMPLETED|cpu=8,gres/gpu=4,mem=64G,node=2\n"
+    "7.batch|2024-03-01T10:00:00|2024-03-01T10:05:00|60|COMPLETED|cpu=8,gres/gpu=4,mem=64G,node=2\n"
+)
 AUTHORS = "a,100,-1,60,2,-1,-1,12,-1,29.25,1,7,-1,-1,0,-1,-1,7,0\n"
-PHILLY = [{"jobid": "a", "submitted_time": "2017-10-01 00:00:00", "status": "Pass", "vc": "v", "attempts": [
-    {"start_time": "2017-10-01 00:01:00", "end_time": "2017-10-01 00:02:00", "detail": [{"ip": "m", "gpus": ["0"]}]}]}]
-HELIOS = ("job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
-          "1,u1,vcA,8,48,1,COMPLETED,2020-04-01 10:00:00,2020-04-01 10:00:10,2020-04-01 10:01:10,60,10\n")
+PHILLY = [
+    {
+        "jobid": "a",
+        "submitted_time": "2017-10-01 00:00:00",
+        "status": "Pass",
+        "vc": "v",
+        "attempts": [
+            {
+                "start_time": "2017-10-01 00:01:00",
+                "end_time": "2017-10-01 00:02:00",
+                "detail": [{"ip": "m", "gpus": ["0"]}],
+            }
+        ],
+    }
+]
+HELIOS = (
+    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+    "1,u1,vcA,8,48,1,COMPLETED,2020-04-01 10:00:00,2020-04-01 10:00:10,2020-04-01 10:01:10,60,10\n"
+)
 
 
 def use(text: str, path: Path) -> CleanTrace:
     """Clean a file with the configuration that inspecting it gave, as it is."""
-    return clean_trace("mine", TraceConfig(**yaml.safe_load(text[text.index("title:"):])), path)
+    return clean_trace("mine", TraceConfig(**yaml.safe_load(text[text.index("title:") :])), path)
 
 
 def test_guessed_map_works_as_it_is(tmp_path: Path, make_gzip: Callable) -> None:
@@ -68,18 +89,27 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "found"),
     [
-        ("cluster_job_log", json.dumps([{"jobid": "a", "attempts": [{}], "submitted_time": "2017-10-01 00:00:00"}]),
-         "Philly cluster_job_log"),
-        ("log.csv", "job_id,user,gpu_num,state,submit_time,duration,queue\n1,u,1,COMPLETED,2020-01-01 00:00:00,5,1\n",
-         "Helios cluster_log.csv"),
+        (
+            "cluster_job_log",
+            json.dumps([{"jobid": "a", "attempts": [{}], "submitted_time": "2017-10-01 00:00:00"}]),
+            "Philly cluster_job_log",
+        ),
+        (
+            "log.csv",
+            "job_id,user,gpu_num,state,submit_time,duration,queue\n1,u,1,COMPLETED,2020-01-01 00:00:00,5,1\n",
+            "Helios cluster_log.csv",
+        ),
         ("t.csv", "j1,worker,1,Terminated,100,200,600,29.3,50,V100\n", "PAI task table"),
         ("j.csv", "j1,i1,u1,Terminated,100,200\n", "PAI job table"),
         ("x.swf", "; header\n1 0 5 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n", "SWF"),
         ("i.csv", "j1,worker,x0,w0,i1,Terminated,100,200,m1\n", "PAI instance table"),
         ("m.csv", "7399a758eb02bae1a3621236,CPU,96,512,0\n", "PAI machine table"),
         ("g.csv", "7399a758eb02bae1a3621236,u1,V100,75c536d5ba60528b3ef3ae40,bert\n", "PAI group table"),
-        ("cluster_machine_list", "machineId, number of GPUs, single GPU mem\nm0,2, 12GB\n",
-         "Philly cluster_machine_list"),
+        (
+            "cluster_machine_list",
+            "machineId, number of GPUs, single GPU mem\nm0,2, 12GB\n",
+            "Philly cluster_machine_list",
+        ),
         ("n.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n", "Alibaba 2023 node list (openb)"),
         ("p.csv", POD, "Alibaba 2023 pod list (openb)"),
         ("s.txt", SACCT, "Slurm sacct --parsable2"),
@@ -129,11 +159,13 @@ def test_an_swf_log_is_cleaned_and_its_audit_shown(tmp_path: Path, make_gzip: Ca
 
 @pytest.mark.parametrize(
     ("name", "content", "line"),
-    [("jobs.txt", SACCT, "left out: 1 step of a job"),
-     ("p.csv", POD, "noted (of all rows read): 1 share of a GPU rounded up"),
-     ("a.csv", AUTHORS, "noted (of all rows read): 1 read in the readme variant"),
-     ("cluster_job_log", json.dumps(PHILLY), "kept: 1"),
-     ("cluster_log.csv", HELIOS, "kept: 1 (1 gpu jobs)")],
+    [
+        ("jobs.txt", SACCT, "left out: 1 step of a job"),
+        ("p.csv", POD, "noted (of all rows read): 1 share of a GPU rounded up"),
+        ("a.csv", AUTHORS, "noted (of all rows read): 1 read in the readme variant"),
+        ("cluster_job_log", json.dumps(PHILLY), "kept: 1"),
+        ("cluster_log.csv", HELIOS, "kept: 1 (1 gpu jobs)"),
+    ],
 )
 def test_the_lines_shown_read_the_file(name: str, content: str, line: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -202,8 +234,14 @@ def test_gpus_by_day_of_helios(tmp_path: Path, make_zip: Callable) -> None:
     text = inspect_file(folder / "cluster_gpu_number.csv")
     assert "format: Helios cluster_gpu_number.csv: a cluster, not jobs" in text and "title:" not in text
     assert text.endswith(f"GPUs by day (Saturn): {BY_DAY}\n")
-    make_zip(tmp_path / "data.zip", {"data/Venus/cluster_log.csv": HELIOS, "data/Venus/cluster_gpu_number.csv": GPUS,
-                                     "data/Earth/cluster_gpu_number.csv": GPUS.replace(",24", ",25")})
+    make_zip(
+        tmp_path / "data.zip",
+        {
+            "data/Venus/cluster_log.csv": HELIOS,
+            "data/Venus/cluster_gpu_number.csv": GPUS,
+            "data/Earth/cluster_gpu_number.csv": GPUS.replace(",24", ",25"),
+        },
+    )
     text = inspect_file(tmp_path / "data.zip")
     assert f"\nGPUs by day (Venus): {BY_DAY}\n" in text and "kept: 1" in text
     assert "\nGPUs by day (Earth): not readable: " in text and "total is not the sum" in text
@@ -239,14 +277,32 @@ def test_what_expands_absurdly_is_refused(name: str, tmp_path: Path, make_tar: C
         inspect_file(tmp_path / name)
 
 
-STARTS = [b"", SWF.encode(), POD.encode(), SACCT.encode(), AUTHORS.encode(), HELIOS.encode(), CSV.encode(),
-          json.dumps(PHILLY).encode(), b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\xef\xbb\xbf", b"\xff\xfe", b"[{",
-          b"a|b\n"]
+STARTS = [
+    b"",
+    SWF.encode(),
+    POD.encode(),
+    SACCT.encode(),
+    AUTHORS.encode(),
+    HELIOS.encode(),
+    CSV.encode(),
+    json.dumps(PHILLY).encode(),
+    b"PAR1",
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"[{",
+    b"a|b\n",
+]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(STARTS), st.integers(0, 400), st.binary(max_size=80),
-       st.sampled_from(["a.csv", "a.txt", "a.swf", "a.tar.gz", "a.zip", "a.json"]))
+@given(
+    st.sampled_from(STARTS),
+    st.integers(0, 400),
+    st.binary(max_size=80),
+    st.sampled_from(["a.csv", "a.txt", "a.swf", "a.tar.gz", "a.zip", "a.json"]),
+)
 def test_any_bytes_are_described_or_refused(tmp_path: Path, start: bytes, cut: int, rest: bytes, name: str) -> None:
     (tmp_path / name).write_bytes(start[:cut] + rest)
     try:

@@ -20,8 +20,15 @@ from rltune.traces.clean import clean_trace
 
 def job(job_id: str, submitted: Any = "2017-10-02 10:00:00", **fields: Any) -> dict[str, Any]:
     attempts = [attempt("2017-10-02 10:01:00", "2017-10-02 10:11:00", 2)]
-    return {"status": "Pass", "vc": "v1", "jobid": job_id, "attempts": attempts, "submitted_time": submitted,
-            "user": "u1", **fields}
+    return {
+        "status": "Pass",
+        "vc": "v1",
+        "jobid": job_id,
+        "attempts": attempts,
+        "submitted_time": submitted,
+        "user": "u1",
+        **fields,
+    }
 
 
 def attempt(start: Any, end: Any, *nodes: int) -> dict[str, Any]:
@@ -33,14 +40,21 @@ def test_known_answers(philly_folder: Callable, trace: Callable) -> None:
     folder = philly_folder(
         [
             job("plain"),
-            job("two nodes", "2017-10-02 10:00:01", attempts=[
-                attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00", 8, 4),
-            ]),
-            job("retried", "2017-10-02 10:00:02", status="Killed", attempts=[
-                attempt("2017-10-02 10:01:02", "2017-10-02 10:02:02"),  # no detail: GPUs from the next attempt
-                attempt("2017-10-02 11:00:00", "2017-10-02 11:00:30", 4),
-                attempt("2017-10-02 12:00:00", "None", 8),
-            ]),
+            job(
+                "two nodes",
+                "2017-10-02 10:00:01",
+                attempts=[attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00", 8, 4)],
+            ),
+            job(
+                "retried",
+                "2017-10-02 10:00:02",
+                status="Killed",
+                attempts=[
+                    attempt("2017-10-02 10:01:02", "2017-10-02 10:02:02"),  # no detail: GPUs from the next attempt
+                    attempt("2017-10-02 11:00:00", "2017-10-02 11:00:30", 4),
+                    attempt("2017-10-02 12:00:00", "None", 8),
+                ],
+            ),
             job("odd status", "2017-10-02 10:00:03", status="Unheard", user=None, vc=None),
         ]
     )
@@ -147,10 +161,17 @@ def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(
 ) -> None:
     """00:30 to the first 01:50 is 4,800 s, the second 01:10 to 02:10 3,600 s; with no end known, a start holds."""
     times = [("2017-11-05 00:30:00", "2017-11-05 01:50:00"), ("2017-11-05 01:10:00", "2017-11-05 02:10:00")]
-    again = [("2017-11-05 01:20:00", None), ("2017-11-05 01:05:00", "2017-11-05 01:15:00"),
-             ("2017-11-05 01:16:00", "2017-11-05 01:17:00")]
-    folder = philly_folder([job("retried", "2017-11-05 00:29:00", attempts=[attempt(*t, 1) for t in times]),
-                            job("thrice", "2017-11-05 01:00:00", attempts=[attempt(*t, 1) for t in again])])
+    again = [
+        ("2017-11-05 01:20:00", None),
+        ("2017-11-05 01:05:00", "2017-11-05 01:15:00"),
+        ("2017-11-05 01:16:00", "2017-11-05 01:17:00"),
+    ]
+    folder = philly_folder(
+        [
+            job("retried", "2017-11-05 00:29:00", attempts=[attempt(*t, 1) for t in times]),
+            job("thrice", "2017-11-05 01:00:00", attempts=[attempt(*t, 1) for t in again]),
+        ]
+    )
     clean = clean_trace("t", trace("philly"), folder)
     assert clean.jobs["run_s"].tolist() == [8_400, 660]
     assert clean.jobs["wait_s"].tolist() == [60, 1_200]
@@ -162,8 +183,13 @@ minutes = st.integers(0, 240)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=st.lists(st.tuples(minutes, st.lists(st.tuples(minutes, minutes.filter(bool) | st.none()), max_size=4)),
-                     min_size=1, max_size=6))
+@given(
+    rows=st.lists(
+        st.tuples(minutes, st.lists(st.tuples(minutes, minutes.filter(bool) | st.none()), max_size=4)),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_attempts_are_read_one_after_the_other(
     rows: list[tuple[int, list[tuple[int, int | None]]]], philly_folder: Callable, trace: Callable
 ) -> None:
@@ -173,8 +199,9 @@ def test_attempts_are_read_one_after_the_other(
         return datetime(2017, 11, 5, minute // 60, minute % 60)
 
     def read(minute: int, latest: float) -> float:
-        first, second = (wall(minute).replace(tzinfo=ZoneInfo("America/Los_Angeles"), fold=f).timestamp()
-                         for f in (0, 1))
+        first, second = (
+            wall(minute).replace(tzinfo=ZoneInfo("America/Los_Angeles"), fold=f).timestamp() for f in (0, 1)
+        )
         return second if first < latest else first
 
     expected = {}
@@ -188,16 +215,23 @@ def test_attempts_are_read_one_after_the_other(
         if sum(lengths) > 0:
             expected[str(row)] = sum(lengths)
     plain = job("0 plain", "2017-10-02 10:00:00")
-    jobs = [job(str(row), str(wall(s)), attempts=[attempt(str(wall(b)), e and str(wall(e)), 1) for b, e in tries])
-            for row, (s, tries) in enumerate(rows)]
+    jobs = [
+        job(str(row), str(wall(s)), attempts=[attempt(str(wall(b)), e and str(wall(e)), 1) for b, e in tries])
+        for row, (s, tries) in enumerate(rows)
+    ]
     clean = clean_trace("t", trace("philly"), philly_folder([plain, *jobs]))
     assert clean.jobs.set_index("job_id")["run_s"].drop("0 plain").to_dict() == expected
 
 
-PAUSED = [attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00", 2), attempt("2017-10-02 10:05:00", None, 2),
-          attempt("2017-10-02 11:00:00", "2017-10-02 11:00:30", 4)]  # fmt: skip
-OVERLAPPING = [attempt("2017-10-02 10:01:00", "2017-10-02 10:03:00", 1),
-               attempt("2017-10-02 10:02:00", "2017-10-02 10:04:00", 1)]  # fmt: skip
+PAUSED = [
+    attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00", 2),
+    attempt("2017-10-02 10:05:00", None, 2),
+    attempt("2017-10-02 11:00:00", "2017-10-02 11:00:30", 4),
+]
+OVERLAPPING = [
+    attempt("2017-10-02 10:01:00", "2017-10-02 10:03:00", 1),
+    attempt("2017-10-02 10:02:00", "2017-10-02 10:04:00", 1),
+]
 
 
 @pytest.mark.parametrize(("rule", "run"), [(None, [600, 90, 240]), ("sum", [600, 90, 240]), ("span", [600, 3570, 180])])
@@ -225,12 +259,17 @@ def test_the_backend_of_ijson_is_compiled() -> None:
 
 def test_values_of_the_wrong_type_never_crash(philly_folder: Callable, trace: Callable) -> None:
     odd = [5, None, "x", [1], {"a": 1}, True]
-    rows = [job(f"{field}-{i}", **{field: value}) for field in ("status", "vc", "user", "attempts")
-            for i, value in enumerate(odd)]
+    rows = [
+        job(f"{field}-{i}", **{field: value})
+        for field in ("status", "vc", "user", "attempts")
+        for i, value in enumerate(odd)
+    ]
     rows += [job(f"t-{i}", value) for i, value in enumerate(odd)]
     rows += [job(f"a-{i}", attempts=[{"start_time": v, "end_time": v, "detail": v}]) for i, v in enumerate(odd)]
-    rows += [job(f"d-{i}", attempts=[attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00") | {"detail": [{"gpus": v}]}])
-             for i, v in enumerate(odd)]
+    rows += [
+        job(f"d-{i}", attempts=[attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00") | {"detail": [{"gpus": v}]}])
+        for i, v in enumerate(odd)
+    ]
     clean = clean_trace("t", trace("philly"), philly_folder(rows))
     assert clean.audit.rows_read == len(rows) == 42
     assert clean.audit.rows_kept == 19  # odd status, vc or user do no harm; one detail lists one GPU

@@ -29,9 +29,23 @@ CPU = "billing=4,cpu=4,mem=4000M,node=1"
 
 def row(**given: str) -> dict[str, str]:
     """A finished job of 4 GPUs, an hour long, with any field replaced; "T" before a time of day stands for the day."""
-    plain = {"JobID": "1", "User": "ann", "Partition": "gpu", "Submit": "T10:00:00", "Start": "T10:05:00",
-             "End": "T11:05:00", "ElapsedRaw": "3600", "TimelimitRaw": "120", "State": "COMPLETED", "NNodes": "2",
-             "ReqCPUS": "8", "AllocCPUS": "8", "ReqMem": "64G", "ReqTRES": ASKED, "AllocTRES": HELD}
+    plain = {
+        "JobID": "1",
+        "User": "ann",
+        "Partition": "gpu",
+        "Submit": "T10:00:00",
+        "Start": "T10:05:00",
+        "End": "T11:05:00",
+        "ElapsedRaw": "3600",
+        "TimelimitRaw": "120",
+        "State": "COMPLETED",
+        "NNodes": "2",
+        "ReqCPUS": "8",
+        "AllocCPUS": "8",
+        "ReqMem": "64G",
+        "ReqTRES": ASKED,
+        "AllocTRES": HELD,
+    }
     values = {**plain, **given}
     return {k: DAY + v[1:] if v.startswith("T") and v[1:2].isdigit() else v for k, v in values.items()}
 
@@ -58,8 +72,14 @@ def test_known_answers(packed: bool, tmp_path: Path) -> None:
         row(JobID="102_7", Submit="T10:00:10", State="TIMEOUT", TimelimitRaw="UNLIMITED"),
         row(JobID="102_[8-20%4]", Start="Unknown", End="Unknown", ElapsedRaw="0", State="PENDING", AllocTRES=""),
         row(JobID="103+0", Submit="T10:00:20", State="FAILED"),
-        row(JobID="103+1", Submit="T10:00:20", State="FAILED", ReqTRES=CPU, AllocTRES=CPU,
-            TimelimitRaw="Partition_Limit"),
+        row(
+            JobID="103+1",
+            Submit="T10:00:20",
+            State="FAILED",
+            ReqTRES=CPU,
+            AllocTRES=CPU,
+            TimelimitRaw="Partition_Limit",
+        ),
         row(JobID="103+0.0"),
         row(JobID="104", Start="None", End="T10:12:00", ElapsedRaw="0", State="CANCELLED by 1000", AllocTRES=""),
         row(JobID="105", Start="T10:12:00", End="T10:12:00", ElapsedRaw="0", State="CANCELLED", AllocTRES=""),
@@ -81,8 +101,19 @@ def test_known_answers(packed: bool, tmp_path: Path) -> None:
     result = clean(tmp_path / "jobs.txt.gz", packed_log) if packed else clean(tmp_path / "jobs.txt", log)
     jobs = result.jobs.set_index("job_id")
     assert jobs["status"].to_dict() == {
-        "101": "passed", "102_7": "failed", "103+0": "failed", "103+1": "failed", "106": "killed", "109": "failed",
-        "110": "failed", "111": "killed", "112": "failed", "114": "failed", "115": "killed", "116": "unknown"}
+        "101": "passed",
+        "102_7": "failed",
+        "103+0": "failed",
+        "103+1": "failed",
+        "106": "killed",
+        "109": "failed",
+        "110": "failed",
+        "111": "killed",
+        "112": "failed",
+        "114": "failed",
+        "115": "killed",
+        "116": "unknown",
+    }
     assert result.meta.t0 == "2024-03-01T10:00:00.000+01:00"
     first = jobs.loc["101"]
     assert (first["user"], first["vc"], first["submit_s"], first["run_s"]) == ("ann", "gpu", 0, 3600)
@@ -121,20 +152,27 @@ def test_an_older_version(tmp_path: Path) -> None:
     """No TRES, GRES per node, memory per node or CPU, durations with days, no raw columns."""
     columns = "JobID,User,Submit,Start,End,Elapsed,Timelimit,State,NNodes,NCPUS,ReqMem,ReqGRES,AllocGRES"
     old = {"Elapsed": "1-02:03:04", "Timelimit": "2-00:00:00", "NCPUS": "8"}
-    result = clean(tmp_path / "a.txt", text(
-        row(JobID="1", ReqMem="4Gn", ReqGRES="gpu:tesla:2", AllocGRES="gpu:tesla:4", **old),
-        row(JobID="2", ReqMem="2Gc", ReqGRES="gpu:2", AllocGRES="", **old),
-        row(JobID="3", ReqMem="0n", ReqGRES="gpu", NNodes="1", **{**old, "Elapsed": "05:30", "Timelimit": "INVALID"}),
-        row(JobID="4", ReqMem="4000Mc", **{**old, "Elapsed": "", "Timelimit": "Partition_Limit"}),
-        row(JobID="5", ReqMem="?", ReqGRES="gpu:tesla:1,gpu:k80:1", **{**old, "Elapsed": "00:01:00.500"}),
-        columns=columns))
+    result = clean(
+        tmp_path / "a.txt",
+        text(
+            row(JobID="1", ReqMem="4Gn", ReqGRES="gpu:tesla:2", AllocGRES="gpu:tesla:4", **old),
+            row(JobID="2", ReqMem="2Gc", ReqGRES="gpu:2", AllocGRES="", **old),
+            row(
+                JobID="3", ReqMem="0n", ReqGRES="gpu", NNodes="1", **{**old, "Elapsed": "05:30", "Timelimit": "INVALID"}
+            ),
+            row(JobID="4", ReqMem="4000Mc", **{**old, "Elapsed": "", "Timelimit": "Partition_Limit"}),
+            row(JobID="5", ReqMem="?", ReqGRES="gpu:tesla:1,gpu:k80:1", **{**old, "Elapsed": "00:01:00.500"}),
+            columns=columns,
+        ),
+    )
     jobs = result.jobs.set_index("job_id")
     assert jobs["gpus"].tolist() == [4, 4, 1, 0, 4]
     assert jobs["gpu_type"].fillna("any").tolist() == ["tesla", "any", "any", "any", "any"]
     assert jobs["run_s"].tolist() == [93_784, 93_784, 330, 3600, 60.5]
     assert jobs["requested_s"].fillna(-1).tolist() == [172_800, 172_800, -1, -1, 172_800]
-    assert jobs["mem_gb"].fillna(-1).tolist() == pytest.approx([8 * 1.073741824, 16 * 1.073741824, -1,
-                                                                32_000 * 1.048576e-3, -1])
+    assert jobs["mem_gb"].fillna(-1).tolist() == pytest.approx(
+        [8 * 1.073741824, 16 * 1.073741824, -1, 32_000 * 1.048576e-3, -1]
+    )
     assert jobs["vc"].isna().all() and (jobs["cpus"] == 8).all()
     assert result.audit.noted["run time from End − Start, as Elapsed is empty"] == 1
     assert result.audit.noted["GPUs of several types: any type"] == 1
@@ -157,48 +195,59 @@ def test_memory_that_slurm_does_not_hand_out_is_not_known(tmp_path: Path) -> Non
     rows = [row(JobID=str(k), ReqMem="128G", ReqTRES=asked, AllocTRES=held) for k in range(3)]
     result = clean(tmp_path / "a.txt", text(*rows))
     assert result.jobs["mem_gb"].isna().all() and result.audit.noted["memory not known: Slurm hands none out here"] == 3
-    some = clean(tmp_path / "b.txt", text(*rows, row(JobID="9", ReqMem="128G", ReqTRES=asked, AllocTRES=f"{held},mem=8G")))
+    some = clean(
+        tmp_path / "b.txt", text(*rows, row(JobID="9", ReqMem="128G", ReqTRES=asked, AllocTRES=f"{held},mem=8G"))
+    )
     assert some.jobs["mem_gb"].notna().all()
 
 
 def test_requeued_jobs(tmp_path: Path) -> None:
-    result = clean(tmp_path / "a.txt", text(
-        row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
-        row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
-        row(JobID="1", State="COMPLETED", Submit="T13:00:00", Start="T13:10:00", End="T13:10:07", ElapsedRaw="7"),
-        row(JobID="2", State="COMPLETED", Submit="T10:01:00"),  # no reason to run again: another job of that number
-        row(JobID="2", State="COMPLETED", Submit="T14:00:00", Start="T14:10:00", End="T14:20:00"),
-        row(JobID="3", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="50"),
-        row(JobID="3", State="COMPLETED", Submit="T10:04:00", User="bob"),  # another user's
-        row(JobID="4", State="REQUEUED", Submit="T10:03:00", ElapsedRaw="50"),
-        row(JobID="4", State="RUNNING", Submit="T12:00:00", Start="T12:10:00", End="Unknown", ElapsedRaw="50"),
-    ))
+    result = clean(
+        tmp_path / "a.txt",
+        text(
+            row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
+            row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
+            row(JobID="1", State="COMPLETED", Submit="T13:00:00", Start="T13:10:00", End="T13:10:07", ElapsedRaw="7"),
+            row(JobID="2", State="COMPLETED", Submit="T10:01:00"),  # no reason to run again: another job of that number
+            row(JobID="2", State="COMPLETED", Submit="T14:00:00", Start="T14:10:00", End="T14:20:00"),
+            row(JobID="3", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="50"),
+            row(JobID="3", State="COMPLETED", Submit="T10:04:00", User="bob"),  # another user's
+            row(JobID="4", State="REQUEUED", Submit="T10:03:00", ElapsedRaw="50"),
+            row(JobID="4", State="RUNNING", Submit="T12:00:00", Start="T12:10:00", End="Unknown", ElapsedRaw="50"),
+        ),
+    )
     jobs = result.jobs.set_index("job_id")
     assert jobs.index.tolist() == ["1", "2", "3"]
     assert jobs["run_s"].tolist() == [707, 3600, 50] and jobs["submit_s"].tolist() == [0, 60, 120]
     assert jobs["wait_s"].tolist() == [300, 240, 180] and jobs["status"].tolist() == ["passed", "passed", "killed"]
-    assert result.audit.left_out == {"earlier run of a requeued job: put together with its last": 3,
-                                     "requeued, and not finished when the log was written": 1, "job id met before": 2}
+    assert result.audit.left_out == {
+        "earlier run of a requeued job: put together with its last": 3,
+        "requeued, and not finished when the log was written": 1,
+        "job id met before": 2,
+    }
     assert result.audit.noted["requeued job, run time is the sum of its runs"] == 1
 
 
 def test_requeued_jobs_whose_last_row_never_started(tmp_path: Path) -> None:
     never = {"Start": "Unknown", "End": "T14:00:00", "ElapsedRaw": "0", "AllocTRES": ""}
-    result = clean(tmp_path / "a.txt", text(
-        row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
-        row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
-        row(JobID="1", State="CANCELLED by 1000", Submit="T13:00:00", **never),
-        row(JobID="2", State="REQUEUED", Submit="T10:01:00", ElapsedRaw="50"),
-        row(JobID="2", State="DEADLINE", Submit="T13:00:00", **never),
-        row(JobID="3", State="REQUEUED", ElapsedRaw="50"),
-        row(JobID="3", State="PENDING", Submit="T13:00:00", **never),
-        row(JobID="4", State="REQUEUED", ElapsedRaw="0"),  # did not run the first time either
-        row(JobID="4", State="CANCELLED", Submit="T13:00:00", **never),
-        row(JobID="5", State="CANCELLED", **never),
-        row(JobID="6", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="70"),
-        row(JobID="6", State="NODE_FAIL", Submit="T11:30:00", ElapsedRaw="0"),
-        row(JobID="6", State="CANCELLED", Submit="T13:00:00", **never),
-    ))
+    result = clean(
+        tmp_path / "a.txt",
+        text(
+            row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
+            row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
+            row(JobID="1", State="CANCELLED by 1000", Submit="T13:00:00", **never),
+            row(JobID="2", State="REQUEUED", Submit="T10:01:00", ElapsedRaw="50"),
+            row(JobID="2", State="DEADLINE", Submit="T13:00:00", **never),
+            row(JobID="3", State="REQUEUED", ElapsedRaw="50"),
+            row(JobID="3", State="PENDING", Submit="T13:00:00", **never),
+            row(JobID="4", State="REQUEUED", ElapsedRaw="0"),  # did not run the first time either
+            row(JobID="4", State="CANCELLED", Submit="T13:00:00", **never),
+            row(JobID="5", State="CANCELLED", **never),
+            row(JobID="6", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="70"),
+            row(JobID="6", State="NODE_FAIL", Submit="T11:30:00", ElapsedRaw="0"),
+            row(JobID="6", State="CANCELLED", Submit="T13:00:00", **never),
+        ),
+    )
     jobs = result.jobs.set_index("job_id")
     assert jobs["run_s"].to_dict() == {"1": 700, "2": 50, "6": 70}
     assert jobs["submit_s"].tolist() == [0, 60, 120] and jobs["wait_s"].tolist() == [300, 240, 180]
@@ -221,8 +270,18 @@ def test_times_in_epoch_seconds_and_across_the_hour_repeated_in_autumn(tmp_path:
 
 @pytest.mark.parametrize(
     ("written", "seconds"),
-    [("1-02:03:04", 93_784), ("02:03:04", 7_384), ("03:04", 184), ("00:03.250", 3.25), ("00:00:01.5", 1.5), ("7", 7),
-     ("UNLIMITED", None), ("1-2-3", None), ("-5", None), ("", None)],
+    [
+        ("1-02:03:04", 93_784),
+        ("02:03:04", 7_384),
+        ("03:04", 184),
+        ("00:03.250", 3.25),
+        ("00:00:01.5", 1.5),
+        ("7", 7),
+        ("UNLIMITED", None),
+        ("1-2-3", None),
+        ("-5", None),
+        ("", None),
+    ],
 )
 def test_durations(written: str, seconds: float | None) -> None:
     found = slurm.seconds(pd.Series([written], dtype="str"))[0]
@@ -231,10 +290,17 @@ def test_durations(written: str, seconds: float | None) -> None:
 
 @pytest.mark.parametrize(
     ("written", "gpus", "kind", "mixed"),
-    [("cpu=8,gres/gpu=4,mem=64G", 4, None, False), ("cpu=8,gres/gpu:a100=4,gres/gpu=4", 4, "a100", False),
-     ("gres/gpu:a100=2,gres/gpu:v100=2", 4, None, True), ("cpu=8,mem=64G", 0, None, False), ("", 0, None, False),
-     ("gres/gpu:a100_1g.5gb=3", 3, "a100_1g.5gb", False), ("gres/gpu=1K", 1024, None, False),
-     ("gres/gpumem=80G,gres/gpuutil=50", 0, None, False), (None, None, None, False)],
+    [
+        ("cpu=8,gres/gpu=4,mem=64G", 4, None, False),
+        ("cpu=8,gres/gpu:a100=4,gres/gpu=4", 4, "a100", False),
+        ("gres/gpu:a100=2,gres/gpu:v100=2", 4, None, True),
+        ("cpu=8,mem=64G", 0, None, False),
+        ("", 0, None, False),
+        ("gres/gpu:a100_1g.5gb=3", 3, "a100_1g.5gb", False),
+        ("gres/gpu=1K", 1024, None, False),
+        ("gres/gpumem=80G,gres/gpuutil=50", 0, None, False),
+        (None, None, None, False),
+    ],
 )
 def test_tres(written: str | None, gpus: float | None, kind: str | None, mixed: bool) -> None:
     found, types, several = slurm.tres_gpus(pd.Series([written], dtype="str"))
@@ -244,10 +310,21 @@ def test_tres(written: str | None, gpus: float | None, kind: str | None, mixed: 
 
 @pytest.mark.parametrize(
     ("written", "gpus", "kind"),
-    [("gpu:2", 2, None), ("gpu:tesla:2", 2, "tesla"), ("gpu", 1, None), ("gpu:tesla", 1, "tesla"),
-     ("gpu:tesla:2(S:0-1)", 2, "tesla"), ("gres:gpu:2", 2, None), ("gpu:tesla:1,gpu:k80:3", 4, None),
-     ("craynetwork:1", 0, None), ("gres/gpu:tesla:3", 3, "tesla"), ("mic:1,gpu:2", 2, None),
-     ("gpu:2080ti:4", 4, "2080ti"), ("gpu:rtx:4,gpu:2080ti:4", 8, None), ("gpu:1g.5gb:7", 7, "1g.5gb")],
+    [
+        ("gpu:2", 2, None),
+        ("gpu:tesla:2", 2, "tesla"),
+        ("gpu", 1, None),
+        ("gpu:tesla", 1, "tesla"),
+        ("gpu:tesla:2(S:0-1)", 2, "tesla"),
+        ("gres:gpu:2", 2, None),
+        ("gpu:tesla:1,gpu:k80:3", 4, None),
+        ("craynetwork:1", 0, None),
+        ("gres/gpu:tesla:3", 3, "tesla"),
+        ("mic:1,gpu:2", 2, None),
+        ("gpu:2080ti:4", 4, "2080ti"),
+        ("gpu:rtx:4,gpu:2080ti:4", 8, None),
+        ("gpu:1g.5gb:7", 7, "1g.5gb"),
+    ],
 )
 def test_gres(written: str, gpus: float, kind: str | None) -> None:
     found, types, _ = slurm.gres_gpus(pd.Series([written], dtype="str"))
@@ -256,8 +333,19 @@ def test_gres(written: str, gpus: float, kind: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("written", "mib"),
-    [("64G", 65_536), ("4Gn", 8_192), ("2Gc", 16_384), ("4000M", 4_000), ("4000", 4_000), ("1T", 1_048_576),
-     ("2P", 2**31), ("512K", 0.5), ("1.5G", 1_536), ("?", None), ("-1", None)],
+    [
+        ("64G", 65_536),
+        ("4Gn", 8_192),
+        ("2Gc", 16_384),
+        ("4000M", 4_000),
+        ("4000", 4_000),
+        ("1T", 1_048_576),
+        ("2P", 2**31),
+        ("512K", 0.5),
+        ("1.5G", 1_536),
+        ("?", None),
+        ("-1", None),
+    ],
 )
 def test_requested_memory(written: str, mib: float | None) -> None:
     """On 2 nodes with 8 CPUs."""
@@ -267,14 +355,18 @@ def test_requested_memory(written: str, mib: float | None) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("", "empty"), ("1|2|3\n", "expected the header of sacct --parsable2"),
-     ("JobID  State\n----- ------\n", "expected the header"),
-     (text(row()).replace("Submit", "Submitted", 1), "'Submit'.*nearest: Submitted"),
-     (text(row()).replace("State", "ExitCode", 1), "'State'"),
-     (text(row()).replace("ElapsedRaw", "X", 1).replace("|End|", "|Y|", 1), "no run time"),
-     (text(row()).replace("ReqTRES", "X", 1).replace("AllocTRES", "Y", 1), "no GPUs: needs one of AllocTRES"),
-     (text(row()).replace("User", "JobID", 1), "JobID is there twice"),
-     (text(row(), row())[:-80], "truncated: the last row has"), (text(), "no jobs in rows of 15 fields")],
+    [
+        ("", "empty"),
+        ("1|2|3\n", "expected the header of sacct --parsable2"),
+        ("JobID  State\n----- ------\n", "expected the header"),
+        (text(row()).replace("Submit", "Submitted", 1), "'Submit'.*nearest: Submitted"),
+        (text(row()).replace("State", "ExitCode", 1), "'State'"),
+        (text(row()).replace("ElapsedRaw", "X", 1).replace("|End|", "|Y|", 1), "no run time"),
+        (text(row()).replace("ReqTRES", "X", 1).replace("AllocTRES", "Y", 1), "no GPUs: needs one of AllocTRES"),
+        (text(row()).replace("User", "JobID", 1), "JobID is there twice"),
+        (text(row(), row())[:-80], "truncated: the last row has"),
+        (text(), "no jobs in rows of 15 fields"),
+    ],
 )
 def test_what_is_wrong_is_said(content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"a.txt.*{message}") as error:
@@ -297,13 +389,16 @@ def test_truncated_gzip(tmp_path: Path) -> None:
 
 VALUES = {
     "JobID": ["1", "1", "1.0", "2_3", "2_[1-9]", "3+0", "", ".", "9" * 400],
-    "User": ["ann", "bob", ""], "Partition": ["gpu", ""],
+    "User": ["ann", "bob", ""],
+    "Partition": ["gpu", ""],
     "Submit": ["T10:00:00", "T09:00:00", "Unknown", "1", "1e400", "9999-12-31T00:00:00", "x", "-5"],
-    "Start": ["T10:05:00", "None", "Unknown", "", "T09:59:00"], "End": ["T11:00:00", "Unknown", "T08:00:00"],
+    "Start": ["T10:05:00", "None", "Unknown", "", "T09:59:00"],
+    "End": ["T11:00:00", "Unknown", "T08:00:00"],
     "ElapsedRaw": ["60", "0", "-5", "", "1e308", "1e400", "x"],
     "TimelimitRaw": ["60", "UNLIMITED", "-1", "1e308", "x", "0"],
     "State": ["COMPLETED", "REQUEUED", "CANCELLED by 1", "PENDING", "", "?", "NODE_FAIL"],
-    "NNodes": ["1", "", "x", "0", "1000000000000"], "AllocCPUS": ["4", "", "9" * 400, "x"],
+    "NNodes": ["1", "", "x", "0", "1000000000000"],
+    "AllocCPUS": ["4", "", "9" * 400, "x"],
     "ReqMem": ["4Gn", "2Gc", "x", "9" * 309 + "P", ""],
     "ReqTRES": [ASKED, CPU, "", "gres/gpu=1000000000000", "gres/gpu:a=" + "9" * 400, "cpu=,=,gres/gpu:=1"],
     "AllocTRES": [HELD, "", CPU, "gres/gpu=1000000000000", "gres/gpu=-3", "mem=" + "9" * 400 + "P"],
@@ -311,10 +406,18 @@ VALUES = {
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.one_of(st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in VALUES.items()}),
-                          st.text(max_size=20)), max_size=10),
-       st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["", "\ufeff"]), st.sampled_from(["", "|"]),
-       st.booleans())
+@given(
+    st.lists(
+        st.one_of(
+            st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in VALUES.items()}), st.text(max_size=20)
+        ),
+        max_size=10,
+    ),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["", "\ufeff"]),
+    st.sampled_from(["", "|"]),
+    st.booleans(),
+)
 def test_any_rows(tmp_path: Path, rows: list[Any], end: str, bom: str, bar: str, closed: bool) -> None:
     log = text(end=bar).replace("\n", "") + "\n"
     log += "\n".join(r if isinstance(r, str) else text(row(**r), end=bar).split("\n")[1] for r in rows)

@@ -19,7 +19,7 @@ ROWS = [
     f"{i}|ann|gpu|2024-01-03T00:0{i}:00|2024-01-03T00:0{i}:10|2024-01-03T01:0{i}:10|3600|120|{state}|1|8|8|64G|"
     f"cpu=8,gres/gpu=2,mem=64G,node=1|cpu=8,gres/gpu=2,mem=64G,node=1"
     for i, state in enumerate(["COMPLETED", "CANCELLED by 1007", "OUT_OF_MEMORY"], 1)
-]  # fmt: skip
+]
 SACCT = "\n".join([HEADER, *ROWS]) + "\n"
 SQUEUE = "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n                12       gpu     wrap      ann  R       0:10      1 n1\n"
 PADDED = "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode \n------------ ---------- ---------- ---------- ---------- ---------- -------- \n12                 wrap        gpu                     8  COMPLETED      0:0 \n"
@@ -30,7 +30,10 @@ PADDED = "JobID           JobName  Partition    Account  AllocCPUS      State Ex
     [
         (SQUEUE, ["squeue", "wait or run now"]),
         ("JOBID|USER|ST|SUBMIT_TIME|NODELIST(REASON)\n12|ann|R|2024-01-03T00:00:00|n1\n", ["squeue"]),
-        ("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu*         up   infinite      2    mix n[1-2]\n", ["sinfo", "--nodes"]),
+        (
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu*         up   infinite      2    mix n[1-2]\n",
+            ["sinfo", "--nodes"],
+        ),
         ("NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:8|mixed\n", ["sinfo", "--nodes"]),
         ("NodeName=n1 Arch=x86_64 CoresPerSocket=16\n   CPUAlloc=8 CPUTot=64\n", ["scontrol show nodes", "--nodes"]),
         ("JobId=12 JobName=wrap\n   UserId=ann(1000)\n", ["scontrol show job"]),
@@ -40,8 +43,20 @@ PADDED = "JobID           JobName  Partition    Account  AllocCPUS      State Ex
         ("12|ann|2024-01-03T00:00:00|COMPLETED|8\n", ["without its header line", "--noheader"]),
         ("12;ann;2024-01-03T00:00:00;CANCELLED by 1007;8\n", ["without its header line", "--noheader"]),
     ],
-    ids=["squeue", "squeue-format", "sinfo", "sinfo-format", "nodes", "job", "padded", "headerless", "parsable", "others", "semicolons"],
-)  # fmt: skip
+    ids=[
+        "squeue",
+        "squeue-format",
+        "sinfo",
+        "sinfo-format",
+        "nodes",
+        "job",
+        "padded",
+        "headerless",
+        "parsable",
+        "others",
+        "semicolons",
+    ],
+)
 def test_what_is_no_log_is_named(text: str, parts: list[str], tmp_path: Path) -> None:
     path = tmp_path / "jobs.txt"
     path.write_text(text)
@@ -84,5 +99,7 @@ def test_bare_commas_inside_and_between_fields_cannot_be_told_apart(tmp_path: Pa
 
 def test_a_table_of_ones_own_with_the_same_names_stays_a_csv(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
-    path.write_text("JobID,State,Submit,Start,End,gpus\n1,COMPLETED,2024-01-03 00:00:00,2024-01-03 00:01:00,2024-01-03 00:09:00,2\n")
+    path.write_text(
+        "JobID,State,Submit,Start,End,gpus\n1,COMPLETED,2024-01-03 00:00:00,2024-01-03 00:01:00,2024-01-03 00:09:00,2\n"
+    )
     assert suggested(path)[0].format == "csv"

@@ -24,17 +24,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 HEAD = "; Version: 2.2\n; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n; MaxProcs: 64\n;\n"
 #        job submit wait run alloc cpu used req rtime rmem status user group exe queue part prev think
-JOBS = ["  1   100   10  60    8   -1  512   4   120   -1      1    7     1  -1     2   -1   -1    -1",
-        "  2   110   -1  50   -1   -1   -1   4    -1  1024     0   -1     1  -1     2   -1   -1    -1",
-        "  3   120    5  0    -1   -1   -1   4    60   -1      5    7     1  -1     2   -1   -1    -1",
-        "  4   130    5  -1   -1   -1   -1   4    60   -1      5    7     1  -1     2   -1   -1    -1",
-        "  5   140    5  30    4   -1   -1   4    60   -1      5    7     1  -1     0   -1   -1    -1",
-        "  6   150    5  40    4   -1   -1   4    60   -1      1    7     1  -1     2   -1   -1    -1",
-        "  6   150    5  15    4   -1   -1   4    60   -1      2    7     1  -1     2   -1   -1    -1",
-        "  6    -1   20  25    4   -1   -1   4    60   -1      3    7     1  -1     2   -1   -1    -1",
-        "  7   160    5  25    4   -1   -1   4    60   -1      4    7     1  -1     2   -1   -1    -1",
-        "  8   170    0  0    99   -1   -1   4    60   -1      1    7     1  -1     2   -1   -1    -1",
-        "  9   180    0  1.5   99   -1   -1   4   0    -1     -1    7     1  -1     2   -1   -1    -1"]
+JOBS = [
+    "  1   100   10  60    8   -1  512   4   120   -1      1    7     1  -1     2   -1   -1    -1",
+    "  2   110   -1  50   -1   -1   -1   4    -1  1024     0   -1     1  -1     2   -1   -1    -1",
+    "  3   120    5  0    -1   -1   -1   4    60   -1      5    7     1  -1     2   -1   -1    -1",
+    "  4   130    5  -1   -1   -1   -1   4    60   -1      5    7     1  -1     2   -1   -1    -1",
+    "  5   140    5  30    4   -1   -1   4    60   -1      5    7     1  -1     0   -1   -1    -1",
+    "  6   150    5  40    4   -1   -1   4    60   -1      1    7     1  -1     2   -1   -1    -1",
+    "  6   150    5  15    4   -1   -1   4    60   -1      2    7     1  -1     2   -1   -1    -1",
+    "  6    -1   20  25    4   -1   -1   4    60   -1      3    7     1  -1     2   -1   -1    -1",
+    "  7   160    5  25    4   -1   -1   4    60   -1      4    7     1  -1     2   -1   -1    -1",
+    "  8   170    0  0    99   -1   -1   4    60   -1      1    7     1  -1     2   -1   -1    -1",
+    "  9   180    0  1.5   99   -1   -1   4   0    -1     -1    7     1  -1     2   -1   -1    -1",
+]
 GOOD = "10 190 0 9 1 -1 -1 1 60 -1 1 7 1 -1 1 -1 -1 -1"
 
 
@@ -90,18 +92,21 @@ def test_the_partition_comes_before_the_queue(tmp_path: Path) -> None:
 def test_without_a_start_the_dates_are_said_to_mean_nothing(tmp_path: Path) -> None:
     result = clean(tmp_path / "a.swf", GOOD + "\n", time_zone=None)
     assert result.meta.t0 == "1970-01-01T00:03:10.000+00:00"
-    assert result.audit.noted == {
-        "without a date, as the header has no UnixStartTime: dates and hours mean nothing": 1}
+    assert result.audit.noted == {"without a date, as the header has no UnixStartTime: dates and hours mean nothing": 1}
 
 
-@pytest.mark.parametrize(("start", "unix_s"), [("893466664 (Fri Apr 24)", 893_466_664), ("893466664,", 893_466_664),
-                                               ("8.5e8; about", 850_000_000)])
+@pytest.mark.parametrize(
+    ("start", "unix_s"),
+    [("893466664 (Fri Apr 24)", 893_466_664), ("893466664,", 893_466_664), ("8.5e8; about", 850_000_000)],
+)
 def test_a_remark_may_follow_a_number_of_the_header(start: str, unix_s: int, tmp_path: Path) -> None:
     head = f";UnixStartTime: {start}\n; MaxProcs: 3 processors\n"
     result = clean(tmp_path / "a.swf", head + JOBS[0] + "\n" + GOOD + "\n", time_zone="UTC")
     assert datetime.fromisoformat(result.meta.t0).timestamp() == unix_s + 100
-    assert result.audit.noted == {"more processors than the machine has (MaxProcs)": 1,
-                                  "memory used taken, as none is known to be requested": 1}
+    assert result.audit.noted == {
+        "more processors than the machine has (MaxProcs)": 1,
+        "memory used taken, as none is known to be requested": 1,
+    }
 
 
 @pytest.mark.parametrize("odd", ["unknown", "1,024", "12x", "1e999"])
@@ -110,7 +115,8 @@ def test_a_header_value_that_is_no_number_is_said(odd: str, tmp_path: Path) -> N
     assert result.meta.t0 == "1970-01-01T00:03:10.000+00:00"
     assert result.audit.noted == {
         "without a date, as the header's UnixStartTime is not a number: dates and hours mean nothing": 1,
-        "the header's MaxProcs is not a number: processors not held against it": 1}
+        "the header's MaxProcs is not a number: processors not held against it": 1,
+    }
 
 
 def test_gzip_is_known_by_its_bytes(tmp_path: Path) -> None:
@@ -135,8 +141,12 @@ def test_lines_that_are_no_jobs(tmp_path: Path) -> None:
     text += GOOD.replace("10 190", "11 x") + "\n" + GOOD
     result = clean(tmp_path / "a.swf", text.replace("\n", "\r\n"))
     assert result.audit.rows_read == 5 and result.audit.rows_kept == 1
-    assert result.audit.left_out == {"row with too few fields": 1, "row with too many fields": 1,
-                                     "no submission time": 1, "job id met before": 1}
+    assert result.audit.left_out == {
+        "row with too few fields": 1,
+        "row with too many fields": 1,
+        "no submission time": 1,
+        "job id met before": 1,
+    }
     assert result.audit.noted["submit_time not a number"] == 1
     assert result.audit.noted["last line without an end of line: its last field may be cut short"] == 1
 
@@ -162,26 +172,49 @@ def test_a_part_is_for_the_generator() -> None:
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
-    [("a.swf", b"", "no line of 18 fields"), ("a.swf", HEAD.encode(), "no line of 18 fields"),
-     ("a.swf", (f"{GOOD}\n" + GOOD[:20]).encode(), "truncated: the last row has"),
-     ("a.swf.gz", gzip.compress((f"{GOOD}\n" * 900).encode())[:-20], "truncated or damaged"),
-     ("a.swf.gz", b"no gzip at all", "no line of 18 fields")],
+    [
+        ("a.swf", b"", "no line of 18 fields"),
+        ("a.swf", HEAD.encode(), "no line of 18 fields"),
+        ("a.swf", (f"{GOOD}\n" + GOOD[:20]).encode(), "truncated: the last row has"),
+        ("a.swf.gz", gzip.compress((f"{GOOD}\n" * 900).encode())[:-20], "truncated or damaged"),
+        ("a.swf.gz", b"no gzip at all", "no line of 18 fields"),
+    ],
 )
 def test_damage(name: str, content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{name}.*{message}"):
         clean(tmp_path / name, content)
 
 
-NUMBERS = st.one_of(st.integers(-5, 300).map(str), st.sampled_from(
-    ["-1", "0", "1", "1e12", "1e308", "1e400", "-1e308", "nan", "inf", "x", "3.5", "1000000000000", '"', "9" * 400,
-     ";"]))
+NUMBERS = st.one_of(
+    st.integers(-5, 300).map(str),
+    st.sampled_from(
+        [
+            "-1",
+            "0",
+            "1",
+            "1e12",
+            "1e308",
+            "1e400",
+            "-1e308",
+            "nan",
+            "inf",
+            "x",
+            "3.5",
+            "1000000000000",
+            '"',
+            "9" * 400,
+            ";",
+        ]
+    ),
+)
 LINES = st.one_of(st.lists(NUMBERS, min_size=18, max_size=18), st.lists(NUMBERS, max_size=20)).map(" ".join)
 HEADS = st.sampled_from(["", HEAD, "; UnixStartTime: nan\n", "; UnixStartTime: 1e308\n", "; MaxProcs: \n", "\ufeff;\n"])
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(HEADS, st.lists(st.one_of(LINES, st.just(GOOD)), max_size=12), st.sampled_from(["\n", "\r\n", "\r"]),
-       st.booleans())
+@given(
+    HEADS, st.lists(st.one_of(LINES, st.just(GOOD)), max_size=12), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans()
+)
 def test_any_lines(tmp_path: Path, head: str, lines: list[str], end: str, closed: bool) -> None:
     text = (head + "\n".join(lines) + ("\n" if closed else "")).replace("\n", end)
     _clean_or_refused(tmp_path / "any.swf", text.encode())

@@ -39,8 +39,14 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CleanTrac
         if format not in made:
             folder = tmp_path_factory.mktemp(format)
             part = {"part": "Venus"} if format == "helios" else {}
-            config = TraceConfig(title="T", data="synthetic", format=format, time_zone=load(format).time_zone,
-                                 synthetic={"seed": 2025, "jobs": JOBS}, **part)
+            config = TraceConfig(
+                title="T",
+                data="synthetic",
+                format=format,
+                time_zone=load(format).time_zone,
+                synthetic={"seed": 2025, "jobs": JOBS},
+                **part,
+            )
             generate(format, folder, 2025, JOBS)
             made[format] = clean_trace(format, config, folder)
         return made[format]

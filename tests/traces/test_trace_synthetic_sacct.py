@@ -20,7 +20,9 @@ TRACE = TraceConfig(title="Mine", data="synthetic", format="sacct", time_zone="E
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
-    (first,), (second,), (other,) = (generate("sacct", tmp_path / str(k), seed, 600) for k, seed in enumerate((3, 3, 4)))
+    (first,), (second,), (other,) = (
+        generate("sacct", tmp_path / str(k), seed, 600) for k, seed in enumerate((3, 3, 4))
+    )
     assert first.read_bytes() == second.read_bytes() != other.read_bytes()
 
 
@@ -60,7 +62,9 @@ def test_the_jobs_of_the_deployment(tmp_path: Path) -> None:
 
 def test_run_times_of_a_size_are_those_of_its_kinds_of_jobs() -> None:
     """Of eight GPUs there is one kind, so its median is the median."""
-    of = {group.low: dict(zip(LEVELS, group.quantiles_s, strict=True)) for group in finetuning.parameters().marginals.runs}
+    of = {
+        group.low: dict(zip(LEVELS, group.quantiles_s, strict=True)) for group in finetuning.parameters().marginals.runs
+    }
     share, _, median_min, _ = finetuning.KINDS["multi-node"]
     assert of[8][0.5] == pytest.approx(60 * median_min, rel=0.01) and share == 0.04
     assert of[1][0.5] < of[2][0.5] < of[4][0.5] and all(list(q.values()) == sorted(q.values()) for q in of.values())

@@ -22,8 +22,14 @@ JOBS = 20_000
 def cleaned(part: str, folder: Path) -> tuple[Path, CleanTrace]:
     """The file of a part, and its cleaned jobs."""
     (path,) = generate("swf", folder, 3, JOBS, part)
-    config = TraceConfig(title=part, data="synthetic", format="swf", part=part, time_zone=ZONES[part],
-                         synthetic={"seed": 3, "jobs": JOBS})
+    config = TraceConfig(
+        title=part,
+        data="synthetic",
+        format="swf",
+        part=part,
+        time_zone=ZONES[part],
+        synthetic={"seed": 3, "jobs": JOBS},
+    )
     return path, clean_trace(part, config, folder)
 
 
@@ -37,7 +43,7 @@ def test_eighteen_fields_under_a_header(log: tuple[str, Path, CleanTrace]) -> No
     part, path, _ = log
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     header = [line for line in lines if line.startswith(";")]
-    rows = [line.split() for line in lines[len(header):]]
+    rows = [line.split() for line in lines[len(header) :]]
     assert {len(row) for row in rows} == {18} and len(rows) == JOBS
     keys = {line[1:].split(":")[0].strip() for line in header}
     assert {"Version", "UnixStartTime", "TimeZoneString", "MaxProcs", "MaxJobs"} <= keys

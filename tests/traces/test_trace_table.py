@@ -49,8 +49,15 @@ def test_all_faults_are_reported_at_once() -> None:
     jobs["submit_s"] = [5.0, 3.0, 4.0]
     with pytest.raises(DataError) as error:
         validate(jobs, "trace x")
-    for part in ("trace x", "run_s", "row 0 is -1.0", "gpus", "status", "'finished'",
-                 "rows are not sorted by submit_s, then job_id (first: row 1 is 3, 'j1' after 5, 'j0')"):
+    for part in (
+        "trace x",
+        "run_s",
+        "row 0 is -1.0",
+        "gpus",
+        "status",
+        "'finished'",
+        "rows are not sorted by submit_s, then job_id (first: row 1 is 3, 'j1' after 5, 'j0')",
+    ):
         assert part in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -107,11 +114,13 @@ ids = st.sampled_from(["a", "b", "B", "é", "z\u0301", "\U0001f4a5", "\uffff", "
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 1.5, -1.0, float("nan"), float("inf")]), ids), max_size=12))
 def test_sorting_is_pandas_sorting(rows: list[tuple[float, str | None]]) -> None:
-    jobs = pd.DataFrame({
-        "submit_s": pd.Series([r[0] for r in rows], dtype="float64"),
-        "job_id": pd.Series([r[1] for r in rows], dtype="str"),
-        "row": range(len(rows)),
-    })  # fmt: skip
+    jobs = pd.DataFrame(
+        {
+            "submit_s": pd.Series([r[0] for r in rows], dtype="float64"),
+            "job_id": pd.Series([r[1] for r in rows], dtype="str"),
+            "row": range(len(rows)),
+        }
+    )
     expected = jobs.sort_values(["submit_s", "job_id"], ignore_index=True, kind="stable")
     pd.testing.assert_frame_equal(sort_jobs(jobs), expected)
 

@@ -10,11 +10,36 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-LAYERS = ("errors", "files", "kernels", "config", "traces", "cluster", "policies", "simulator", "placement",
-          "environment", "agent", "evaluation", "slurm", "report", "pipeline", "calibration", "cli")
+LAYERS = (
+    "errors",
+    "files",
+    "kernels",
+    "config",
+    "traces",
+    "cluster",
+    "policies",
+    "simulator",
+    "placement",
+    "environment",
+    "agent",
+    "evaluation",
+    "slurm",
+    "report",
+    "pipeline",
+    "calibration",
+    "cli",
+)
 """From the bottom up; each may import from its own and from those before it."""
-REPORT_MAY = ("rltune.errors", "rltune.files", "rltune.config", "rltune.report", "rltune.traces.audit",
-              "rltune.evaluation.compare", "rltune.evaluation.intervals", "rltune.evaluation.recorded")
+REPORT_MAY = (
+    "rltune.errors",
+    "rltune.files",
+    "rltune.config",
+    "rltune.report",
+    "rltune.traces.audit",
+    "rltune.evaluation.compare",
+    "rltune.evaluation.intervals",
+    "rltune.evaluation.recorded",
+)
 """The report reads results; it neither simulates nor trains."""
 BARE = ("rltune.errors", "rltune.files", "rltune.kernels")
 
@@ -95,9 +120,15 @@ def loaded_by(*modules: str) -> set[str]:
 
 
 def test_tensorflow_is_loaded_for_training_only() -> None:
-    loaded = loaded_by("rltune.pipeline.cells", "rltune.pipeline.prepare", "rltune.evaluation.evaluate",
-                       "rltune.evaluation.compare", "rltune.report.page", "rltune.report.tables",
-                       "rltune.report.figures")
+    loaded = loaded_by(
+        "rltune.pipeline.cells",
+        "rltune.pipeline.prepare",
+        "rltune.evaluation.evaluate",
+        "rltune.evaluation.compare",
+        "rltune.report.page",
+        "rltune.report.tables",
+        "rltune.report.figures",
+    )
     assert not loaded & {"tensorflow", "keras"} and "numba" in loaded
 
 

@@ -47,7 +47,9 @@ def test_the_papers_matrix_is_told_before_it_starts(workspace: Workspace) -> Non
 
 
 @pytest.mark.parametrize(("load", "busy"), [(0.1, False), (5.0, True)])
-def test_times_are_those_of_an_idle_machine(load: float, busy: bool, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_those_of_an_idle_machine(
+    load: float, busy: bool, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     text = estimate(workspace, whole(workspace), 2).text
@@ -113,19 +115,28 @@ def test_a_stage_is_found_by_the_axes_that_tell_it_apart(workspace: Workspace) -
 @pytest.mark.parametrize(
     ("stage", "wanted", "parts"),
     [
-        ("train", {"trace": "philly-smoke"},
-         ["2 jobs match", "trace philly-smoke given", "features=raw", "features=engineered"]),
+        (
+            "train",
+            {"trace": "philly-smoke"},
+            ["2 jobs match", "trace philly-smoke given", "features=raw", "features=engineered"],
+        ),
         ("train", {"policy": "sjf"}, ["policy: found 'sjf'; stage train has: fifo"]),
-        ("train", {"trace": "phily-smoke"},
-         ["trace: found 'phily-smoke' (did you mean 'philly-smoke'?)", "alibaba-smoke"]),
-        ("train", {"trace": "alibaba-smoke", "features": "raw"},
-         ["no job matches", "features raw", "trace=alibaba-smoke"]),
+        (
+            "train",
+            {"trace": "phily-smoke"},
+            ["trace: found 'phily-smoke' (did you mean 'philly-smoke'?)", "alibaba-smoke"],
+        ),
+        (
+            "train",
+            {"trace": "alibaba-smoke", "features": "raw"},
+            ["no job matches", "features raw", "trace=alibaba-smoke"],
+        ),
         ("clean", {"policy": "fifo"}, ["policy: not of stage clean", "trace"]),
         ("figures", {"trace": "philly-smoke"}, ["trace: not of stage figures", "asks for nothing"]),
         ("clean", {}, ["2 jobs match", "trace=philly-smoke", "trace=alibaba-smoke"]),
         ("trane", {}, ["found 'trane' (did you mean 'train'?)", "figures, train, clean"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_ambiguous_or_unknown_is_explained(
     stage: str, wanted: dict[str, str], parts: list[str], workspace: Workspace
 ) -> None:
@@ -148,10 +159,12 @@ def test_questions_to_snakemake_are_told_from_runs() -> None:
         (["paper", "YES=1"], 'rltune run --config "config/paper.yaml" --cores 3 --yes -- '),
         (["report"], 'rltune run --config "config/default.yaml" --cores 3  -- '),
         (["status", "CONFIG=config/x.yaml"], 'rltune status --config "config/x.yaml" --cores 3'),
-        (["notebook", "STAGE=train", "POLICY=sjf", "SEED=2", "ONLY=1"],
-         'rltune notebook "train" --policy "sjf" --seed "2" --only --config "config/default.yaml" --cores 3'),
+        (
+            ["notebook", "STAGE=train", "POLICY=sjf", "SEED=2", "ONLY=1"],
+            'rltune notebook "train" --policy "sjf" --seed "2" --only --config "config/default.yaml" --cores 3',
+        ),
     ],
-)  # fmt: skip
+)
 def test_make_passes_on_what_it_is_told(asked: list[str], told: str) -> None:
     """And nothing that the environment happens to hold."""
     command = ["make", "--dry-run", "--old-file", ".venv/.ready", "CORES=3", *asked]

@@ -201,8 +201,14 @@ def call(*words: str | Path, cwd: Path) -> str:
 def test_a_kubernetes_job_is_made_asked_and_deleted(script: str, state: str, kubectl: Path, tmp_path: Path) -> None:
     (tmp_path / "job.sh").write_text(script)
     asked = yaml.safe_load((KUBERNETES / "config.yaml").read_text())["cluster-generic-submit-cmd"]
-    for old, new in (("{rule}", "train"), ("{threads}", "1"), ("{resources.mem_mb}", "4000"),
-                     ("{resources.runtime}", "30"), ("$RLTUNE_PYTHON", sys.executable), ("$RLTUNE_ROOT", str(ROOT))):
+    for old, new in (
+        ("{rule}", "train"),
+        ("{threads}", "1"),
+        ("{resources.mem_mb}", "4000"),
+        ("{resources.runtime}", "30"),
+        ("$RLTUNE_PYTHON", sys.executable),
+        ("$RLTUNE_ROOT", str(ROOT)),
+    ):
         asked = asked.replace(old, new)
     name = call(*asked.split(), tmp_path / "job.sh", cwd=tmp_path)
     job = json.loads((kubectl / name).read_text())
@@ -218,7 +224,9 @@ def test_a_kubernetes_job_is_made_asked_and_deleted(script: str, state: str, kub
 
 def test_without_kubectl_it_says_so(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, KUBERNETES / "job.py", "status", "x"], env={"PATH": str(tmp_path)}, capture_output=True,
+        [sys.executable, KUBERNETES / "job.py", "status", "x"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
     assert done.returncode == 1 and "needs the command kubectl" in done.stderr

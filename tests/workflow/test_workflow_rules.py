@@ -30,9 +30,19 @@ def test_the_snakefile_is_short_and_includes_every_rule_file() -> None:
     text = (WORKFLOW / "Snakefile").read_text()
     assert len(text.splitlines()) <= 60
     assert re.findall(r'^include: "rules/(.+)"$', text, re.MULTILINE) == [
-        "common.smk", "traces.smk", "train.smk", "evaluate.smk", "semantics.smk", "transfer.smk", "peers.smk", "whatif.smk",
-        "deployment.smk", "figures.smk", "system.smk", "report.smk",
-    ]  # fmt: skip
+        "common.smk",
+        "traces.smk",
+        "train.smk",
+        "evaluate.smk",
+        "semantics.smk",
+        "transfer.smk",
+        "peers.smk",
+        "whatif.smk",
+        "deployment.smk",
+        "figures.smk",
+        "system.smk",
+        "report.smk",
+    ]
     assert {p.name for p in RULE_FILES} == set(re.findall(r'"rules/(.+)"', text))
     assert re.search(r"^min_version\(", text, re.MULTILINE)
 
@@ -48,9 +58,25 @@ def test_rule_files_are_short(path: Path) -> None:
 
 
 def test_there_is_a_rule_for_every_stage() -> None:
-    assert {name for _, name in ALL} >= {"clean", "fit", "estimate", "characterise", "train", "evaluate", "compare", "ablation",
-                                         "semantics", "transfer", "peers", "whatif", "deploy", "deployment", "figures",
-                                         "system", "report"}
+    assert {name for _, name in ALL} >= {
+        "clean",
+        "fit",
+        "estimate",
+        "characterise",
+        "train",
+        "evaluate",
+        "compare",
+        "ablation",
+        "semantics",
+        "transfer",
+        "peers",
+        "whatif",
+        "deploy",
+        "deployment",
+        "figures",
+        "system",
+        "report",
+    }
 
 
 @pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule[1])

@@ -47,8 +47,18 @@ def test_the_smoke_run_as_jobs_of_slurm(
     (folder / "srun").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{slurm.env['PATH']}")
     monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
-    outcome = shell.rltune("run", "--config", "config/smoke.yaml", "--profile", "slurm", "--cores", 2, "--yes",
-                           cwd=project.root, timeout=1800)  # fmt: skip
+    outcome = shell.rltune(
+        "run",
+        "--config",
+        "config/smoke.yaml",
+        "--profile",
+        "slurm",
+        "--cores",
+        2,
+        "--yes",
+        cwd=project.root,
+        timeout=1800,
+    )
     assert outcome.status == 0, outcome
     workspace = Workspace.open("config/smoke.yaml")
     assert all(workspace.policy(cell).is_file() for cell in workspace.config.cells())

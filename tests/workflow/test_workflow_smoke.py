@@ -23,14 +23,61 @@ ROOT = Path(__file__).resolve().parents[2]
 HAS_SLURM = not missing(needed(accounting=True, speed=400.0))
 """Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
 OF_RUNS = tuple(name for name in DEPLOYMENT if name not in ALWAYS) if HAS_SLURM else ()
-ARTEFACTS = ("table2", "table4", "loads", "estimates", "audits", "fig5", "fig6", "arrivals", "distributions", "fig11",
-             "fig12", "fig12-numbers", "heuristics", "improvements", "placements", "costs", "ablation", "ablation-numbers", "ablation-training",
-             "verdicts",
-             "table1", "table3", "table5", "motivation", "fig1", "fig2", "fig3", "fig4", "fig7", "fig8", "fig9",
-             "semantics", "semantics-numbers", "room", "fairness", "fairness-numbers", "fairness-losers",
-             "table7", "transfer", "robustness", "table9", "table9-numbers", "latency", "payback",
-             "whatif", "whatif-recommendation", "whatif-numbers", "whatif-steps", "whatif-days", "whatif-groups",
-             "whatif-groups-numbers", *ALWAYS, *OF_RUNS)
+ARTEFACTS = (
+    "table2",
+    "table4",
+    "loads",
+    "estimates",
+    "audits",
+    "fig5",
+    "fig6",
+    "arrivals",
+    "distributions",
+    "fig11",
+    "fig12",
+    "fig12-numbers",
+    "heuristics",
+    "improvements",
+    "placements",
+    "costs",
+    "ablation",
+    "ablation-numbers",
+    "ablation-training",
+    "verdicts",
+    "table1",
+    "table3",
+    "table5",
+    "motivation",
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig7",
+    "fig8",
+    "fig9",
+    "semantics",
+    "semantics-numbers",
+    "room",
+    "fairness",
+    "fairness-numbers",
+    "fairness-losers",
+    "table7",
+    "transfer",
+    "robustness",
+    "table9",
+    "table9-numbers",
+    "latency",
+    "payback",
+    "whatif",
+    "whatif-recommendation",
+    "whatif-numbers",
+    "whatif-steps",
+    "whatif-days",
+    "whatif-groups",
+    "whatif-groups-numbers",
+    *ALWAYS,
+    *OF_RUNS,
+)
 
 
 STAGES = 29 if HAS_SLURM else 27
@@ -84,14 +131,18 @@ def test_every_file_is_there_and_holds_what_its_name_says(smoke_run: Any) -> Non
         assert len(jobs) == Audit.from_dict(read_json(workspace.clean_audit(trace))).rows_kept and meta.name == trace
     for workload in workspace.config.all_workloads():
         fitted = pd.read_parquet(workspace.fitted(workload.trace, workload.cluster))
-        assert len(fitted) == Audit.from_dict(read_json(workspace.fit_audit(workload.trace, workload.cluster))).rows_kept
+        assert (
+            len(fitted) == Audit.from_dict(read_json(workspace.fit_audit(workload.trace, workload.cluster))).rows_kept
+        )
         estimates = pd.read_parquet(workspace.estimates(workload.trace, workload.cluster, "lognormal-1"))
         assert list(estimates["job_id"]) == list(fitted["job_id"]) and (estimates["estimate_s"] >= 1).all()
     for cell in workspace.config.cells():
         assert load_policy(workspace.policy(cell)).facts["cell"]["trace"] == cell.trace
         assert len(pd.read_csv(workspace.history(cell))) == workspace.config.preset(cell.preset).epochs
         windows = pd.read_csv(workspace.windows(cell))
-        assert {"rltune", "base", "baseline", "rltune_also", "base_also"} <= set(windows["role"]) and not windows["wait_s"].isna().any()
+        assert {"rltune", "base", "baseline", "rltune_also", "base_also"} <= set(windows["role"]) and not windows[
+            "wait_s"
+        ].isna().any()
         assert len(pd.read_parquet(workspace.test_jobs(cell)))
 
 
@@ -162,18 +213,34 @@ DEPLOY, DEPLOY_ALL = ({"deploy": n} if HAS_SLURM else {} for n in (1, 2))
         ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY}),
         ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "compare": 1, "ablation": 1, **CHAPTERS_AFTER}),
         ("{placement: best_fit}, ", "", {"evaluate": 3, **ALL_AFTER}),
-        ("sharing: 1.25", "sharing: 1.5",
-         {"baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY}),
+        ("sharing: 1.25", "sharing: 1.5", {"baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY}),
         ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, **FIRST_AFTER}),
         ("whatif: {}", "whatif: {worth: 0.1}", {"whatif": 1, "report": 1}),
-        ("features: [raw]\n    preset: [smoke]", "features: [raw]\n    preset: [paper]",
-         {"train": 1, "evaluate": 1, "compare": 1, **CHAPTERS_AFTER}),
-        ("train: 0.9", "train: 0.8",
-         {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY_ALL}),
+        (
+            "features: [raw]\n    preset: [smoke]",
+            "features: [raw]\n    preset: [paper]",
+            {"train": 1, "evaluate": 1, "compare": 1, **CHAPTERS_AFTER},
+        ),
+        (
+            "train: 0.9",
+            "train: 0.8",
+            {"characterise": 1, "baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY_ALL},
+        ),
         ("jobs: 12", "jobs: 10", {"deployment": 1, **CHAPTER_OF_CLAIMS, **DEPLOY_ALL}),
         ("title: RLTune, smoke run", "title: Another", {"report": 1}),
     ],
-    ids=["budget", "one-cell", "also", "sharing", "evaluation", "whatif", "another-preset", "split", "deployment", "title"],
+    ids=[
+        "budget",
+        "one-cell",
+        "also",
+        "sharing",
+        "evaluation",
+        "whatif",
+        "another-preset",
+        "split",
+        "deployment",
+        "title",
+    ],
 )
 def test_a_change_makes_anew_what_depends_on_it(
     old: str, new: str, planned: dict[str, int], smoke_run: Any, shell: Any, tmp_path: Path
@@ -203,8 +270,11 @@ def test_the_readmes_arguments_for_snakemake_work(smoke_run: Any, shell: Any) ->
 @pytest.mark.parametrize(
     ("asked", "again", "then"),
     [
-        (["train", "--trace", "philly-smoke", "--features", "raw"], "train philly-smoke smoke-40 fifo best_fit raw",
-         ["evaluate philly-smoke smoke-40 fifo best_fit raw", "compare philly-smoke", "ablation", *CHAPTERS_AFTER]),
+        (
+            ["train", "--trace", "philly-smoke", "--features", "raw"],
+            "train philly-smoke smoke-40 fifo best_fit raw",
+            ["evaluate philly-smoke smoke-40 fifo best_fit raw", "compare philly-smoke", "ablation", *CHAPTERS_AFTER],
+        ),
         (["characterise"], "characterise", ["report"]),
         (["clean", "--trace", "alibaba-smoke", "--only"], "clean alibaba-smoke", []),
     ],
@@ -250,9 +320,10 @@ def test_a_wrong_value_stops_before_the_first_job(shell: Any, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "check", [page_checks.check_layout, page_checks.check_words, page_checks.check_contrast, page_checks.check_links],
+    "check",
+    [page_checks.check_layout, page_checks.check_words, page_checks.check_contrast, page_checks.check_links],
     ids=lambda check: check.__name__.removeprefix("check_"),
-)  # fmt: skip
+)
 def test_the_report_in_a_browser(smoke_run: Any, browser: Any, check: Any) -> None:
     check(browser, (smoke_run.workspace.report / "index.html").resolve())
 

@@ -43,8 +43,16 @@ def test_the_plugin_writes_what_the_record_reads(workspace: Workspace, tmp_path:
     def emit(**fields: Any) -> None:
         handler.emit(logging.makeLogRecord(fields))
 
-    emit(event="job_info", jobid=3, rule_name="train", wildcards=train.wildcards, output=train.output, log=train.log,
-         reason="Forced execution", benchmark="b.tsv")
+    emit(
+        event="job_info",
+        jobid=3,
+        rule_name="train",
+        wildcards=train.wildcards,
+        output=train.output,
+        log=train.log,
+        reason="Forced execution",
+        benchmark="b.tsv",
+    )
     emit(event="progress", done=0, total=1)
     emit(msg="nothing of a job")
     record = Record(path)
@@ -59,9 +67,14 @@ def test_a_record_tells_running_from_finished_and_failed(workspace: Workspace, t
     one, two, three = (cell_job("train", workspace, i) for i in range(3))
     four = clean_job("philly-smoke")
     record = record_of(
-        tmp_path / "a.jsonl", told(one, 1), told(two, 2), told(three, 3), {"event": "finished", "id": 1},
-        {"event": "failed", "id": 2}, told(four, 4),
-    )  # fmt: skip
+        tmp_path / "a.jsonl",
+        told(one, 1),
+        told(two, 2),
+        told(three, 3),
+        {"event": "finished", "id": 1},
+        {"event": "failed", "id": 2},
+        told(four, 4),
+    )
     assert [(event, job.key) for event, job in record.read()] == [("finished", one.key), ("failed", two.key)]
     assert record.finished == {one.key: 3.0} and record.failed == {two.key: 1002.0}
     assert set(record.running) == {three.key, four.key} and record.ended is None

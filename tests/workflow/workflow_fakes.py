@@ -25,15 +25,23 @@ def clean_job(trace: str) -> Job:
 def told(job: Job, number: int) -> dict[str, Any]:
     """The event of a job that starts."""
     return {
-        "event": "job", "id": number, "rule": job.rule, "wildcards": dict(job.wildcards), "output": list(job.output),
-        "log": list(job.log), "forced": job.forced,
-    }  # fmt: skip
+        "event": "job",
+        "id": number,
+        "rule": job.rule,
+        "wildcards": dict(job.wildcards),
+        "output": list(job.output),
+        "log": list(job.log),
+        "forced": job.forced,
+    }
 
 
 def record_of(path: Path, *events: dict[str, Any], cores: int = 2) -> Record:
     """A record whose plan is all jobs that the events name, and whose events come a second apart from 1,000 s on."""
-    jobs = {e["output"][0]: {k: e[k] for k in ("rule", "wildcards", "output", "log", "forced")}
-            for e in events if e["event"] == "job"}
+    jobs = {
+        e["output"][0]: {k: e[k] for k in ("rule", "wildcards", "output", "log", "forced")}
+        for e in events
+        if e["event"] == "job"
+    }
     first = {"event": "planned", "cores": cores, "jobs": list(jobs.values())}
     lines = [{"time": 1000.0 + i, **event} for i, event in enumerate([first, *events])]
     path.parent.mkdir(parents=True, exist_ok=True)

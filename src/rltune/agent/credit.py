@@ -21,9 +21,15 @@ assert set(CREDITED) <= set(METRIC_COLUMN)
 
 
 def credit(
-    metric: str, state: State, run_s: np.ndarray, submit_s: np.ndarray, now_s: np.ndarray, sequence: np.ndarray,
-    rollouts: int, horizon_s: float,
-) -> np.ndarray:  # fmt: skip
+    metric: str,
+    state: State,
+    run_s: np.ndarray,
+    submit_s: np.ndarray,
+    now_s: np.ndarray,
+    sequence: np.ndarray,
+    rollouts: int,
+    horizon_s: float,
+) -> np.ndarray:
     """Advantage [D] float32 of decisions, in weighted seconds of waiting saved against the mean of all rollouts.
 
     What a job loses while it runs, split or in company, counts as waiting before its end, but not for metric ``wait``.

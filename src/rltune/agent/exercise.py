@@ -94,9 +94,10 @@ class Exercise:
         """What a policy file tells of the rules it was trained under."""
         asked = "lookahead" in (self.setting.placement, self.own.placement)
         return {
-            "simulation": self.simulation.model_dump(), "lookahead": self.lookahead.model_dump() if asked else None,
+            "simulation": self.simulation.model_dump(),
+            "lookahead": self.lookahead.model_dump() if asked else None,
             "way": asdict(self.way),
-        }  # fmt: skip
+        }
 
     def facts(self, agent: str, features: str, score: float, start: float | None, epoch: int) -> dict[str, Any]:
         """What a policy file tells of a training on this: ``score`` on validation, after which ``epoch``.
@@ -106,11 +107,19 @@ class Exercise:
         """
         learned = score < min(self.held_base, self.held_random) and (start is None or epoch > 0)
         return {
-            "agent": agent, "cell": asdict(self.cell), "features": features, "shapes": shapes_of(features, agent),
-            "preset": self.preset.model_dump(), **self.rules, "validation_metric": float(score),
-            "validation_start": start, "validation_base": self.held_base, "validation_random": self.held_random,
-            "learned": bool(learned), "best_epoch": epoch,
-        }  # fmt: skip
+            "agent": agent,
+            "cell": asdict(self.cell),
+            "features": features,
+            "shapes": shapes_of(features, agent),
+            "preset": self.preset.model_dump(),
+            **self.rules,
+            "validation_metric": float(score),
+            "validation_start": start,
+            "validation_base": self.held_base,
+            "validation_random": self.held_random,
+            "learned": bool(learned),
+            "best_epoch": epoch,
+        }
 
     def forget(self) -> None:
         """Drop what the placer remembers of problems solved; the counts stay."""
@@ -171,11 +180,16 @@ class Exercise:
         at = np.arange(start, last + 1, step)
         blocking = "none" if self.setting.blocking == "none" else "easy"
         quick = Setting(self.setting.policy, blocking, **self.simulation.model_dump())
-        wait_s = np.concatenate([
-            sequence_table(self.jobs, simulate(self.jobs, self.layout, part, np.full(len(part), self.length), quick),
-                           self.layout.gpus)["wait_s"].to_numpy()
-            for part in np.array_split(at, -(-len(at) // 250))
-        ])  # fmt: skip
+        wait_s = np.concatenate(
+            [
+                sequence_table(
+                    self.jobs,
+                    simulate(self.jobs, self.layout, part, np.full(len(part), self.length), quick),
+                    self.layout.gpus,
+                )["wait_s"].to_numpy()
+                for part in np.array_split(at, -(-len(at) // 250))
+            ]
+        )
         return at[wait_s >= np.median(wait_s)], step
 
     def _base(self, first: np.ndarray) -> pd.DataFrame:
@@ -192,10 +206,13 @@ class Exercise:
             for name in table.dtype.names:  # not whole rows: the bytes between their fields may hold anything
                 digest.update(table[name].tobytes())
         return {
-            "cell": self.cell.name, "preset": self.preset.model_dump(), "rules": repr(self.setting),
-            "look-ahead": self.lookahead.model_dump(), "jobs": digest.hexdigest()[:16],
+            "cell": self.cell.name,
+            "preset": self.preset.model_dump(),
+            "rules": repr(self.setting),
+            "look-ahead": self.lookahead.model_dump(),
+            "jobs": digest.hexdigest()[:16],
             "version": sources_digest("traces", *COMPILED),
-        }  # fmt: skip
+        }
 
     def _choose(self, believed: Jobs | None, folder: Path | None) -> tuple[Way, list[dict[str, Any]]]:
         """The agent's way, and what was tried."""

@@ -31,9 +31,11 @@ MODULES = {
     "linear": "rltune.agent.peers.linear",
 }
 RANKERS = {
-    "rltune": "rltune.agent.rollout", "rlscheduler": "rltune.agent.rollout",
-    "schedinspector": "rltune.agent.peers.inspecting", "linear": "rltune.agent.peers.linear",
-}  # fmt: skip
+    "rltune": "rltune.agent.rollout",
+    "rlscheduler": "rltune.agent.rollout",
+    "schedinspector": "rltune.agent.peers.inspecting",
+    "linear": "rltune.agent.peers.linear",
+}
 """Where the function ``ranker`` of each is: acting needs no TensorFlow."""
 
 Progress = Callable[[dict[str, float]], None]

@@ -15,11 +15,17 @@ from rltune.files import write_text
 from rltune.placement.counts import Counts
 
 TAGS = {
-    "reward": "return/reward", "difference": "return/base - agent", "validation_rl": "return/validation",
-    "kl": "update/kl", "entropy": "update/entropy", "clip_fraction": "update/clip_fraction",
-    "explained_variance": "update/explained_variance", "choices_per_second": "rollout/choices_per_second",
-    "mean_queue": "rollout/mean_queue", "milp_calls": "rollout/milp_calls",
-}  # fmt: skip
+    "reward": "return/reward",
+    "difference": "return/base - agent",
+    "validation_rl": "return/validation",
+    "kl": "update/kl",
+    "entropy": "update/entropy",
+    "clip_fraction": "update/clip_fraction",
+    "explained_variance": "update/explained_variance",
+    "choices_per_second": "rollout/choices_per_second",
+    "mean_queue": "rollout/mean_queue",
+    "milp_calls": "rollout/milp_calls",
+}
 """Columns of the history shown in TensorBoard, and their names there."""
 QUIET_S = 30.0
 """Longest time without a line, if epochs are shorter."""
@@ -37,13 +43,23 @@ def history_row(
     began, rolling, rolled, updated = times
     choices, means = int(agent["choices"].sum()), [float(side["score"].mean()) for side in (base, agent)]
     return {
-        "epoch": epoch, "reward": float(gap.mean()), "base": means[0], "rl": means[1],
-        "difference": means[0] - means[1], **told, "decisions": int(agent["decisions"].sum()), "choices": choices,
-        "mean_queue": float(agent["mean_queue"].mean()), "rollout_seconds": rolled - began,
-        "update_seconds": updated - rolled, "choices_per_second": choices / (rolled - rolling),
-        "validation_rl": math.nan, "validation_base": math.nan, "validation_random": math.nan,
+        "epoch": epoch,
+        "reward": float(gap.mean()),
+        "base": means[0],
+        "rl": means[1],
+        "difference": means[0] - means[1],
+        **told,
+        "decisions": int(agent["decisions"].sum()),
+        "choices": choices,
+        "mean_queue": float(agent["mean_queue"].mean()),
+        "rollout_seconds": rolled - began,
+        "update_seconds": updated - rolled,
+        "choices_per_second": choices / (rolled - rolling),
+        "validation_rl": math.nan,
+        "validation_base": math.nan,
+        "validation_random": math.nan,
         "kept_epoch": 0,
-    }  # fmt: skip
+    }
 
 
 class Log:

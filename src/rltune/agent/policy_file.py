@@ -80,9 +80,13 @@ class TrainedPolicy:
 
 
 def attend(
-    obs: np.ndarray, offsets: np.ndarray, key: np.ndarray, key_bias: np.ndarray, value: np.ndarray,
+    obs: np.ndarray,
+    offsets: np.ndarray,
+    key: np.ndarray,
+    key_bias: np.ndarray,
+    value: np.ndarray,
     value_bias: np.ndarray,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """What an attention makes of each queue, beside each of its jobs [rows, units]: the mean of max(0, obs · value),
     weighted by the softmax of obs · key over the queue."""
     begins = offsets[:-1]
@@ -154,7 +158,9 @@ def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
         return f"attention {units!r}, expected a number of units from 0"
     attention, weights = (weights[-ATTENTION:], weights[:-ATTENTION]) if units else ((), weights)
     if facts.get("agent", "rltune") != "linear" and not _is_network(weights):
-        return f"weights of shapes {[w.shape for w in weights]}, expected layers that follow on one another, to one logit"
+        return (
+            f"weights of shapes {[w.shape for w in weights]}, expected layers that follow on one another, to one logit"
+        )
     residual = facts.get("residual", 0.0)
     if not isinstance(residual, (int, float)) or not 0 <= residual < np.inf:
         return f"residual {residual!r}, expected a number from 0"

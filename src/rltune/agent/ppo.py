@@ -71,9 +71,12 @@ class PPO:
     def state(self) -> list[tf.Variable]:
         """Everything that an update changes."""
         return [
-            *self.actor.variables, *self.critic.variables, *self.averages, *self.actor_optimiser.variables,
+            *self.actor.variables,
+            *self.critic.variables,
+            *self.averages,
+            *self.actor_optimiser.variables,
             *self.critic_optimiser.variables,
-        ]  # fmt: skip
+        ]
 
     def schedule(self, done: float) -> None:
         """Set the step sizes after a share ``done`` of the training."""

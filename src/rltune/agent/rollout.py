@@ -92,10 +92,16 @@ class AgentRanker:
         new_begins = np.cumsum(new_length) - new_length
         rows = np.arange(new_length.sum()) + np.repeat(begins[order] - new_begins, new_length)
         return Batch(
-            np.concatenate(self._obs)[rows], np.concatenate(self._critic)[rows], np.concatenate(self._prior)[rows],
-            new_length, np.concatenate(self._action)[order], np.concatenate(self._log_prob)[order], sequence[order],
-            np.concatenate(self._now_s)[order], reward.astype(np.float32),
-        )  # fmt: skip
+            np.concatenate(self._obs)[rows],
+            np.concatenate(self._critic)[rows],
+            np.concatenate(self._prior)[rows],
+            new_length,
+            np.concatenate(self._action)[order],
+            np.concatenate(self._log_prob)[order],
+            sequence[order],
+            np.concatenate(self._now_s)[order],
+            reward.astype(np.float32),
+        )
 
 
 def ranker(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> AgentRanker:

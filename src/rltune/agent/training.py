@@ -123,13 +123,14 @@ class Course:
 
     def state(self) -> Checkpoint:
         """Everything that the rest of the training depends on."""
-        arrays = {
-            "network": [np.asarray(v) for v in self.ppo.state()], "best": list(self.best_weights),
-        }  # fmt: skip
+        arrays = {"network": [np.asarray(v) for v in self.ppo.state()], "best": list(self.best_weights)}
         facts = {
-            "rng": [self.rng.bit_generator.state, self.exercise.stream.bit_generator.state], "stale": self.stale,
-            "best_score": self.best_score, "best_epoch": self.best_epoch, "rows": self.rows,
-        }  # fmt: skip
+            "rng": [self.rng.bit_generator.state, self.exercise.stream.bit_generator.state],
+            "stale": self.stale,
+            "best_score": self.best_score,
+            "best_epoch": self.best_epoch,
+            "rows": self.rows,
+        }
         return Checkpoint(arrays, facts)
 
     def restore(self, found: Checkpoint) -> None:
@@ -149,8 +150,10 @@ class Course:
         exercise, held = self.exercise, self._validation()
         score = float(held.mean())
         row |= {
-            "validation_rl": score, "validation_base": exercise.held_base, "validation_random": exercise.held_random
-        }  # fmt: skip
+            "validation_rl": score,
+            "validation_base": exercise.held_base,
+            "validation_random": exercise.held_random,
+        }
         self.stale += 1
         if score < self.best_score and self._beats_start(held):
             self.best_score, self.best_epoch, self.best_weights = score, self.done, self.ppo.kept_weights()
@@ -163,8 +166,16 @@ class Course:
             return None
         jobs, state = exercise.jobs, exercise.last
         assert state is not None
-        return credit(self.cell.metric, state, jobs.run_s, jobs.submit_s, batch.now_s, batch.sequence, preset.rollouts,
-                      preset.credit_horizon_s)  # fmt: skip
+        return credit(
+            self.cell.metric,
+            state,
+            jobs.run_s,
+            jobs.submit_s,
+            batch.now_s,
+            batch.sequence,
+            preset.rollouts,
+            preset.credit_horizon_s,
+        )
 
     def _validation(self) -> np.ndarray:
         """Scores of the greedy policy on the validation windows."""

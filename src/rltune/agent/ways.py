@@ -19,15 +19,22 @@ from rltune.simulator.setting import Setting
 
 POLICIES = ("fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor")
 RESERVATIONS = {
-    "none": ("none",), "fits": ("fits", "easy", "conservative"), "easy": ("easy", "conservative"),
+    "none": ("none",),
+    "fits": ("fits", "easy", "conservative"),
+    "easy": ("easy", "conservative"),
     "conservative": ("conservative",),
-}  # fmt: skip
+}
 """Blocking rule of a cell → those its agent may have: it may reserve for more jobs than the rule asks, not for fewer."""
 PLACES = ("best_fit", "quiet_fit", "lookahead")
 SPLITS = (
-    ("strict", 1.0), ("plus_one", 1.0), ("any", 1.0), ("worth_it", 1.0), ("soonest_end", 1.0), ("worth_it", 0.3),
+    ("strict", 1.0),
+    ("plus_one", 1.0),
+    ("any", 1.0),
+    ("worth_it", 1.0),
+    ("soonest_end", 1.0),
+    ("worth_it", 0.3),
     ("worth_it", 0.1),
-)  # fmt: skip
+)
 """(Locality, worth of a second lost in seconds of waiting)."""
 ERRORS = 0.5
 """Standard errors by which a candidate has to be better to be taken: between none, which is best where all windows are

@@ -44,11 +44,22 @@ WAIT_WEIGHT = 3.0
 WORST = 9.0
 """An error counts at most as three tolerances."""
 BOUNDS = {
-    "day_sigma": (0.02, 1.0), "hour_sigma": (0.02, 1.2), "session_exponent": (0.5, 3.0), "session_cap": (10, 2000),
-    "quick_share": (0.02, 0.98), "quick_gap_s": (0.3, 120.0), "quick_sigma": (0.05, 2.5), "think_gap_s": (20.0, 5000.0),
-    "keep_gpus": (0.05, 0.995), "user_gpus": (0.1, 0.9), "alike": (0.01, 0.95), "session_run": (0.02, 0.9),
-    "user_run": (0.12, 0.6), "big_gpus": (0.01, 0.9), "big_run": (0.01, 0.9),
-}  # fmt: skip
+    "day_sigma": (0.02, 1.0),
+    "hour_sigma": (0.02, 1.2),
+    "session_exponent": (0.5, 3.0),
+    "session_cap": (10, 2000),
+    "quick_share": (0.02, 0.98),
+    "quick_gap_s": (0.3, 120.0),
+    "quick_sigma": (0.05, 2.5),
+    "think_gap_s": (20.0, 5000.0),
+    "keep_gpus": (0.05, 0.995),
+    "user_gpus": (0.1, 0.9),
+    "alike": (0.01, 0.95),
+    "session_run": (0.02, 0.9),
+    "user_run": (0.12, 0.6),
+    "big_gpus": (0.01, 0.9),
+    "big_run": (0.01, 0.9),
+}
 """Where the search may go. Most rows have no users: that these matter at all is our choice, by the lower bounds."""
 START = Dynamics(0.3, 0.4, 1.0, 300, 0.6, 3.0, 0.7, 300.0, 0.75, 0.3, 0.4, 0.25, 0.2, 0.2, 0.2)
 _SHARES = ("quick_share", "keep_gpus", "user_gpus", "alike", "session_run", "user_run", "big_gpus", "big_run")
@@ -100,10 +111,13 @@ def _requests(jobs: pd.DataFrame) -> Requests:
     )
     rank = asked[["run_s", "wait_s"]].rank().corr()
     return Requests(
-        tuple(sorted(int(x) for x in popular)), tuple(int(x) for x in edges_s),
-        tuple(tuple(float(f"{x:.3g}") for x in band) for band in ratios), int(asked["user"].nunique()), waits,
+        tuple(sorted(int(x) for x in popular)),
+        tuple(int(x) for x in edges_s),
+        tuple(tuple(float(f"{x:.3g}") for x in band) for band in ratios),
+        int(asked["user"].nunique()),
+        waits,
         round(float(rank.loc["run_s", "wait_s"]), 3),
-    )  # fmt: skip
+    )
 
 
 def figures(name: str, drawn: pd.DataFrame, months: Months, cluster: ClusterConfig | None, t0: pd.Timestamp) -> dict:
@@ -147,9 +161,16 @@ def loss(found: dict[str, float], target: dict[str, float]) -> float:
 
 
 def search(
-    name: str, marginals: Marginals, target: dict[str, float], months: Months, cluster: ClusterConfig | None,
-    t0: pd.Timestamp, tries: int, start: Dynamics = START, say: Callable[[str], None] = print,
-) -> Dynamics:  # fmt: skip
+    name: str,
+    marginals: Marginals,
+    target: dict[str, float],
+    months: Months,
+    cluster: ClusterConfig | None,
+    t0: pd.Timestamp,
+    tries: int,
+    start: Dynamics = START,
+    say: Callable[[str], None] = print,
+) -> Dynamics:
     """The dynamics whose generated jobs come nearest to ``target``: an evolution of steps, one better one at a time.
 
     Every candidate is judged on the same seeds, so equal inputs give equal results.

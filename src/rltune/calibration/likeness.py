@@ -58,8 +58,11 @@ TOLERANCES: dict[str, Tolerance] = {
     "GPUs, mean": _HALF_AGAIN,
     **{f"run time of {c}, {q} % quantile, s": _TWICE for c in CLASSES for q in (50, 90)},
     "run time with GPUs (rank correlation)": _CORRELATION,
-    **{f"{what} of jobs {lag} apart (rank correlation)": _CORRELATION
-       for what in ("run times", "GPUs") for lag in (1, 20)},
+    **{
+        f"{what} of jobs {lag} apart (rank correlation)": _CORRELATION
+        for what in ("run times", "GPUs")
+        for lag in (1, 20)
+    },
     "bursts: same GPUs as the job before": _CORRELATION,
     "bursts: run time like the job before's": _CORRELATION,
     "GPU time of windows of 256, CV": _TWICE,
@@ -73,7 +76,7 @@ TOLERANCES: dict[str, Tolerance] = {
     "ran longer than requested": Tolerance(difference=0.05),
     "requested with run time (rank correlation)": _CORRELATION,
     "recorded wait with run time (rank correlation)": _CORRELATION,
-}  # fmt: skip
+}
 """Every figure with its tolerance, our choice: about as near as the months of a real trace are to each other."""
 
 
@@ -95,8 +98,9 @@ def describe(jobs: pd.DataFrame, t0: pd.Timestamp, sample: int = 1) -> dict[str,
         inside = (gpus >= low) & (gpus <= high)
         found[f"share of {name}"] = float(inside.mean())
         if inside.sum() >= 20:
-            found |= {f"run time of {name}, {q} % quantile, s": float(np.quantile(run_s[inside], q / 100))
-                      for q in (50, 90)}  # fmt: skip
+            found |= {
+                f"run time of {name}, {q} % quantile, s": float(np.quantile(run_s[inside], q / 100)) for q in (50, 90)
+            }
     return found | _alike(submit_s, run_s, gpus) | _windows(submit_s, run_s * gpus) | _skew(jobs) | _asked(jobs)
 
 

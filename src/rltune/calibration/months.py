@@ -36,13 +36,15 @@ class Months:
 
 MONTHS = {
     "philly": Months("philly-csv", "philly-192", "Philly", ("2017-10-01", "2017-11-13"), ("2017-11-13", "2017-12-04")),
-    "helios": Months("venus-csv", "venus-160", "Helios", ("2020-04-01", "2020-08-01"), ("2020-08-01", "2020-09-01"),
-                     clamp_s=CLAMP_S),
+    "helios": Months(
+        "venus-csv", "venus-160", "Helios", ("2020-04-01", "2020-08-01"), ("2020-08-01", "2020-09-01"), clamp_s=CLAMP_S
+    ),
     # PAI's dates mean nothing; days are counted from its first row.
-    "alibaba2020": Months("pai-csv", "pai-140", "Alibaba", ("day 0", "day 42"), ("day 42", "day 58"), sample=12,
-                          clamp_s=CLAMP_S),
+    "alibaba2020": Months(
+        "pai-csv", "pai-140", "Alibaba", ("day 0", "day 42"), ("day 42", "day 58"), sample=12, clamp_s=CLAMP_S
+    ),
     "hpc2n": Months("hpc2n-swf", None, "HPC2N", ("2002-07-28", "2004-07-01"), ("2004-07-01", "2005-01-01")),
-}  # fmt: skip
+}
 
 
 def between(jobs: pd.DataFrame, t0: pd.Timestamp, days: tuple[str, str], sample: int = 1) -> pd.DataFrame:
@@ -67,10 +69,17 @@ def as_rows(drawn: pd.DataFrame, months: Months) -> pd.DataFrame:
     submit_s = (drawn["submit_unix_s"] - drawn["submit_unix_s"].iloc[0]) / months.sample
     run_s = drawn["run_s"].astype(np.float64).clip(upper=months.clamp_s)
     return drawn.assign(
-        job_id=[f"j{i}" for i in range(len(drawn))], submit_s=submit_s.astype(np.float64), run_s=run_s,
-        user=drawn["user"].astype(str), vc=drawn["vc"].where(drawn["vc"] != "", None), resource="gpu", cpus=np.nan,
-        mem_gb=np.nan, gpu_type=None, sla=False,
-    )  # fmt: skip
+        job_id=[f"j{i}" for i in range(len(drawn))],
+        submit_s=submit_s.astype(np.float64),
+        run_s=run_s,
+        user=drawn["user"].astype(str),
+        vc=drawn["vc"].where(drawn["vc"] != "", None),
+        resource="gpu",
+        cpus=np.nan,
+        mem_gb=np.nan,
+        gpu_type=None,
+        sla=False,
+    )
 
 
 def levels_of(seconds: np.ndarray) -> tuple[int, ...]:

@@ -27,10 +27,7 @@ def _title(policy: str, blocking: str) -> str:
     return f"mean wait, {policy.upper()}{' + EASY' if blocking == 'easy' else ''}, s"
 
 
-WAIT_TOLERANCES = {
-    **{_title(p, b): WAITS for p in POLICIES for b in BLOCKINGS},
-    CONTENDED: Tolerance(difference=0.2),
-}  # fmt: skip
+WAIT_TOLERANCES = {**{_title(p, b): WAITS for p in POLICIES for b in BLOCKINGS}, CONTENDED: Tolerance(difference=0.2)}
 
 
 def window_waits(jobs: pd.DataFrame, cluster: ClusterConfig) -> dict[tuple[str, str], np.ndarray]:

@@ -15,8 +15,13 @@ import typer
 from rltune import COMPILED, __version__, sources_digest
 from rltune.cli import controller, runs
 from rltune.cli.choices import (
-    check_estimate, check_factors, check_goes_together, check_named, check_outputs, check_words,
-)  # fmt: skip
+    check_estimate,
+    check_factors,
+    check_goes_together,
+    check_named,
+    check_outputs,
+    check_words,
+)
 from rltune.cli.expected import expected
 from rltune.cli.own import init
 from rltune.cli.steps import VerboseOption, make_verbose, step
@@ -33,17 +38,23 @@ EPILOG = (
     "that is made lies below --base, by default the project's folder."
 )
 RUNS, HAND, PARTS = "Whole runs", "By hand: no training, no report", "What a run is made of"
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, epilog=EPILOG
-)  # fmt: skip
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, epilog=EPILOG)
 trace_app = typer.Typer(no_args_is_help=True, help="Look at traces and their files, and fetch them.")
 config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 cluster_app = typer.Typer(no_args_is_help=True, help="Look at clusters.")
 stage_app = typer.Typer(no_args_is_help=True, help="Single steps of the workflow, as its rules call them.")
 
 for command in (
-    init, runs.run, runs.estimate, runs.status, runs.notebook, expected, runs.merge, runs.pdf, runs.workflow_report,
-):  # fmt: skip
+    init,
+    runs.run,
+    runs.estimate,
+    runs.status,
+    runs.notebook,
+    expected,
+    runs.merge,
+    runs.pdf,
+    runs.workflow_report,
+):
     app.command(rich_help_panel=RUNS)(command)
 app.add_typer(trace_app, name="trace", rich_help_panel=HAND)
 app.add_typer(cluster_app, name="cluster", rich_help_panel=HAND)
@@ -63,9 +74,16 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def common(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help=(
-        "Say which version this is, and the digest of the sources that results depend on."))] = False,
-) -> None:  # fmt: skip
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help=("Say which version this is, and the digest of the sources that results depend on."),
+        ),
+    ] = False,
+) -> None:
     """RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."""
 
 
@@ -78,12 +96,18 @@ def simulate(
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
     stretch: Annotated[float | None, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")] = None,
-    sharing: Annotated[float | None, typer.Option(
-        help="Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1.")] = None,
+    sharing: Annotated[
+        float | None,
+        typer.Option(help="Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1."),
+    ] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
     commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
-    estimate: Annotated[str, typer.Option(help="Estimates: exact, lognormal-SIGMA, requested, history-rolling, "
-                                          "history-lightgbm, published.")] = "lognormal-1",
+    estimate: Annotated[
+        str,
+        typer.Option(
+            help="Estimates: exact, lognormal-SIGMA, requested, history-rolling, history-lightgbm, published."
+        ),
+    ] = "lognormal-1",
     part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
     begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Take so many jobs; default: all of them.")] = None,
@@ -116,9 +140,16 @@ def simulate(
     check_estimate(estimate)
     workspace = Workspace.open(config, base)
     check_words(
-        bool(workspace.plugins), policy=policy, blocking=blocking, placement=placement, locality=locality,
-        overrun=overrun, commit=commit, part=part, by=by,
-    )  # fmt: skip
+        bool(workspace.plugins),
+        policy=policy,
+        blocking=blocking,
+        placement=placement,
+        locality=locality,
+        overrun=overrun,
+        commit=commit,
+        part=part,
+        by=by,
+    )
     check_named(workspace, trace, cluster)
 
     with step("loading the simulator"):
@@ -127,9 +158,13 @@ def simulate(
 
     rules = {"stretch": stretch, "sharing": sharing, "overrun": overrun, "commit": commit}
     setting = simulation.make_setting(
-        workspace, policy=policy, blocking=blocking, placement=placement, locality=locality,
+        workspace,
+        policy=policy,
+        blocking=blocking,
+        placement=placement,
+        locality=locality,
         **{**workspace.config.simulation.model_dump(), **{k: v for k, v in rules.items() if v is not None}},
-    )  # fmt: skip
+    )
     request = simulation.Request(
         trace, cluster, estimate, part, begin, jobs, windows, replay, warm_up, by, gantt is not None
     )
@@ -338,8 +373,10 @@ def deploy(
 
     done = DeploymentStudy(Workspace.open(config, base)).run(scheduler, repetition, _say)
     ended = int((done.jobs["state"] == "COMPLETED").sum())
-    _say(f"[deploy {scheduler} {repetition}] {ended} of {len(done.jobs)} jobs completed in {done.facts['true_s']:.0f} s, "
-         f"{done.facts['simulated_s'] / 3600:.1f} h of the cluster's clock")
+    _say(
+        f"[deploy {scheduler} {repetition}] {ended} of {len(done.jobs)} jobs completed in {done.facts['true_s']:.0f} s, "
+        f"{done.facts['simulated_s'] / 3600:.1f} h of the cluster's clock"
+    )
 
 
 @stage_app.command()
@@ -352,9 +389,13 @@ def report(config: ConfigOption = "config/default.yaml", base: BaseOption = "") 
 
 
 CACHES = {
-    "MPLCONFIGDIR": "matplotlib", "XDG_CACHE_HOME": "xdg", "IPYTHONDIR": "ipython", "KERAS_HOME": "keras",
-    "JUPYTER_CONFIG_DIR": "jupyter/config", "JUPYTER_DATA_DIR": "jupyter/data",
-}  # fmt: skip
+    "MPLCONFIGDIR": "matplotlib",
+    "XDG_CACHE_HOME": "xdg",
+    "IPYTHONDIR": "ipython",
+    "KERAS_HOME": "keras",
+    "JUPYTER_CONFIG_DIR": "jupyter/config",
+    "JUPYTER_DATA_DIR": "jupyter/data",
+}
 """Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
 
 

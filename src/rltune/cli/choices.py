@@ -13,9 +13,15 @@ from rltune.errors import ConfigError
 OVERRUNS, COMMITS = ("double", "now"), ("decision", "head")
 PARTS, GROUPS = ("all", "train", "validation", "test"), ("user", "vc")
 BUILT_IN = {
-    "policy": POLICIES, "blocking": BLOCKINGS, "placement": PLACEMENTS, "locality": LOCALITIES, "overrun": OVERRUNS,
-    "commit": COMMITS, "part": PARTS, "by": GROUPS,
-}  # fmt: skip
+    "policy": POLICIES,
+    "blocking": BLOCKINGS,
+    "placement": PLACEMENTS,
+    "locality": LOCALITIES,
+    "overrun": OVERRUNS,
+    "commit": COMMITS,
+    "part": PARTS,
+    "by": GROUPS,
+}
 """Option → the words it takes."""
 
 

@@ -19,8 +19,12 @@ def run(
     config: ControllerConfig = EXAMPLE,
     live: LiveOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written (the default).")] = False,
-    once: Annotated[bool, typer.Option("--once", help="One cycle, then stop; live jobs keep their priorities.")] = False,
-    speed: Annotated[float, typer.Option(min=0.001, help="Seconds of Slurm's clock in one of ours, on an emulated cluster.")] = 1.0,
+    once: Annotated[
+        bool, typer.Option("--once", help="One cycle, then stop; live jobs keep their priorities.")
+    ] = False,
+    speed: Annotated[
+        float, typer.Option(min=0.001, help="Seconds of Slurm's clock in one of ours, on an emulated cluster.")
+    ] = 1.0,
 ) -> None:
     """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; hand them back then.
 
@@ -45,7 +49,9 @@ def status(config: ControllerConfig = EXAMPLE) -> None:
 
 def release(
     config: ControllerConfig = EXAMPLE,
-    band: Annotated[bool, typer.Option("--band", help="Also jobs with a priority in the band that no file names.")] = False,
+    band: Annotated[
+        bool, typer.Option("--band", help="Also jobs with a priority in the band that no file names.")
+    ] = False,
 ) -> None:
     """Hand every touched job back to Slurm: after a crash, or to be sure.
 
@@ -60,8 +66,10 @@ def release(
         print(f"job {outcome.job}: {outcome.message}")
     if others:
         low, high = controller.config.band.low, controller.config.band.high
-        print(f"{controller.folder.touched_path}: no such list, and {len(others)} waiting jobs have priorities of {low:,} to "
-              f"{high:,} (job {min(others)} for one); `rltune slurm release --band` hands these back")  # fmt: skip
+        print(
+            f"{controller.folder.touched_path}: no such list, and {len(others)} waiting jobs have priorities of {low:,} to "
+            f"{high:,} (job {min(others)} for one); `rltune slurm release --band` hands these back"
+        )
     raise typer.Exit(3 if refused or others else 0)
 
 

@@ -31,8 +31,10 @@ def expected(
     print(as_table(checked))
     outside = sum(not one.inside for one in checked)
     little = sum(one.inside and not one.number.telling for one in checked)
-    print(f"{len(checked) - outside} of {len(checked)} within tolerance ({workspace.artefacts}); of these {little} with "
-          "tolerances as wide as the number, which nearly any run would meet")  # fmt: skip
+    print(
+        f"{len(checked) - outside} of {len(checked)} within tolerance ({workspace.artefacts}); of these {little} with "
+        "tolerances as wide as the number, which nearly any run would meet"
+    )
     if write:
         changed = write_values(path, checked, stage_seconds(workspace, expectations.stages()))
         print(f"{file}: {changed} values changed; `make docs` brings docs/reproduction.md up to date")

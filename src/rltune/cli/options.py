@@ -14,11 +14,21 @@ if TYPE_CHECKING:
 
 ConfigOption = Annotated[str, typer.Option("--config", help="The run's configuration.")]
 BaseOption = Annotated[str, typer.Option("--base", help="Folder for results and cache; default: the project.")]
-CoresOption = Annotated[int | None, typer.Option(
-    min=1, help="CPU cores to use; default: all of this machine, or as many as the profile's jobs.")]
-ProfileOption = Annotated[str, typer.Option("--profile", metavar="NAME", help=(
-    "Where the stages run: slurm or kubernetes (workflow/profiles, to be filled in first), or a folder of yours with "
-    "such a config.yaml; default: on this machine."))]
+CoresOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="CPU cores to use; default: all of this machine, or as many as the profile's jobs."),
+]
+ProfileOption = Annotated[
+    str,
+    typer.Option(
+        "--profile",
+        metavar="NAME",
+        help=(
+            "Where the stages run: slurm or kubernetes (workflow/profiles, to be filled in first), or a folder of yours with "
+            "such a config.yaml; default: on this machine."
+        ),
+    ),
+]
 
 
 def cores_here() -> int:

@@ -24,10 +24,16 @@ def init(
     nodes: Annotated[Path | None, typer.Option(help="Nodes: sinfo or scontrol output, or a CSV.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the files to write, such as ourcluster.")] = None,
     time_zone: Annotated[str | None, typer.Option(help="Zone of the log's wall clock, such as Europe/Berlin.")] = None,
-    today: Annotated[str | None, typer.Option(
-        help="Today's order: multifactor (Slurm's), fifo, sjf, saf, …; unless told, found in the log.")] = None,
-    today_blocking: Annotated[str | None, typer.Option(
-        help="What starts while the first job does not fit: easy, conservative, fits, none; unless told, found.")] = None,
+    today: Annotated[
+        str | None,
+        typer.Option(help="Today's order: multifactor (Slurm's), fifo, sjf, saf, …; unless told, found in the log."),
+    ] = None,
+    today_blocking: Annotated[
+        str | None,
+        typer.Option(
+            help="What starts while the first job does not fit: easy, conservative, fits, none; unless told, found."
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write files anew that `rltune init` wrote before.")] = False,
     verbose: VerboseOption = False,
@@ -84,7 +90,12 @@ def init(
         if today is None and today_blocking is None:
             default = f"{rule.rule.policy} {rule.rule.blocking}"
             rule = own_today.answered(
-                found, rule, _asked("Today's order and blocking, two words (Enter: as found)", "--today", None, own_today.parse, default))
+                found,
+                rule,
+                _asked(
+                    "Today's order and blocking, two words (Enter: as found)", "--today", None, own_today.parse, default
+                ),
+            )
         if not _agreed():
             print("nothing written")
             raise typer.Exit(1)
@@ -107,8 +118,9 @@ def _asked(question: str, option: str, given: object, check: Callable[[str], T],
         try:
             answer = typer.prompt(question, default=default)
         except typer.Abort:
-            raise ConfigError(f"{option}: not given, and nobody to ask; `rltune init --help` has "
-                              "every option") from None
+            raise ConfigError(
+                f"{option}: not given, and nobody to ask; `rltune init --help` has every option"
+            ) from None
         try:
             return check(str(answer).strip())
         except RLTuneError as error:

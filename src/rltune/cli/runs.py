@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rltune.cli.steps import step
-from rltune.cli.options import (
-    BaseOption, ConfigOption, CoresOption, ProfileOption, cores_here, own_policies, scheduler,
-)  # fmt: skip
+from rltune.cli.options import BaseOption, ConfigOption, CoresOption, ProfileOption, cores_here, own_policies, scheduler
 
 if TYPE_CHECKING:
     from rltune.config import Workspace
@@ -28,9 +26,15 @@ def run(
     profile: ProfileOption = "",
     base: BaseOption = "",
     yes: YesOption = False,
-    share: Annotated[str, typer.Option(metavar="I/N", help=(
-        "Only this share of the cells, trained and judged: 1/2 here, 2/2 on another machine; then `rltune merge`."
-    ))] = "",
+    share: Annotated[
+        str,
+        typer.Option(
+            metavar="I/N",
+            help=(
+                "Only this share of the cells, trained and judged: 1/2 here, 2/2 on another machine; then `rltune merge`."
+            ),
+        ),
+    ] = "",
     verbose: VerboseOption = False,
     arguments: PassedOn = None,
 ) -> None:
@@ -56,7 +60,9 @@ def run(
 
 def merge(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER", help="Project folders of other machines.")],
-    keep: Annotated[bool, typer.Option("--keep", help="Of a cell that both have, keep this machine's results.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Of a cell that both have, keep this machine's results.")
+    ] = False,
     config: ConfigOption = "config/default.yaml",
     base: BaseOption = "",
 ) -> None:
@@ -100,9 +106,7 @@ def estimate(
     print(reckon(workspace, jobs, at_once, name).text if jobs else f"{config}: nothing to be done")
 
 
-def status(
-    config: ConfigOption = "config/default.yaml", cores: CoresOption = None, base: BaseOption = ""
-) -> None:
+def status(config: ConfigOption = "config/default.yaml", cores: CoresOption = None, base: BaseOption = "") -> None:
     """Say how far a run is, while it is at work or after it ended: done, running, failed and to do for each stage."""
     from rltune.config import Workspace
     from rltune.pipeline.workflow.status import status as told
@@ -161,10 +165,19 @@ def notebook(
     As many options as tell it from the stage's other jobs are enough; the candidates are listed otherwise.
     """
     wanted = {
-        "trace": trace, "cluster": cluster, "policy": policy, "metric": metric, "blocking": blocking,
-        "placement": placement, "locality": locality, "features": features, "estimate": estimate, "preset": preset,
-        "seed": seed, "cell": cell,
-    }  # fmt: skip
+        "trace": trace,
+        "cluster": cluster,
+        "policy": policy,
+        "metric": metric,
+        "blocking": blocking,
+        "placement": placement,
+        "locality": locality,
+        "features": features,
+        "estimate": estimate,
+        "preset": preset,
+        "seed": seed,
+        "cell": cell,
+    }
     from rltune.config import Workspace
     from rltune.pipeline.workflow.rerun import arguments, find, plan
     from rltune.pipeline.workflow.snakemake import would_run
@@ -198,9 +211,14 @@ def _start(
         cores = cores or cores_here()
     at_once, name = (cores or where.jobs, where.name) if where else (cores, "")
     status = launch(
-        workspace, cores, arguments, verbose, lambda jobs: agreed(reckon(workspace, jobs, at_once, name), yes), where,
+        workspace,
+        cores,
+        arguments,
+        verbose,
+        lambda jobs: agreed(reckon(workspace, jobs, at_once, name), yes),
+        where,
         asking=lambda: step(ASKING),
-    )  # fmt: skip
+    )
     if status == 1 and verbose:
         where = f"{workspace.results / 'notebooks'}, logs of other stages in {workspace.results / 'logs'}"
         print(f"stopped; executed notebooks, a failed one too, are in {where}", file=sys.stderr)

@@ -11,7 +11,9 @@ import typer
 
 from rltune.errors import ConfigError
 
-slurm_app = typer.Typer(no_args_is_help=True, help="A live Slurm cluster ranked by an agent; an emulated one to try it on.")
+slurm_app = typer.Typer(
+    no_args_is_help=True, help="A live Slurm cluster ranked by an agent; an emulated one to try it on."
+)
 
 
 @slurm_app.callback()
@@ -26,11 +28,17 @@ def emulate(
     accounting: Annotated[bool, typer.Option("--accounting", help="With slurmdbd: age, fair share, sacct.")] = False,
     account: Annotated[list[str], typer.Option(help="Account to make; may be given again.")] = [],  # noqa: B006
     speed: Annotated[float, typer.Option(help="How fast the cluster's clock runs.")] = 1.0,
-    settings: Annotated[list[str], typer.Option(
-        "--set", metavar="KEY=VALUE", help="Line of slurm.conf to replace or add; OverSubscribe and the like go to "
-                                           "every partition. May be given again.")] = [],  # noqa: B006
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Line of slurm.conf to replace or add; OverSubscribe and the like go to "
+            "every partition. May be given again.",
+        ),
+    ] = [],  # noqa: B006
     keep: Annotated[Path | None, typer.Option(help="New folder for configuration, logs, state; it stays.")] = None,
-) -> None:  # fmt: skip
+) -> None:
     """Run a command, or a shell, in a Slurm cluster of real daemons with made-up GPUs on this machine.
 
     The cluster ends with the command, whose exit status this passes on. Needs Slurm's packages: make slurm-deps.
@@ -49,7 +57,12 @@ def emulate(
         print(f"[slurm {time.monotonic() - started:5.1f} s] {line}", file=sys.stderr, flush=True)
 
     slurm = Emulation(
-        read_block(Path(cluster), ClusterConfig) if cluster.endswith((".yaml", ".yml")) else cluster, accounting=accounting, accounts=account, speed=speed, directory=keep, say=say,
+        read_block(Path(cluster), ClusterConfig) if cluster.endswith((".yaml", ".yml")) else cluster,
+        accounting=accounting,
+        accounts=account,
+        speed=speed,
+        directory=keep,
+        say=say,
         settings={key.strip(): value for key, _, value in (text.partition("=") for text in settings)},
-    )  # fmt: skip
+    )
     raise typer.Exit(run_inside(slurm, command or []))

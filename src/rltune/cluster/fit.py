@@ -15,11 +15,21 @@ from rltune.traces.audit import Audit
 from rltune.traces.estimates import job_uniform
 
 
-JOB = np.dtype([
-    ("submit_s", np.float64), ("run_s", np.float64), ("estimate_s", np.float64), ("gpus", np.int64),
-    ("cpu_milli", np.int64), ("mem_mb", np.int64), ("pool", np.int64), ("shape", np.int64), ("account", np.int64),
-    ("sla", np.bool_),
-], align=True)  # fmt: skip
+JOB = np.dtype(
+    [
+        ("submit_s", np.float64),
+        ("run_s", np.float64),
+        ("estimate_s", np.float64),
+        ("gpus", np.int64),
+        ("cpu_milli", np.int64),
+        ("mem_mb", np.int64),
+        ("pool", np.int64),
+        ("shape", np.int64),
+        ("account", np.int64),
+        ("sla", np.bool_),
+    ],
+    align=True,
+)
 """A job: submission in s since the trace's t0, true run time, what policies are told of it; GPUs; thousandths of a
 CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
 same; whose fair share it uses (the user, else the VC, else one for all unknown); whether it goes before all others."""
@@ -104,7 +114,9 @@ def fit(
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
     if cluster.type_shares is not None:
         full = _cuts_in(layout, cluster, pool, gpus, cpu, mem, kinds)[1]
-        leave_out("no GPU type with a share could hold it", ~(_draw_types(jobs, full, cluster, layout) >= 0).any(axis=1))
+        leave_out(
+            "no GPU type with a share could hold it", ~(_draw_types(jobs, full, cluster, layout) >= 0).any(axis=1)
+        )
         audit.note("GPU type missing, drawn by type_shares", int((keep & jobs["gpu_type"].isna().to_numpy()).sum()))
     if cluster.balance is not None and keep.any():
         held = jobs[keep]
@@ -194,9 +206,14 @@ def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, la
 
 
 def _cuts_in(
-    layout: Layout, cluster: ClusterConfig, pool: np.ndarray, gpus: np.ndarray, cpu: np.ndarray, mem: np.ndarray,
+    layout: Layout,
+    cluster: ClusterConfig,
+    pool: np.ndarray,
+    gpus: np.ndarray,
+    cpu: np.ndarray,
+    mem: np.ndarray,
     kinds: np.ndarray,
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+) -> tuple[np.ndarray, ...]:
     """(size, full, rem), each [J, T], of every job on the nodes of its own pool [J]."""
     out = tuple(np.full(kinds.shape, value, np.int64) for value in (0, -1, 0))
     for p in range(len(layout.pools)):

@@ -43,11 +43,11 @@ def scaled(cluster: ClusterConfig, factor: float) -> ClusterConfig:
     if not 0 < factor < float("inf"):
         raise ValueError(f"factor: found {factor}, expected a number above 0")
     pools = [
-        pool.model_copy(update={
-            "groups": [g.model_copy(update={"nodes": max(1, round(g.nodes * factor))}) for g in pool.groups]
-        })
+        pool.model_copy(
+            update={"groups": [g.model_copy(update={"nodes": max(1, round(g.nodes * factor))}) for g in pool.groups]}
+        )
         for pool in cluster.pools
-    ]  # fmt: skip
+    ]
     return cluster.model_copy(update={"pools": pools})
 
 

@@ -26,8 +26,7 @@ from rltune.traces.gres import gpus as gres_of
 SINFO = 'sinfo --Node --format="%N|%P|%c|%m|%G|%T" > nodes.txt'
 SCONTROL = "scontrol show nodes > nodes.txt"
 EXPECTED = (
-    f"the output of {SINFO!r} or {SCONTROL!r}, "
-    "or a CSV with the columns name, gpus, cpus, mem_gb, type, partition"
+    f"the output of {SINFO!r} or {SCONTROL!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, partition"
 )
 GB_PER_MIB = 1048576e-9
 CSV_NAMES = {
@@ -39,8 +38,15 @@ CSV_NAMES = {
     "partition": ("partition", "partitions", "vc", "pool", "queue"),
     "nodes": ("nodes", "count"),
 }
-SINFO_NAMES = {"NODELIST": "name", "NODE": "name", "PARTITION": "partition", "CPUS": "cpus", "MEMORY": "mib",
-               "GRES": "gres", "STATE": "state"}
+SINFO_NAMES = {
+    "NODELIST": "name",
+    "NODE": "name",
+    "PARTITION": "partition",
+    "CPUS": "cpus",
+    "MEMORY": "mib",
+    "GRES": "gres",
+    "STATE": "state",
+}
 DOWN = ("down", "drain", "fail", "maint", "future", "unknown", "powered_down", "powering_down")
 NO_TYPE = "gpu"
 """Type of GPUs whose type is not said."""
@@ -89,8 +95,15 @@ def gres_gpus(gres: str) -> tuple[int, str]:
 
 def _row(name: str, gres: str, cpus: float, mib: float, partitions: tuple[str, ...], state: str) -> dict[str, object]:
     gpus, kind = gres_gpus(gres)
-    return {"name": name, "gpus": gpus, "type": kind, "cpus": cpus, "mem_gb": mib * GB_PER_MIB,
-            "partitions": partitions, "down": any(word in state.lower() for word in DOWN)}
+    return {
+        "name": name,
+        "gpus": gpus,
+        "type": kind,
+        "cpus": cpus,
+        "mem_gb": mib * GB_PER_MIB,
+        "partitions": partitions,
+        "down": any(word in state.lower() for word in DOWN),
+    }
 
 
 def _scontrol(text: str, path: Path) -> pd.DataFrame:
@@ -101,8 +114,16 @@ def _scontrol(text: str, path: Path) -> pd.DataFrame:
             partitions = tuple(p for p in found.get("Partitions", "").split(",") if p)
             cpus = found.get("CPUEfctv") or found.get("CPUTot") or "nan"
             try:
-                rows.append(_row(found["NodeName"], found.get("Gres", ""), float(cpus),
-                                 float(found.get("RealMemory", "nan")), partitions, found.get("State", "")))
+                rows.append(
+                    _row(
+                        found["NodeName"],
+                        found.get("Gres", ""),
+                        float(cpus),
+                        float(found.get("RealMemory", "nan")),
+                        partitions,
+                        found.get("State", ""),
+                    )
+                )
             except ValueError as error:
                 raise DataError(f"{path}: node {found['NodeName']}: {error}") from None
     return pd.DataFrame(rows)
@@ -114,21 +135,26 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
     optional = ("NODE", "STATE")
     missing = [field for field, name in SINFO_NAMES.items() if field not in optional and name not in names]
     if missing:
-        raise DataError(f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; "
-                        f"make the file with {SINFO}")
+        raise DataError(
+            f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; "
+            f"make the file with {SINFO}"
+        )
     rows: dict[str, dict[str, object]] = {}
     for number, line in enumerate(lines[1:], 2):
         fields = [field.strip() for field in line.split(cut)]
         if len(fields) != len(names):
-            raise DataError(f"{path}:{number}: found {len(fields)} fields, expected {len(names)} as in the header; "
-                            f"make the file with {SINFO}")
+            raise DataError(
+                f"{path}:{number}: found {len(fields)} fields, expected {len(names)} as in the header; "
+                f"make the file with {SINFO}"
+            )
         told = dict(zip(names, fields, strict=True))
         partition = told["partition"].rstrip("*")
         try:
             cpus, mib = float(told["cpus"].rstrip("+")), float(told["mib"].rstrip("+"))
         except ValueError:
-            raise DataError(f"{path}:{number}: found CPUS {told['cpus']!r} and MEMORY {told['mib']!r}, expected "
-                            "numbers") from None
+            raise DataError(
+                f"{path}:{number}: found CPUS {told['cpus']!r} and MEMORY {told['mib']!r}, expected numbers"
+            ) from None
         try:
             row = _row(told["name"], told["gres"], cpus, mib, (partition,), told.get("state", ""))
         except ValueError as error:
@@ -144,14 +170,17 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     try:
         raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=None, engine="python", dtype="str")
     except (ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected "
-                        f"{EXPECTED}") from None
+        raise DataError(
+            f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected {EXPECTED}"
+        ) from None
     squeezed = {re.sub(r"[^a-z]", "", str(column).lower()): column for column in raw.columns}
-    found = {name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases)
-             if alias in squeezed}  # fmt: skip
+    found = {
+        name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed
+    }
     if "gpus" not in found and "cpus" not in found:
-        raise DataError(f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected "
-                        f"{EXPECTED}")
+        raise DataError(
+            f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected {EXPECTED}"
+        )
     table = pd.DataFrame(index=raw.index)
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
@@ -186,8 +215,10 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
     if not len(have):
         raise DataError(f"no node of the list has {key}; expected {EXPECTED}")
     if down := int(have["down"].sum()):
-        told.append(f"nodes down or drained when the list was made: {down:,}; they are counted in: delete them if they were "
-                    "so all the time")
+        told.append(
+            f"nodes down or drained when the list was made: {down:,}; they are counted in: delete them if they were "
+            "so all the time"
+        )
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
         told.append("nodes with GPUs of several types count as a type of their own")
     if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
@@ -197,19 +228,33 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
     pools = []
     for partitions, mine in _pools(have):
         groups = _groups(mine, slots)
-        pools.append(Pool(name=min(partitions) if len(partitions) == 1 else "all" if len(mine) == len(have) else
-                          "+".join(sorted(partitions))[:60] or "no partition", vcs=sorted(partitions), groups=groups))
+        pools.append(
+            Pool(
+                name=min(partitions)
+                if len(partitions) == 1
+                else "all"
+                if len(mine) == len(have)
+                else "+".join(sorted(partitions))[:60] or "no partition",
+                vcs=sorted(partitions),
+                groups=groups,
+            )
+        )
         if len(partitions) > 1:
-            told.append(f"partitions {', '.join(sorted(partitions))} share nodes and are one pool; limits "
-                        "of a partition on these nodes are not known to the simulator")
+            told.append(
+                f"partitions {', '.join(sorted(partitions))} share nodes and are one pool; limits "
+                "of a partition on these nodes are not known to the simulator"
+            )
     if len(pools) == 1:
         told.append("one pool: every job of the log goes there, whatever its partition")
         pools = [Pool(name="all", groups=pools[0].groups)]
     types = {g.gpu_type for p in pools for g in p.groups}
     return ClusterConfig(
-        title=title, source=f"{nodes.source}, {len(table):,} node{'s' * (len(table) != 1)}", pools=pools, slots=slots,  # type: ignore[arg-type]
+        title=title,
+        source=f"{nodes.source}, {len(table):,} node{'s' * (len(table) != 1)}",
+        pools=pools,
+        slots=slots,  # type: ignore[arg-type]
         gpu_types="ignore" if slots == "cpu" or len(types) == 1 else "match",
-    ), told  # fmt: skip
+    ), told
 
 
 def _pools(have: pd.DataFrame) -> list[tuple[set[str], pd.DataFrame]]:
@@ -232,8 +277,9 @@ def _groups(mine: pd.DataFrame, slots: str) -> list[NodeGroup]:
         if slots == "cpu":
             parts = int(np.ceil(node["cpus"] / MOST_SLOTS))
             size = int(node["cpus"] // parts)
-            counted[("processor", size, float(size), float(size))] = counted.get(
-                ("processor", size, float(size), float(size)), 0) + parts  # fmt: skip
+            counted[("processor", size, float(size), float(size))] = (
+                counted.get(("processor", size, float(size), float(size)), 0) + parts
+            )
             continue
         cpus = float(node["cpus"]) if node["cpus"] > 0 else 8.0 * node["gpus"]
         mem = round(float(node["mem_gb"]), 1) if node["mem_gb"] > 0 else 64.0 * node["gpus"]
@@ -241,5 +287,7 @@ def _groups(mine: pd.DataFrame, slots: str) -> list[NodeGroup]:
         counted[kind] = counted.get(kind, 0) + 1
     if too_many := [k for k in counted if k[1] > MOST_SLOTS]:
         raise DataError(f"a node has {too_many[0][1]} GPUs, at most {MOST_SLOTS} are possible; check the list")
-    return [NodeGroup(gpu_type=kind, nodes=n, gpus=gpus, cpus=cpus, mem_gb=mem)
-            for (kind, gpus, cpus, mem), n in sorted(counted.items(), key=lambda item: -item[1])]
+    return [
+        NodeGroup(gpu_type=kind, nodes=n, gpus=gpus, cpus=cpus, mem_gb=mem)
+        for (kind, gpus, cpus, mem), n in sorted(counted.items(), key=lambda item: -item[1])
+    ]

@@ -33,9 +33,7 @@ from rltune.cluster.free import needs
 from rltune.kernels import allocating, inlined, kernel
 
 FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE, QUIET_FIT = range(5)
-RULES = {
-    "first_fit": FIRST_FIT, "best_fit": BEST_FIT, "spread": SPREAD, "exclusive": EXCLUSIVE, "quiet_fit": QUIET_FIT,
-}  # fmt: skip
+RULES = {"first_fit": FIRST_FIT, "best_fit": BEST_FIT, "spread": SPREAD, "exclusive": EXCLUSIVE, "quiet_fit": QUIET_FIT}
 QUIET = 5  # and 6: the two halves of quiet_fit: nodes without company, and the others
 STRICT, PLUS_ONE, ANY, WORTH_IT, SOONEST_END = range(5)
 LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT, "soonest_end": SOONEST_END}

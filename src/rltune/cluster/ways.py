@@ -25,10 +25,18 @@ def holds(nodes, jobs, free, j, gpus, m):
     return free.row[m].cpu >= cpu and free.row[m].mem >= mem
 
 
-CLASS = np.dtype([
-    ("group", np.int64), ("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64), ("count", np.int64),
-    ("lowest", np.int64), ("type", np.int64),
-], align=True)  # fmt: skip
+CLASS = np.dtype(
+    [
+        ("group", np.int64),
+        ("gpus", np.int64),
+        ("cpu", np.int64),
+        ("mem", np.int64),
+        ("count", np.int64),
+        ("lowest", np.int64),
+        ("type", np.int64),
+    ],
+    align=True,
+)
 """Nodes of one group with the same free GPUs, CPUs and memory: how many, the lowest, their GPU type."""
 
 

@@ -9,6 +9,19 @@ from rltune.config.trace import TraceConfig
 from rltune.config.workspace import Workspace
 
 __all__ = [
-    "Cell", "ClusterConfig", "Experiment", "LookaheadConfig", "Preset", "RunConfig", "SimulationConfig", "TraceConfig",
-    "Workload", "Workspace", "load_cluster", "load_run", "load_trace", "parse_estimate", "project_root",
+    "Cell",
+    "ClusterConfig",
+    "Experiment",
+    "LookaheadConfig",
+    "Preset",
+    "RunConfig",
+    "SimulationConfig",
+    "TraceConfig",
+    "Workload",
+    "Workspace",
+    "load_cluster",
+    "load_run",
+    "load_trace",
+    "parse_estimate",
+    "project_root",
 ]

@@ -44,12 +44,16 @@ class Deployment(Block):
     @model_validator(mode="after")
     def _has_both(self) -> Self:
         if lacking := {"slurm", "rltune"} - set(self.schedulers):
-            raise ValueError(f"schedulers: found {', '.join(self.schedulers)}, expected {' and '.join(sorted(lacking))} "
-                             "too: they are what is compared")  # fmt: skip
+            raise ValueError(
+                f"schedulers: found {', '.join(self.schedulers)}, expected {' and '.join(sorted(lacking))} "
+                "too: they are what is compared"
+            )
         if len(set(self.schedulers)) < len(self.schedulers):
             raise ValueError(f"schedulers: found {', '.join(self.schedulers)}, expected each once")
         if self.block_jobs > self.jobs:
-            raise ValueError(f"block_jobs: found {self.block_jobs}, expected at most the {self.jobs} `jobs` of a repetition")
+            raise ValueError(
+                f"block_jobs: found {self.block_jobs}, expected at most the {self.jobs} `jobs` of a repetition"
+            )
         return self
 
     def conditions(self) -> dict[str, Any]:

@@ -33,9 +33,10 @@ def agent_of(config: RunConfig, cell: Cell) -> str:
 def against_qssf(config: RunConfig) -> list[Cell]:
     """RLTune's cells that are told what QSSF is told, and may backfill with EASY (paper, Table 8)."""
     return [
-        cell for cell in config.cells()
+        cell
+        for cell in config.cells()
         if agent_of(config, cell) == "rltune" and cell.blocking == "easy" and cell.estimate in HISTORY
-    ]  # fmt: skip
+    ]
 
 
 def for_metric(cells: Sequence[Cell], metric: str) -> list[Cell]:

@@ -48,8 +48,12 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
             unknown += _unknown_files(root, workload, ("experiments", i, "workloads", k))
         for k, name in enumerate(experiment.preset):
             if name not in (known := run.all_presets()):
-                unknown.append((("experiments", i, "preset", k), f"found {name!r}{nearest(name, list(known))}; "
-                                f"allowed: {', '.join(known)}"))  # fmt: skip
+                unknown.append(
+                    (
+                        ("experiments", i, "preset", k),
+                        f"found {name!r}{nearest(name, list(known))}; allowed: {', '.join(known)}",
+                    )
+                )
     for k, workload in enumerate(run.workloads):
         unknown += _unknown_files(root, workload, ("workloads", k))
     for k, name in enumerate(run.characterise):
@@ -128,7 +132,7 @@ def _not_yaml(shown: Path, text: str, error: yaml.YAMLError) -> str:
     line = next(iter(text.splitlines()[mark.line : mark.line + 1]), "").strip()
     hint = {
         "mapping values are not allowed here": "; a text with a colon in it has to be in quotes, and keys of one block "
-        "start in one column",
+        "start in one column"
     }.get(error.problem, "")
     if "\t" in "".join(text.splitlines()[mark.line : mark.line + 1]):
         hint = "; YAML is indented with spaces, not tabs"
@@ -186,11 +190,13 @@ def _wrong_policies(run: RunConfig, root: Path) -> list[tuple[tuple, str]]:
             wrong.append((("plugins", k), f"found {name!r}: {path} is {found}, expected a Python file"))
     for k, name in enumerate(run.evaluation.baseline_policies):
         if name not in POLICIES and not run.plugins:
-            wrong.append((
-                ("evaluation", "baseline_policies", k),
-                f"found {name!r}{nearest(name, list(POLICIES))}; allowed: {', '.join(POLICIES)}, and policies of "
-                "your own from files under `plugins`",
-            ))  # fmt: skip
+            wrong.append(
+                (
+                    ("evaluation", "baseline_policies", k),
+                    f"found {name!r}{nearest(name, list(POLICIES))}; allowed: {', '.join(POLICIES)}, and policies of "
+                    "your own from files under `plugins`",
+                )
+            )
     return wrong
 
 

@@ -15,18 +15,27 @@ Location = tuple[str | int, ...]
 KINDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false"}
 """What a value of a plain type is called."""
 TYPES = {
-    "string_type": "a text", "int_type": "a whole number", "int_parsing": "a whole number",
-    "int_from_float": "a whole number", "float_type": "a number", "float_parsing": "a number",
-    "finite_number": "a number that is finite", "bool_type": "true or false", "bool_parsing": "true or false",
-    "date_type": "a date such as 2020-03-31", "date_parsing": "a date such as 2020-03-31",
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a number that is finite",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "date_type": "a date such as 2020-03-31",
+    "date_parsing": "a date such as 2020-03-31",
     "date_from_datetime_parsing": "a date such as 2020-03-31",
     "date_from_datetime_inexact": "a date such as 2020-03-31",
-}  # fmt: skip
+}
 """Pydantic's kind of mistake → what is expected."""
 BOUNDS = {
-    "greater_than_equal": "{ge:g} or more", "greater_than": "more than {gt:g}", "less_than_equal": "{le:g} or less",
+    "greater_than_equal": "{ge:g} or more",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "{le:g} or less",
     "less_than": "less than {lt:g}",
-}  # fmt: skip
+}
 
 
 def explain(errors: Sequence[dict[str, Any]], model: type[BaseModel], own: bool) -> list[tuple[Location, str]]:

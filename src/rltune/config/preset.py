@@ -82,13 +82,17 @@ class Preset(Block):
         if self.critic_iterations == 0 and self.rollouts == 1:
             raise ValueError("critic_iterations: found 0 with one rollout, expected 1 or more, or more rollouts")
         if self.credit_horizon_s is not None and self.rollouts == 1:
-            raise ValueError("credit_horizon_s: found with one rollout, expected more rollouts to compare with, or null")
+            raise ValueError(
+                "credit_horizon_s: found with one rollout, expected more rollouts to compare with, or null"
+            )
         if self.margin > 0 and (self.residual == 0 or self.validation_windows == 1):
             raise ValueError("margin: found above 0, expected a residual above 0 and two validation windows or more")
         if self.agent != "rltune" and self.attention:
             raise ValueError(f"agent {self.agent}: attention: found {self.attention}, expected 0: it has none")
         if self.agent == "rlscheduler" and self.residual:
-            raise ValueError(f"agent rlscheduler: residual: found {self.residual:g}, expected 0: it starts from nothing")
+            raise ValueError(
+                f"agent rlscheduler: residual: found {self.residual:g}, expected 0: it starts from nothing"
+            )
         if self.agent == "schedinspector" and not self.residual:  # it would reject half of all choices
             raise ValueError("agent schedinspector: residual: found 0, expected more (3: one in twenty rejected)")
         return self
@@ -132,19 +136,10 @@ BUILT_IN: dict[str, Preset] = {
         validation_windows=8,
     ),
     "linear": Preset(
-        agent="linear",
-        epochs=70,
-        trajectories=48,
-        contended=0.5,
-        validate_every=5,
-        validation_windows=40,
+        agent="linear", epochs=70, trajectories=48, contended=0.5, validate_every=5, validation_windows=40
     ),
     "rlscheduler": Preset(
-        agent="rlscheduler",
-        contended=0.5,
-        batch_decisions=2048,
-        validate_every=5,
-        validation_windows=40,
+        agent="rlscheduler", contended=0.5, batch_decisions=2048, validate_every=5, validation_windows=40
     ),
     "schedinspector": Preset(
         agent="schedinspector",

@@ -161,8 +161,10 @@ class RunConfig(Block):
         for cell in self.cells():
             if cell.cluster == CLUSTER:
                 return cell
-        raise ConfigError(f"deployment: found no experiment on cluster {CLUSTER}, expected one, such as "
-                          "{workloads: [{trace: finetuning-synthetic, cluster: deployment}], …}, or a `cell`")
+        raise ConfigError(
+            f"deployment: found no experiment on cluster {CLUSTER}, expected one, such as "
+            "{workloads: [{trace: finetuning-synthetic, cluster: deployment}], …}, or a `cell`"
+        )
 
     def cells(self) -> list[Cell]:
         """Every cell of the matrix once, in the order of the experiments."""

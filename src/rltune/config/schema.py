@@ -18,7 +18,9 @@ MEND = "rltune config schema"
 def schema_text() -> str:
     """The schemas of run, trace, cluster and controller files as one JSON document."""
     models = {"run": RunConfig, "trace": TraceConfig, "cluster": ClusterConfig, "slurm": SlurmConfig}
-    schemas = {name: model.model_json_schema(ref_template=f"#/{name}/$defs/{{model}}") for name, model in models.items()}
+    schemas = {
+        name: model.model_json_schema(ref_template=f"#/{name}/$defs/{{model}}") for name, model in models.items()
+    }
     return json.dumps(schemas, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -51,8 +51,10 @@ class BandConfig(Block):
     @model_validator(mode="after")
     def _is_wide_enough(self) -> BandConfig:
         if self.high - self.low < 20_000:
-            raise ValueError(f"found {self.low} to {self.high}, expected a band of 20,000 priorities or more, so that "
-                             "each job of a long queue has its own")  # fmt: skip
+            raise ValueError(
+                f"found {self.low} to {self.high}, expected a band of 20,000 priorities or more, so that "
+                "each job of a long queue has its own"
+            )
         return self
 
 

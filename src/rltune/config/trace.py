@@ -41,7 +41,9 @@ def _known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"found {name!r}, expected an IANA time zone such as America/Los_Angeles{near_zone(name)}") from None
+        raise ValueError(
+            f"found {name!r}, expected an IANA time zone such as America/Los_Angeles{near_zone(name)}"
+        ) from None
     return name
 
 

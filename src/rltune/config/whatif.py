@@ -49,8 +49,10 @@ class WhatIf(Block):
     @model_validator(mode="after")
     def _something_to_compare(self) -> Self:
         if not self.rules():
-            raise ValueError(f"others: found {', '.join(rule.id for rule in self.others)} alone, which is today's order "
-                             "(whatif.today); expected at least one other rule, such as {policy: saf, blocking: easy}")
+            raise ValueError(
+                f"others: found {', '.join(rule.id for rule in self.others)} alone, which is today's order "
+                "(whatif.today); expected at least one other rule, such as {policy: saf, blocking: easy}"
+            )
         return self
 
     def rules(self) -> list[Rule]:

@@ -14,13 +14,21 @@ JOBS = 4096
 LOAD = 1.5
 """Offered load: GPU-seconds asked for over those there are while jobs arrive. Queues grow inside a sequence."""
 
-CLUSTER = ClusterConfig.model_validate({
-    "title": "40 GPUs", "gpu_types": "ignore",
-    "pools": [{"name": "all", "groups": [
-        {"gpu_type": "A", "nodes": 4, "gpus": 2, "cpus": 16, "mem_gb": 64},
-        {"gpu_type": "A", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 256},
-    ]}],
-})  # fmt: skip
+CLUSTER = ClusterConfig.model_validate(
+    {
+        "title": "40 GPUs",
+        "gpu_types": "ignore",
+        "pools": [
+            {
+                "name": "all",
+                "groups": [
+                    {"gpu_type": "A", "nodes": 4, "gpus": 2, "cpus": 16, "mem_gb": 64},
+                    {"gpu_type": "A", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 256},
+                ],
+            }
+        ],
+    }
+)
 
 
 def example_workload(seed: int = 0) -> tuple[Jobs, Layout]:
@@ -30,9 +38,11 @@ def example_workload(seed: int = 0) -> tuple[Jobs, Layout]:
     run_s = np.round(np.exp(rng.normal(np.log(600), 1.3, size=JOBS))) + 1
     gap_s = (gpus * run_s).mean() / (40 * LOAD)
     frame = empty_columns(JOBS).assign(
-        job_id=pd.Series([f"example-{i:04d}" for i in range(JOBS)], dtype="str"), gpus=gpus.astype(np.int64),
-        run_s=run_s, submit_s=np.round(np.cumsum(rng.exponential(gap_s, size=JOBS))),
-    )  # fmt: skip
+        job_id=pd.Series([f"example-{i:04d}" for i in range(JOBS)], dtype="str"),
+        gpus=gpus.astype(np.int64),
+        run_s=run_s,
+        submit_s=np.round(np.cumsum(rng.exponential(gap_s, size=JOBS))),
+    )
     fitted, _ = fit(frame, CLUSTER)
     estimate_s = fitted["run_s"].to_numpy() * np.exp(rng.normal(0, 1, size=len(fitted)))
     return compile_jobs(fitted, estimate_s, CLUSTER), build_layout(CLUSTER)

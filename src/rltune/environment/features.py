@@ -49,17 +49,38 @@ class Feature:
 FEATURES: dict[str, Feature] = {
     name: Feature(name, of, low, high)
     for of, name, low, high in (
-        (JOB, "gpus", 0, 1), (JOB, "estimate", 0, 1), (JOB, "cpus", 0, 1), (JOB, "memory", 0, 1), (JOB, "vc", 0, 1),
-        (JOB, "gpu_type", 0, 1), (JOB, "log_gpus", 0, 2), (JOB, "log_estimate", 0, 2), (JOB, "job_size", 0, 2),
-        (SHAPE, "can_schedule_now", 0, 1), (SHAPE, "num_ways", 0, 1), (SHAPE, "sampled_ways", 0, EMPHASIS),
-        (SHAPE, "dsr", 0, 1), (SHAPE, "future_availability", -1, 1),
-        (POOL, "cff", 0, 1), (POOL, "scattered", 0, 1), (POOL, "free_share", 0, 1), (POOL, "free_nodes", 0, 1),
-        (POOL, "queue_length", 0, 2), (POOL, "backlog", 0, 2), (POOL, "next_release", 0, 1),
-        (NOW, "submit", 0, 1), (NOW, "wait", 0, 1), (NOW, "log_wait", 0, 2), (NOW, "urgency", 0, 1),
-        (NOW, "rank_size", 0, 1), (NOW, "rank_estimate", 0, 1), (NOW, "rank_gpus", 0, 1), (NOW, "rank_wait", 0, 1),
+        (JOB, "gpus", 0, 1),
+        (JOB, "estimate", 0, 1),
+        (JOB, "cpus", 0, 1),
+        (JOB, "memory", 0, 1),
+        (JOB, "vc", 0, 1),
+        (JOB, "gpu_type", 0, 1),
+        (JOB, "log_gpus", 0, 2),
+        (JOB, "log_estimate", 0, 2),
+        (JOB, "job_size", 0, 2),
+        (SHAPE, "can_schedule_now", 0, 1),
+        (SHAPE, "num_ways", 0, 1),
+        (SHAPE, "sampled_ways", 0, EMPHASIS),
+        (SHAPE, "dsr", 0, 1),
+        (SHAPE, "future_availability", -1, 1),
+        (POOL, "cff", 0, 1),
+        (POOL, "scattered", 0, 1),
+        (POOL, "free_share", 0, 1),
+        (POOL, "free_nodes", 0, 1),
+        (POOL, "queue_length", 0, 2),
+        (POOL, "backlog", 0, 2),
+        (POOL, "next_release", 0, 1),
+        (NOW, "submit", 0, 1),
+        (NOW, "wait", 0, 1),
+        (NOW, "log_wait", 0, 2),
+        (NOW, "urgency", 0, 1),
+        (NOW, "rank_size", 0, 1),
+        (NOW, "rank_estimate", 0, 1),
+        (NOW, "rank_gpus", 0, 1),
+        (NOW, "rank_wait", 0, 1),
         (NOW, "place", 0, 1),
     )
-}  # fmt: skip
+}
 """Every feature by its name."""
 
 

@@ -159,9 +159,9 @@ class SchedulingEnv(gymnasium.Env):
         self._seen: Observation | None = None
         self._waited = 0.0
         low, high = (np.tile(bound, (visible, 1)) for bound in bounds_of(features))
-        self.observation_space = spaces.Dict({
-            "queue": spaces.Box(low, high, dtype=np.float32), "action_mask": spaces.MultiBinary(visible)
-        })  # fmt: skip
+        self.observation_space = spaces.Dict(
+            {"queue": spaces.Box(low, high, dtype=np.float32), "action_mask": spaces.MultiBinary(visible)}
+        )
         self.action_space = Places(visible)
 
     def reset(
@@ -225,9 +225,7 @@ class SchedulingEnv(gymnasium.Env):
         assert seen is not None
         mask = np.zeros(self._many.visible, np.int8)
         mask[: len(seen.rows)] = 1
-        return {
-            "action_mask": mask, "now_s": float(state.now[0]), "first": int(state.first[0]), "n": int(state.n[0])
-        }  # fmt: skip
+        return {"action_mask": mask, "now_s": float(state.now[0]), "first": int(state.first[0]), "n": int(state.n[0])}
 
     def _wait(self) -> float:
         """Job-seconds waited so far in the sequence."""

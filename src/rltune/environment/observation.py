@@ -86,10 +86,17 @@ class Observer:
     def __post_init__(self) -> None:
         self._plan = make_plan(self.jobs, self.layout, self.features)
         self._work = Work(
-            np.zeros((0, 0), SHAPED), np.zeros((0, 0, 0), np.float32), np.zeros(0, FREED), np.zeros(2, np.int64),
-            room(self.layout.nodes), np.zeros((3, self.jobs.cut.shape[1])), np.zeros(len(slots(POOL)), np.float32),
-            np.zeros((len(slots(NOW)), 0), np.float32), np.zeros(0, SEEN), np.zeros(0),
-        )  # fmt: skip
+            np.zeros((0, 0), SHAPED),
+            np.zeros((0, 0, 0), np.float32),
+            np.zeros(0, FREED),
+            np.zeros(2, np.int64),
+            room(self.layout.nodes),
+            np.zeros((3, self.jobs.cut.shape[1])),
+            np.zeros(len(slots(POOL)), np.float32),
+            np.zeros((len(slots(NOW)), 0), np.float32),
+            np.zeros(0, SEEN),
+            np.zeros(0),
+        )
 
     @property
     def width(self) -> int:
@@ -102,10 +109,13 @@ class Observer:
             self._run, s, shapes = state.me, len(state.me), int(self.jobs.row["shape"].max()) + 1
             most = int(state.n.max()) if state.how.visible == 0 else min(int(state.n.max()), state.how.visible)
             self._work = self._work._replace(
-                shaped=np.zeros((s, shapes), SHAPED), freed=np.full(s, -1, FREED),
+                shaped=np.zeros((s, shapes), SHAPED),
+                freed=np.full(s, -1, FREED),
                 by_shape=np.zeros((s, shapes, len(slots(SHAPE))), np.float32),
-                now=np.zeros((len(slots(NOW)), most), np.float32), seen=np.zeros(most, SEEN), value=np.zeros(most),
-            )  # fmt: skip
+                now=np.zeros((len(slots(NOW)), most), np.float32),
+                seen=np.zeros(most, SEEN),
+                value=np.zeros(most),
+            )
         offsets = np.zeros(len(asking) + 1, np.int64)
         np.cumsum(state.me["visible"][asking], out=offsets[1:])
         rows = np.empty((offsets[-1], self.width), np.float32)
@@ -158,9 +168,21 @@ def _pool(nodes, jobs, one, how, pool, plan, work, s, m, begin, rows, critic):
     work.count[1] += 1
     pool_features(nodes, one, how, pool, plan.fact, work.seen, m, plan.wants, freed, work.gpus, work.of_pool)
     shape_features(
-        nodes, jobs, one, how, pool, work.seen, m, plan.wants, work.count[1], freed, work.gpus, work.table,
-        work.shaped[s], by_shape,
-    )  # fmt: skip
+        nodes,
+        jobs,
+        one,
+        how,
+        pool,
+        work.seen,
+        m,
+        plan.wants,
+        work.count[1],
+        freed,
+        work.gpus,
+        work.table,
+        work.shaped[s],
+        by_shape,
+    )
     regime = 1 if work.of_pool[FLAG] > 0 else 0
     waits(plan.fact, work.seen, m, one.me.now, one.me.first, plan.wants[NOW], TOGETHER << regime, work.now)
     _write(plan.rows[regime], plan.static, by_shape, work.of_pool, work.now, work.seen, m, rows[begin:])

@@ -19,10 +19,17 @@ TOGETHER, SCATTERED = 1, 2
 """The states of the free GPUs that a switched column tells apart, as bits."""
 SOURCE = np.dtype([("of", np.int64), ("slot", np.uint64), ("weight", np.float32)], align=True)
 """Where a column's numbers come from: JOB, SHAPE, POOL or NOW; the number of the feature there; the factor."""
-FACTS = np.dtype([
-    ("submit_s", np.float64), ("estimate_s", np.float64), ("area_s", np.float64), ("gpus", np.float64),
-    ("pool", np.int64), ("shape", np.int64),
-], align=True)  # fmt: skip
+FACTS = np.dtype(
+    [
+        ("submit_s", np.float64),
+        ("estimate_s", np.float64),
+        ("area_s", np.float64),
+        ("gpus", np.float64),
+        ("pool", np.int64),
+        ("shape", np.int64),
+    ],
+    align=True,
+)
 """What the compiled part reads of a job: of Jobs, and its estimated GPU-seconds."""
 
 

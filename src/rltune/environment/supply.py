@@ -26,10 +26,17 @@ CFF, FLAG, FREE_SHARE, FREE_NODES, QUEUE_LENGTH, BACKLOG, NEXT_RELEASE = (
 
 SHAPED = np.dtype([("counted", np.int64), ("seen", np.int64)], align=True)
 """What is known of a shape: number of the free vector its ways were counted on; of the observation of its supply."""
-FREED = np.dtype([
-    ("started", np.int64), ("running", np.int64), ("number", np.int64), ("known", np.int64), ("cff", np.float64),
-    ("nodes", np.float64),
-], align=True)  # fmt: skip
+FREED = np.dtype(
+    [
+        ("started", np.int64),
+        ("running", np.int64),
+        ("number", np.int64),
+        ("known", np.int64),
+        ("cff", np.float64),
+        ("nodes", np.float64),
+    ],
+    align=True,
+)
 """A sequence's free vector: jobs started and running tell whether it has changed since it got its number; a pool's
 fragmentation and share of free nodes, and for which number and pool they are known."""
 

@@ -1,10 +1,10 @@
 """Many sequences that advance together: one flat buffer of observations, one call of a network for all of them.
 
-    env = VectorEnvironment(jobs, layout, Setting("fifo"))
-    seen = env.reset(first, n)
-    while not env.done:
-        seen = env.step(-network(seen.rows))
-    table = env.results()
+env = VectorEnvironment(jobs, layout, Setting("fifo"))
+seen = env.reset(first, n)
+while not env.done:
+    seen = env.step(-network(seen.rows))
+table = env.results()
 """
 
 from __future__ import annotations

@@ -85,11 +85,22 @@ def compare(
     rival = y.mean(axis=0)
     worst = np.sort(sign * rival)[-max(1, round(len(rival) / 10)) :].sum() * sign if len(rival) else np.nan
     return Comparison(
-        metric, sequence_jobs, x.shape[1], len(tables), _mean(x), _mean(y),
-        float(np.median(x)) if x.size else float("nan"), float(np.median(y)) if y.size else float("nan"),
-        _improvement(sign, x, y), low, high, found.p, min(each), max(each),
+        metric,
+        sequence_jobs,
+        x.shape[1],
+        len(tables),
+        _mean(x),
+        _mean(y),
+        float(np.median(x)) if x.size else float("nan"),
+        float(np.median(y)) if y.size else float("nan"),
+        _improvement(sign, x, y),
+        low,
+        high,
+        found.p,
+        min(each),
+        max(each),
         float(worst / rival.sum()) if total > 0 else float("nan"),
-    )  # fmt: skip
+    )
 
 
 def _mean(values: np.ndarray) -> float:

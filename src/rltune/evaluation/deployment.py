@@ -53,15 +53,25 @@ def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
         makespan = float(mine["end_s"].max() - all_of_it["submit_s"].min())
         area = float((mine["asked_gpus"] * (mine["end_s"] - mine["start_s"])).sum())
         waits, last = mine.groupby("asked_gpus")["wait_s"].mean(), mine.loc[mine["end_s"].idxmax()]
-        rows.append({
-            **dict(zip(by, key, strict=True)), "jobs": len(all_of_it),
-            "others": int((all_of_it["state"] != COMPLETED).sum()), "untimed": len(all_of_it) - len(mine),
-            "makespan_s": makespan, "utilisation": area / (gpus * makespan), "wait_s": mine["wait_s"].mean(),
-            "wait_median_s": mine["wait_s"].median(), "wait_p95_s": mine["wait_s"].quantile(0.95),
-            "wait_max_s": mine["wait_s"].max(), **{column: waits.get(size, np.nan) for size, column in sizes.items()},
-            "last_gpus": int(last["asked_gpus"]), "last_wait_s": float(last["wait_s"]),
-            "jct_s": mine["jct_s"].mean(), "bsld": mine["bsld"].mean(),
-        })  # fmt: skip
+        rows.append(
+            {
+                **dict(zip(by, key, strict=True)),
+                "jobs": len(all_of_it),
+                "others": int((all_of_it["state"] != COMPLETED).sum()),
+                "untimed": len(all_of_it) - len(mine),
+                "makespan_s": makespan,
+                "utilisation": area / (gpus * makespan),
+                "wait_s": mine["wait_s"].mean(),
+                "wait_median_s": mine["wait_s"].median(),
+                "wait_p95_s": mine["wait_s"].quantile(0.95),
+                "wait_max_s": mine["wait_s"].max(),
+                **{column: waits.get(size, np.nan) for size, column in sizes.items()},
+                "last_gpus": int(last["asked_gpus"]),
+                "last_wait_s": float(last["wait_s"]),
+                "jct_s": mine["jct_s"].mean(),
+                "bsld": mine["bsld"].mean(),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -105,8 +115,11 @@ def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     frames = []
     for ours, theirs in pairs_of(list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []):
         runs = Pair.of(jobs, ours, theirs).runs(gpus)
-        frames += [frame.assign(ours=ours, theirs=theirs, side=side)
-                   for side, frame in zip(("ours", "theirs"), runs, strict=True) if len(frame)]  # fmt: skip
+        frames += [
+            frame.assign(ours=ours, theirs=theirs, side=side)
+            for side, frame in zip(("ours", "theirs"), runs, strict=True)
+            if len(frame)
+        ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -130,11 +143,19 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, judge: Judge) -> pd.
             found = judge.less(x, y)
             if measure == "utilisation":
                 found = Improvement(-found.gain, -found.high, -found.low, found.p)
-            rows.append({
-                "ours": ours, "theirs": theirs, "measure": measure, "ours_mean": x.mean(), "theirs_mean": y.mean(),
-                "windows": len(x), **found._asdict(),
-                **(_within(pair, column, block_jobs, judge) if measure in BY_BLOCK else {}), "dropped": pair.dropped,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "ours": ours,
+                    "theirs": theirs,
+                    "measure": measure,
+                    "ours_mean": x.mean(),
+                    "theirs_mean": y.mean(),
+                    "windows": len(x),
+                    **found._asdict(),
+                    **(_within(pair, column, block_jobs, judge) if measure in BY_BLOCK else {}),
+                    "dropped": pair.dropped,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -156,14 +177,23 @@ def in_use(jobs: pd.DataFrame, gpus: int, step_s: float) -> pd.DataFrame:
         for scheduler, mine in with_measures(all_of_it).groupby("scheduler", sort=False):
             used = _area(edges, mine["start_s"], mine["end_s"], mine["asked_gpus"])
             queued = _area(edges, mine["submit_s"], mine["start_s"], pd.Series(1.0, mine.index))
-            frames.append(pd.DataFrame({
-                "scheduler": scheduler, "repetition": repetition, "hour": (edges[:-1] + step_s / 2) / 3600,
-                "utilisation": used / (gpus * step_s), "waiting": queued / step_s,
-            }))  # fmt: skip
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "scheduler": scheduler,
+                        "repetition": repetition,
+                        "hour": (edges[:-1] + step_s / 2) / 3600,
+                        "utilisation": used / (gpus * step_s),
+                        "waiting": queued / step_s,
+                    }
+                )
+            )
     return pd.concat(frames, ignore_index=True)
 
 
 def _area(edges: np.ndarray, begin: pd.Series, end: pd.Series, weight: pd.Series) -> np.ndarray:
     """Weight × time of intervals inside each step between ``edges``."""
-    inside = np.minimum(end.to_numpy()[:, None], edges[None, 1:]) - np.maximum(begin.to_numpy()[:, None], edges[None, :-1])
+    inside = np.minimum(end.to_numpy()[:, None], edges[None, 1:]) - np.maximum(
+        begin.to_numpy()[:, None], edges[None, :-1]
+    )
     return (np.maximum(inside, 0.0) * weight.to_numpy()[:, None]).sum(axis=0)

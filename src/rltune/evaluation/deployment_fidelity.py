@@ -60,10 +60,23 @@ def predicted(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.
             runs[f"gain_{rule}"] = tuple(per_run(by_job[name].loc[same].reset_index(), gpus) for name in (ours, theirs))
         for measure in PREDICTED:
             gains = {name: _gain(x[COLUMN[measure]], y[COLUMN[measure]]) for name, (x, y) in runs.items()}
-            agrees = {name.replace("gain", "agrees"): np.nan if np.isnan(gain * gains["gain"]) else
-                      float(np.sign(gain) == np.sign(gains["gain"])) for name, gain in gains.items() if name != "gain"}
-            rows.append({"ours": ours, "theirs": theirs, "measure": measure, "repetitions": len(runs["gain"][0]),
-                         **gains, **agrees})  # fmt: skip
+            agrees = {
+                name.replace("gain", "agrees"): np.nan
+                if np.isnan(gain * gains["gain"])
+                else float(np.sign(gain) == np.sign(gains["gain"]))
+                for name, gain in gains.items()
+                if name != "gain"
+            }
+            rows.append(
+                {
+                    "ours": ours,
+                    "theirs": theirs,
+                    "measure": measure,
+                    "repetitions": len(runs["gain"][0]),
+                    **gains,
+                    **agrees,
+                }
+            )
     return pd.DataFrame(rows)
 
 

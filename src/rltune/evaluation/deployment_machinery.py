@@ -31,15 +31,31 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
         ran = with_measures(all_of_it)
         late = np.maximum(all_of_it["submit_s"] - all_of_it["at_s"], 0.0)
         of_it = facts[(facts["scheduler"] == scheduler) & (facts["repetition"] == repetition)].iloc[0]
-        retries, resumed = (told if isinstance(told := of_it.get(name), list) else [] for name in ("retries", "resumed"))
-        mine = cycles[(cycles["scheduler"] == scheduler) & (cycles["repetition"] == repetition)] if len(cycles) else cycles
-        rows.append({
-            "scheduler": scheduler, "repetition": repetition, "speed": of_it["speed"], "true_s": of_it["true_s"],
-            "drift_s": of_it.get("drift_s", np.nan), "late_s": late.mean(), "late_p95_s": late.quantile(0.95),
-            "longer_s": (ran["end_s"] - ran["start_s"] - ran["run_s"]).mean(), "turn_s": _turn(ran),
-            "tries": of_it.get("tries", np.nan), "retries": retries, "resumed": resumed,
-            "code": of_it.get("code"), "policy": of_it.get("policy"), **_of_cycles(mine),
-        })  # fmt: skip
+        retries, resumed = (
+            told if isinstance(told := of_it.get(name), list) else [] for name in ("retries", "resumed")
+        )
+        mine = (
+            cycles[(cycles["scheduler"] == scheduler) & (cycles["repetition"] == repetition)] if len(cycles) else cycles
+        )
+        rows.append(
+            {
+                "scheduler": scheduler,
+                "repetition": repetition,
+                "speed": of_it["speed"],
+                "true_s": of_it["true_s"],
+                "drift_s": of_it.get("drift_s", np.nan),
+                "late_s": late.mean(),
+                "late_p95_s": late.quantile(0.95),
+                "longer_s": (ran["end_s"] - ran["start_s"] - ran["run_s"]).mean(),
+                "turn_s": _turn(ran),
+                "tries": of_it.get("tries", np.nan),
+                "retries": retries,
+                "resumed": resumed,
+                "code": of_it.get("code"),
+                "policy": of_it.get("policy"),
+                **_of_cycles(mine),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -51,10 +67,14 @@ def _of_cycles(mine: pd.DataFrame) -> dict[str, float]:
         return {"cycles": 0, "failed": 0, **unknown}
     took = known["took_s"]
     return {
-        "cycles": len(known), "failed": int((~known["ok"].astype(bool)).sum()), "cycle_s": took.mean(),
-        "cycle_p95_s": took.quantile(0.95), "long_share": (took > LONG_CYCLE_S).mean(),
-        "gap_s": known["began_s"].sort_values().diff().mean(), "changed": float(known["changed"].sum()),
-    }  # fmt: skip
+        "cycles": len(known),
+        "failed": int((~known["ok"].astype(bool)).sum()),
+        "cycle_s": took.mean(),
+        "cycle_p95_s": took.quantile(0.95),
+        "long_share": (took > LONG_CYCLE_S).mean(),
+        "gap_s": known["began_s"].sort_values().diff().mean(),
+        "changed": float(known["changed"].sum()),
+    }
 
 
 def _turn(ran: pd.DataFrame) -> float:

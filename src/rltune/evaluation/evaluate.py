@@ -125,7 +125,9 @@ def evaluate_baselines(
             held = disjoint_windows(*split.validation, length)
             parts["baseline_validation"] = spread(held, evaluation.max_windows)
         for role, begins in parts.items():
-            bounds = [lower_bound(jobs, layout, int(f), length).wait_s for f in begins] if role == "baseline" else np.nan
+            bounds = (
+                [lower_bound(jobs, layout, int(f), length).wait_s for f in begins] if role == "baseline" else np.nan
+            )
             for policy, blocking, locality in product(
                 evaluation.baseline_policies, evaluation.baseline_blockings, localities
             ):
@@ -170,16 +172,23 @@ def _labelled(
     table = sequence_table(jobs, state, layout.gpus)
     table = table.groupby(table.pop("sequence") // times).mean().rename_axis("window").reset_index()
     return table.astype({"jobs": int, "first_job": int}).assign(
-        role=role, **asdict(setting), sequence_jobs=length, **_solver_columns(counts, len(table)),
+        role=role,
+        **asdict(setting),
+        sequence_jobs=length,
+        **_solver_columns(counts, len(table)),
         seconds=seconds / len(state.n),
-    )  # fmt: skip
+    )
 
 
 def _solver_columns(counts: Counts, windows: int) -> dict[str, np.ndarray]:
     """The placer's counts belong to a whole batch of windows: in its first row, zeros in the others."""
     values = {
-        "milp_asked": counts.asked, "milp_settled": counts.settled, "milp_cached": counts.cached,
-        "milp_calls": counts.calls, "milp_infeasible": counts.infeasible, "milp_limit": counts.limit,
+        "milp_asked": counts.asked,
+        "milp_settled": counts.settled,
+        "milp_cached": counts.cached,
+        "milp_calls": counts.calls,
+        "milp_infeasible": counts.infeasible,
+        "milp_limit": counts.limit,
         "milp_failure": counts.failure,
-    }  # fmt: skip
+    }
     return {name: np.concatenate([[value], np.zeros(windows - 1, np.int64)]) for name, value in values.items()}

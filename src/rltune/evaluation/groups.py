@@ -18,8 +18,9 @@ LARGE = "over 8"
 MOST_RESAMPLES = 1000
 """Of an index; each takes a pass over all groups."""
 INDICES: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
-    "jain_bsld": ("bsld", jain_index), "gini_wait": ("wait_s", gini),
-}  # fmt: skip
+    "jain_bsld": ("bsld", jain_index),
+    "gini_wait": ("wait_s", gini),
+}
 """Index → what it is of: the groups' means of this column, each group once."""
 
 
@@ -36,8 +37,10 @@ def by_group(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
     """
     rows = []
     groups, schedulers = list(dict.fromkeys(jobs["group"])), list(dict.fromkeys(jobs["scheduler"]))
-    sums = {c: jobs.pivot_table(index="window", columns=["scheduler", "group"], values=c, aggfunc="sum", fill_value=0.0)
-            for c in ("wait_s", "bsld")}  # fmt: skip
+    sums = {
+        c: jobs.pivot_table(index="window", columns=["scheduler", "group"], values=c, aggfunc="sum", fill_value=0.0)
+        for c in ("wait_s", "bsld")
+    }
     counts = jobs.groupby(["scheduler", "group"]).size()
     for group in groups:
         for scheduler in schedulers:
@@ -64,11 +67,17 @@ def unequal(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
     weights = _drawn(len(windows), min(judge.bootstrap, MOST_RESAMPLES), judge.seed)
     found = {}
     for scheduler, mine in jobs.groupby("scheduler", sort=False):
-        tables = {c: mine.pivot_table(index="window", columns="group", values=c, aggfunc="sum", fill_value=0.0)
-                  .reindex(windows, fill_value=0.0).to_numpy(float) for c in ("wait_s", "bsld")}  # fmt: skip
+        tables = {
+            c: mine.pivot_table(index="window", columns="group", values=c, aggfunc="sum", fill_value=0.0)
+            .reindex(windows, fill_value=0.0)
+            .to_numpy(float)
+            for c in ("wait_s", "bsld")
+        }
         number = pd.crosstab(mine["window"], mine["group"]).reindex(windows, fill_value=0).to_numpy(float)
-        found[scheduler] = {name: (_index(f, tables[c], number, np.ones((1, len(windows))))[0],
-                                   _index(f, tables[c], number, weights)) for name, (c, f) in INDICES.items()}
+        found[scheduler] = {
+            name: (_index(f, tables[c], number, np.ones((1, len(windows))))[0], _index(f, tables[c], number, weights))
+            for name, (c, f) in INDICES.items()
+        }
     rows = []
     for scheduler, values in found.items():
         row = {"scheduler": scheduler, "groups": jobs["group"].nunique(), "windows": len(windows)}
@@ -96,10 +105,16 @@ def losers(jobs: pd.DataFrame, base: str, ours: str, most: int = 5) -> pd.DataFr
         return pd.DataFrame(columns=["group", "jobs", "base_wait_s", "wait_s", "base_bsld", "bsld", "more_h"])
     mine, theirs = means.loc[ours], means.loc[base]
     number = jobs[jobs["scheduler"] == ours].groupby("group").size()
-    frame = pd.DataFrame({
-        "jobs": number, "base_wait_s": theirs["wait_s"], "wait_s": mine["wait_s"], "base_bsld": theirs["bsld"],
-        "bsld": mine["bsld"], "more_h": (mine["wait_s"] - theirs["wait_s"]) * number / 3600,
-    }).reset_index(names="group")  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "jobs": number,
+            "base_wait_s": theirs["wait_s"],
+            "wait_s": mine["wait_s"],
+            "base_bsld": theirs["bsld"],
+            "bsld": mine["bsld"],
+            "more_h": (mine["wait_s"] - theirs["wait_s"]) * number / 3600,
+        }
+    ).reset_index(names="group")
     frame = frame.sort_values(["more_h", "group"], ascending=[False, True], ignore_index=True)
     return frame[frame["more_h"] > 0].head(most)
 

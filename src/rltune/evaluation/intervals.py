@@ -34,7 +34,12 @@ def block_length(windows: int) -> int:
 
 
 def bootstrap(
-    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int, most: float = 1.0,
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    resamples: int,
+    confidence: float,
+    seed: int,
+    most: float = 1.0,
     parts: Sequence[int] = (),
 ) -> Interval:
     """Interval and p-value of 1 − Σ ours / Σ theirs over paired, consecutive windows.
@@ -102,7 +107,12 @@ class Improvement(NamedTuple):
 
 
 def improved(
-    ours: np.ndarray, theirs: np.ndarray, resamples: int, confidence: float, seed: int, most: float = 1.0,
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    resamples: int,
+    confidence: float,
+    seed: int,
+    most: float = 1.0,
     parts: Sequence[int] = (),
 ) -> Improvement:
     """The improvement of windows [n], or [s, n] of several seeds, with what :func:`bootstrap` says of it; NaN where

@@ -27,10 +27,13 @@ class Rung(NamedTuple):
 
 
 RUNGS = {
-    "released": Rung("head", "none", False), "own_pool": Rung("head", "none", True),
-    "reranked": Rung("decision", "none", False), "fits": Rung("decision", "fits", False),
-    "easy": Rung("decision", "easy", False), "conservative": Rung("decision", "conservative", False),
-}  # fmt: skip
+    "released": Rung("head", "none", False),
+    "own_pool": Rung("head", "none", True),
+    "reranked": Rung("decision", "none", False),
+    "fits": Rung("decision", "fits", False),
+    "easy": Rung("decision", "easy", False),
+    "conservative": Rung("decision", "conservative", False),
+}
 """Steps from the rules of the paper's released code (the job chosen blocks the whole cluster until it starts) on."""
 
 
@@ -40,7 +43,12 @@ def may_climb(policy: str) -> bool:
 
 
 def ladder(
-    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, policies: Sequence[str], locality: str,
+    jobs: Jobs,
+    layout: Layout,
+    first: np.ndarray,
+    length: int,
+    policies: Sequence[str],
+    locality: str,
     simulation: SimulationConfig,
 ) -> pd.DataFrame:
     """A row a policy × rung × window: policy, rung, blocking, window, first_job, wait_s (the mean over its jobs).
@@ -58,10 +66,18 @@ def ladder(
         for name, rung in RUNGS.items():
             setting = Setting(policy, rung.blocking, "best_fit", locality, commit=rung.commit, **shared)
             run = _apart if rung.apart else _together
-            frames.append(pd.DataFrame({
-                "policy": policy, "rung": name, "blocking": rung.blocking, "window": np.arange(len(first)),
-                "first_job": first, "wait_s": run(jobs, layout, first, np.full(len(first), length), setting) / length,
-            }))  # fmt: skip
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "policy": policy,
+                        "rung": name,
+                        "blocking": rung.blocking,
+                        "window": np.arange(len(first)),
+                        "first_job": first,
+                        "wait_s": run(jobs, layout, first, np.full(len(first), length), setting) / length,
+                    }
+                )
+            )
     return pd.concat(frames, ignore_index=True)
 
 

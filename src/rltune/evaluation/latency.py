@@ -73,7 +73,11 @@ def decisions(jobs: Jobs, layout: Layout, ranker: Ranker, placer: Placer) -> pd.
 
 
 def decision_times(
-    policy: TrainedPolicy, jobs: Jobs, layout: Layout, lookahead: LookaheadConfig, queues: Sequence[int] = QUEUES,
+    policy: TrainedPolicy,
+    jobs: Jobs,
+    layout: Layout,
+    lookahead: LookaheadConfig,
+    queues: Sequence[int] = QUEUES,
     queues_of_each: int = 12,
 ) -> pd.DataFrame:
     """The decisions of a trained policy in queues of each length that the workload is long enough for, with ``queue``.

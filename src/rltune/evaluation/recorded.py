@@ -79,8 +79,10 @@ def nearness(simulated_s: np.ndarray, recorded_s: np.ndarray) -> Nearness:
     varied = len(ours) > 2 and all(side.nunique() > 1 for side in waited)
     off = np.minimum(np.abs(np.log((ours + MINUTE_S) / (theirs + MINUTE_S))), np.log(MOST))
     return Nearness(
-        len(ours), float(theirs.sum() / 3600), float(ours.sum() / 3600),
+        len(ours),
+        float(theirs.sum() / 3600),
+        float(ours.sum() / 3600),
         float(ours.sum() / theirs.sum()) if theirs.sum() > 0 else np.nan,
         float(waited[0].corr(waited[1], method="spearman")) if varied else np.nan,
         float(np.exp(off.mean())),
-    )  # fmt: skip
+    )

@@ -26,8 +26,14 @@ def foretold(jobs: Jobs) -> Jobs:
 
 
 def heuristics_on(
-    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, policies: Sequence[str], blockings: Sequence[str],
-    locality: str, simulation: SimulationConfig,
+    jobs: Jobs,
+    layout: Layout,
+    first: np.ndarray,
+    length: int,
+    policies: Sequence[str],
+    blockings: Sequence[str],
+    locality: str,
+    simulation: SimulationConfig,
 ) -> pd.DataFrame:
     """A row a policy × blocking rule × window, with best_fit: policy, blocking, window, first_job, wait_s."""
     frames = []
@@ -35,23 +41,41 @@ def heuristics_on(
         setting = Setting(policy, blocking, "best_fit", locality, **simulation.model_dump())
         state = simulate(jobs, layout, first, np.full(len(first), length), setting)
         waits = sequence_table(jobs, state, layout.gpus)["wait_s"].to_numpy()
-        frames.append(pd.DataFrame({
-            "policy": policy, "blocking": blocking, "window": np.arange(len(first)), "first_job": first,
-            "wait_s": waits,
-        }))  # fmt: skip
+        frames.append(
+            pd.DataFrame(
+                {
+                    "policy": policy,
+                    "blocking": blocking,
+                    "window": np.arange(len(first)),
+                    "first_job": first,
+                    "wait_s": waits,
+                }
+            )
+        )
     return pd.concat(frames, ignore_index=True)
 
 
 def room(
-    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, policies: Sequence[str], blockings: Sequence[str],
-    locality: str, simulation: SimulationConfig,
+    jobs: Jobs,
+    layout: Layout,
+    first: np.ndarray,
+    length: int,
+    policies: Sequence[str],
+    blockings: Sequence[str],
+    locality: str,
+    simulation: SimulationConfig,
 ) -> pd.DataFrame:
     """The rows of :func:`heuristics_on` with the jobs' estimates (kind ``given``), with true run times in their place
     (``exact``), and a row a window of what no schedule goes below (``bound``, without policy and blocking)."""
     asked = (layout, first, length, policies, blockings, locality, simulation)
-    bound = pd.DataFrame({
-        "policy": "", "blocking": "", "window": np.arange(len(first)), "first_job": first,
-        "wait_s": [lower_bound(jobs, layout, int(f), length).wait_s for f in first],
-    })  # fmt: skip
+    bound = pd.DataFrame(
+        {
+            "policy": "",
+            "blocking": "",
+            "window": np.arange(len(first)),
+            "first_job": first,
+            "wait_s": [lower_bound(jobs, layout, int(f), length).wait_s for f in first],
+        }
+    )
     parts = {GIVEN: heuristics_on(jobs, *asked), EXACT: heuristics_on(foretold(jobs), *asked), BOUND: bound}
     return pd.concat([frame.assign(kind=kind) for kind, frame in parts.items()], ignore_index=True)

@@ -46,16 +46,36 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
             before = None
             for rung, rules in RUNGS.items():
                 here = _waits(orders, policy=policy, rung=rung)
-                rows.append({**about, "who": "order", "policy": policy, "base_blocking": "", "other": "", "rung": rung,
-                             "blocking": rules.blocking, **_step(here, before, start, whole, judge),
-                             "best": (policy, rung) == least, "reference": reference})  # fmt: skip
+                rows.append(
+                    {
+                        **about,
+                        "who": "order",
+                        "policy": policy,
+                        "base_blocking": "",
+                        "other": "",
+                        "rung": rung,
+                        "blocking": rules.blocking,
+                        **_step(here, before, start, whole, judge),
+                        "best": (policy, rung) == least,
+                        "reference": reference,
+                    }
+                )
                 before = here
         for agent in agents:
             here = _waits(mine, **_who(agent))
             known = agent["policy"] if agent["policy"] in set(orders["policy"]) else reference
             before = _waits(orders, policy=known, rung="released")
-            rows.append({**about, "who": AGENT, **agent, "rung": "", **_step(here, before, start, whole, judge),
-                         "best": False, "reference": reference})
+            rows.append(
+                {
+                    **about,
+                    "who": AGENT,
+                    **agent,
+                    "rung": "",
+                    **_step(here, before, start, whole, judge),
+                    "best": False,
+                    "reference": reference,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -69,10 +89,11 @@ def _step(
     step = judge.less(here, before) if before is not None else Improvement()
     share = judge.share(start, here, whole)
     return {
-        "wait_s": float(here.mean()), "before_s": float((here if before is None else before).mean()),
+        "wait_s": float(here.mean()),
+        "before_s": float((here if before is None else before).mean()),
         **dict(zip(("step", "step_low", "step_high", "step_p"), step)),
         **dict(zip(("share", "share_low", "share_high"), share)),
-    }  # fmt: skip
+    }
 
 
 def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
@@ -90,8 +111,14 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
         mine = kinds[AGENT]
         kinds[AGENT] = mine[(mine[WHO] == mine[WHO].iloc[0]).all(axis=1)]
         agent = tuple(kinds[AGENT][["policy", "blocking"]].iloc[0])
-        looked = {"basic": (GIVEN, BASIC), "strong": (GIVEN, strong), "agent": (AGENT, agent),
-                  "same_exact": (EXACT, strong), "strong_exact": (EXACT, exact), "bound": (BOUND, ("", ""))}
+        looked = {
+            "basic": (GIVEN, BASIC),
+            "strong": (GIVEN, strong),
+            "agent": (AGENT, agent),
+            "same_exact": (EXACT, strong),
+            "strong_exact": (EXACT, exact),
+            "bound": (BOUND, ("", "")),
+        }
         theirs = _waits(kinds[GIVEN], policy=strong[0], blocking=strong[1])
         bound = _waits(kinds[BOUND]).mean()
         for what, (kind, (policy, blocking)) in looked.items():
@@ -99,9 +126,17 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
             if not len(here):
                 continue
             less = judge.less(here, theirs) if what != "strong" else Improvement()
-            rows.append({**about, "what": what, "policy": policy, "blocking": blocking, "wait_s": float(here.mean()),
-                         **dict(zip(("less", "low", "high"), less)),
-                         "over_bound": float(here.mean() / bound) if bound > 0 else NAN})  # fmt: skip
+            rows.append(
+                {
+                    **about,
+                    "what": what,
+                    "policy": policy,
+                    "blocking": blocking,
+                    "wait_s": float(here.mean()),
+                    **dict(zip(("less", "low", "high"), less)),
+                    "over_bound": float(here.mean() / bound) if bound > 0 else NAN,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -134,8 +169,11 @@ def paid(jobs: pd.DataFrame, judge: Judge) -> Paid:
             shared = unequal(grouped, "base", judge).merge(who, on="scheduler")
             inequality.append(shared.assign(**about, grouping=name))
             base = who[who["scheduler"] == "base"].iloc[0]
-            worst.append(losers(grouped, "base", "rltune").assign(**about, grouping=name, policy=base["policy"],
-                                                                  blocking=base["blocking"]))  # fmt: skip
+            worst.append(
+                losers(grouped, "base", "rltune").assign(
+                    **about, grouping=name, policy=base["policy"], blocking=base["blocking"]
+                )
+            )
             if column == "size":
                 order = [size for size in (*SIZES, LARGE) if size in set(grouped["group"])]
                 found = by_group(grouped, "base", judge).merge(who, on="scheduler").assign(**about)
@@ -157,16 +195,27 @@ def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
         base = part[part["role"] == "base"].iloc[0]
         who = part[part["role"] != "base"][["role", "policy", "blocking"]].drop_duplicates()
         for role, policy, blocking in who.itertuples(index=False, name=None):
-            row = {**about, "role": role, "policy": policy, "blocking": blocking, "base": base["policy"],
-                   "base_blocking": base["blocking"]}  # fmt: skip
+            row = {
+                **about,
+                "role": role,
+                "policy": policy,
+                "blocking": blocking,
+                "base": base["policy"],
+                "base_blocking": base["blocking"],
+            }
             for load, here in part.groupby("load", sort=False):
                 waits, theirs = _waits(here, role=role, policy=policy, blocking=blocking), _waits(here, role="base")
                 less = judge.less(waits, theirs)
                 simple = here[here["role"] == "baseline"]
                 best = role == "baseline" and simple["wait_s"].any() and (policy, blocking) == _least(simple)
-                found = {"cluster": here["cluster"].iloc[0], "offered": here["offered"].iloc[0], "windows": len(theirs),
-                         "wait_s": float(waits.mean()), **dict(zip(("less", "low", "high", "p"), less)),
-                         "best": bool(best)}
+                found = {
+                    "cluster": here["cluster"].iloc[0],
+                    "offered": here["offered"].iloc[0],
+                    "windows": len(theirs),
+                    "wait_s": float(waits.mean()),
+                    **dict(zip(("less", "low", "high", "p"), less)),
+                    "best": bool(best),
+                }
                 row |= {f"{load}_{name}": value for name, value in found.items()}
             rows.append(row)
     return pd.DataFrame(rows)

@@ -69,9 +69,14 @@ def random_order(
 
 
 def _table(
-    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, setting: Setting, lookahead: LookaheadConfig,
+    jobs: Jobs,
+    layout: Layout,
+    first: np.ndarray,
+    length: int,
+    setting: Setting,
+    lookahead: LookaheadConfig,
     ranker: Ranker | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     lengths = np.full(len(first), length)
     state = simulate(jobs, layout, first, lengths, setting, ranker, placer_of(setting.placement, lookahead))
     return sequence_table(jobs, state, layout.gpus).rename(columns={"sequence": "window"})

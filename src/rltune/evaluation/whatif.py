@@ -59,16 +59,26 @@ def totals(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     for (scheduler, kind), mine in jobs.groupby(["scheduler", "kind"], sort=False):
         seeds = mine["seed"].nunique()
         row = {
-            "scheduler": scheduler, "kind": kind, "jobs": len(mine) // seeds, "seeds": seeds,
-            "windows": mine["block"].nunique(), "wait_h": by_block(jobs, scheduler, "wait").sum() / seeds,
-            "gpu_h": by_block(jobs, scheduler, "gpu").sum() / seeds, "wait_mean_s": mine["wait_s"].mean(),
-            "wait_median_s": mine["wait_s"].median(), "wait_p95_s": mine["wait_s"].quantile(0.95),
+            "scheduler": scheduler,
+            "kind": kind,
+            "jobs": len(mine) // seeds,
+            "seeds": seeds,
+            "windows": mine["block"].nunique(),
+            "wait_h": by_block(jobs, scheduler, "wait").sum() / seeds,
+            "gpu_h": by_block(jobs, scheduler, "gpu").sum() / seeds,
+            "wait_mean_s": mine["wait_s"].mean(),
+            "wait_median_s": mine["wait_s"].median(),
+            "wait_p95_s": mine["wait_s"].quantile(0.95),
             "bsld": mine["bsld"].mean(),
-        }  # fmt: skip
+        }
         for measure in MEASURES:
             found = less(jobs, scheduler, TODAY, measure, judge) if scheduler != TODAY else Improvement()
-            row |= {f"less_{measure}": found.gain, f"less_{measure}_low": found.low,
-                    f"less_{measure}_high": found.high, f"less_{measure}_p": found.p}
+            row |= {
+                f"less_{measure}": found.gain,
+                f"less_{measure}_low": found.low,
+                f"less_{measure}_high": found.high,
+                f"less_{measure}_p": found.p,
+            }
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -117,8 +127,11 @@ def in_groups(jobs: pd.DataFrame, grouping: str, judge: Judge) -> pd.DataFrame:
         per = mine.groupby(["scheduler", "seed", "block"], sort=False)[["wait_s", "bsld"]].sum()
         today = mine[mine["scheduler"] == TODAY]
         number = today.groupby("block").size().reindex(blocks, fill_value=0).to_numpy(float)
-        sums = {(s, c): per.loc[s, c].unstack("block").reindex(columns=blocks).fillna(0.0).to_numpy(float)
-                for s in dict.fromkeys(mine["scheduler"]) for c in ("wait_s", "bsld")}  # fmt: skip
+        sums = {
+            (s, c): per.loc[s, c].unstack("block").reindex(columns=blocks).fillna(0.0).to_numpy(float)
+            for s in dict.fromkeys(mine["scheduler"])
+            for c in ("wait_s", "bsld")
+        }
         for scheduler in dict.fromkeys(mine["scheduler"]):
             row = {"group": group, "scheduler": scheduler, "jobs": int(number.sum())}
             for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):

@@ -67,10 +67,12 @@ def balance(workspace: Workspace, trace: str, cluster: str, load: float) -> Bala
         if abs(current / load - 1) < abs(after / load - 1):
             best, after = candidate, current
     reached = abs(after / load - 1) <= CLOSE
-    named = best.model_copy(update={
-        "title": f"{given.title}, scaled to a load of {f'{load:g}' if reached else f'{after:.3g}'}",
-        "source": f"{cluster} with {best.gpus / plain.gpus:.3g} times the GPUs, for {trace}; {given.source}",
-    })  # fmt: skip
+    named = best.model_copy(
+        update={
+            "title": f"{given.title}, scaled to a load of {f'{load:g}' if reached else f'{after:.3g}'}",
+            "source": f"{cluster} with {best.gpus / plain.gpus:.3g} times the GPUs, for {trace}; {given.source}",
+        }
+    )
     return Balanced(named, before, after, reached, given.balance is not None)
 
 

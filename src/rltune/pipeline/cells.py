@@ -39,9 +39,16 @@ def train_cell(
     """
     preset, folder = workspace.config.preset(cell.preset), workspace.training(cell)
     exercise = Exercise(
-        cell, preset, workspace.config.lookahead, workload.jobs, workload.layout, workload.split,
-        workspace.config.simulation, workload.believed, folder,
-    )  # fmt: skip
+        cell,
+        preset,
+        workspace.config.lookahead,
+        workload.jobs,
+        workload.layout,
+        workload.split,
+        workspace.config.simulation,
+        workload.believed,
+        folder,
+    )
     result = train(exercise, threads(), progress, folder)
     write_text(workspace.history(cell), result.history.to_csv(index=False))
     save_policy(workspace.policy(cell), result.policy)
@@ -74,9 +81,13 @@ def write_baselines(workspace: Workspace, trace: str, cluster: str, estimate: st
     config = workspace.config
     with explaining(workspace.plugins):
         frame = evaluate_baselines(
-            workload.jobs, workload.layout, workload.split, config.evaluation, config.simulation,
+            workload.jobs,
+            workload.layout,
+            workload.split,
+            config.evaluation,
+            config.simulation,
             config.localities(trace, cluster, estimate),
-        )  # fmt: skip
+        )
     write_text(workspace.baselines(trace, cluster, estimate), frame.to_csv(index=False))
     return frame
 
@@ -93,14 +104,23 @@ def evaluate_cell(
     Raises DataError when the baselines were run on other windows, or not in the cell's locality.
     """
     path = workspace.baselines(cell.trace, cell.cluster, cell.estimate)
-    baselines = pd.read_csv(path) if path.is_file() else write_baselines(
-        workspace, cell.trace, cell.cluster, cell.estimate
-    )  # fmt: skip
+    baselines = (
+        pd.read_csv(path) if path.is_file() else write_baselines(workspace, cell.trace, cell.cluster, cell.estimate)
+    )
     config = workspace.config
     windows, jobs = evaluate(
-        cell, policy, workload.jobs, workload.job_ids, workload.layout, workload.split, config.evaluation,
-        config.lookahead, config.simulation, progress, workload.believed,
-    )  # fmt: skip
+        cell,
+        policy,
+        workload.jobs,
+        workload.job_ids,
+        workload.layout,
+        workload.split,
+        config.evaluation,
+        config.lookahead,
+        config.simulation,
+        progress,
+        workload.believed,
+    )
     baselines = baselines[baselines["locality"] == cell.locality]
     tested = baselines[baselines["role"] == "baseline"]
     if set(zip(tested["sequence_jobs"], tested["first_job"], strict=True)) != set(

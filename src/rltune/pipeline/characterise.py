@@ -71,9 +71,13 @@ def characterise(workspace: Workspace) -> Characterisation:
             "workloads": row.drop(columns=["data", "type"]).assign(wait_is=wait_is),
             "summary": _summary(workspace, name, jobs, meta).drop(columns=["title", "data"]),
             "loads": _loads(workspace, name),
-            "arrivals": arrivals(jobs, meta).assign(busiest=busiest_share(jobs)) if _has_hours(workspace, name) else NONE,
-            "run_times": run_times(jobs), "sizes": sizes(jobs), "estimates": _estimates(workspace, name, jobs, meta),
-        }  # fmt: skip
+            "arrivals": arrivals(jobs, meta).assign(busiest=busiest_share(jobs))
+            if _has_hours(workspace, name)
+            else NONE,
+            "run_times": run_times(jobs),
+            "sizes": sizes(jobs),
+            "estimates": _estimates(workspace, name, jobs, meta),
+        }
         if wait_is and who["type"] == "GPU":
             found["batches"] = batches(wait_s).assign(wait_is=wait_is)
         for key, frame in found.items():
@@ -122,9 +126,7 @@ def _has_hours(workspace: Workspace, name: str) -> bool:
     return trace.format != "alibaba2023" and (submit is None or submit.factor == 1)
 
 
-def simulated_wait(
-    workspace: Workspace, name: str, cluster: str, jobs: pd.DataFrame
-) -> tuple[pd.Series, int]:
+def simulated_wait(workspace: Workspace, name: str, cluster: str, jobs: pd.DataFrame) -> tuple[pd.Series, int]:
     """(Wait of each job in s under FIFO with EASY backfilling by true run times, best fit, the whole trace from an idle
     cluster; how many times the cluster's nodes there were).
 
@@ -136,8 +138,10 @@ def simulated_wait(
     settings = workspace.cluster(cluster)
     load = offered_load(fitted, settings.gpus)
     times = max(1, math.ceil(load / COPES)) if math.isfinite(load) else 1
-    pools = [pool.model_copy(update={"groups": [g.model_copy(update={"nodes": times * g.nodes}) for g in pool.groups]})
-             for pool in settings.pools]
+    pools = [
+        pool.model_copy(update={"groups": [g.model_copy(update={"nodes": times * g.nodes}) for g in pool.groups]})
+        for pool in settings.pools
+    ]
     settings = settings.model_copy(update={"pools": pools})
     compiled = compile_jobs(fitted, fitted["run_s"].to_numpy(np.float64), settings)
     count = len(fitted)
@@ -166,10 +170,14 @@ def _estimates(workspace: Workspace, name: str, jobs: pd.DataFrame, meta: TraceM
     rows = []
     for estimate in [*used, *(h for h in HISTORY if asked or h != "requested")]:
         made = estimate_jobs(workspace, jobs, meta, estimate)
-        rows.append({
-            "estimate": estimate, "jobs": len(jobs), "modelled": 1 - made["source"].isin(FALL_BACKS).mean(),
-            **accuracy(made["estimate_s"].to_numpy(), jobs["run_s"].to_numpy(np.float64)),
-        })  # fmt: skip
+        rows.append(
+            {
+                "estimate": estimate,
+                "jobs": len(jobs),
+                "modelled": 1 - made["source"].isin(FALL_BACKS).mean(),
+                **accuracy(made["estimate_s"].to_numpy(), jobs["run_s"].to_numpy(np.float64)),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -181,10 +189,14 @@ def _loads(workspace: Workspace, name: str) -> pd.DataFrame:
         jobs, _ = ensure_fitted(workspace, name, workload.cluster)
         cluster = workspace.cluster(workload.cluster)
         split = split_points(len(jobs), workspace.config.split.train, workspace.config.split.validation)
-        rows.append({
-            "cluster": cluster.title, "gpus": cluster.gpus, "load_all": offered_load(jobs, cluster.gpus),
-            "load_test": offered_load(jobs.iloc[slice(*split.test)], cluster.gpus),
-        })  # fmt: skip
+        rows.append(
+            {
+                "cluster": cluster.title,
+                "gpus": cluster.gpus,
+                "load_all": offered_load(jobs, cluster.gpus),
+                "load_test": offered_load(jobs.iloc[slice(*split.test)], cluster.gpus),
+            }
+        )
     return pd.DataFrame(rows, columns=["cluster", "gpus", "load_all", "load_test"])
 
 

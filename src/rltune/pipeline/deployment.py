@@ -90,8 +90,10 @@ class DeploymentStudy:
         rows = self._table.iloc[first : first + self.settings.jobs]
         cluster = self.workspace.cluster(self.cell.cluster)
         if (typed := rows["gpu_type"].notna() & (cluster.gpu_types != "ignore")).any():
-            raise ConfigError(f"deployment: found {int(typed.sum()):,} jobs of {self.cell.trace} that ask for GPU types, "
-                              "expected a trace whose jobs take any, such as finetuning-synthetic")  # fmt: skip
+            raise ConfigError(
+                f"deployment: found {int(typed.sum()):,} jobs of {self.cell.trace} that ask for GPU types, "
+                "expected a trace whose jobs take any, such as finetuning-synthetic"
+            )
         told = self.workload.jobs.estimate_s[first : first + self.settings.jobs]
         begin = float(rows["submit_s"].iloc[0])
         found = []
@@ -99,11 +101,19 @@ class DeploymentStudy:
             gpus = int(row.gpus)
             pool = cluster.pools[int(row.pool)]
             limit_s = float(row.requested_s) if pd.notna(row.requested_s) else max(float(estimate_s), float(row.run_s))
-            found.append(Submission(
-                f"job{first + k}", float(row.submit_s) - begin, account_of(row.user), partition_name(pool.name), gpus,
-                -(-gpus // max(group.gpus for group in pool.groups)), int(row.cpus) if pd.notna(row.cpus) else 1, limit_s,
-                float(row.run_s),
-            ))  # fmt: skip
+            found.append(
+                Submission(
+                    f"job{first + k}",
+                    float(row.submit_s) - begin,
+                    account_of(row.user),
+                    partition_name(pool.name),
+                    gpus,
+                    -(-gpus // max(group.gpus for group in pool.groups)),
+                    int(row.cpus) if pd.notna(row.cpus) else 1,
+                    limit_s,
+                    float(row.run_s),
+                )
+            )
         return found
 
     def order(self, scheduler: str) -> Order | None:
@@ -145,15 +155,29 @@ class DeploymentStudy:
         cluster, name = self.workspace.cluster(self.cell.cluster), f"{scheduler} {repetition}"
         made_of = {"code": sources_digest("slurm", *COMPILED), **kept.conditions(self.workspace, scheduler)}
         try:
-            done = conduct(cluster, self.submissions(repetition), self.order(scheduler), self.settings.speed,
-                           work / "controller.log", lambda line: say(f"[{name}] {line}"))  # fmt: skip
+            done = conduct(
+                cluster,
+                self.submissions(repetition),
+                self.order(scheduler),
+                self.settings.speed,
+                work / "controller.log",
+                lambda line: say(f"[{name}] {line}"),
+            )
             write_text(work / "jobs.csv", done.jobs.round(3).to_csv(index=False))
             cycles = done.cycles if len(done.cycles.columns) else pd.DataFrame(columns=["began_s"])
             write_text(work / "cycles.csv", cycles.round(4).to_csv(index=False))
-            write_json(work / "facts.json", {
-                "scheduler": scheduler, "repetition": repetition, **made_of, "alone": self.settings.alone,
-                "tries": len(retries) + 1, "retries": retries, **done.facts,
-            })  # fmt: skip
+            write_json(
+                work / "facts.json",
+                {
+                    "scheduler": scheduler,
+                    "repetition": repetition,
+                    **made_of,
+                    "alone": self.settings.alone,
+                    "tries": len(retries) + 1,
+                    "retries": retries,
+                    **done.facts,
+                },
+            )
         except SlurmError as error:
             failed = folder.with_name(f"{folder.name}.failed-{len(retries) + 1}")
             shutil.rmtree(failed, ignore_errors=True)
@@ -190,9 +214,11 @@ class DeploymentStudy:
             first = int(self.firsts[repetition - 1])
             names = [f"job{first + k}" for k in range(self.settings.jobs)]
             if list(frame["job"]) != names:
-                raise ConfigError(f"{folder / 'jobs.csv'}: job: found {len(frame)} jobs from {frame['job'].iloc[0]} on, "
-                                  f"expected {len(names)} from {names[0]} on: the trace or its split was another; remove "
-                                  "the folder, and the workflow makes the run anew")  # fmt: skip
+                raise ConfigError(
+                    f"{folder / 'jobs.csv'}: job: found {len(frame)} jobs from {frame['job'].iloc[0]} on, "
+                    f"expected {len(names)} from {names[0]} on: the trace or its split was another; remove "
+                    "the folder, and the workflow makes the run anew"
+                )
             jobs.append(frame.assign(index=np.arange(len(frame)), **where))
             cycles.append(pd.read_csv(folder / "cycles.csv").assign(**where))
             facts.append({**read_json(folder / "facts.json"), **where})
@@ -222,12 +248,24 @@ class DeploymentStudy:
                 first = self.firsts[table["sequence"]]
                 begin = self.workload.jobs.submit_s[first]
                 submit = table["submit_s"] - begin
-                frames.append(pd.DataFrame({
-                    "blocking": blocking, "scheduler": scheduler, "repetition": table["sequence"] + 1,
-                    "index": table["job"] - first, "asked_gpus": table["gpus"], "gpus": table["gpus"], "at_s": submit,
-                    "submit_s": submit, "start_s": table["start_s"] - begin, "end_s": table["end_s"] - begin,
-                    "run_s": table["run_s"], "state": "COMPLETED",
-                }).sort_values(["repetition", "index"]))  # fmt: skip
+                frames.append(
+                    pd.DataFrame(
+                        {
+                            "blocking": blocking,
+                            "scheduler": scheduler,
+                            "repetition": table["sequence"] + 1,
+                            "index": table["job"] - first,
+                            "asked_gpus": table["gpus"],
+                            "gpus": table["gpus"],
+                            "at_s": submit,
+                            "submit_s": submit,
+                            "start_s": table["start_s"] - begin,
+                            "end_s": table["end_s"] - begin,
+                            "run_s": table["run_s"],
+                            "state": "COMPLETED",
+                        }
+                    ).sort_values(["repetition", "index"])
+                )
         return pd.concat(frames, ignore_index=True)
 
     def missing(self) -> str:
@@ -241,8 +279,10 @@ class DeploymentStudy:
             return f"{told}; the workflow makes them."
         what = "; ".join(f"{', '.join(group.packages)} for {group.purpose}" for group in lacking)
         told += ", and the others are not shown without them" if there else ""
-        return (f"{told}: what they need is not installed ({what}). On Debian or Ubuntu, as root: "
-                f"{packages.install_command(lacking)}; make slurm-deps does it.")
+        return (
+            f"{told}: what they need is not installed ({what}). On Debian or Ubuntu, as root: "
+            f"{packages.install_command(lacking)}; make slurm-deps does it."
+        )
 
     def facts(self) -> dict[str, object]:
         """trace and cluster (titles), data, gpus, jobs (of a repetition), repetitions, hours and offered (mean span of a
@@ -251,8 +291,13 @@ class DeploymentStudy:
         parts = [self._table.iloc[first : first + self.settings.jobs] for first in self.firsts]
         spans = [float(part["submit_s"].iloc[-1] - part["submit_s"].iloc[0]) for part in parts]
         return {
-            "trace": trace.title, "cluster": cluster.title, "data": trace.data, "gpus": cluster.gpus,
-            "jobs": self.settings.jobs, "repetitions": self.settings.repetitions, "hours": float(np.mean(spans)) / 3600,
+            "trace": trace.title,
+            "cluster": cluster.title,
+            "data": trace.data,
+            "gpus": cluster.gpus,
+            "jobs": self.settings.jobs,
+            "repetitions": self.settings.repetitions,
+            "hours": float(np.mean(spans)) / 3600,
             "offered": float(np.mean([offered_load(part, cluster.gpus) for part in parts])),
             "accounts": int(pd.concat(parts)["user"].nunique()),
-        }  # fmt: skip
+        }

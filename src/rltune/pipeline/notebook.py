@@ -18,9 +18,13 @@ from rltune.files import read_json, write_text
 from rltune.pipeline.workflow.jobs import label
 
 THREAD_VARIABLES = (
-    "RLTUNE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
+    "RLTUNE_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
     "TF_NUM_INTRAOP_THREADS",
-)  # fmt: skip
+)
 """Set to the rule's number of threads before the kernel starts, so that stages side by side share the machine."""
 
 
@@ -47,9 +51,13 @@ def run_notebook(source: Path, log: Path, page: Path, parameters: Mapping[str, s
     try:
         with open(noise, "w") as file, _stderr_to(file):
             papermill.execute_notebook(
-                source, log, parameters=dict(parameters), progress_bar=False, cwd=os.getcwd(),
+                source,
+                log,
+                parameters=dict(parameters),
+                progress_bar=False,
+                cwd=os.getcwd(),
                 stdout_file=_Labelled(front),
-            )  # fmt: skip
+            )
     except papermill.PapermillExecutionError as error:
         raise NotebookError(
             f"{source.name} stopped in cell {error.exec_count}: {error.ename}: {error.evalue}\n"

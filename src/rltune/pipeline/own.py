@@ -134,10 +134,13 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
         )
     told = []
     if "submit_s" not in columns:
-        text = text.replace("columns:\n", f"columns:\n  submit_s: {quoted(columns['start_s'])}"
-                            "  # no submissions in the log\n", 1)
-        told.append("no submission times: starts stand in for them, so what waited in the log is smoothed away, and "
-                    "all waits come out too short")
+        text = text.replace(
+            "columns:\n", f"columns:\n  submit_s: {quoted(columns['start_s'])}  # no submissions in the log\n", 1
+        )
+        told.append(
+            "no submission times: starts stand in for them, so what waited in the log is smoothed away, and "
+            "all waits come out too short"
+        )
     if "gpus" not in columns:
         text = text.replace("columns:\n", "columns:\n  resource: {constant: cpu}\n", 1)
     return re.sub(r"^  # (submit_s|gpus): COLUMN.*\n?", "", text, flags=re.MULTILINE), told
@@ -168,8 +171,10 @@ def examine(log: Log, nodes_path: Path, name: str) -> Examined:
     types = {g.gpu_type for p in cluster.pools for g in p.groups}
     if cluster.gpu_types == "match" and not {part for kind in asked for part in kind.split("|")} <= types:
         cluster = cluster.model_copy(update={"gpu_types": "ignore"})
-        told.append(f"the log asks for GPU types ({some(asked)}) that the nodes do not name ({some(types)}): "
-                    "types are ignored; write them alike and `gpu_types: match` to have them count")
+        told.append(
+            f"the log asks for GPU types ({some(asked)}) that the nodes do not name ({some(types)}): "
+            "types are ignored; write them alike and `gpu_types: match` to have them count"
+        )
     seen = [*log_lines(log.path, log.found, log.text, log.clean), *nodes_lines(nodes_path, nodes, cluster)]
     try:
         fitted, audit = fit(jobs, cluster, f"{name} on its cluster")
@@ -178,26 +183,46 @@ def examine(log: Log, nodes_path: Path, name: str) -> Examined:
     if len(fitted) < FEWEST_JOBS:
         large = sum(n for why, n in audit.left_out.items() if "larger than" in why or "VC" in why)
         mend = f"check the list of nodes: {_unlike(jobs, cluster)}" if large > len(fitted) / 2 else "give a longer log"
-        raise DataError("\n".join([*seen, (
-            f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to train and to judge; "
-            f"{mend} (left out: {counts(audit.left_out)})")]))
+        raise DataError(
+            "\n".join(
+                [
+                    *seen,
+                    (
+                        f"{log.path}: {len(fitted):,} jobs fit the cluster, at least {FEWEST_JOBS:,} are needed to train and to judge; "
+                        f"{mend} (left out: {counts(audit.left_out)})"
+                    ),
+                ]
+            )
+        )
     limits = float(fitted["requested_s"].notna().mean())
     understood = [*seen, *fit_lines(fitted, audit.left_out, cluster)]
     short = too_short(fitted, log.clean.meta)
     notes = [*log.told, *told, *lacking(jobs, fitted, limits), *([short] if short else [])]
     return Examined(
-        name, log, nodes_path, cluster, fitted, "requested" if limits > 0 else "history-rolling",
+        name,
+        log,
+        nodes_path,
+        cluster,
+        fitted,
+        "requested" if limits > 0 else "history-rolling",
         "\n".join([*understood, *(["to know:"] if notes else []), *(f"  - {n}" for n in notes)]),
         (*log.told, *([short] if short else [])),
-    )  # fmt: skip
+    )
 
 
 def make(seen: Examined, today: Today) -> Own:
     """The three files. Raises ConfigError where the configuration's model refuses one."""
-    texts = dict(zip(paths(seen.name), (
-        _trace_text(seen.log, seen.name), _cluster_text(seen.cluster, seen.nodes_path),
-        _run_text(seen.name, seen.estimate, today, len(seen.fitted)),
-    ), strict=True))  # fmt: skip
+    texts = dict(
+        zip(
+            paths(seen.name),
+            (
+                _trace_text(seen.log, seen.name),
+                _cluster_text(seen.cluster, seen.nodes_path),
+                _run_text(seen.name, seen.estimate, today, len(seen.fitted)),
+            ),
+            strict=True,
+        )
+    )
     try:
         for model, text in zip((TraceConfig, ClusterConfig, RunConfig), texts.values(), strict=True):
             model.model_validate(yaml.safe_load(text))
@@ -210,8 +235,10 @@ def _unlike(jobs: pd.DataFrame, cluster: ClusterConfig) -> str:
     """The partitions that the log and the list of nodes name, and their largest job and pool, side by side."""
     pools = {v for p in cluster.pools for v in (p.vcs if p.vcs is not None else [p.name])}
     largest = max(sum(g.nodes * g.gpus for g in p.groups) for p in cluster.pools)
-    return (f"partitions in the log: {some(set(jobs['vc'].dropna()))}, in the list of nodes: {some(pools)}; GPUs of the "
-            f"largest job: {int(jobs['gpus'].max()):,}, of the largest pool: {largest:,}")
+    return (
+        f"partitions in the log: {some(set(jobs['vc'].dropna()))}, in the list of nodes: {some(pools)}; GPUs of the "
+        f"largest job: {int(jobs['gpus'].max()):,}, of the largest pool: {largest:,}"
+    )
 
 
 def write(root: Path, own: Own, force: bool) -> list[Path]:
@@ -227,7 +254,9 @@ def write(root: Path, own: Own, force: bool) -> list[Path]:
 
 def _trace_text(log: Log, name: str) -> str:
     body = log.text.replace("title: My cluster", f"title: {quoted(name)}", 1)
-    return f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/data-dictionary.md has every column.\n{body}\n"
+    return (
+        f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/data-dictionary.md has every column.\n{body}\n"
+    )
 
 
 def _cluster_text(cluster: ClusterConfig, path: Path) -> str:

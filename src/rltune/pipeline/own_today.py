@@ -101,32 +101,42 @@ def told(found: Found, today: Today) -> str:
     """The candidates beside the log, and what to make of it, line by line."""
     chosen = (today.rule.policy, today.rule.blocking)
     if not found:
-        return (f"today's order: the log records no waits, so that it cannot be found; {' '.join(chosen)} is {today.why}. "
-                "Every difference in the report is one to it: say what your cluster does (--today, --today-blocking)")
+        return (
+            f"today's order: the log records no waits, so that it cannot be found; {' '.join(chosen)} is {today.why}. "
+            "Every difference in the report is one to it: say what your cluster does (--today, --today-blocking)"
+        )
     nearest, first = next(iter(found)), next(iter(found.values()))
     lines = [
         f"today's order ({MEANT}): rules on {first.jobs:,} jobs before the measured tenth, whose recorded mean wait is "
         f"{first.recorded_mean_s:,.0f} s",
         f"  {'order':<17}{'blocking':<13}{'mean wait':>12}{'of recorded':>13}{'rank':>7}{'off by':>8}",
-    ]  # fmt: skip
+    ]
     for i, (rule, it) in enumerate(found.items()):
         if i < SHOWN or rule == chosen:
             mark = "  nearest" if rule == nearest else ""
             mark += "  taken" if rule == chosen else ""
-            lines.append(f"  {rule[0]:<17}{rule[1]:<13}{it.simulated_mean_s:>10,.0f} s{it.ratio:>13.2f}{it.rank:>7.2f}"
-                         f"{it.factor:>8.2f}{mark}")
-    lines.append("  rank: correlation with the recorded waits; off by: the factor by which a job's wait is off, "
-                 "geometric mean")
-    lines.append(f"  taken: {' '.join(chosen)}, {today.why} (near: {1 / FAR:g} to {FAR:g} times the hours, rank "
-                 f"correlation {LEAST_RANK:g} or more)")
+            lines.append(
+                f"  {rule[0]:<17}{rule[1]:<13}{it.simulated_mean_s:>10,.0f} s{it.ratio:>13.2f}{it.rank:>7.2f}"
+                f"{it.factor:>8.2f}{mark}"
+            )
+    lines.append(
+        "  rank: correlation with the recorded waits; off by: the factor by which a job's wait is off, geometric mean"
+    )
+    lines.append(
+        f"  taken: {' '.join(chosen)}, {today.why} (near: {1 / FAR:g} to {FAR:g} times the hours, rank "
+        f"correlation {LEAST_RANK:g} or more)"
+    )
     if others := [" ".join(rule) for rule in as_near(found) if rule != nearest]:
         more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        lines.append(f"  hardly to be told from the nearest: {', '.join(others[:NAMED])}{more}; of these and it the most "
-                     "usual is taken, unless you say which")
+        lines.append(
+            f"  hardly to be told from the nearest: {', '.join(others[:NAMED])}{more}; of these and it the most "
+            "usual is taken, unless you say which"
+        )
     if not any(it.near(LEAST_WAIT_S) for it in found.values()):
         lines.append(
             "  NONE OF THE RULES IS NEAR: the report will compare simulations of a cluster that is not quite yours, and say "
             "not to act on them. Look for nodes that the list lacks, jobs that the log lacks (another partition on the "
             "same nodes, jobs without GPUs), limits per user, reservations, times without nodes, "
-            "dependencies, a wrong unit of time limits")
+            "dependencies, a wrong unit of time limits"
+        )
     return "\n".join(lines)

@@ -31,10 +31,11 @@ def log_lines(path: Path, found: Found, text: str, clean: CleanTrace) -> list[st
         f"{path}: {found.name}",
         f"  jobs: {len(jobs):,} ({kinds}), submitted {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} "
         f"({meta.time_zone}), {jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
-        f"  left out: {counts(audit.left_out)}", f"  noted: {counts(audit.noted)}",
+        f"  left out: {counts(audit.left_out)}",
+        f"  noted: {counts(audit.noted)}",
         f"  states: {_states(found, text, clean)}",
         f"  {_times(jobs)}",
-    ]  # fmt: skip
+    ]
     if unused := _unused(found):
         lines.append(f"  columns not used: {', '.join(unused)}")
     return lines
@@ -55,8 +56,11 @@ def _states(found: Found, text: str, clean: CleanTrace) -> str:
     table = found.table
     if found.format == "sacct":
         state = slurm.state(table["State"].astype(str)).str.upper()
-        known = {**sacct.STATUS, **dict.fromkeys(sacct.WAITING, "not started"),
-                 **dict.fromkeys(sacct.RUNNING, "not ended")}  # fmt: skip
+        known = {
+            **sacct.STATUS,
+            **dict.fromkeys(sacct.WAITING, "not started"),
+            **dict.fromkeys(sacct.RUNNING, "not ended"),
+        }
     elif found.format == "csv" and "status" in (columns := guess_columns(list(map(str, table.columns)))):
         state = slurm.state(table[columns["status"]].dropna().astype(str))
         known = yaml.safe_load(text)["columns"]["status"]["map"]
@@ -87,20 +91,20 @@ def nodes_lines(path: Path, nodes: NodeList, cluster: ClusterConfig) -> list[str
     for pool in cluster.pools:
         groups = ", ".join(
             f"{g.nodes:,} × {g.gpus} {g.gpu_type} ({g.cpus:g} CPUs, {g.mem_gb:,.4g} GB)" for g in pool.groups
-        )  # fmt: skip
+        )
         lines.append(f"  pool {pool.name}: {groups}")
     return lines
 
 
 def fit_lines(fitted: pd.DataFrame, left_out: dict[str, int], cluster: ClusterConfig) -> list[str]:
     """Which jobs the cluster holds, and what they ask of it."""
-    end = fitted.iloc[int(0.9 * len(fitted)):]
+    end = fitted.iloc[int(0.9 * len(fitted)) :]
     days = (end["submit_s"].iloc[-1] - end["submit_s"].iloc[0]) / 86_400
     return [
         f"on this cluster: {len(fitted):,} jobs; left out: {counts(left_out)}",
         f"  offered load: {offered_load(fitted, cluster.gpus):.2f}; of the last tenth, which is measured: "
         f"{offered_load(end, cluster.gpus):.2f} ({len(end):,} jobs in {days:,.1f} days)",
-    ]  # fmt: skip
+    ]
 
 
 def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, limits: float) -> list[str]:
@@ -111,30 +115,36 @@ def lacking(jobs: pd.DataFrame, fitted: pd.DataFrame, limits: float) -> list[str
     elif (share := fitted["wait_s"].isna().mean()) > 0.01:
         told.append(f"{share:.0%} of the jobs have no recorded wait; the others are held against the simulation")
     if limits == 0:
-        told.append("no time limits: all schedulers are told run times predicted from a user's earlier "
-                    "jobs (history-rolling)")
+        told.append(
+            "no time limits: all schedulers are told run times predicted from a user's earlier jobs (history-rolling)"
+        )
     elif limits < 0.9:
         told.append(f"{1 - limits:.0%} of the jobs have no time limit: theirs is predicted from earlier jobs")
     known = fitted[fitted["requested_s"].notna()]
     if len(known) and (over := float((known["run_s"] > known["requested_s"]).mean())) > 0.5:
-        told.append(f"{over:.0%} of the jobs with a time limit ran longer than it: is it in another unit? Write "
-                    "`requested_s: {column: NAME, unit: min}` (or h) in the trace's file")
+        told.append(
+            f"{over:.0%} of the jobs with a time limit ran longer than it: is it in another unit? Write "
+            "`requested_s: {column: NAME, unit: min}` (or h) in the trace's file"
+        )
     if fitted["user"].isna().all():
         told.append("no users: predictions, fair shares and groups go by virtual cluster")
     if len({*jobs["resource"]}) > 1:
-        told.append(f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs "
-                    "they hold")
+        told.append(
+            f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs they hold"
+        )
     return told
 
 
 def too_short(fitted: pd.DataFrame, meta: TraceMeta) -> str:
     """That the log's last tenth has too few days for a verdict, and how long a log would do; "" where it has enough."""
     at = pd.Timestamp(meta.t0).tz_convert(meta.time_zone) + pd.to_timedelta(fitted["submit_s"], unit="s")
-    days = at.iloc[int(0.9 * len(fitted)):].dt.floor("D").nunique()
+    days = at.iloc[int(0.9 * len(fitted)) :].dt.floor("D").nunique()
     if days >= FEWEST:
         return ""
-    return (f"the last tenth has arrivals on {days} days; a verdict needs {FEWEST}, a log of some "
-            f"{days_needed((at.iloc[-1] - at.iloc[0]) / pd.Timedelta(days=1), days):,} days")
+    return (
+        f"the last tenth has arrivals on {days} days; a verdict needs {FEWEST}, a log of some "
+        f"{days_needed((at.iloc[-1] - at.iloc[0]) / pd.Timedelta(days=1), days):,} days"
+    )
 
 
 def counts(of: dict[str, int] | Counter[str]) -> str:

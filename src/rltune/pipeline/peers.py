@@ -81,14 +81,15 @@ def qssf_long_runs(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame]:
         cell = for_metric(cells, "jct")[0]
         workload = workload_of(workspace, cell)
         contenders = {
-            "rltune": agent_in(workspace, cell, workload), "qssf": Contender(setting_of(workspace, cell, policy="saf")),
-        }  # fmt: skip
+            "rltune": agent_in(workspace, cell, workload),
+            "qssf": Contender(setting_of(workspace, cell, policy="saf")),
+        }
         course = course_of(workspace, workload)
         jobs = long_run(course, contenders, *stretch_of(workload.split))
         jct_s = {who: one["jct_s"].to_numpy() for who, one in jobs.groupby("who")}
         found = compare_long(
             jct_s["rltune"], jct_s["qssf"], evaluation.bootstrap, evaluation.confidence, evaluation.seed
-        )  # fmt: skip
+        )
         frames.append(jobs.assign(cell=cell.name))
         compared.append({"cell": cell.name, **asdict(found)})
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), pd.DataFrame(compared)
@@ -111,10 +112,11 @@ def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
     first = spread(disjoint_windows(begin, end, length), BATCHES)
     evaluation, course = workspace.config.evaluation, course_of(workspace, workload)
     rivals = {
-        f"strong {policy} {blocking}":
-            Contender(setting_of(workspace, lead, policy=policy, blocking=blocking, placement="best_fit"))
+        f"strong {policy} {blocking}": Contender(
+            setting_of(workspace, lead, policy=policy, blocking=blocking, placement="best_fit")
+        )
         for policy, blocking in product(evaluation.baseline_policies, evaluation.baseline_blockings)
-    }  # fmt: skip
+    }
     waits = judge(course, rivals, first, length).groupby("who", sort=False)["wait_s"].mean()
     fifo = Contender(setting_of(workspace, lead, policy="fifo", placement="best_fit"))
     contenders = {"fifo": fifo, "strong": rivals[str(waits.idxmin())]}
@@ -148,9 +150,7 @@ def time_decisions(workspace: Workspace, queues_of_each: int = 4) -> tuple[str, 
     cell = next((cell for cell in mine if cell.placement == "lookahead"), mine[0])
     workload = workload_of(workspace, cell)
     policy = ensure_policy(workspace, cell, workload)
-    frame = decision_times(
-        policy, workload.jobs, workload.layout, workspace.config.lookahead, QUEUES, queues_of_each
-    )  # fmt: skip
+    frame = decision_times(policy, workload.jobs, workload.layout, workspace.config.lookahead, QUEUES, queues_of_each)
     return cell.name, frame
 
 

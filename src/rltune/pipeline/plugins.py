@@ -90,8 +90,11 @@ def _where(error: BaseException, paths: Sequence[Path]) -> str:
     files = {str(path): path for path in paths}
     if isinstance(error, SyntaxError) and error.filename in files:
         return f"{error.filename}:{error.lineno}"
-    lines = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)
-             if frame.filename in files]  # fmt: skip
+    lines = [
+        f"{frame.filename}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename in files
+    ]
     return lines[-1] if lines else ""
 
 

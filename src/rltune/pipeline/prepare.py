@@ -76,7 +76,9 @@ def current_clean(workspace: Workspace, name: str) -> tuple[pd.DataFrame, TraceM
     what it was. For commands by hand; in a run of the workflow, Snakemake sees to it."""
     path = workspace.jobs(name).with_name(MADE_OF)
     if workspace.jobs(name).is_file() and not (path.is_file() and read_json(path) == _made_of(workspace, name)):
-        print(f"trace {name}: its configuration or file has changed since it was cleaned; cleaning it again", flush=True)
+        print(
+            f"trace {name}: its configuration or file has changed since it was cleaned; cleaning it again", flush=True
+        )
         clean(workspace, name)
     return ensure_clean(workspace, name)
 
@@ -167,9 +169,12 @@ def _workload(
 ) -> Workload:
     split = workspace.config.split
     return Workload(
-        compile_jobs(jobs, estimate_s, cluster), jobs["job_id"].to_numpy(str), build_layout(cluster),
-        split_points(len(jobs), split.train, split.validation), meta,
-    )  # fmt: skip
+        compile_jobs(jobs, estimate_s, cluster),
+        jobs["job_id"].to_numpy(str),
+        build_layout(cluster),
+        split_points(len(jobs), split.train, split.validation),
+        meta,
+    )
 
 
 def _in_step(jobs: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -117,8 +117,15 @@ def ladders(these: Sequence[Study]) -> pd.DataFrame:
     for study in these:
         length, first = study.windows
         orders = list(dict.fromkeys([c.policy for c in study.cells if may_climb(c.policy)] + list(ORDERS)))
-        climbed = ladder(study.workload.jobs, study.workload.layout, first, length, orders, study.main.locality,
-                         study.workspace.config.simulation)  # fmt: skip
+        climbed = ladder(
+            study.workload.jobs,
+            study.workload.layout,
+            first,
+            length,
+            orders,
+            study.main.locality,
+            study.workspace.config.simulation,
+        )
         frame = pd.concat([climbed.assign(who="order"), agents(study)], ignore_index=True)
         frames.append(_in_front(study.labelled(frame), pools=len(study.workload.layout.pools)))
     return pd.concat(frames, ignore_index=True)
@@ -141,8 +148,16 @@ def agents(study: Study) -> pd.DataFrame:
         rows = pd.concat([study.results(cell).query("role == 'rltune'") for cell in seeds])
         means = rows.groupby(["window", "first_job"], sort=False)["wait_s"].mean().reset_index()
         rules = " or ".join(dict.fromkeys(rows["blocking"]))
-        frames.append(means.assign(who="agent", policy=own.policy, base_blocking=own.blocking, other=", ".join(other),
-                                   rung="", blocking=rules))  # fmt: skip
+        frames.append(
+            means.assign(
+                who="agent",
+                policy=own.policy,
+                base_blocking=own.blocking,
+                other=", ".join(other),
+                rung="",
+                blocking=rules,
+            )
+        )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -156,9 +171,15 @@ def rooms(these: Sequence[Study]) -> pd.DataFrame:
         load_plugins(study.workspace)
         with explaining(study.workspace.plugins):
             found = room(
-                study.workload.jobs, study.workload.layout, first, length, config.evaluation.baseline_policies,
-                config.evaluation.baseline_blockings, study.main.locality, config.simulation,
-            )  # fmt: skip
+                study.workload.jobs,
+                study.workload.layout,
+                first,
+                length,
+                config.evaluation.baseline_policies,
+                config.evaluation.baseline_blockings,
+                study.main.locality,
+                config.simulation,
+            )
         mine = agents(study).drop(columns=["who", "rung"]).assign(kind="agent")
         frames.append(study.labelled(pd.concat([found, mine], ignore_index=True)))
     return pd.concat(frames, ignore_index=True)
@@ -183,16 +204,29 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
         every = test_windows(study.workload.split, study.workspace.config.evaluation)[length]
         numbers = dict(zip(np.searchsorted(every, at["first_job"]), at["window"], strict=True))
         saved = saved[saved["window"].isin(numbers)]
-        saved = saved.assign(window=saved["window"].map(numbers), scheduler=saved["role"], policy=study.main.policy,
-                             blocking=saved["role"].map(rules).fillna(study.main.blocking))  # fmt: skip
-        setting = Setting(told["policy"], told["blocking"], told["placement"], study.main.locality,
-                          **study.workspace.config.simulation.model_dump())  # fmt: skip
+        saved = saved.assign(
+            window=saved["window"].map(numbers),
+            scheduler=saved["role"],
+            policy=study.main.policy,
+            blocking=saved["role"].map(rules).fillna(study.main.blocking),
+        )
+        setting = Setting(
+            told["policy"],
+            told["blocking"],
+            told["placement"],
+            study.main.locality,
+            **study.workspace.config.simulation.model_dump(),
+        )
         load_plugins(study.workspace)
         with explaining(study.workspace.plugins):
             state = simulate(study.workload.jobs, study.workload.layout, first, np.full(len(first), length), setting)
         strong = job_table(study.workload.jobs, state).rename(columns={"sequence": "window"})
-        strong = strong.assign(scheduler="strong", policy=told["policy"], blocking=told["blocking"],
-                               job_id=study.workload.job_ids[strong["job"]])  # fmt: skip
+        strong = strong.assign(
+            scheduler="strong",
+            policy=told["policy"],
+            blocking=told["blocking"],
+            job_id=study.workload.job_ids[strong["job"]],
+        )
         columns = ["scheduler", "policy", "blocking", "window", "job_id", "gpus", "wait_s", "bsld"]
         table, _ = ensure_fitted(study.workspace, study.main.trace, study.main.cluster)
         base, mine = (saved[saved["scheduler"] == who][columns] for who in ("base", "rltune"))
@@ -230,14 +264,30 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
         )
         work = there.workload
         policy = ensure_policy(study.workspace, study.main, study.workload)
-        judged, _ = evaluate(thin, policy, work.jobs, work.job_ids, work.layout, work.split, evaluation,
-                             config.lookahead, config.simulation, believed=work.believed)  # fmt: skip
+        judged, _ = evaluate(
+            thin,
+            policy,
+            work.jobs,
+            work.job_ids,
+            work.layout,
+            work.split,
+            evaluation,
+            config.lookahead,
+            config.simulation,
+            believed=work.believed,
+        )
         load_plugins(study.workspace)
         with explaining(study.workspace.plugins):
             simple = heuristics_on(
-                work.jobs, work.layout, test_windows(work.split, evaluation)[length], length,
-                evaluation.baseline_policies, evaluation.baseline_blockings, thin.locality, config.simulation,
-            )  # fmt: skip
+                work.jobs,
+                work.layout,
+                test_windows(work.split, evaluation)[length],
+                length,
+                evaluation.baseline_policies,
+                evaluation.baseline_blockings,
+                thin.locality,
+                config.simulation,
+            )
         both = pd.concat([judged, simple.assign(role="baseline")], ignore_index=True)
         frames += [_loaded(here, here.results(here.main), "slice"), _loaded(there, both, "balanced")]
     return pd.concat(frames, ignore_index=True)

@@ -201,9 +201,7 @@ def make_setting(workspace: Workspace, **names: str | float) -> Setting:
 Step = Callable[[str], AbstractContextManager[None]]
 
 
-def run(
-    workspace: Workspace, request: Request, setting: Setting, step: Step = lambda text: nullcontext()
-) -> Result:
+def run(workspace: Workspace, request: Request, setting: Setting, step: Step = lambda text: nullcontext()) -> Result:
     """Simulate; the clock does not count the engine's compilation. ``step`` is told what is being done, and is open
     for as long.
 

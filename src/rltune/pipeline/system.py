@@ -30,11 +30,19 @@ def features() -> pd.DataFrame:
             if meaning.category != category:
                 continue
             sets = [s for s, columns in shown.items() if any(name in column.names for column in columns)]
-            rows.append({
-                "category": category, "feature": name, "definition": meaning.definition, "low": feature.low,
-                "high": feature.high, "raw": meaning.raw, "per": PER[feature.of], "sets": ", ".join(sets),
-                "source": meaning.source,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "category": category,
+                    "feature": name,
+                    "definition": meaning.definition,
+                    "low": feature.low,
+                    "high": feature.high,
+                    "raw": meaning.raw,
+                    "per": PER[feature.of],
+                    "sets": ", ".join(sets),
+                    "source": meaning.source,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -47,12 +55,19 @@ def policies(config: RunConfig) -> pd.DataFrame:
         formula = FORMULAS.get(name, OWN_FORMULA)
         letters = [letter for letter in SYMBOLS if letter in LETTER.findall(formula.text)]
         roles = {"base policy": name in bases, "baseline": name in baselines}
-        rows.append({
-            "policy": name, "title": TITLES.get(name, name), "formula": formula.text, "letters": ", ".join(letters),
-            "dynamic": IDS.get(name, FIRST_DYNAMIC) >= FIRST_DYNAMIC, "in_table5": formula.in_table5,
-            "source": formula.source, "remark": formula.remark,
-            "role": ", ".join(role for role, has in roles.items() if has),
-        })  # fmt: skip
+        rows.append(
+            {
+                "policy": name,
+                "title": TITLES.get(name, name),
+                "formula": formula.text,
+                "letters": ", ".join(letters),
+                "dynamic": IDS.get(name, FIRST_DYNAMIC) >= FIRST_DYNAMIC,
+                "in_table5": formula.in_table5,
+                "source": formula.source,
+                "remark": formula.remark,
+                "role": ", ".join(role for role, has in roles.items() if has),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -63,8 +78,11 @@ def network(config: RunConfig) -> dict[str, Any]:
     of every layer behind its input, the last 1; critic empty where it is trained without; attention: its units; others:
     the same in a few words, of the run's other agents.
     """
-    found = [describe_network(cell.features, config.preset(cell.preset)) for cell in config.cells()
-             if config.preset(cell.preset).agent == "rltune"]
+    found = [
+        describe_network(cell.features, config.preset(cell.preset))
+        for cell in config.cells()
+        if config.preset(cell.preset).agent == "rltune"
+    ]
     first, *rest = found or [describe_network("engineered", BUILT_IN["paper"])]
     others = dict.fromkeys(_told(n) for n in rest if _told(n) != _told(first))
     return {**first, "others": list(others)}
@@ -76,10 +94,15 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
     columns = [str(column) for column in columns_of(features)]
     assert len(columns) == width
     return {
-        "features": features, "columns": columns, "critic_columns": [str(column) for column in CRITIC], "queue": queue,
-        "actor": [*preset.actor_layers, 1], "critic": [*CRITIC_LAYERS, 1] if preset.critic_iterations else [],
-        "residual": preset.residual > 0, "attention": preset.attention,
-    }  # fmt: skip
+        "features": features,
+        "columns": columns,
+        "critic_columns": [str(column) for column in CRITIC],
+        "queue": queue,
+        "actor": [*preset.actor_layers, 1],
+        "critic": [*CRITIC_LAYERS, 1] if preset.critic_iterations else [],
+        "residual": preset.residual > 0,
+        "attention": preset.attention,
+    }
 
 
 def _told(network: dict[str, Any]) -> str:

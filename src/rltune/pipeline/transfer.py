@@ -52,8 +52,14 @@ def across_bases(
         workload = ensure_workload(workspace, where["trace"], where["cluster"], where["estimate"]) if missing else None
         for policy in missing:
             setting = _setting(workspace, policy, **where)
-            rows = judged(workload.jobs, workload.layout, first, int(shortest["sequence_jobs"].iloc[0]), setting,
-                          workspace.config.lookahead)  # fmt: skip
+            rows = judged(
+                workload.jobs,
+                workload.layout,
+                first,
+                int(shortest["sequence_jobs"].iloc[0]),
+                setting,
+                workspace.config.lookahead,
+            )
             rows = rows.assign(sequence_jobs=shortest["sequence_jobs"].iloc[0])
             frames.append(rows[KEPT].assign(**where, policy=policy, simulated=True))
     return pd.concat(frames, ignore_index=True)
@@ -146,9 +152,7 @@ def _with(jobs: Jobs, estimate_s: np.ndarray) -> Jobs:
     return jobs._replace(row=row)
 
 
-def _setting(
-    workspace: Workspace, policy: str, blocking: str, placement: str, locality: str, **_: str
-) -> Setting:
+def _setting(workspace: Workspace, policy: str, blocking: str, placement: str, locality: str, **_: str) -> Setting:
     return Setting(policy, blocking, placement, locality, **workspace.config.simulation.model_dump())
 
 

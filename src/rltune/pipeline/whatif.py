@@ -148,16 +148,30 @@ class WhatIfStudy:
             mine = table[table["job"] >= begin].sort_values("job")
             setting, told = way_taken(course, contender)
             estimate = self.settings.predicted if kind == "qssf" else self.main.estimate
-            facts.append({
-                "scheduler": scheduler, "kind": kind, "seed": seed, "policy": setting.policy,
-                "blocking": setting.blocking, "placement": setting.placement,
-                "estimate": f"{estimate}, as believed" if told is not known[kind] else estimate,
-                "utilisation": self._used(table["start_s"], table["end_s"], table["gpus"]), "seconds": seconds,
-            })  # fmt: skip
-            frames.append(mine.assign(
-                scheduler=scheduler, kind=kind, seed=seed, job_id=workload.job_ids[mine["job"]], block=self.blocks,
-                user=groups, size=size_class(mine["gpus"].to_numpy()),
-            ))  # fmt: skip
+            facts.append(
+                {
+                    "scheduler": scheduler,
+                    "kind": kind,
+                    "seed": seed,
+                    "policy": setting.policy,
+                    "blocking": setting.blocking,
+                    "placement": setting.placement,
+                    "estimate": f"{estimate}, as believed" if told is not known[kind] else estimate,
+                    "utilisation": self._used(table["start_s"], table["end_s"], table["gpus"]),
+                    "seconds": seconds,
+                }
+            )
+            frames.append(
+                mine.assign(
+                    scheduler=scheduler,
+                    kind=kind,
+                    seed=seed,
+                    job_id=workload.job_ids[mine["job"]],
+                    block=self.blocks,
+                    user=groups,
+                    size=size_class(mine["gpus"].to_numpy()),
+                )
+            )
         return pd.concat(frames, ignore_index=True), pd.DataFrame(facts)
 
     def recorded(self) -> pd.DataFrame:
@@ -165,10 +179,15 @@ class WhatIfStudy:
         jobs = self.table.iloc[slice(*self.measured)]
         wait, run_s = jobs["wait_s"].to_numpy(float), jobs["run_s"].to_numpy(float)
         bsld = np.maximum((wait + run_s) / np.maximum(run_s, BSLD_FLOOR_S), 1.0)
-        return pd.DataFrame({
-            "job_id": jobs["job_id"].to_numpy(), "block": self.blocks, "gpus": jobs["gpus"].to_numpy(),
-            "wait_s": wait, "bsld": bsld,
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                "job_id": jobs["job_id"].to_numpy(),
+                "block": self.blocks,
+                "gpus": jobs["gpus"].to_numpy(),
+                "wait_s": wait,
+                "bsld": bsld,
+            }
+        )
 
     def recorded_utilisation(self) -> float:
         """As the log has it, while measured jobs arrived; NaN where it does not record most waits."""
@@ -205,15 +224,24 @@ class WhatIfStudy:
         since, until = self.span_s
         log_days = (self.table["at"].iloc[-1] - self.table["at"].iloc[0]) / pd.Timedelta(days=1)
         return {
-            "trace": trace.title, "cluster": cluster.title, "data": trace.data, "days": (until - since) / 86_400,
-            "offered": offered_load(jobs, cluster.gpus), "warm_jobs": begin - self.begins, "jobs": end - begin,
-            "gpus": cluster.gpus, "machine": cluster.slots.upper(), "limits": float(jobs["requested_s"].notna().mean()),
+            "trace": trace.title,
+            "cluster": cluster.title,
+            "data": trace.data,
+            "days": (until - since) / 86_400,
+            "offered": offered_load(jobs, cluster.gpus),
+            "warm_jobs": begin - self.begins,
+            "jobs": end - begin,
+            "gpus": cluster.gpus,
+            "machine": cluster.slots.upper(),
+            "limits": float(jobs["requested_s"].notna().mean()),
             **self.facts_of_agents(),
             "training_s": float(np.mean([self._training_s(cell) for cell in self.cells])),
-            "block_h": self.settings.block_h, "log_days": log_days,
+            "block_h": self.settings.block_h,
+            "log_days": log_days,
             "needed_days": days_needed(log_days, len(np.unique(self.blocks))),
-            "from": f"{jobs['at'].iloc[0]:%Y-%m-%d %H:%M}", "until": f"{jobs['at'].iloc[-1]:%Y-%m-%d %H:%M}",
-        }  # fmt: skip
+            "from": f"{jobs['at'].iloc[0]:%Y-%m-%d %H:%M}",
+            "until": f"{jobs['at'].iloc[-1]:%Y-%m-%d %H:%M}",
+        }
 
     def facts_of_agents(self) -> dict[str, object]:
         """way, agents and idle of :meth:`facts`."""

@@ -41,9 +41,13 @@ class NodeStatus:
 
 
 def algorithm1(
-    way1: Way, way2: Way, cluster_status: dict[int, NodeStatus], gpus_per_node: int, cpu_per_gpu: float,
+    way1: Way,
+    way2: Way,
+    cluster_status: dict[int, NodeStatus],
+    gpus_per_node: int,
+    cpu_per_gpu: float,
     mem_per_gpu: float,
-) -> tuple[Outcome, int, float]:  # fmt: skip
+) -> tuple[Outcome, int, float]:
     """Solve the listing with GLPK_MI; (outcome, selected way: 1 or 2, objective).
 
     ``cpu_per_gpu`` in cores, ``mem_per_gpu`` in GB. Without a solution way 2, pack, is selected, the objective is NaN.

@@ -62,9 +62,15 @@ class GlpkModel:
         return self._search(options, columns)
 
     def _load(
-        self, instance: Instance, options: np.ndarray, columns: np.ndarray, kind: np.ndarray, bound: np.ndarray,
-        entries: int, company: bool,
-    ) -> None:  # fmt: skip
+        self,
+        instance: Instance,
+        options: np.ndarray,
+        columns: np.ndarray,
+        kind: np.ndarray,
+        bound: np.ndarray,
+        entries: int,
+        company: bool,
+    ) -> None:
         """Replace what is in the problem object."""
         problem, s = self.problem, len(options)
         glp.glp_erase_prob(problem)

@@ -19,9 +19,7 @@ from rltune.simulator.how import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.state import one_of
 
-QUESTION = np.dtype([
-    ("now", np.bool_), ("wait_s", np.float64), ("own_s", np.float64)
-], align=True)  # fmt: skip
+QUESTION = np.dtype([("now", np.bool_), ("wait_s", np.float64), ("own_s", np.float64)], align=True)
 """What is asked of the chosen job: whether it may start as a whole now; seconds it waits for that otherwise (−1: it does
 not wait); seconds it loses with company as a whole."""
 
@@ -103,13 +101,30 @@ def build_instance(
         return np.clip(np.ceil(lasts_s / slot_s), 1, slots).astype(np.int64)
 
     return Instance(
-        places, size, full, rem, row["cpu_milli"].copy(), row["mem_mb"].copy(), length(row["estimate_s"]),
-        jobs.gpus[j[:1]].copy(), split, chosen["estimate_s"] * (pace - 1.0), own_split_s,
-        length(chosen["estimate_s"] * pace), question, np.array([slot_s]), node["type"].copy(), free,
-        node["share_cpu"].copy(), node["share_mem"].copy(), free[:, 0, 0] == largest_node(nodes, pool), count,
+        places,
+        size,
+        full,
+        rem,
+        row["cpu_milli"].copy(),
+        row["mem_mb"].copy(),
+        length(row["estimate_s"]),
+        jobs.gpus[j[:1]].copy(),
+        split,
+        chosen["estimate_s"] * (pace - 1.0),
+        own_split_s,
+        length(chosen["estimate_s"] * pace),
+        question,
+        np.array([slot_s]),
+        node["type"].copy(),
+        free,
+        node["share_cpu"].copy(),
+        node["share_mem"].copy(),
+        free[:, 0, 0] == largest_node(nodes, pool),
+        count,
         state.free.row["wide"][s, member] > 0 if together else np.zeros(len(member), np.bool_),
-        price_s[member - nodes.pool["start"][pool]] if together else np.zeros(len(member)), member,
-    )  # fmt: skip
+        price_s[member - nodes.pool["start"][pool]] if together else np.zeros(len(member)),
+        member,
+    )
 
 
 @allocating

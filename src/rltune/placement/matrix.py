@@ -18,10 +18,18 @@ from rltune.config import LookaheadConfig
 from rltune.kernels import allocating
 from rltune.placement.instance import Instance
 
-COLUMN = np.dtype([
-    ("option", np.int64), ("node", np.int64), ("cls", np.int64), ("gpus", np.int64), ("full", np.bool_),
-    ("cost", np.float64), ("own", np.float64),
-], align=True)  # fmt: skip
+COLUMN = np.dtype(
+    [
+        ("option", np.int64),
+        ("node", np.int64),
+        ("cls", np.int64),
+        ("gpus", np.int64),
+        ("full", np.bool_),
+        ("cost", np.float64),
+        ("own", np.float64),
+    ],
+    align=True,
+)
 """A chunk of an option on a node: number of the option, of the node, its class, GPUs, whether it is a full chunk or the
 last, what it costs the objective, and what company there costs the job, however many such chunks it has."""
 UPPER, EQUAL = 0, 1

@@ -99,7 +99,9 @@ def _options(instance: Instance) -> list[tuple[int, int, int, bool]]:
     for wanted, slot in ((question["now"], 0), (question["wait_s"] >= 0, 1)):
         option += [(0, t, slot, False) for t in range(types) if wanted and allowed[0, t]]
     slots = range(instance.free.shape[1])
-    return option + [(k, t, slot, False) for k in range(1, jobs) for t in range(types) if allowed[k, t] for slot in slots]
+    return option + [
+        (k, t, slot, False) for k in range(1, jobs) for t in range(types) if allowed[k, t] for slot in slots
+    ]
 
 
 def arrays(instance: Instance, config: LookaheadConfig) -> Arrays:
@@ -150,16 +152,30 @@ def arrays(instance: Instance, config: LookaheadConfig) -> Arrays:
     some = may_split.any(axis=0)
     most = np.floor(np.min(free[0] / np.maximum(each[:, 0], 1e-9), axis=0) + 1e-9)
     return Arrays(
-        np.where(rank > 0, worth, -loses_s / horizon_s), k, slot > 0, n_full, (rem > 0).astype(int),
-        np.where(split, instance.split[t], 0), np.where(split, instance.gpus[0], 0), rem, size,
-        may_rem, may_full, may_split, held(rem, may_rem), held(size, may_full),
-        held(split.astype(int), may_split).sum(axis=1), np.where(some, most, 0),
+        np.where(rank > 0, worth, -loses_s / horizon_s),
+        k,
+        slot > 0,
+        n_full,
+        (rem > 0).astype(int),
+        np.where(split, instance.split[t], 0),
+        np.where(split, instance.gpus[0], 0),
+        rem,
+        size,
+        may_rem,
+        may_full,
+        may_split,
+        held(rem, may_rem),
+        held(size, may_full),
+        held(split.astype(int), may_split).sum(axis=1),
+        np.where(some, most, 0),
         np.where(now & may_rem, whole + price + tightness * left, 0.0),
         np.where(now & may_full, whole + price, 0.0),
-        np.where(some, whole + price + tightness * free[0, 0], 0.0), tightness,
-        now & instance.company, may_split & instance.company,
+        np.where(some, whole + price + tightness * free[0, 0], 0.0),
+        tightness,
+        now & instance.company,
+        may_split & instance.company,
         np.where(split, instance.own_split_s[t], question["own_s"]) / horizon_s,
-    )  # fmt: skip
+    )
 
 
 class LookaheadModel:
@@ -236,12 +252,29 @@ class LookaheadModel:
         member[a.job, np.arange(o)] = 1
         self.member.value, self.tightness.value = member, a.tightness
         for name in (
-            "weight", "n_full", "n_rem", "n_split", "gpus_split", "may_rem", "may_full", "may_split", "most",
-            "cost_rem", "cost_full", "cost_split", "met", "met_split", "own",
-        ):  # fmt: skip
+            "weight",
+            "n_full",
+            "n_rem",
+            "n_split",
+            "gpus_split",
+            "may_rem",
+            "may_full",
+            "may_split",
+            "most",
+            "cost_rem",
+            "cost_full",
+            "cost_split",
+            "met",
+            "met_split",
+            "own",
+        ):
             parameter = getattr(self, name)
             parameter.value = padded(getattr(a, name), parameter.shape)
-        for parameters, values in ((self.use_rem, a.use_rem), (self.use_full, a.use_full), (self.use_split, a.use_split)):
+        for parameters, values in (
+            (self.use_rem, a.use_rem),
+            (self.use_full, a.use_full),
+            (self.use_split, a.use_split),
+        ):
             for parameter, value in zip(parameters, values, strict=True):
                 parameter.value = padded(value, parameter.shape)
         limit = {"GLPK_MI": {"tm_lim": int(time_limit_s * 1000)}, "HIGHS": {"time_limit": time_limit_s}}

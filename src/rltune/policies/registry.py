@@ -16,18 +16,32 @@ _fifo, _sjf, _saf, _smallest, _f1 = fifo.score, sjf.score, saf.score, smallest.s
 _wfp3, _unicep, _multifactor, _by_size = wfp3.score, unicep.score, multifactor.score, multifactor.score_by_size
 
 IDS: dict[str, int] = {
-    "fifo": 0, "sjf": 1, "saf": 2, "smallest": 3, "f1": 4, "wfp3": 5, "unicep": 6, "multifactor": 7,
+    "fifo": 0,
+    "sjf": 1,
+    "saf": 2,
+    "smallest": 3,
+    "f1": 4,
+    "wfp3": 5,
+    "unicep": 6,
+    "multifactor": 7,
     "multifactor_size": 8,
-}  # fmt: skip
+}
 FIRST_DYNAMIC = 5
 """Policies from this number on change their scores with time; the others rank a job once, when it arrives."""
 FIRST_FAIR = 7
 """Policies from this number on look at fair shares."""
 
 TITLES: dict[str, str] = {
-    "fifo": "FIFO", "sjf": "SJF", "saf": "SAF", "smallest": "Smallest first", "f1": "F1", "wfp3": "WFP3",
-    "unicep": "UNICEP", "multifactor": "Slurm multifactor", "multifactor_size": "Slurm multifactor (size)",
-}  # fmt: skip
+    "fifo": "FIFO",
+    "sjf": "SJF",
+    "saf": "SAF",
+    "smallest": "Smallest first",
+    "f1": "F1",
+    "wfp3": "WFP3",
+    "unicep": "UNICEP",
+    "multifactor": "Slurm multifactor",
+    "multifactor_size": "Slurm multifactor (size)",
+}
 """Names as tables and figures print them."""
 
 

@@ -238,8 +238,10 @@ def write_values(path: Path, checked: Sequence[Checked], stage_s: Mapping[str, f
     seconds = ", ".join(f"{stage}: {s:.0f}" for stage, s in stage_s.items())
     text, lines = re.subn(r"(?m)^stage_s: \{.*?\}", f"stage_s: {{{seconds}}}", text)
     if len(before) != len(checked) or lines != 1:
-        raise DataError(f"{path}: found {len(before)} lines `value: …` and {lines} `stage_s: {{…}}`, "
-                        f"expected {len(checked)}, one a number, and 1")  # fmt: skip
+        raise DataError(
+            f"{path}: found {len(before)} lines `value: …` and {lines} `stage_s: {{…}}`, "
+            f"expected {len(checked)}, one a number, and 1"
+        )
     write_text(path, re.sub(r"(?m)^( +value: ).*$", lambda match: match[1] + next(at), text))
     return sum(old != _written(one.found) for old, one in zip(before, checked, strict=True))
 

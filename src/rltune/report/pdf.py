@@ -29,20 +29,31 @@ def print_page(page: Path) -> Path:
         raise DataError(f"{page}: no such page; make it first with: make report")
     program = find_chromium()
     if program is None:
-        raise RLTuneError(f"no Chromium found to print with (looked for {', '.join(NAMES)}); install one, for instance "
-                          "with: apt-get install chromium; or open the page in any browser and print it from there")
+        raise RLTuneError(
+            f"no Chromium found to print with (looked for {', '.join(NAMES)}); install one, for instance "
+            "with: apt-get install chromium; or open the page in any browser and print it from there"
+        )
     target = page.with_name("report.pdf")
     with tempfile.TemporaryDirectory() as folder, aside(target) as path:
         command = [
-            program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            f"--user-data-dir={folder}", "--no-pdf-header-footer", "--generate-pdf-document-outline",
-            f"--print-to-pdf={path}", page.resolve().as_uri(),
-        ]  # fmt: skip
+            program,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            f"--user-data-dir={folder}",
+            "--no-pdf-header-footer",
+            "--generate-pdf-document-outline",
+            f"--print-to-pdf={path}",
+            page.resolve().as_uri(),
+        ]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             raise RLTuneError(f"{program} did not print {page} within {PATIENCE_S} s") from None
         if done.returncode or not Path(path).is_file() or not Path(path).stat().st_size:
-            raise RLTuneError(f"{program} did not print {page} (exit status {done.returncode}): "
-                              f"{done.stderr.strip()[-400:]}")
+            raise RLTuneError(
+                f"{program} did not print {page} (exit status {done.returncode}): {done.stderr.strip()[-400:]}"
+            )
     return target

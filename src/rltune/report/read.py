@@ -26,16 +26,18 @@ def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
     titles = _titles(workspace)
     for cell in workspace.config.cells():
         trace, cluster = workspace.trace(cell.trace), workspace.cluster(cell.cluster)
-        rows.append({
-            "cell": cell.name,
-            **asdict(cell),
-            "agent": workspace.config.preset(cell.preset).agent,
-            "trace_title": titles[cell.trace, cell.cluster],
-            "cluster_title": cluster.title,
-            "machine": cluster.slots.upper(),
-            "paper_trace": paper.trace(cell.trace) or paper.trace(trace.title),
-            "data": trace.data,
-        })
+        rows.append(
+            {
+                "cell": cell.name,
+                **asdict(cell),
+                "agent": workspace.config.preset(cell.preset).agent,
+                "trace_title": titles[cell.trace, cell.cluster],
+                "cluster_title": cluster.title,
+                "machine": cluster.slots.upper(),
+                "paper_trace": paper.trace(cell.trace) or paper.trace(trace.title),
+                "data": trace.data,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -72,9 +74,14 @@ def jobs(
 
 def made(workspace: Workspace, *names: str) -> dict[str, pd.DataFrame]:
     """Id → frame of those artefacts that this run makes and that its stages have written so far; empty texts are ""."""
-    there = {name: load_artefact(workspace.artefacts, name) for name in names
-             if name in expected(workspace.config) and (workspace.artefacts / f"{name}.json").is_file()}
-    return {name: saved.frame.fillna(dict.fromkeys(saved.frame.select_dtypes("str"), "")) for name, saved in there.items()}
+    there = {
+        name: load_artefact(workspace.artefacts, name)
+        for name in names
+        if name in expected(workspace.config) and (workspace.artefacts / f"{name}.json").is_file()
+    }
+    return {
+        name: saved.frame.fillna(dict.fromkeys(saved.frame.select_dtypes("str"), "")) for name, saved in there.items()
+    }
 
 
 def audits(workspace: Workspace) -> pd.DataFrame:
@@ -92,7 +99,10 @@ def audits(workspace: Workspace) -> pd.DataFrame:
         trace, cluster = workspace.trace(workload.trace), workspace.cluster(workload.cluster)
         rows += _audit(
             workspace.fit_audit(workload.trace, workload.cluster),
-            trace=titles[workload.trace], cluster=cluster.title, data=trace.data, stage="fit",
+            trace=titles[workload.trace],
+            cluster=cluster.title,
+            data=trace.data,
+            stage="fit",
         )
     return pd.DataFrame(rows)
 
@@ -103,7 +113,8 @@ def _titles(workspace: Workspace) -> dict[tuple[str, str], str]:
     pairs = list(dict.fromkeys((c.trace, c.cluster) for c in workspace.config.cells()))
     clusters = {trace: [c for t, c in pairs if t == trace] for trace, _ in pairs}
     return {
-        (trace, cluster): f"{names[trace]} · {workspace.cluster(cluster).title}" if len(clusters[trace]) > 1
+        (trace, cluster): f"{names[trace]} · {workspace.cluster(cluster).title}"
+        if len(clusters[trace]) > 1
         else names[trace]
         for trace, cluster in pairs
     }
@@ -120,9 +131,7 @@ def _audit(path: Path, **where: str) -> list[dict[str, object]]:
     return [{**where, "kind": kind, "reason": reason, "rows": rows} for kind, reason, rows in counts]
 
 
-def _gather(
-    cells: Iterable[Cell], place: Callable[[Cell], Path], read: Callable[[Path], pd.DataFrame]
-) -> pd.DataFrame:
+def _gather(cells: Iterable[Cell], place: Callable[[Cell], Path], read: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
     frames = []
     for cell in cells:
         path = place(cell)

@@ -49,11 +49,13 @@ def groups_summary(groups: pd.DataFrame, facts: dict[str, float], most: int = 15
         )
     if len(groups) > most:
         lines.append(f"… and {len(groups) - most:,} more")
-    return "\n".join([
-        *lines,
-        f"Jain's index of their mean slowdowns (1: all alike): {facts['jain_bsld']:.2f}; "
-        f"Gini coefficient of their mean waits (0: all alike): {facts['gini_wait']:.2f}",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            *lines,
+            f"Jain's index of their mean slowdowns (1: all alike): {facts['jain_bsld']:.2f}; "
+            f"Gini coefficient of their mean waits (0: all alike): {facts['gini_wait']:.2f}",
+        ]
+    )
 
 
 def until_s(bars: pd.DataFrame) -> float | None:

@@ -59,26 +59,51 @@ class Study:
 
 WAIT = Study("wait", "fig12", "fig12-numbers", "fig12", "mean wait", "Less wait", ("less", "more"), "s", "seconds")
 BSLD = Study(
-    "bsld", "fig14", "fig14-numbers", "fig14", "mean bounded slowdown", "Lower slowdown", ("lower", "higher"), "",
+    "bsld",
+    "fig14",
+    "fig14-numbers",
+    "fig14",
+    "mean bounded slowdown",
+    "Lower slowdown",
+    ("lower", "higher"),
+    "",
     "number",
-)  # fmt: skip
+)
 JCT = Study(
-    "jct", "fig15", "fig15-numbers", "fig15", "mean completion time", "Shorter completion", ("shorter", "longer"), "s",
+    "jct",
+    "fig15",
+    "fig15-numbers",
+    "fig15",
+    "mean completion time",
+    "Shorter completion",
+    ("shorter", "longer"),
+    "s",
     "seconds",
-)  # fmt: skip
+)
 UTILISATION = Study(
     "utilisation", "table6", "table6", "", "GPU utilisation", "Higher utilisation", ("higher", "lower"), "", "percent"
-)  # fmt: skip
+)
 SLURM = Study(
-    "bsld", "fig16", "fig16-numbers", "fig16", "mean bounded slowdown", "Lower slowdown", ("lower", "higher"), "",
-    "number", slurm=True,
-)  # fmt: skip
+    "bsld",
+    "fig16",
+    "fig16-numbers",
+    "fig16",
+    "mean bounded slowdown",
+    "Lower slowdown",
+    ("lower", "higher"),
+    "",
+    "number",
+    slurm=True,
+)
 STUDIES = (WAIT, BSLD, JCT, UTILISATION, SLURM)
 
 CURVES: dict[str, tuple[Study, ...]] = {
-    "fig11": (WAIT,), "fig13": (BSLD, JCT), "fig16-training": (SLURM,), "training-utilisation": (UTILISATION,),
+    "fig11": (WAIT,),
+    "fig13": (BSLD, JCT),
+    "fig16-training": (SLURM,),
+    "training-utilisation": (UTILISATION,),
     "training-mixes": (),
-}  # fmt: skip
+}
 """Id of a figure of training curves → the studies whose agents it shows; mixes of metrics have one of their own."""
 
 

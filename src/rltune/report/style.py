@@ -20,8 +20,15 @@ PAPER_TRACE = {"Philly": BLUE, "Helios": VERMILION, "Alibaba": GREEN}
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 POLICY_TITLE = {
-    "fifo": "FIFO", "sjf": "SJF", "saf": "SAF", "smallest": "Smallest first", "f1": "F1", "wfp3": "WFP3",
-    "unicep": "UNICEP", "multifactor": "Slurm multifactor", "multifactor_size": "Slurm multifactor (size)",
+    "fifo": "FIFO",
+    "sjf": "SJF",
+    "saf": "SAF",
+    "smallest": "Smallest first",
+    "f1": "F1",
+    "wfp3": "WFP3",
+    "unicep": "UNICEP",
+    "multifactor": "Slurm multifactor",
+    "multifactor_size": "Slurm multifactor (size)",
 }
 """The titles of rltune.policies, which the report does not import; a policy of the user's own goes by its name."""
 

@@ -52,9 +52,13 @@ class OwnPolicyRanker:
             by_submission = np.argsort(rows)
             rows = rows[by_submission]
             queue = Queue(
-                jobs.submit_s[rows], jobs.estimate_s[rows], jobs.gpus[rows], now - jobs.submit_s[rows],
-                jobs.account[rows], rows,
-            )  # fmt: skip
+                jobs.submit_s[rows],
+                jobs.estimate_s[rows],
+                jobs.gpus[rows],
+                now - jobs.submit_s[rows],
+                jobs.account[rows],
+                rows,
+            )
             answer = OWN[self.name](queue, now)
             expected = f"policy {self.name!r}: expected {len(rows)} numbers, one a queued job"
             try:
@@ -135,8 +139,18 @@ def simulate(
         if ranker:
             raise ValueError(f"policy {setting.policy!r}: one's own policy cannot be the base of a ranker")
         ranker, visible = OwnPolicyRanker(setting.policy, jobs), 0
-    run = Run(jobs, layout, first, n, setting, placer, visible, track=visible is not None, check=check,
-              alone=getattr(ranker, "alone", False))  # fmt: skip
+    run = Run(
+        jobs,
+        layout,
+        first,
+        n,
+        setting,
+        placer,
+        visible,
+        track=visible is not None,
+        check=check,
+        alone=getattr(ranker, "alone", False),
+    )
     while len(asking := run.advance()):
         assert ranker is not None
         ranker(run.state, asking)

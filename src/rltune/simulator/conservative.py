@@ -172,9 +172,16 @@ def _profile(nodes, jobs, one, how, p, times, profile):
             slots += 1
         for c in range(run.at, run.at + run.len):
             _add(
-                nodes, jobs, one.me.first + job, how.rule == EXCLUSIVE, one.chunk[c].node, one.chunk[c].gpus, begin,
-                profile[slots - 1 : slots], 1,
-            )  # fmt: skip
+                nodes,
+                jobs,
+                one.me.first + job,
+                how.rule == EXCLUSIVE,
+                one.chunk[c].node,
+                one.chunk[c].gpus,
+                begin,
+                profile[slots - 1 : slots],
+                1,
+            )
 
 
 @allocating

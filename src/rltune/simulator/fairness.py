@@ -21,17 +21,26 @@ def fairness(job_table: pd.DataFrame, group: np.ndarray) -> pd.DataFrame:
     Raises ValueError when ``group`` is not as long as the table.
     """
     names = _names(job_table, group)
-    frame = pd.DataFrame({
-        "group": names, "gpu_hours": (job_table["gpus"] * job_table["run_s"]).to_numpy(np.float64) / HOUR_S,
-        "wait_s": job_table["wait_s"].to_numpy(np.float64), "bsld": job_table["bsld"].to_numpy(np.float64),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "group": names,
+            "gpu_hours": (job_table["gpus"] * job_table["run_s"]).to_numpy(np.float64) / HOUR_S,
+            "wait_s": job_table["wait_s"].to_numpy(np.float64),
+            "bsld": job_table["bsld"].to_numpy(np.float64),
+        }
+    )
     grouped = frame.groupby("group", sort=True)
     all_wait = float(frame["wait_s"].sum())
-    return pd.DataFrame({
-        "jobs": grouped.size(), "gpu_hours": grouped["gpu_hours"].sum(), "wait_s": grouped["wait_s"].mean(),
-        "median_wait_s": grouped["wait_s"].median(), "bsld": grouped["bsld"].mean(),
-        "wait_share": grouped["wait_s"].sum() / (all_wait if all_wait > 0 else np.nan),
-    }).reset_index()  # fmt: skip
+    return pd.DataFrame(
+        {
+            "jobs": grouped.size(),
+            "gpu_hours": grouped["gpu_hours"].sum(),
+            "wait_s": grouped["wait_s"].mean(),
+            "median_wait_s": grouped["wait_s"].median(),
+            "bsld": grouped["bsld"].mean(),
+            "wait_share": grouped["wait_s"].sum() / (all_wait if all_wait > 0 else np.nan),
+        }
+    ).reset_index()
 
 
 def fairness_summary(job_table: pd.DataFrame, group: np.ndarray) -> dict[str, float]:
@@ -48,10 +57,12 @@ def fairness_summary(job_table: pd.DataFrame, group: np.ndarray) -> dict[str, fl
     if table.empty:
         raise ValueError("no jobs, no fairness")
     return {
-        "groups": len(table), "jain_bsld": jain_index(table["bsld"].to_numpy()),
+        "groups": len(table),
+        "jain_bsld": jain_index(table["bsld"].to_numpy()),
         "worst_bsld": float(table["bsld"].max() / table["bsld"].mean()),
-        "gini_wait": gini(table["wait_s"].to_numpy()), "gini_wait_jobs": gini(job_table["wait_s"].to_numpy()),
-    }  # fmt: skip
+        "gini_wait": gini(table["wait_s"].to_numpy()),
+        "gini_wait_jobs": gini(job_table["wait_s"].to_numpy()),
+    }
 
 
 def jain_index(values: np.ndarray) -> float:

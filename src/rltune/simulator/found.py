@@ -63,8 +63,18 @@ def resume(
         state = state._replace(place=np.zeros((1, widest), CHUNK))
     state = state._replace(chunk=np.zeros((1, state.chunk.shape[1] + len(found.chunks)), CHUNK))
     run.state = state
-    _resume(layout.nodes, jobs, state, found.start_s, found.end_s, found.offsets, found.chunks, found.free,
-            found.now_s, found.queued)  # fmt: skip
+    _resume(
+        layout.nodes,
+        jobs,
+        state,
+        found.start_s,
+        found.end_s,
+        found.offsets,
+        found.chunks,
+        found.free,
+        found.now_s,
+        found.queued,
+    )
     return run
 
 
@@ -76,8 +86,10 @@ def _check(jobs: Jobs, layout: Layout, found: Found) -> None:
     over = np.flatnonzero((taken + found.free["gpus"] > layout.nodes.gpus) | (found.free["gpus"] < 0))
     if len(over):
         m = int(over[0])
-        raise ValueError(f"node {m}: found {int(taken[m])} GPUs in use and {int(found.free['gpus'][m])} free, expected "
-                         f"no more than its {int(layout.nodes.gpus[m])}")
+        raise ValueError(
+            f"node {m}: found {int(taken[m])} GPUs in use and {int(found.free['gpus'][m])} free, expected "
+            f"no more than its {int(layout.nodes.gpus[m])}"
+        )
     if (np.diff(found.start_s) < 0).any() or (found.start_s > found.now_s).any():
         raise ValueError("start_s: expected starts in ascending order, none after now_s")
     if (found.end_s <= found.now_s).any():

@@ -24,11 +24,21 @@ def job_table(jobs: Jobs, state: State) -> pd.DataFrame:
     job = state.first[sequence] + inside
     submit, run = jobs.submit_s[job], jobs.run_s[job]
     start, end = state.start[sequence, inside], state.end[sequence, inside]
-    return pd.DataFrame({
-        "sequence": sequence, "job": job, "gpus": jobs.gpus[job], "nodes": state.run["len"][sequence, inside],
-        "submit_s": submit, "start_s": start, "end_s": end, "run_s": run, "wait_s": start - submit,
-        "jct_s": end - submit, "bsld": np.maximum(1.0, (end - submit) / np.maximum(run, BSLD_FLOOR_S)),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "sequence": sequence,
+            "job": job,
+            "gpus": jobs.gpus[job],
+            "nodes": state.run["len"][sequence, inside],
+            "submit_s": submit,
+            "start_s": start,
+            "end_s": end,
+            "run_s": run,
+            "wait_s": start - submit,
+            "jct_s": end - submit,
+            "bsld": np.maximum(1.0, (end - submit) / np.maximum(run, BSLD_FLOOR_S)),
+        }
+    )
 
 
 def chunk_table(state: State) -> pd.DataFrame:
@@ -38,10 +48,14 @@ def chunk_table(state: State) -> pd.DataFrame:
     number = state.run["len"][sequence, inside]
     row = np.repeat(sequence, number)
     at = np.repeat(state.run["at"][sequence, inside], number) + _inside(number)
-    return pd.DataFrame({
-        "sequence": row, "job": np.repeat(state.first[sequence] + inside, number),
-        "node": state.chunk["node"][row, at], "gpus": state.chunk["gpus"][row, at],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "sequence": row,
+            "job": np.repeat(state.first[sequence] + inside, number),
+            "node": state.chunk["node"][row, at],
+            "gpus": state.chunk["gpus"][row, at],
+        }
+    )
 
 
 def _inside(lengths: np.ndarray) -> np.ndarray:
@@ -70,8 +84,15 @@ def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
     span = (last - first).replace(0.0, np.nan)
     decisions = state.me["decisions"]
     return out.assign(
-        largest_wait_s=grouped["wait_s"].max(), jobs=state.n, first_job=state.first, submit_s=first, makespan_s=makespan,
-        utilisation=area / (gpus * makespan), utilisation_span=area_inside / (gpus * span),
-        decisions=decisions, choices=state.me["choices"],
-        mean_queue=state.me["queue_sum"] / np.maximum(decisions, 1), cut=state.me["cut"],
-    ).reset_index()  # fmt: skip
+        largest_wait_s=grouped["wait_s"].max(),
+        jobs=state.n,
+        first_job=state.first,
+        submit_s=first,
+        makespan_s=makespan,
+        utilisation=area / (gpus * makespan),
+        utilisation_span=area_inside / (gpus * span),
+        decisions=decisions,
+        choices=state.me["choices"],
+        mean_queue=state.me["queue_sum"] / np.maximum(decisions, 1),
+        cut=state.me["cut"],
+    ).reset_index()

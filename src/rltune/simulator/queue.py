@@ -25,10 +25,16 @@ def score_of(nodes, jobs, one, policy, job):
     return compiled_score(
         policy,
         Facts(
-            row.submit_s, row.estimate_s, row.gpus, one.me.now - row.submit_s, share, row.gpus / pool.gpus,
-            pool.priority, sla,
+            row.submit_s,
+            row.estimate_s,
+            row.gpus,
+            one.me.now - row.submit_s,
+            share,
+            row.gpus / pool.gpus,
+            pool.priority,
+            sla,
         ),
-    )  # fmt: skip
+    )
 
 
 @inlined

@@ -41,9 +41,13 @@ class Setting:
 
     def __post_init__(self) -> None:
         for field, known in (
-            ("policy", (*IDS, *OWN)), ("blocking", BLOCKINGS), ("placement", (*RULES, *ASKED)),
-            ("locality", LOCALITIES), ("overrun", OVERRUNS), ("commit", COMMITS),
-        ):  # fmt: skip
+            ("policy", (*IDS, *OWN)),
+            ("blocking", BLOCKINGS),
+            ("placement", (*RULES, *ASKED)),
+            ("locality", LOCALITIES),
+            ("overrun", OVERRUNS),
+            ("commit", COMMITS),
+        ):
             if getattr(self, field) not in known:
                 raise ValueError(f"{field}: found {getattr(self, field)!r}, expected one of {', '.join(known)}")
         for field in ("stretch", "sharing"):
@@ -66,8 +70,22 @@ class Setting:
         worth_it, slows = locality >= WORTH_IT, self.sharing != 1.0
         track = track or blocking >= EASY or worth_it or asked == AMONG_OTHERS or slows
         return How(
-            EXTERNAL if external else base, base, visible, blocking, rule, locality, int(EXTRA[locality]),
-            OVERRUNS[self.overrun], COMMITS[self.commit], asked, float(self.stretch), float(self.sharing),
-            float(self.worth), slows or rule == QUIET_FIT, bool(EXTRA[locality] > 0 or worth_it), track, check,
+            EXTERNAL if external else base,
+            base,
+            visible,
+            blocking,
+            rule,
+            locality,
+            int(EXTRA[locality]),
+            OVERRUNS[self.overrun],
+            COMMITS[self.commit],
+            asked,
+            float(self.stretch),
+            float(self.sharing),
+            float(self.worth),
+            slows or rule == QUIET_FIT,
+            bool(EXTRA[locality] > 0 or worth_it),
+            track,
+            check,
             alone,
-        )  # fmt: skip
+        )

@@ -27,10 +27,34 @@ def _record(**fields: type) -> np.dtype:
 _i, _f, _b = np.int64, np.float64, np.bool_
 
 SEQUENCE = _record(
-    first=_i, n=_i, phase=_i, now=_f, arrived=_i, started=_i, running=_i, chunks=_i, queue=_i, head=_i, queued=_i,
-    visible=_i, picked=_i, chosen=_i, place_len=_i, split=_b, may_wait=_b, decisions=_i, choices=_i, queue_sum=_i, cut=_i,
-    asked_place=_i, events=_i, scored=_b, hold=_b, reserved=_f, shadowed=_i,
-)  # fmt: skip
+    first=_i,
+    n=_i,
+    phase=_i,
+    now=_f,
+    arrived=_i,
+    started=_i,
+    running=_i,
+    chunks=_i,
+    queue=_i,
+    head=_i,
+    queued=_i,
+    visible=_i,
+    picked=_i,
+    chosen=_i,
+    place_len=_i,
+    split=_b,
+    may_wait=_b,
+    decisions=_i,
+    choices=_i,
+    queue_sum=_i,
+    cut=_i,
+    asked_place=_i,
+    events=_i,
+    scored=_b,
+    hold=_b,
+    reserved=_f,
+    shadowed=_i,
+)
 """A sequence: its first job and its jobs; phase; instant, s since the trace's t0; jobs arrived, started and running;
 chunks written; the queue being decided; the job committed to (commit: head), −1 for none; jobs in that queue, how many
 of the first a ranking covers, place of the picked one, the job PLACE asks about, chunks of the answer (0: it waits),
@@ -123,9 +147,25 @@ def one_of(st, s):
     """One sequence's part of the state."""
     free = Free(st.free.row[s], st.free.total[s], st.free.count[s], st.free.words[s])
     return One(
-        st.me[s], free, st.line[s], st.queue[s], st.run[s], st.heap[s], st.chunk[s], st.ends[s], st.due[s], st.late[s],
-        st.share[s], st.score[s], st.place[s], st.top[s], st.order, st.shadow, st.released, st.failed,
-    )  # fmt: skip
+        st.me[s],
+        free,
+        st.line[s],
+        st.queue[s],
+        st.run[s],
+        st.heap[s],
+        st.chunk[s],
+        st.ends[s],
+        st.due[s],
+        st.late[s],
+        st.share[s],
+        st.score[s],
+        st.place[s],
+        st.top[s],
+        st.order,
+        st.shadow,
+        st.released,
+        st.failed,
+    )
 
 
 def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, how: How, top: int = 1) -> State:
@@ -152,13 +192,26 @@ def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, how: H
     accounts = int(jobs.account.max()) + 2 if how.base >= FIRST_FAIR else 0
     by_end = most if how.tracks else 0
     return State(
-        how, me, all_free(nodes, s), line, np.zeros((s, most), np.int64), run, np.zeros((s, most), HEAP),
-        np.zeros((s, widest), CHUNK), ends, np.zeros((s, by_end), np.int64), np.zeros((s, by_end), np.int64),
-        np.zeros((s, accounts), SHARE), np.zeros((s, most if how.asks else 0)), np.zeros((s, room), CHUNK),
-        np.full((s, top), -1, np.int64), np.zeros(most if how.asks else 0, np.int64), np.zeros(room, SHADOW),
+        how,
+        me,
+        all_free(nodes, s),
+        line,
+        np.zeros((s, most), np.int64),
+        run,
+        np.zeros((s, most), HEAP),
+        np.zeros((s, widest), CHUNK),
+        ends,
+        np.zeros((s, by_end), np.int64),
+        np.zeros((s, by_end), np.int64),
+        np.zeros((s, accounts), SHARE),
+        np.zeros((s, most if how.asks else 0)),
+        np.zeros((s, room), CHUNK),
+        np.full((s, top), -1, np.int64),
+        np.zeros(most if how.asks else 0, np.int64),
+        np.zeros(room, SHADOW),
         np.zeros(by_end, np.int64),
         np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),
-    )  # fmt: skip
+    )
 
 
 def _stretches(pool: np.ndarray, first: np.ndarray, n: np.ndarray, pools: int) -> np.ndarray:

@@ -28,14 +28,18 @@ def timeline(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Nodes) -
     at_submit, at_start, at_end = (np.searchsorted(time, t) for t in (submit, start, end))
     one = np.ones_like(gpus)
     used = _level(len(time), at_start, at_end, gpus)
-    return pd.DataFrame({
-        "time_s": time, "used_gpus": used, "free_gpus": int(nodes.gpus.sum()) - used,
-        "queued": _level(len(time), at_submit, at_start, one),
-        "queued_gpus": _level(len(time), at_submit, at_start, gpus),
-        "running": _level(len(time), at_start, at_end, one),
-        LARGEST_WAIT: _largest_wait(time, submit, start),
-        "fragmentation": _fragmentation(time, at_start[row], at_end[row], chunk_table, nodes),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "time_s": time,
+            "used_gpus": used,
+            "free_gpus": int(nodes.gpus.sum()) - used,
+            "queued": _level(len(time), at_submit, at_start, one),
+            "queued_gpus": _level(len(time), at_submit, at_start, gpus),
+            "running": _level(len(time), at_start, at_end, one),
+            LARGEST_WAIT: _largest_wait(time, submit, start),
+            "fragmentation": _fragmentation(time, at_start[row], at_end[row], chunk_table, nodes),
+        }
+    )
 
 
 def time_average(timeline: pd.DataFrame, column: str, until_s: float | None = None) -> float:

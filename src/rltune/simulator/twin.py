@@ -75,11 +75,26 @@ class Twin:
     """
 
     def __init__(
-        self, jobs: Jobs, layout: Layout, first: int, n: int, policy: str, blocking: str = "none",
-        placement: str = "best_fit", scores: Scores | None = None, *, locality: str = "strict",
-        overrun: str = "double", commit: str = "decision", stretch: float = 1.0, sharing: float = 1.0,
-        worth: float = 1.0, visible: int = 0, holds: Holds | None = None, alone: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        jobs: Jobs,
+        layout: Layout,
+        first: int,
+        n: int,
+        policy: str,
+        blocking: str = "none",
+        placement: str = "best_fit",
+        scores: Scores | None = None,
+        *,
+        locality: str = "strict",
+        overrun: str = "double",
+        commit: str = "decision",
+        stretch: float = 1.0,
+        sharing: float = 1.0,
+        worth: float = 1.0,
+        visible: int = 0,
+        holds: Holds | None = None,
+        alone: bool = False,
+    ) -> None:
         assert blocking in ("none", "fits", "easy", "conservative"), blocking
         assert overrun in ("double", "now") and commit in ("decision", "head"), (overrun, commit)
         self.blocking, self.overrun, self.locality = blocking, overrun, locality
@@ -123,9 +138,10 @@ class Twin:
             self.coming = bool(coming)
             marked = held | {0 if self.one_queue else self.pool[j] for j in ended + arrived}
             held = {
-                q for q in sorted(marked)
+                q
+                for q in sorted(marked)
                 if self._decide([j for j in self.queue if self.one_queue or self.pool[j] == q], now)
-            }  # fmt: skip
+            }
             self._check()
 
     def _decide(self, queue: list[int], now: float) -> bool:
@@ -173,10 +189,16 @@ class Twin:
         pool, share = self.pools[self.pool[j]], self.usage.fair_share(self.account[j], now)
         return self.score(
             Told(
-                self.submit[j], self.estimate[j], self.gpus[j], now - self.submit[j], share,
-                self.gpus[j] / int(pool["gpus"]), float(pool["priority"]), self.sla[j],
+                self.submit[j],
+                self.estimate[j],
+                self.gpus[j],
+                now - self.submit[j],
+                share,
+                self.gpus[j] / int(pool["gpus"]),
+                float(pool["priority"]),
+                self.sla[j],
             )
-        )  # fmt: skip
+        )
 
     def _place_first(self, j: int, now: float) -> Allocation | None:
         """Where the first of a ranking goes now."""
@@ -296,7 +318,8 @@ class Twin:
     def _pace(self, j: int, way: Allocation) -> float:
         """How many times as long the job runs on this allocation, beside what runs there now."""
         beside = any(
-            self.gpus[j] > 1 and self.gpus[i] > 1 and i != j and set(way) & set(self.allocation[i]) for i in self.running
+            self.gpus[j] > 1 and self.gpus[i] > 1 and i != j and set(way) & set(self.allocation[i])
+            for i in self.running
         )
         return max(self.stretch if self.place.is_split(j, way) else 1.0, self.sharing if beside else 1.0)
 

@@ -150,9 +150,7 @@ class Placement:
         """The node the rule prefers."""
         if self.rule == "first_fit":
             return min(able)
-        return min(
-            able, key=lambda m: (self._company(j, m), -free[m][0] if self.rule == "spread" else free[m][0], m)
-        )
+        return min(able, key=lambda m: (self._company(j, m), -free[m][0] if self.rule == "spread" else free[m][0], m))
 
     def _company(self, j: int, m: int) -> bool:
         """Whether the job would rather not go to a node."""

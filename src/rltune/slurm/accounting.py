@@ -9,7 +9,19 @@ from rltune.errors import SlurmError
 from rltune.slurm import gres
 from rltune.slurm.values import Fault, count, expand, moment
 
-FIELDS = ("JobIDRaw", "Submit", "Eligible", "Start", "End", "Account", "NodeList", "ReqTRES", "AllocTRES", "State", "JobName")
+FIELDS = (
+    "JobIDRaw",
+    "Submit",
+    "Eligible",
+    "Start",
+    "End",
+    "Account",
+    "NodeList",
+    "ReqTRES",
+    "AllocTRES",
+    "State",
+    "JobName",
+)
 """The name last: a user may have put the separator into it."""
 ENVIRONMENT = ("env", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
 UNFINISHED = frozenset({"PENDING", "RUNNING", "COMPLETING", "REQUEUED", "RESIZING", "SUSPENDED"})
@@ -45,8 +57,16 @@ class Account:
 def command(ids: Iterable[int] | None = None) -> list[str]:
     """The command whose answer :func:`read` takes apart, for these jobs of all users; None: every job there is."""
     which = "--starttime=2000-01-01" if ids is None else f"--jobs={','.join(str(job) for job in ids)}"
-    return [*ENVIRONMENT, "sacct", "--allusers", "--allocations", "--noheader", "--parsable2", which,
-            f"--format={','.join(FIELDS)}"]  # fmt: skip
+    return [
+        *ENVIRONMENT,
+        "sacct",
+        "--allusers",
+        "--allocations",
+        "--noheader",
+        "--parsable2",
+        which,
+        f"--format={','.join(FIELDS)}",
+    ]
 
 
 def read(text: str) -> dict[int, Account]:
@@ -55,8 +75,10 @@ def read(text: str) -> dict[int, Account]:
     for k, line in enumerate(filter(None, text.splitlines()), 1):
         values = line.split("|", len(FIELDS) - 1)
         if len(values) != len(FIELDS):
-            raise SlurmError(f"sacct, line {k}: found {len(values)} fields in {line[:80]!r}, expected {len(FIELDS)}: "
-                             f"{', '.join(FIELDS)}")  # fmt: skip
+            raise SlurmError(
+                f"sacct, line {k}: found {len(values)} fields in {line[:80]!r}, expected {len(FIELDS)}: "
+                f"{', '.join(FIELDS)}"
+            )
         try:
             job = _account(dict(zip(FIELDS, values, strict=True)))
         except Fault as fault:
@@ -73,6 +95,15 @@ def _account(row: dict[str, str]) -> Account:
     nodes = () if row["NodeList"] == "None assigned" else expand(row["NodeList"], "NodeList")
     asked, held = (sum(gres.gpus(row[name], name).values()) for name in ("ReqTRES", "AllocTRES"))
     return Account(
-        count(row["JobIDRaw"], "JobIDRaw"), row["JobName"], row["State"].split(" ")[0], submit_s, eligible_s, start_s, end_s,
-        row["Account"], nodes, asked, held,
-    )  # fmt: skip
+        count(row["JobIDRaw"], "JobIDRaw"),
+        row["JobName"],
+        row["State"].split(" ")[0],
+        submit_s,
+        eligible_s,
+        start_s,
+        end_s,
+        row["Account"],
+        nodes,
+        asked,
+        held,
+    )

@@ -103,8 +103,11 @@ def _job(item: Any) -> SlurmJob:
     nodes, cpus = count(job.get("node_count"), "node_count", 1), count(job.get("cpus"), "cpus", 1)
     tasks = count(job.get("tasks"), "tasks", 1)
     names = () if waiting else expand(texts("nodes"))
-    asked = Asked(*(texts(f"tres_per_{k}") for k in ("job", "node", "socket", "task")), texts("tres_req_str"),
-                  texts("tres_alloc_str"))  # fmt: skip
+    asked = Asked(
+        *(texts(f"tres_per_{k}") for k in ("job", "node", "socket", "task")),
+        texts("tres_req_str"),
+        texts("tres_alloc_str"),
+    )
     detail = [] if waiting else _detail(job.get("gres_detail"))
     by_type = added(detail) or asked.gpus(not waiting, nodes, tasks, _sockets(job))
     of_node = None
@@ -115,18 +118,38 @@ def _job(item: Any) -> SlurmJob:
     array_id, het_id = count(job.get("array_job_id"), "array_job_id", 0), count(job.get("het_job_id"), "het_job_id", 0)
     priority = count(job.get("priority"), "priority", 0)
     return SlurmJob(
-        id=_id(job), user=texts("user_name") or _user_id(job), account=texts("account"), partition=texts("partition"),
-        qos=texts("qos"), state=state, reason=texts("state_reason"), submit_s=submit_s,
+        id=_id(job),
+        user=texts("user_name") or _user_id(job),
+        account=texts("account"),
+        partition=texts("partition"),
+        qos=texts("qos"),
+        state=state,
+        reason=texts("state_reason"),
+        submit_s=submit_s,
         start_s=moment(job.get("start_time"), "start_time"),
         end_limit_s=None if waiting or limit_s is None else moment(job.get("end_time"), "end_time"),
-        time_limit_s=limit_s, nodes=nodes, tasks=tasks, cpus=cpus, mem_mb=_memory(job, asked, nodes, cpus),
-        gpus=sum(by_type.values()), gpu_type=only_type(by_type), node_names=names, gpus_of_node=of_node,
-        priority=priority, held=waiting and (priority == 0 or job.get("hold") is True),
-        dependency=texts("dependency"), array_id=array_id or None,
-        het_id=het_id or None, constraint=texts("features"), shared=_shared(job), gpus_by_type=by_type,
+        time_limit_s=limit_s,
+        nodes=nodes,
+        tasks=tasks,
+        cpus=cpus,
+        mem_mb=_memory(job, asked, nodes, cpus),
+        gpus=sum(by_type.values()),
+        gpu_type=only_type(by_type),
+        node_names=names,
+        gpus_of_node=of_node,
+        priority=priority,
+        held=waiting and (priority == 0 or job.get("hold") is True),
+        dependency=texts("dependency"),
+        array_id=array_id or None,
+        het_id=het_id or None,
+        constraint=texts("features"),
+        shared=_shared(job),
+        gpus_by_type=by_type,
         array_tasks=array_tasks(texts("array_task_string")) if waiting else 1,
-        eligible_s=moment(job.get("eligible_time"), "eligible_time"), name=texts("name"), flags=flags,
-    )  # fmt: skip
+        eligible_s=moment(job.get("eligible_time"), "eligible_time"),
+        name=texts("name"),
+        flags=flags,
+    )
 
 
 def _id(job: dict[str, Any]) -> int:
@@ -179,14 +202,18 @@ def _node(item: Any) -> SlurmNode:
     cpus, taken = count(node.get("cpus"), "cpus", bits=16), count(node.get("alloc_cpus"), "alloc_cpus", 0, bits=16)
     has = text_of(node.get("gres"), "gres")
     return SlurmNode(
-        name=_node_name(node.get("name")), state=_node_state(node), cpus=cpus, cpus_alloc=taken,
+        name=_node_name(node.get("name")),
+        state=_node_state(node),
+        cpus=cpus,
+        cpus_alloc=taken,
         mem_mb=count(node.get("real_memory"), "real_memory", 0, bits=64),
         mem_alloc_mb=count(node.get("alloc_memory"), "alloc_memory", 0, bits=64),
-        gpus=gpus(has), gpus_alloc=used_gpus(has, text_of(node.get("gres_used"), "gres_used")),
+        gpus=gpus(has),
+        gpus_alloc=used_gpus(has, text_of(node.get("gres_used"), "gres_used")),
         partitions=words(node.get("partitions"), "partitions"),
         features=words(node.get("active_features") or node.get("features"), "features"),
         reason=text_of(node.get("reason"), "reason"),
-    )  # fmt: skip
+    )
 
 
 def used_gpus(has: str, used: str) -> dict[str, int]:
@@ -231,14 +258,20 @@ def _row(item: Any) -> list[SlurmNode]:
     state = _object(row.get("node") or {})
     return [
         SlurmNode(
-            name=name, state=_node_state(state), cpus=all_cpus, cpus_alloc=taken,
-            mem_mb=count(memory.get("minimum"), "memory.minimum", 0, bits=64), mem_alloc_mb=taken_mb, gpus=gpus(has),
-            gpus_alloc=used_gpus(has, used), partitions=words(named, "partition"),
+            name=name,
+            state=_node_state(state),
+            cpus=all_cpus,
+            cpus_alloc=taken,
+            mem_mb=count(memory.get("minimum"), "memory.minimum", 0, bits=64),
+            mem_alloc_mb=taken_mb,
+            gpus=gpus(has),
+            gpus_alloc=used_gpus(has, used),
+            partitions=words(named, "partition"),
             features=words(features.get("active") if isinstance(features, dict) else features, "features"),
             reason=text_of(reason.get("description") if isinstance(reason, dict) else reason, "reason"),
         )
         for name in names
-    ]  # fmt: skip
+    ]
 
 
 def merged(nodes: list[SlurmNode]) -> tuple[SlurmNode, ...]:
@@ -249,4 +282,3 @@ def merged(nodes: list[SlurmNode]) -> tuple[SlurmNode, ...]:
         partitions = tuple(dict.fromkeys((*before.partitions, *node.partitions))) if before else node.partitions
         found[node.name] = SlurmNode(**{**vars(node), "partitions": partitions})
     return tuple(found.values())
-

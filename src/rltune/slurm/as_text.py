@@ -12,22 +12,65 @@ from rltune.slurm.as_json import merged, used_gpus
 from rltune.slurm.gres import gpus, only_type
 from rltune.slurm.records import WAITING_STATES, Parsed, SlurmJob, SlurmNode
 from rltune.slurm.values import (
-    EMPTY, Fault, array_tasks, collect, count, duration, expand, memory, moment, shown, text_of, words,
-)  # fmt: skip
+    EMPTY,
+    Fault,
+    array_tasks,
+    collect,
+    count,
+    duration,
+    expand,
+    memory,
+    moment,
+    shown,
+    text_of,
+    words,
+)
 from rltune.slurm.wants import Asked, base_state, flags_of_node
 
 JOB_COLUMNS = {
-    "JobID": 24, "ArrayJobID": 24, "ArrayTaskID": 512, "HetJobID": 24, "UserName": 96, "Account": 96,
-    "Partition": 256, "QOS": 96, "State": 32, "Reason": 64, "SubmitTime": 24, "StartTime": 24, "EndTime": 24,
-    "EligibleTime": 24, "TimeLimit": 24, "NumNodes": 24, "NumTasks": 24, "NumCPUs": 24, "MinMemory": 24,
-    "tres-alloc": 256, "tres-per-job": 128, "tres-per-node": 128, "tres-per-socket": 128, "tres-per-task": 128,
-    "NodeList": 1024, "PriorityLong": 24, "OverSubscribe": 16, "Feature": 256, "Dependency": 256,
-}  # fmt: skip
+    "JobID": 24,
+    "ArrayJobID": 24,
+    "ArrayTaskID": 512,
+    "HetJobID": 24,
+    "UserName": 96,
+    "Account": 96,
+    "Partition": 256,
+    "QOS": 96,
+    "State": 32,
+    "Reason": 64,
+    "SubmitTime": 24,
+    "StartTime": 24,
+    "EndTime": 24,
+    "EligibleTime": 24,
+    "TimeLimit": 24,
+    "NumNodes": 24,
+    "NumTasks": 24,
+    "NumCPUs": 24,
+    "MinMemory": 24,
+    "tres-alloc": 256,
+    "tres-per-job": 128,
+    "tres-per-node": 128,
+    "tres-per-socket": 128,
+    "tres-per-task": 128,
+    "NodeList": 1024,
+    "PriorityLong": 24,
+    "OverSubscribe": 16,
+    "Feature": 256,
+    "Dependency": 256,
+}
 """Columns of ``squeue -O`` and their widths in bytes."""
 NODE_COLUMNS = {
-    "NodeList": 128, "StateComplete": 128, "CPUsState": 48, "Memory": 24, "AllocMem": 24, "Gres": 256, "GresUsed": 256,
-    "PartitionName": 96, "Features": 512, "Reason": 128,
-}  # fmt: skip
+    "NodeList": 128,
+    "StateComplete": 128,
+    "CPUsState": 48,
+    "Memory": 24,
+    "AllocMem": 24,
+    "Gres": 256,
+    "GresUsed": 256,
+    "PartitionName": 96,
+    "Features": 512,
+    "Reason": 128,
+}
 """Columns of ``sinfo -N -O`` and their widths in bytes."""
 MAY_BE_CUT = frozenset({"Dependency", "Feature", "Features", "Reason", "ArrayTaskID"})
 """Columns of which the beginning is enough."""
@@ -101,20 +144,37 @@ def _job(line: bytes) -> SlurmJob:
     tasks_of_array = cells["ArrayTaskID"]
     priority = count(cells["PriorityLong"], "PriorityLong", 0)
     return SlurmJob(
-        id=identity, user=text_of(cells["UserName"], "UserName"), account=text_of(cells["Account"], "Account"),
-        partition=text_of(cells["Partition"], "Partition"), qos=text_of(cells["QOS"], "QOS"), state=state,
-        reason=text_of(cells["Reason"], "Reason"), submit_s=submit_s, start_s=moment(cells["StartTime"], "StartTime"),
-        end_limit_s=None if waiting or limit_s is None else moment(cells["EndTime"], "EndTime"), time_limit_s=limit_s,
-        nodes=nodes, tasks=tasks, cpus=cpus, mem_mb=_memory(cells["MinMemory"], asked, waiting, nodes, cpus),
-        gpus=sum(by_type.values()), gpu_type=only_type(by_type), node_names=names,
-        gpus_of_node={names[0]: sum(by_type.values())} if len(names) == 1 else None, priority=priority,
-        held=waiting and priority == 0, dependency=text_of(cells["Dependency"], "Dependency"),
+        id=identity,
+        user=text_of(cells["UserName"], "UserName"),
+        account=text_of(cells["Account"], "Account"),
+        partition=text_of(cells["Partition"], "Partition"),
+        qos=text_of(cells["QOS"], "QOS"),
+        state=state,
+        reason=text_of(cells["Reason"], "Reason"),
+        submit_s=submit_s,
+        start_s=moment(cells["StartTime"], "StartTime"),
+        end_limit_s=None if waiting or limit_s is None else moment(cells["EndTime"], "EndTime"),
+        time_limit_s=limit_s,
+        nodes=nodes,
+        tasks=tasks,
+        cpus=cpus,
+        mem_mb=_memory(cells["MinMemory"], asked, waiting, nodes, cpus),
+        gpus=sum(by_type.values()),
+        gpu_type=only_type(by_type),
+        node_names=names,
+        gpus_of_node={names[0]: sum(by_type.values())} if len(names) == 1 else None,
+        priority=priority,
+        held=waiting and priority == 0,
+        dependency=text_of(cells["Dependency"], "Dependency"),
         array_id=array_id if tasks_of_array not in EMPTY else None,
-        het_id=count(cells["HetJobID"], "HetJobID", 0) or None, constraint=text_of(cells["Feature"], "Feature"),
+        het_id=count(cells["HetJobID"], "HetJobID", 0) or None,
+        constraint=text_of(cells["Feature"], "Feature"),
         shared=text_of(cells["OverSubscribe"], "OverSubscribe").upper(),
-        gpus_by_type=by_type, array_tasks=array_tasks(_whole(tasks_of_array)) if waiting else 1,
-        eligible_s=moment(cells["EligibleTime"], "EligibleTime"), flags=flags,
-    )  # fmt: skip
+        gpus_by_type=by_type,
+        array_tasks=array_tasks(_whole(tasks_of_array)) if waiting else 1,
+        eligible_s=moment(cells["EligibleTime"], "EligibleTime"),
+        flags=flags,
+    )
 
 
 def _whole(tasks: str) -> str:
@@ -145,9 +205,15 @@ def _node(line: bytes) -> SlurmNode:
     allocated, _, _, total = (count(part, "CPUsState") for part in four)
     has = text_of(cells["Gres"], "Gres")
     return SlurmNode(
-        name=name, state=state, cpus=total, cpus_alloc=allocated, gpus=gpus(has),
-        mem_mb=count(cells["Memory"], "Memory", 0, bits=64), mem_alloc_mb=count(cells["AllocMem"], "AllocMem", 0, bits=64),
+        name=name,
+        state=state,
+        cpus=total,
+        cpus_alloc=allocated,
+        gpus=gpus(has),
+        mem_mb=count(cells["Memory"], "Memory", 0, bits=64),
+        mem_alloc_mb=count(cells["AllocMem"], "AllocMem", 0, bits=64),
         gpus_alloc=used_gpus(has, text_of(cells["GresUsed"], "GresUsed")),
-        partitions=words(cells["PartitionName"], "PartitionName"), features=words(cells["Features"], "Features"),
+        partitions=words(cells["PartitionName"], "PartitionName"),
+        features=words(cells["Features"], "Features"),
         reason=text_of(cells["Reason"], "Reason"),
-    )  # fmt: skip
+    )

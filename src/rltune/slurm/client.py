@@ -19,8 +19,16 @@ from rltune.slurm import parse
 from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS, column_option
 from rltune.slurm.pace import own_speed
 from rltune.slurm.records import (
-    ENDED_STATES, RUNNING_STATES, WAITING_STATES, Change, Outcome, Parsed, SlurmJob, SlurmNode, Standing,
-)  # fmt: skip
+    ENDED_STATES,
+    RUNNING_STATES,
+    WAITING_STATES,
+    Change,
+    Outcome,
+    Parsed,
+    SlurmJob,
+    SlurmNode,
+    Standing,
+)
 
 LARGEST_PRIORITY = 2**32 - 3
 LARGEST_ID = 2**32 - 3
@@ -151,7 +159,9 @@ class Client:
         Under the id of an array is its waiting rest, or one of its tasks where that is all there is of it.
         """
         wanted = sorted({_id(job) for job in ids})
-        return {job: found for k in range(0, len(wanted), BATCH) for job, found in self._standing(wanted[k : k + BATCH])}
+        return {
+            job: found for k in range(0, len(wanted), BATCH) for job, found in self._standing(wanted[k : k + BATCH])
+        }
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Of these jobs, the ones of which Slurm says that it does not know them; an empty answer is none that says so."""
@@ -161,23 +171,37 @@ class Client:
 
     def _standing(self, wanted: list[int]) -> list[tuple[int, Standing]]:
         form = "%A|%F|%T|%Q|."  # the dot tells a whole line from one that was cut off
-        argv = ["squeue", "--all", "--noheader", "--states=all", "--array",  # else waiting tasks hide behind their array
-                f"--jobs={','.join(map(str, wanted))}", "-o", form]  # fmt: skip
+        argv = [
+            "squeue",
+            "--all",
+            "--noheader",
+            "--states=all",
+            "--array",  # else waiting tasks hide behind their array
+            f"--jobs={','.join(map(str, wanted))}",
+            "-o",
+            form,
+        ]
         done = self._run(argv, check=False)
-        if done.returncode and not UNKNOWN.search(done.stderr):  # of several ids Slurm passes over those it does not know
+        if done.returncode and not UNKNOWN.search(
+            done.stderr
+        ):  # of several ids Slurm passes over those it does not know
             raise _failure(argv, done)
         own: dict[int, Standing] = {}
         tasks: dict[int, Standing] = {}
         for line in done.stdout.splitlines():
             parts = STANDING.fullmatch(line.strip())
             if parts is None:
-                raise SlurmError(f"squeue -o {form!r}: found the line {line[:80]!r}, expected ids, a state and a priority")
+                raise SlurmError(
+                    f"squeue -o {form!r}: found the line {line[:80]!r}, expected ids, a state and a priority"
+                )
             found = Standing(parts[3], int(parts[4]))
             own[int(parts[1])] = found
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
-        there = {job: own[job] if job in own and own[job].state not in ENDED_STATES else tasks.get(job, own.get(job))
-                 for job in wanted}  # fmt: skip
+        there = {
+            job: own[job] if job in own and own[job].state not in ENDED_STATES else tasks.get(job, own.get(job))
+            for job in wanted
+        }
         return [(job, found) for job, found in there.items() if found is not None]
 
     def _tell(self, orders: list[tuple[int, str]]) -> list[Outcome]:
@@ -219,9 +243,14 @@ class Client:
         """Run one command to its end, killed at the time limit. ``check``: a failure raises."""
         try:
             done = subprocess.run(
-                argv, input=stdin, capture_output=True, encoding="utf-8", errors="replace", env=self.env,
+                argv,
+                input=stdin,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                env=self.env,
                 timeout=self.timeout_s * self._speed,
-            )  # fmt: skip
+            )
         except subprocess.TimeoutExpired:
             raise SlurmUnavailable(f"{argv[0]}: no answer within {self.timeout_s:g} s") from None
         except FileNotFoundError:
@@ -245,8 +274,10 @@ def _update_line(change: Change) -> str:
     parts = [f"update jobid={_id(change.job)}"]
     if change.priority is not None:
         if not _whole(change.priority) or not 0 <= change.priority <= LARGEST_PRIORITY:
-            raise SlurmError(f"priority of job {change.job}: found {change.priority!r}, "
-                             f"expected a whole number from 0 to {LARGEST_PRIORITY}")  # fmt: skip
+            raise SlurmError(
+                f"priority of job {change.job}: found {change.priority!r}, "
+                f"expected a whole number from 0 to {LARGEST_PRIORITY}"
+            )
         parts.append(f"priority={int(change.priority)}")
     if change.oversubscribe is not None:
         if not isinstance(change.oversubscribe, bool):

@@ -135,16 +135,20 @@ class Controller:
         if view is None:
             named = ", ".join(self.config.scope.partitions)
             there = ", ".join(sorted({name for node in nodes.records for name in node.partitions})) or "none"
-            raise RLTuneError(f"no usable node with GPUs in `scope.partitions` ({named}); the cluster's partitions: {there}")
+            raise RLTuneError(
+                f"no usable node with GPUs in `scope.partitions` ({named}); the cluster's partitions: {there}"
+            )
         self._check_strangers([job.id for job in view.ranked if job.priority in band and job.id not in mine])
         return view, owned, forgotten, (*queue.faults, *nodes.faults, *view.faults)
 
     def _check_strangers(self, jobs: Sequence[int]) -> None:
         """Raise Stop where jobs to be ranked have priorities of the band that this controller did not give them."""
         if self.live and jobs:
-            raise Stop(f"{len(jobs)} waiting jobs (job {min(jobs)} for one) have priorities of {self.config.band.low:,} to "
-                       f"{self.config.band.high:,} that this controller did not give them: is a second one at work, or "
-                       "somebody else in its `band`?")  # fmt: skip
+            raise Stop(
+                f"{len(jobs)} waiting jobs (job {min(jobs)} for one) have priorities of {self.config.band.low:,} to "
+                f"{self.config.band.high:,} that this controller did not give them: is a second one at work, or "
+                "somebody else in its `band`?"
+            )
 
     def _known(self) -> Owned:
         """The list of touched jobs. Raises Lost where it, or the lock, has been taken away."""
@@ -159,8 +163,10 @@ class Controller:
         above = [job.priority for job in self.jobs if view.left.get(job.id) == ABOVE]
         if view.ranked or not above:
             return ()
-        return (f"no job is ranked: {len(above)} that could be have priorities above the band (up to {max(above):,}); "
-                "to rank them set `scope.priority_below` above that, or a `band` above what Slurm computes",)  # fmt: skip
+        return (
+            f"no job is ranked: {len(above)} that could be have priorities above the band (up to {max(above):,}); "
+            "to rank them set `scope.priority_below` above that, or a `band` above what Slurm computes",
+        )
 
     def hand_back(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
         """Give every job that waits with a priority of ours back to Slurm: (how many, what Slurm refused).
@@ -176,13 +182,18 @@ class Controller:
             give_back(self.slurm, self.config, done, self._keep, band_too)
         except Exception as error:
             text = str(error)
-            self._note(lambda: self.folder.write_journal(
-                {**line, "event": "unknown", "what": "release", "released": sorted(done.released), "why": text}))
+            self._note(
+                lambda: self.folder.write_journal(
+                    {**line, "event": "unknown", "what": "release", "released": sorted(done.released), "why": text}
+                )
+            )
             raise
         refused = {str(job): outcome.message for job, outcome in done.refused.items()}
         line |= {"jobs": sorted(done.released), "refused": refused, "running": done.running}
         self._note(lambda: self.folder.write_journal(line))
-        rest = f"; {done.running} on the list run, and keep their priority should they be requeued" if done.running else ""
+        rest = (
+            f"; {done.running} on the list run, and keep their priority should they be requeued" if done.running else ""
+        )
         self.say(f"handed back {len(done.released)} jobs to Slurm{rest}: {why}")
         return len(done.released), list(done.refused.values())
 
@@ -224,8 +235,10 @@ class Controller:
     def _ready_policy(self) -> TrainedPolicy:
         """The policy, read again where its file has changed. Raises Stop where it cannot be used any more."""
         if not self.policy_path.is_file():
-            raise Stop(f"{self.policy_path}: no such policy; name a trained one under `policy:`, such as "
-                       "results/cells/<cell>/policy.npz")  # fmt: skip
+            raise Stop(
+                f"{self.policy_path}: no such policy; name a trained one under `policy:`, such as "
+                "results/cells/<cell>/policy.npz"
+            )
         try:
             stat = self.policy_path.stat()
             if self._policy is None or stat.st_mtime_ns != self._loaded_ns:
@@ -234,8 +247,10 @@ class Controller:
             raise Stop(f"the policy cannot be used: {error}") from None
         days = (time.time() - stat.st_mtime) / 86400
         if self.config.policy_days is not None and days > self.config.policy_days:
-            raise Stop(f"{self.policy_path} is {days:.1f} days old, expected {self.config.policy_days:g} at most: "
-                       "train it again on what has happened since")  # fmt: skip
+            raise Stop(
+                f"{self.policy_path} is {days:.1f} days old, expected {self.config.policy_days:g} at most: "
+                "train it again on what has happened since"
+            )
         return self._policy
 
     def _check_clock(self, now_s: float) -> None:
@@ -288,5 +303,5 @@ class Controller:
             "changes_total": ("counter", "Jobs changed", self._totals["changes"]),
             "refusals_total": ("counter", "Changes that Slurm refused", self._totals["refusals"]),
             **self.figures,
-        }  # fmt: skip
+        }
         self.folder.write_metrics(self._shown)

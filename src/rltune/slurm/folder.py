@@ -66,8 +66,10 @@ class Folder:
             except BlockingIOError:
                 file.seek(0)
                 who = file.read().strip() or "unknown"
-                raise Busy(f"{self.path}: a controller (process {who}) is at work with this folder; stop that one first, "
-                           "or give this one another `folder` and other partitions") from None  # fmt: skip
+                raise Busy(
+                    f"{self.path}: a controller (process {who}) is at work with this folder; stop that one first, "
+                    "or give this one another `folder` and other partitions"
+                ) from None
             with suppress(OSError):  # on a full disk the lock holds all the same, without a name to tell
                 os.ftruncate(file.fileno(), 0)
                 os.write(file.fileno(), str(os.getpid()).encode())
@@ -147,8 +149,10 @@ class Folder:
         try:
             return from_json(json.loads(self.touched_path.read_text(encoding="utf-8")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{self.touched_path}: cannot be read ({error}); give the jobs with a priority of the "
-                            "controller's band back with `rltune slurm release --band`, then delete it") from None  # fmt: skip
+            raise DataError(
+                f"{self.touched_path}: cannot be read ({error}); give the jobs with a priority of the "
+                "controller's band back with `rltune slurm release --band`, then delete it"
+            ) from None
 
     def _stamp_now(self) -> tuple[int, int, int]:
         try:
@@ -175,8 +179,15 @@ class Folder:
 
     def write_metrics(self, figures: Mapping[str, tuple[str, str, float]]) -> None:
         """Name → (kind, what it is, value)."""
-        lines = [text for name, (kind, about, value) in figures.items() for text in (
-            f"# HELP rltune_{name} {about}", f"# TYPE rltune_{name} {kind}", f"rltune_{name} {float(value)!r}")]
+        lines = [
+            text
+            for name, (kind, about, value) in figures.items()
+            for text in (
+                f"# HELP rltune_{name} {about}",
+                f"# TYPE rltune_{name} {kind}",
+                f"rltune_{name} {float(value)!r}",
+            )
+        ]
         write_text(self.metrics_path, "\n".join(lines) + "\n")
 
 

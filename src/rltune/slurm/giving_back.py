@@ -41,8 +41,13 @@ def release(slurm: Slurm, jobs: Mapping[int, int], band: BandConfig, now: bool) 
         batch = ids[k : k + BATCH]
         if k or not now:
             found = slurm.standing(batch)
-            batch = [job for job in batch if job in found and found[job].state in WAITING_STATES
-                     and (found[job].priority == jobs[job] or found[job].priority in band)]  # fmt: skip
+            batch = [
+                job
+                for job in batch
+                if job in found
+                and found[job].state in WAITING_STATES
+                and (found[job].priority == jobs[job] or found[job].priority in band)
+            ]
         if batch:
             yield from slurm.release(batch)
 
@@ -50,8 +55,11 @@ def release(slurm: Slurm, jobs: Mapping[int, int], band: BandConfig, now: bool) 
 def in_band(jobs: Iterable[SlurmJob], config: SlurmConfig) -> dict[int, int]:
     """Jobs of the ranked partitions that wait with a priority of the band, whoever gave it → that priority."""
     partitions = set(config.scope.partitions)
-    return {job.id: job.priority for job in jobs if job.state in WAITING_STATES and job.priority in config.band
-            and partitions & set(job.partition.split(","))}  # fmt: skip
+    return {
+        job.id: job.priority
+        for job in jobs
+        if job.state in WAITING_STATES and job.priority in config.band and partitions & set(job.partition.split(","))
+    }
 
 
 def unseen(owned: Owned, jobs: Iterable[int]) -> Owned:
@@ -78,12 +86,18 @@ def give_back(
         done.running = _running(done.owned, read)
         touched = done.owned.touched
         mine = {job.id: job.priority for job in read.records if is_ours(job, touched, config.band)}
-        mine |= {job: standing.priority for job, standing in found.items() if standing.state in WAITING_STATES
-                 and job in touched and touched[job].gave(standing.priority, config.band)}  # fmt: skip
+        mine |= {
+            job: standing.priority
+            for job, standing in found.items()
+            if standing.state in WAITING_STATES and job in touched and touched[job].gave(standing.priority, config.band)
+        }
         if band_too:
             mine |= {job: at for job, at in in_band(read.records, config).items() if job not in done.released}
-        shared = [Change(job.id, oversubscribe=True) for job in read.records
-                  if job.state in WAITING_STATES and job.id in touched and touched[job.id].alone]  # fmt: skip
+        shared = [
+            Change(job.id, oversubscribe=True)
+            for job in read.records
+            if job.state in WAITING_STATES and job.id in touched and touched[job.id].alone
+        ]
         done.owned = unseen(done.owned, mine)
         keep(done.owned)
         unshared = slurm.update(shared) if shared else []
@@ -98,14 +112,18 @@ def give_back(
 
 
 def _running(owned: Owned, read: Parsed[SlurmJob]) -> int:
-    return sum(job.state not in WAITING_STATES and bool({job.id, job.array_id} & owned.touched.keys())
-               for job in read.records)  # fmt: skip
+    return sum(
+        job.state not in WAITING_STATES and bool({job.id, job.array_id} & owned.touched.keys()) for job in read.records
+    )
 
 
 def _count(
-    done: GivenBack, before: Mapping[int, Touch], mine: Mapping[int, int], unshared: list[Outcome],
+    done: GivenBack,
+    before: Mapping[int, Touch],
+    mine: Mapping[int, int],
+    unshared: list[Outcome],
     given_back: list[Outcome],
-) -> None:  # fmt: skip
+) -> None:
     """Note what became of one look's jobs; ``before``: what was known of them."""
     told = (*unshared, *given_back)
     changed = [Outcome(job, False, CHANGED) for job in mine.keys() - {outcome.job for outcome in given_back}]

@@ -27,27 +27,43 @@ class Journal:
         self._would_release: frozenset[int] = frozenset()
 
     def decided(
-        self, folder: Folder, view: View, decision: Decision, changes: Sequence[Change], leave: Iterable[int],
-        forgotten: Mapping[int, str], live: bool,
-    ) -> None:  # fmt: skip
+        self,
+        folder: Folder,
+        view: View,
+        decision: Decision,
+        changes: Sequence[Change],
+        leave: Iterable[int],
+        forgotten: Mapping[int, str],
+        live: bool,
+    ) -> None:
         """Write what a cycle is about to do; of a dry run (not ``live``), what it would."""
         new = [change for change in changes if live or self._would.get(change.job) != change]
         rank = {job: (pool, k) for pool, order in decision.orders.items() for k, job in enumerate(order, 1)}
         lines = [_changed(change, view, decision, *rank.get(change.job, ("", 0)), live) for change in new]
         leave = frozenset() if live else frozenset(leave)  # live: told once it is done
-        lines += [{**_line(view, "would release", job), "why": view.left.get(job, "not ranked")}
-                  for job in sorted(leave - self._would_release)]  # fmt: skip
+        lines += [
+            {**_line(view, "would release", job), "why": view.left.get(job, "not ranked")}
+            for job in sorted(leave - self._would_release)
+        ]
         lines += [{**_line(view, "forgotten", job), "why": why} for job, why in sorted(forgotten.items())]
-        lines += [{**_line(view, "left", job), "why": why} for job, why in sorted(view.left.items())
-                  if self._left.get(job) != why]  # fmt: skip
+        lines += [
+            {**_line(view, "left", job), "why": why}
+            for job, why in sorted(view.left.items())
+            if self._left.get(job) != why
+        ]
         folder.write_journal(*lines)
         self._left, self._would_release = dict(view.left), leave
         self._would = {} if live else {change.job: change for change in changes}
 
     def became(
-        self, folder: Folder, view: View, what: str, outcomes: Iterable[Outcome], told: str = "",
+        self,
+        folder: Folder,
+        view: View,
+        what: str,
+        outcomes: Iterable[Outcome],
+        told: str = "",
         whys: Mapping[int, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write what became of changes: what was refused, and, as an event ``told`` where it has a name, what was done.
 
         ``what``: of what kind they were. ``whys``: reasons of what was done, by job.
@@ -73,8 +89,12 @@ def _line(view: View, event: str, job: int) -> Line:
 
 def _changed(change: Change, view: View, decision: Decision, pool: str, rank: int, live: bool) -> Line:
     """A change, with the job's rank in its pool, 1 for the first."""
-    line = {**_line(view, "change" if live else "would change", change.job), "pool": pool, "rank": rank,
-            "of": len(decision.orders.get(pool, ()))}  # fmt: skip
+    line = {
+        **_line(view, "change" if live else "would change", change.job),
+        "pool": pool,
+        "rank": rank,
+        "of": len(decision.orders.get(pool, ())),
+    }
     score = decision.scores.get(change.job)
     line |= {"score": None if score is None else round(score, 6), "priority": change.priority}
     if change.oversubscribe is not None:

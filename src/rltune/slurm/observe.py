@@ -73,9 +73,13 @@ class View:
 
 
 def observe(
-    jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], config: SlurmConfig, now_s: float,
-    ours: Collection[int] = frozenset(), theirs: Collection[int] = frozenset(),
-) -> View | None:  # fmt: skip
+    jobs: Iterable[SlurmJob],
+    nodes: Iterable[SlurmNode],
+    config: SlurmConfig,
+    now_s: float,
+    ours: Collection[int] = frozenset(),
+    theirs: Collection[int] = frozenset(),
+) -> View | None:
     """The cluster of a configuration now; None where no node with GPUs is usable.
 
     ``ours``: ids of jobs whose priority is the controller's own doing; ``theirs``: of those to which somebody else gave
@@ -112,8 +116,9 @@ def observe(
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
         found = replace(found, queued=len(ranked))
-    return View(now_s, t0_s, cluster, layout, names, arrays, found, tuple(running), pool_of, tuple(ranked), left,
-                tuple(faults))  # fmt: skip
+    return View(
+        now_s, t0_s, cluster, layout, names, arrays, found, tuple(running), pool_of, tuple(ranked), left, tuple(faults)
+    )
 
 
 def compiled(jobs: Sequence[SlurmJob], view: View, config: SlurmConfig) -> tuple[Jobs, set[int]]:
@@ -122,9 +127,14 @@ def compiled(jobs: Sequence[SlurmJob], view: View, config: SlurmConfig) -> tuple
 
 
 def _compiled(
-    jobs: Sequence[SlurmJob], t0_s: float, now_s: float, pool_of: dict[str, str], cluster: ClusterConfig,
-    layout: Layout, config: SlurmConfig,
-) -> tuple[Jobs, set[int]]:  # fmt: skip
+    jobs: Sequence[SlurmJob],
+    t0_s: float,
+    now_s: float,
+    pool_of: dict[str, str],
+    cluster: ClusterConfig,
+    layout: Layout,
+    config: SlurmConfig,
+) -> tuple[Jobs, set[int]]:
     table = _table(jobs, t0_s, now_s, pool_of, layout, config)
     try:
         fitted = fit(table, cluster)[0]
@@ -164,12 +174,21 @@ def _cluster(nodes: Sequence[SlurmNode]) -> tuple[ClusterConfig, tuple[str, ...]
         shape = (_type(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
         pools[pool_of[node.partitions[0]]][shape].append(node.name)
     names = tuple(name for groups in pools.values() for group in groups.values() for name in group)
-    cluster = ClusterConfig.model_validate({
-        "title": "live",
-        "pools": [{"name": pool, "groups": [
-            {"gpu_type": kind, "nodes": len(group), "gpus": gpus, "cpus": cpus, "mem_gb": mem * GB_PER_MIB}
-            for (kind, gpus, cpus, mem), group in groups.items()]} for pool, groups in pools.items()],
-    })  # fmt: skip
+    cluster = ClusterConfig.model_validate(
+        {
+            "title": "live",
+            "pools": [
+                {
+                    "name": pool,
+                    "groups": [
+                        {"gpu_type": kind, "nodes": len(group), "gpus": gpus, "cpus": cpus, "mem_gb": mem * GB_PER_MIB}
+                        for (kind, gpus, cpus, mem), group in groups.items()
+                    ],
+                }
+                for pool, groups in pools.items()
+            ],
+        }
+    )
     return cluster, names, pool_of
 
 
@@ -211,9 +230,17 @@ def _types_for(gpus: int, layout: Layout) -> str | None:
 
 
 def _found(
-    running: Sequence[SlurmJob], queued: int, jobs: Jobs, layout: Layout, names: Sequence[str],
-    nodes: Sequence[SlurmNode], everyone: Sequence[SlurmJob], now_s: float, t0_s: float, faults: list[str],
-) -> Found:  # fmt: skip
+    running: Sequence[SlurmJob],
+    queued: int,
+    jobs: Jobs,
+    layout: Layout,
+    names: Sequence[str],
+    nodes: Sequence[SlurmNode],
+    everyone: Sequence[SlurmJob],
+    now_s: float,
+    t0_s: float,
+    faults: list[str],
+) -> Found:
     """What is found, made to add up: where Slurm's records contradict one another, more counts as taken."""
     at, by_name = {name: m for m, name in enumerate(names)}, {node.name: node for node in nodes}
     total, in_use = layout.nodes.gpus, np.zeros(len(names), np.int64)

@@ -71,8 +71,8 @@ def asked_for(slurm: Slurm, jobs: Sequence[int]) -> tuple[dict[int, Standing], f
 
 
 def remembered(
-    owned: Owned, read: Parsed[SlurmJob], band: BandConfig, doubts: Collection[int] = (), over: Collection[int] = (),
-) -> tuple[Owned, dict[int, str]]:  # fmt: skip
+    owned: Owned, read: Parsed[SlurmJob], band: BandConfig, doubts: Collection[int] = (), over: Collection[int] = ()
+) -> tuple[Owned, dict[int, str]]:
     """(What to keep of the list after an answer, job → why it is forgotten).
 
     Forgotten is what is gone, is held, or has another priority by now, each by ANSWERS in a row; of the last kind it is
@@ -113,8 +113,11 @@ def remembered(
 
 def _taken_over(jobs: Iterable[SlurmJob], touched: Mapping[int, Touch], band: BandConfig) -> dict[int, Touch]:
     """Touches of tasks that have taken over what their arrays were given."""
-    return {job.id: Touch(job.priority, alone=touched[job.array_id].alone) for job in jobs  # type: ignore[index]
-            if job.id not in touched and is_ours(job, touched, band)}  # fmt: skip
+    return {
+        job.id: Touch(job.priority, alone=touched[job.array_id].alone)
+        for job in jobs  # type: ignore[index]
+        if job.id not in touched and is_ours(job, touched, band)
+    }
 
 
 def _missed(touch: Touch, records: Iterable[SlurmJob], band: BandConfig) -> int:

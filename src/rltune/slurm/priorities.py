@@ -16,7 +16,9 @@ def assign(order: Sequence[int], current: Mapping[int, int], band: BandConfig) -
     Raises ValueError for a queue longer than the band.
     """
     if len(order) > band.high - band.low + 1:
-        raise ValueError(f"{len(order):,} jobs to rank, and {band.high - band.low + 1:,} priorities in the band: widen it")
+        raise ValueError(
+            f"{len(order):,} jobs to rank, and {band.high - band.low + 1:,} priorities in the band: widen it"
+        )
     stay = _longest_decreasing([current.get(job, 0) for job in order], band)
     new = _fill(len(order), {i: current[order[i]] for i in stay}, band)
     if new is None:

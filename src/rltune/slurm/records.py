@@ -13,21 +13,45 @@ PENDING = "PENDING"
 RUNNING = "RUNNING"
 WAITING_STATES = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 """Base states of jobs that hold no nodes and may start later."""
-RUNNING_STATES = frozenset({"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "SIGNALING", "STOPPED",
-                            "RESIZING"})  # fmt: skip
+RUNNING_STATES = frozenset(
+    {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "SIGNALING", "STOPPED", "RESIZING"}
+)
 """States of jobs that hold nodes."""
-ENDED_STATES = frozenset({"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
-                          "OUT_OF_MEMORY"})  # fmt: skip
+ENDED_STATES = frozenset(
+    {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
+)
 """States of jobs that are over."""
 OVER = re.compile(r"invalid job id|already (completing|completed|finished)|(completed|finished) job", re.IGNORECASE)
 """Slurm's words for a job that has ended or that it does not know any more."""
 STARTED = re.compile(r"no longer pending", re.IGNORECASE)
 """Its words for one that has started."""
-UNUSABLE = frozenset({
-    "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "MAINT", "MAINTENANCE", "UNKNOWN",
-    "NO_RESPOND", "NOT_RESPONDING", "INVAL", "INVALID", "INVALID_REG", "POWER_DOWN", "POWERING_DOWN", "REBOOT",
-    "REBOOT_REQUESTED", "REBOOT_ISSUED", "FUTURE", "RESERVED", "BLOCKED",
-})  # fmt: skip
+UNUSABLE = frozenset(
+    {
+        "DOWN",
+        "DRAIN",
+        "DRAINED",
+        "DRAINING",
+        "FAIL",
+        "FAILING",
+        "ERROR",
+        "MAINT",
+        "MAINTENANCE",
+        "UNKNOWN",
+        "NO_RESPOND",
+        "NOT_RESPONDING",
+        "INVAL",
+        "INVALID",
+        "INVALID_REG",
+        "POWER_DOWN",
+        "POWERING_DOWN",
+        "REBOOT",
+        "REBOOT_REQUESTED",
+        "REBOOT_ISSUED",
+        "FUTURE",
+        "RESERVED",
+        "BLOCKED",
+    }
+)
 """Flags of a node on which Slurm starts no job now."""
 
 Record = TypeVar("Record")

@@ -34,13 +34,17 @@ def doubts(facts: Mapping[str, Any]) -> list[str]:
     cell, found = facts.get("cell") or {}, []
     estimate = cell.get("estimate", "requested")
     if estimate != "requested":
-        found.append(f"note: the policy was trained with run times estimated as {estimate}; here it is shown the users' time "
-                     "limits (`estimate: [requested]` trains with those)")  # fmt: skip
+        found.append(
+            f"note: the policy was trained with run times estimated as {estimate}; here it is shown the users' time "
+            "limits (`estimate: [requested]` trains with those)"
+        )
     if facts.get("learned") is False:
         found.append("note: on validation the policy was not better than what it started from; a rule does as well")
     if cell:
-        found.append(f"the policy was trained on {cell['trace']} for the cluster {cell['cluster']}: on another cluster it "
-                     "ranks, but nothing says how well")  # fmt: skip
+        found.append(
+            f"the policy was trained on {cell['trace']} for the cluster {cell['cluster']}: on another cluster it "
+            "ranks, but nothing says how well"
+        )
     return found
 
 
@@ -140,13 +144,17 @@ class Service:
         controller = self.controller
         band, (mine, others) = controller.config.band, controller.left_over()
         if mine and not controller.live:
-            raise RLTuneError(f"{controller.folder.touched_path}: an earlier controller has left {len(mine)} jobs with its "
-                              "priorities; `rltune slurm release` hands them back, `--live` goes on")  # fmt: skip
+            raise RLTuneError(
+                f"{controller.folder.touched_path}: an earlier controller has left {len(mine)} jobs with its "
+                "priorities; `rltune slurm release` hands them back, `--live` goes on"
+            )
         if others and controller.live:
-            raise RLTuneError(f"{len(others)} waiting jobs have priorities of {band.low:,} to {band.high:,} that no "
-                              f"controller of this folder gave them (job {min(others)} for one): choose a `band` that "
-                              "Slurm's own priorities do not reach, or, where a controller's list was lost, hand them "
-                              "back with `rltune slurm release --band`")  # fmt: skip
+            raise RLTuneError(
+                f"{len(others)} waiting jobs have priorities of {band.low:,} to {band.high:,} that no "
+                f"controller of this folder gave them (job {min(others)} for one): choose a `band` that "
+                "Slurm's own priorities do not reach, or, where a controller's list was lost, hand them "
+                "back with `rltune slurm release --band`"
+            )
         if mine:
             controller.say(f"going on with {len(mine)} jobs that an earlier controller has touched")
 
@@ -166,8 +174,10 @@ class Service:
             self.controller.say(f"could not hand all jobs back (try {k + 1} of {TRIES}): {error}")
             if k + 1 < TRIES:
                 time.sleep(self.between_tries_s)
-        self.controller.say("jobs may still have priorities of the controller's: `rltune slurm release` hands them back "
-                            "once Slurm answers")  # fmt: skip
+        self.controller.say(
+            "jobs may still have priorities of the controller's: `rltune slurm release` hands them back "
+            "once Slurm answers"
+        )
         return NOT_HANDED_BACK
 
     @contextmanager

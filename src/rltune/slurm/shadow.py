@@ -180,9 +180,11 @@ class Watchdog:
         self.worse = self.worse + 1 if is_worse else 0
         if self.worse < rules.times:
             return ""
-        return (f"{waits.jobs} jobs have waited {waits.ours_s:.0f} s in the mean, in a simulation of Slurm's own order "
-                f"{waits.shadow_s:.0f} s, and it was worse {self.worse} times in a row"
-                + (f"; {without}" if without else ""))  # fmt: skip
+        return (
+            f"{waits.jobs} jobs have waited {waits.ours_s:.0f} s in the mean, in a simulation of Slurm's own order "
+            f"{waits.shadow_s:.0f} s, and it was worse {self.worse} times in a row"
+            + (f"; {without}" if without else "")
+        )
 
     def figures(self) -> Mapping[str, tuple[str, str, float]]:
         """Of the last comparison, for Prometheus: name → (kind, what it is, value); none before the first."""
@@ -193,6 +195,10 @@ class Watchdog:
             "watchdog_compared_jobs": ("gauge", "Ranked jobs of the watchdog's last comparison", self.last.jobs),
             "watchdog_left_out_jobs": ("gauge", about, self.last.left_out),
             "watchdog_wait_seconds": ("gauge", "Mean wait of the jobs compared", self.last.ours_s),
-            "watchdog_slurm_wait_seconds": ("gauge", "The same in the simulation of Slurm's own order", self.last.shadow_s),
+            "watchdog_slurm_wait_seconds": (
+                "gauge",
+                "The same in the simulation of Slurm's own order",
+                self.last.shadow_s,
+            ),
             "watchdog_worse": ("gauge", "Comparisons in a row that were worse", self.worse),
-        }  # fmt: skip
+        }

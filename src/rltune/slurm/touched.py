@@ -44,8 +44,11 @@ class Owned:
 
     def as_json(self) -> dict[str, Any]:
         """The content of touched.json."""
-        return {"format": FORMAT, "jobs": {str(job): asdict(self.touched[job]) for job in sorted(self.touched)},
-                "theirs": {str(job): self.theirs[job] for job in sorted(self.theirs)}}  # fmt: skip
+        return {
+            "format": FORMAT,
+            "jobs": {str(job): asdict(self.touched[job]) for job in sorted(self.touched)},
+            "theirs": {str(job): self.theirs[job] for job in sorted(self.theirs)},
+        }
 
 
 def from_json(content: Any) -> Owned:
@@ -57,5 +60,10 @@ def from_json(content: Any) -> Owned:
 
 
 def _touch(told: Mapping[str, Any]) -> Touch:
-    return Touch(int(told["priority"]), int(told["before"]), bool(told["alone"]), int(told.get("missed", 0)),
-                 bool(told.get("seen", False)))  # fmt: skip
+    return Touch(
+        int(told["priority"]),
+        int(told["before"]),
+        bool(told["alone"]),
+        int(told.get("missed", 0)),
+        bool(told.get("seen", False)),
+    )

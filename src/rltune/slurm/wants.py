@@ -8,8 +8,17 @@ from rltune.slurm.gres import gpus, times
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
 from rltune.slurm.values import memory
 
-STATE_MARKS = {"*": "NO_RESPOND", "~": "POWERED_DOWN", "#": "POWERING_UP", "!": "POWER_DOWN", "%": "POWERING_DOWN",
-               "$": "MAINT", "@": "REBOOT_REQUESTED", "^": "REBOOT_ISSUED", "-": "PLANNED"}  # fmt: skip
+STATE_MARKS = {
+    "*": "NO_RESPOND",
+    "~": "POWERED_DOWN",
+    "#": "POWERING_UP",
+    "!": "POWER_DOWN",
+    "%": "POWERING_DOWN",
+    "$": "MAINT",
+    "@": "REBOOT_REQUESTED",
+    "^": "REBOOT_ISSUED",
+    "-": "PLANNED",
+}
 """Signs behind a node's state (sinfo(1), NODE STATE CODES)."""
 
 

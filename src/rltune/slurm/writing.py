@@ -92,14 +92,22 @@ class Writer:
         given_back = self._release(plan, leave)
         unflagged = {o.job for o in outcomes[len(plan.changes) :] if o.ok}
         released = {o.job for o in given_back if o.ok}
-        as_it_was = {job: plan.owned.touched[job] for job in leave.keys() - {o.job for o in given_back}
-                     if job in plan.owned.touched}  # fmt: skip
-        after = {job: replace(touch, alone=False) if job in unflagged else touch
-                 for job, touch in (known.touched | as_it_was).items()}  # fmt: skip
+        as_it_was = {
+            job: plan.owned.touched[job]
+            for job in leave.keys() - {o.job for o in given_back}
+            if job in plan.owned.touched
+        }
+        after = {
+            job: replace(touch, alone=False) if job in unflagged else touch
+            for job, touch in (known.touched | as_it_was).items()
+        }
         after = {job: touch for job, touch in after.items() if job not in released or touch.alone}
         self.folder.write_touched(after, known.theirs)
-        return Written(sum(o.ok for o in outcomes[: len(plan.changes)]), len(released),
-                       sum(not o.ok for o in (*outcomes, *given_back)))  # fmt: skip
+        return Written(
+            sum(o.ok for o in outcomes[: len(plan.changes)]),
+            len(released),
+            sum(not o.ok for o in (*outcomes, *given_back)),
+        )
 
     def _update(self, plan: Plan, unflag: list[Change]) -> list[Outcome]:
         """Change jobs, those to be ranked first."""

@@ -27,9 +27,18 @@ SHRINK = 10.0
 ROUNDS = 100
 """Trees of a model. These leaves were best on the first 80 % of real Philly and Venus rows, and no worse on PAI."""
 PARAMETERS = {
-    "objective": "regression", "learning_rate": 0.08, "num_leaves": 31, "min_data_in_leaf": 100, "max_bin": 63,
-    "cat_smooth": 20.0, "seed": 1, "num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1,
-}  # fmt: skip
+    "objective": "regression",
+    "learning_rate": 0.08,
+    "num_leaves": 31,
+    "min_data_in_leaf": 100,
+    "max_bin": 63,
+    "cat_smooth": 20.0,
+    "seed": 1,
+    "num_threads": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "verbosity": -1,
+}
 RECENT = 3
 """Of the jobs submitted last, those whose estimates are averaged by themselves as well. Our choice."""
 

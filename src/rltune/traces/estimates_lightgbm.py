@@ -31,9 +31,17 @@ ROUNDS = 100
 """Trees of a model. With 31 leaves of 50 jobs, or without the rolling median to start from, errors were larger on the
 first 90 % of real Philly, Venus and HPC2N rows."""
 PARAMETERS = {
-    "objective": "regression_l1", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 200,
-    "cat_smooth": 20.0, "seed": 1, "num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1,
-}  # fmt: skip
+    "objective": "regression_l1",
+    "learning_rate": 0.05,
+    "num_leaves": 15,
+    "min_data_in_leaf": 200,
+    "cat_smooth": 20.0,
+    "seed": 1,
+    "num_threads": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "verbosity": -1,
+}
 CATEGORIES = ("user", "vc", "gpu_type")
 MODEL = "model"
 NO_MODEL = "no model yet: rolling median"

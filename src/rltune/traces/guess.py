@@ -28,10 +28,18 @@ _NAMES: dict[str, str] = {
     "status": r"^(status|state|job[_ ]?state|pod[_ ]?phase)$",
     "run_clamped": r"^(run[_ ]?)?clamped.*$",
 }
-_STATUS = {**{state.lower(): status for state, status in sacct.STATUS.items()},
-           **{state.lower(): "running" for state in sacct.RUNNING},
-           "pass": "passed", "passed": "passed", "succeeded": "passed", "terminated": "passed",
-           "success": "passed", "error": "failed", "canceled": "killed", "killed": "killed"}
+_STATUS = {
+    **{state.lower(): status for state, status in sacct.STATUS.items()},
+    **{state.lower(): "running" for state in sacct.RUNNING},
+    "pass": "passed",
+    "passed": "passed",
+    "succeeded": "passed",
+    "terminated": "passed",
+    "success": "passed",
+    "error": "failed",
+    "canceled": "killed",
+    "killed": "killed",
+}
 NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
 """What stands beside a state of which it is not known what it means."""
 _MEMORY = {"mib": "MiB", "gib": "GiB", "mb": "MB"}
@@ -40,8 +48,14 @@ _MEMORY = {"mib": "MiB", "gib": "GiB", "mb": "MB"}
 def guess_map(table: pd.DataFrame, path: Path) -> str:
     """A YAML text for ``config/traces/NAME.yaml`` with what could be guessed, and comments where it could not."""
     found = guess_columns(list(map(str, table.columns)))
-    lines = ["title: My cluster", "data: own", "format: csv", "time_zone: UTC  # zone of times without one",
-             f"path: {quoted(str(path.resolve()))}", "columns:"]
+    lines = [
+        "title: My cluster",
+        "data: own",
+        "format: csv",
+        "time_zone: UTC  # zone of times without one",
+        f"path: {quoted(str(path.resolve()))}",
+        "columns:",
+    ]
     for name, column in found.items():
         lines += _entry(name, column, table[column])
     for needed in ("submit_s", "gpus", "run_s"):
@@ -84,6 +98,14 @@ def _entry(name: str, column: str, values: pd.Series) -> list[str]:
 def quoted(text: str) -> str:
     """As YAML: quoted unless it is a plain word YAML takes for nothing else."""
     plain = re.fullmatch(r"[A-Za-z_/][\w/.\-]*", text) and text.lower() not in (
-        "true", "false", "yes", "no", "on", "off", "null", "y", "n"
+        "true",
+        "false",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "null",
+        "y",
+        "n",
     )
     return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())

@@ -115,8 +115,10 @@ def _gpus_by_day(path: Path, part: str) -> str:
     except DataError as error:
         return f"{title}: not readable: {error}"
     total = gpus["total"]
-    return (f"{title}: min {total.min():,.10g}, median {total.median():,.10g}, max {total.max():,.10g}, "
-            f"VCs {len(gpus.columns) - 1}, {len(gpus)} days from {gpus.index[0]} to {gpus.index[-1]}")
+    return (
+        f"{title}: min {total.min():,.10g}, median {total.median():,.10g}, max {total.max():,.10g}, "
+        f"VCs {len(gpus.columns) - 1}, {len(gpus)} days from {gpus.index[0]} to {gpus.index[-1]}"
+    )
 
 
 def _config(found: Found, path: Path) -> str:
@@ -125,10 +127,17 @@ def _config(found: Found, path: Path) -> str:
     if found.format == "alibaba2020":
         source = source.parent  # the job table and the task table are read together
     zone = found.fields.get("time_zone") or ZONES.get(found.format or "", "UTC")
-    why = {"swf": "as the log's header says" if "time_zone" in found.fields else "the header names none: check",
-           "sacct": "the cluster's zone: sacct writes wall clock without one"}.get(found.format or "", "")
-    lines = ["title: My cluster", "data: own", f"format: {found.format}",
-             f"time_zone: {zone}" + (f"  # {why}" if why else ""), f"path: {quoted(str(source))}"]
+    why = {
+        "swf": "as the log's header says" if "time_zone" in found.fields else "the header names none: check",
+        "sacct": "the cluster's zone: sacct writes wall clock without one",
+    }.get(found.format or "", "")
+    lines = [
+        "title: My cluster",
+        "data: own",
+        f"format: {found.format}",
+        f"time_zone: {zone}" + (f"  # {why}" if why else ""),
+        f"path: {quoted(str(source))}",
+    ]
     lines += [f"{key}: {value}" for key, value in found.fields.items() if key != "time_zone"]
     return "\n".join(lines)
 
@@ -154,10 +163,13 @@ def _audit(clean: CleanTrace) -> list[str]:
     first = pd.Timestamp(clean.meta.t0)
     last = first + pd.Timedelta(seconds=min(float(jobs["submit_s"].iloc[-1]), 3e9))
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in jobs["resource"].value_counts().items())
-    lines = ["cleaning with the lines below:",
-             f"  span: submissions from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} ({clean.meta.time_zone}), "
-             f"{jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
-             f"  rows read: {audit.rows_read:,}", f"  kept: {audit.rows_kept:,} ({kinds} jobs)"]
+    lines = [
+        "cleaning with the lines below:",
+        f"  span: submissions from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} ({clean.meta.time_zone}), "
+        f"{jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
+        f"  rows read: {audit.rows_read:,}",
+        f"  kept: {audit.rows_kept:,} ({kinds} jobs)",
+    ]
     lines += [f"  left out: {rows:,} {reason}" for reason, rows in audit.left_out.items()]
     return lines + [f"  noted (of all rows read): {rows:,} {remark}" for remark, rows in audit.noted.items()]
 

@@ -61,8 +61,9 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int
         )
     assert trace.downloads is not None
     stamps = Manifest.read(folder).stamps
-    known = [item.bytes or _size(_place(name, item, folder)) or stamps.get(item.file, [0])[0]
-             for item in trace.downloads]
+    known = [
+        item.bytes or _size(_place(name, item, folder)) or stamps.get(item.file, [0])[0] for item in trace.downloads
+    ]
     return sum(known) if all(known) else 0, _downloads(name, trace.downloads, folder)
 
 
@@ -84,8 +85,9 @@ def to_download(name: str, trace: TraceConfig, cache: Path) -> list[tuple[str, f
     folder = cache / "raw" / name
     return [
         (item.file, item.bytes or (item.about_mb * 1e6 if item.about_mb else None))
-        for item in trace.downloads or [] if _place(name, item, folder) is None
-    ]  # fmt: skip
+        for item in trace.downloads or []
+        if _place(name, item, folder) is None
+    ]
 
 
 def _place(name: str, item: Download, folder: Path) -> Path | None:

@@ -32,8 +32,11 @@ def mistaken(lines: list[str]) -> str | None:
     if {"JobID", "State"} <= words and blanks and len(shown) > 1 and not shown[1].strip("- "):
         return f"sacct's table for the eye, whose columns are cut off; {log}"
     fields = [field.strip() for field in re.split(r"[|;,\t]", first)]
-    if (any(map(_ID.fullmatch, fields)) and any(map(_TIME.fullmatch, fields))
-            and any(field.split(" ")[0] in _STATES for field in fields)):  # fmt: skip
+    if (
+        any(map(_ID.fullmatch, fields))
+        and any(map(_TIME.fullmatch, fields))
+        and any(field.split(" ")[0] in _STATES for field in fields)
+    ):
         return _headerless(first, log)
     return None
 

@@ -36,8 +36,17 @@ _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "
 GPU_NUMBER = "cluster_gpu_number.csv"
 """Helios: GPUs of each virtual cluster by day."""
 _PAI_STATUS = ("Terminated", "Failed", "Running", "Waiting")
-_PAI_INSTANCE = ["job_name", "task_name", "inst_name", "worker_name", "inst_id", "status", "start_time", "end_time",
-                 "machine"]
+_PAI_INSTANCE = [
+    "job_name",
+    "task_name",
+    "inst_name",
+    "worker_name",
+    "inst_id",
+    "status",
+    "start_time",
+    "end_time",
+    "machine",
+]
 _PAI_GROUP = ["inst_id", "user", "gpu_type_spec", "group", "workload"]
 _PAI_MACHINE = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
 _PHILLY_MACHINES = ["machineId", "number of GPUs", "single GPU mem"]
@@ -113,8 +122,11 @@ class _Bounded(io.RawIOBase):
         self._length = len(block) - end - 1 if end >= 0 else self._length + len(block)
         if self._length > LONGEST_LINE:
             most = f"{LONGEST_LINE >> 20} MiB"
-            what = (f"a line is longer than {most}; expected one row a line" if self._lines else
-                    f"no entry of a list ends within {most}; expected a JSON list of jobs")
+            what = (
+                f"a line is longer than {most}; expected one row a line"
+                if self._lines
+                else f"no entry of a list ends within {most}; expected a JSON list of jobs"
+            )
             raise DataError(f"{self._where}: {what}.")
         return len(block)
 
@@ -179,7 +191,9 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
     if between := sacct.delimiter(line):
         plain = between == "|"
         table = pd.read_csv(file, **_LENIENT, sep=between, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL)
-        return _found("Slurm sacct --parsable2" if plain else f"Slurm sacct with {between!r} between fields", table, "sacct")
+        return _found(
+            "Slurm sacct --parsable2" if plain else f"Slurm sacct with {between!r} between fields", table, "sacct"
+        )
     return _headerless(line, file) or _with_header(head, line, file, path)
 
 
@@ -207,17 +221,35 @@ def _headerless(line: str, file: IO[bytes]) -> Found | None:
     """The tables without a header row: PAI's five and the authors' CSVs."""
     fields = [f.strip() for f in line.split(",")]
     tables = (
-        (alibaba2020.TASK_COLUMNS, "Alibaba PAI task table (no header)", "alibaba2020",
-         lambda: fields[3] in _PAI_STATUS),
-        (alibaba2020.JOB_COLUMNS, "Alibaba PAI job table (no header)", "alibaba2020",
-         lambda: fields[3] in _PAI_STATUS),
+        (
+            alibaba2020.TASK_COLUMNS,
+            "Alibaba PAI task table (no header)",
+            "alibaba2020",
+            lambda: fields[3] in _PAI_STATUS,
+        ),
+        (alibaba2020.JOB_COLUMNS, "Alibaba PAI job table (no header)", "alibaba2020", lambda: fields[3] in _PAI_STATUS),
         (_PAI_INSTANCE, "Alibaba PAI instance table (no header): not needed", None, lambda: fields[5] in _PAI_STATUS),
-        (_PAI_MACHINE, "Alibaba PAI machine table (no header): a cluster, not jobs", None,
-         lambda: all(map(_number, fields[2:])) and not _number(fields[0])),
-        (_PAI_GROUP, "Alibaba PAI group table (no header): not needed", None,
-         lambda: len(fields[0]) > 20 and not any(map(_number, fields[:4]))),
-        *((names, f"the authors' formatted CSV (no header), {variant} variant", "authors",
-           lambda: all(map(_number, fields[1:5]))) for variant, names in authors.VARIANTS.items()),
+        (
+            _PAI_MACHINE,
+            "Alibaba PAI machine table (no header): a cluster, not jobs",
+            None,
+            lambda: all(map(_number, fields[2:])) and not _number(fields[0]),
+        ),
+        (
+            _PAI_GROUP,
+            "Alibaba PAI group table (no header): not needed",
+            None,
+            lambda: len(fields[0]) > 20 and not any(map(_number, fields[:4])),
+        ),
+        *(
+            (
+                names,
+                f"the authors' formatted CSV (no header), {variant} variant",
+                "authors",
+                lambda: all(map(_number, fields[1:5])),
+            )
+            for variant, names in authors.VARIANTS.items()
+        ),
     )
     for names, name, format_name, fits in tables:
         if len(fields) == len(names) and fields[0] != names[0] and fits():

@@ -44,10 +44,16 @@ def batches(wait_s: pd.Series, jobs: int = BATCH_JOBS, most: int = BATCHES) -> p
     first = int(np.argmax(total[shown:] - total[:-shown]))
     rows = rows[first : first + shown]
     median = float(np.median(known))
-    return pd.DataFrame({
-        "batch": np.arange(first, first + shown) + 1, "jobs": length, "above": (rows > median).sum(axis=1),
-        "wait_h": rows.sum(axis=1) / HOUR_S, "median_wait_s": median, "of_batches": count,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "batch": np.arange(first, first + shown) + 1,
+            "jobs": length,
+            "above": (rows > median).sum(axis=1),
+            "wait_h": rows.sum(axis=1) / HOUR_S,
+            "median_wait_s": median,
+            "of_batches": count,
+        }
+    )
 
 
 def arrivals(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
@@ -67,10 +73,18 @@ def arrivals(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
     for by, bins in (("hour", 24), ("weekday", 7)):
         count, hours = (np.bincount(getattr(t, by), minlength=bins) for t in (submitted, spanned))
         rate = np.where(hours > 0, count / np.maximum(hours, 1), np.nan)
-        parts.append(pd.DataFrame({
-            "by": by, "bin": np.arange(bins), "jobs": count, "hours": hours, "jobs_per_h": rate,
-            "relative": rate / mean,
-        }))  # fmt: skip
+        parts.append(
+            pd.DataFrame(
+                {
+                    "by": by,
+                    "bin": np.arange(bins),
+                    "jobs": count,
+                    "hours": hours,
+                    "jobs_per_h": rate,
+                    "relative": rate / mean,
+                }
+            )
+        )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -103,9 +117,7 @@ def sizes(jobs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame({"most": [], "jobs": [], "work": []}, dtype=np.float64)
     bins = np.ceil(np.log2(np.maximum(size[there], 1.0)) - 1e-9).astype(np.int64)
     count, load = np.bincount(bins), np.bincount(bins, weights=work[there])
-    return pd.DataFrame(
-        {"most": 2.0 ** np.arange(len(count)), "jobs": count / count.sum(), "work": load / load.sum()}
-    )
+    return pd.DataFrame({"most": 2.0 ** np.arange(len(count)), "jobs": count / count.sum(), "work": load / load.sum()})
 
 
 def _work(jobs: pd.DataFrame) -> np.ndarray:

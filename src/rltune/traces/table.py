@@ -94,12 +94,7 @@ SCHEMA = pa.DataFrameSchema(
         "status": _column("status", pa.Check.isin(STATUSES)),
         "sla": _column("sla"),
     },
-    checks=[
-        pa.Check(
-            lambda t: (t["gpus"] > 0) == (t["resource"] == "gpu"),
-            error=_GPUS_RULE,
-        ),
-    ],
+    checks=[pa.Check(lambda t: (t["gpus"] > 0) == (t["resource"] == "gpu"), error=_GPUS_RULE)],
     strict=True,
     ordered=True,
 )
@@ -200,8 +195,10 @@ def _disorder(jobs: pd.DataFrame) -> list[str]:
     names = ids.to_numpy(dtype=object)
     early[tie] = names[tie + 1] < names[tie]
     first = int(early.argmax()) + 1
-    return [f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {when[first]:.15g}, "
-            f"{names[first]!r} after {when[first - 1]:.15g}, {names[first - 1]!r})"]
+    return [
+        f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {when[first]:.15g}, "
+        f"{names[first]!r} after {when[first - 1]:.15g}, {names[first - 1]!r})"
+    ]
 
 
 def _faults(cases: pd.DataFrame) -> list[str]:

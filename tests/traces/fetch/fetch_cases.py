@@ -10,9 +10,16 @@ from rltune.traces.fetch.patience import Patience
 
 
 QUICK = Patience(
-    tries=3, gain_bytes=1000, wait_s=0.0, longest_s=5.0, connect_s=10.0, stall_s=10.0, redirects=4, every_s=0.0,
+    tries=3,
+    gain_bytes=1000,
+    wait_s=0.0,
+    longest_s=5.0,
+    connect_s=10.0,
+    stall_s=10.0,
+    redirects=4,
+    every_s=0.0,
     chunk_bytes=512,
-)  # fmt: skip
+)
 DATA = np.random.default_rng(1).bytes(20_000)
 SHA = hashlib.sha256(DATA).hexdigest()
 OTHER = np.random.default_rng(2).bytes(20_000)

@@ -75,9 +75,17 @@ def in_turn(*answers: Answer) -> Answer:
 
 
 def file(
-    content: bytes, *, etag: str | None = '"one"', modified: str | None = None, ranges: bool = True,
-    if_range: bool = True, length: bool = True, upto: int | None = None, stall: bool = False, **more: object,
-) -> Answer:  # fmt: skip
+    content: bytes,
+    *,
+    etag: str | None = '"one"',
+    modified: str | None = None,
+    ranges: bool = True,
+    if_range: bool = True,
+    length: bool = True,
+    upto: int | None = None,
+    stall: bool = False,
+    **more: object,
+) -> Answer:
     """A file; ``upto``: the connection ends (``stall``: goes quiet) before this byte of it; ``if_range``: it is heeded;
     ``length`` False: neither length nor chunks, as servers of old."""
 

@@ -88,18 +88,29 @@ class InspectorRanker:
     def batch(self, reward: np.ndarray) -> Batch:
         """Everything remembered, sorted by sequence and then time; two rows a decision."""
         empty = (
-            np.empty((0, 2, WIDTH), np.float32), np.empty((0, CRITIC_WIDTH), np.float32), np.empty(0, np.int64),
-            np.empty(0, np.float32), np.empty(0), np.empty(0, np.int64),
-        )  # fmt: skip
+            np.empty((0, 2, WIDTH), np.float32),
+            np.empty((0, CRITIC_WIDTH), np.float32),
+            np.empty(0, np.int64),
+            np.empty(0, np.float32),
+            np.empty(0),
+            np.empty(0, np.int64),
+        )
         parts = [np.concatenate(part) for part in zip(empty, *self._kept)]
         order = np.argsort(parts[-1], kind="stable")
         rows, critic, action, log_prob, now_s, sequence = (part[order] for part in parts)
         prior = np.zeros((len(rows), 2), np.float32)
         prior[:, 1] = -self.reluctance
         return Batch(
-            rows.reshape(-1, WIDTH), np.repeat(critic, 2, axis=0), prior.ravel(), np.full(len(rows), 2), action,
-            log_prob, sequence, now_s, reward.astype(np.float32),
-        )  # fmt: skip
+            rows.reshape(-1, WIDTH),
+            np.repeat(critic, 2, axis=0),
+            prior.ravel(),
+            np.full(len(rows), 2),
+            action,
+            log_prob,
+            sequence,
+            now_s,
+            reward.astype(np.float32),
+        )
 
 
 def ranker(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> InspectorRanker:

@@ -109,9 +109,11 @@ class Search:
     def state(self) -> Checkpoint:
         """What the rest of the search depends on; the search itself is what it was told."""
         facts = {
-            "stream": self.exercise.stream.bit_generator.state, "best_score": self.best_score,
-            "best_epoch": self.best_epoch, "rows": self.rows,
-        }  # fmt: skip
+            "stream": self.exercise.stream.bit_generator.state,
+            "best_score": self.best_score,
+            "best_epoch": self.best_epoch,
+            "rows": self.rows,
+        }
         return Checkpoint({"best": [self.best], "told": [np.array(self._told)]}, facts)
 
     def restore(self, found: Checkpoint) -> None:
@@ -130,8 +132,10 @@ class Search:
     def _validate(self, row: dict[str, float]) -> None:
         exercise, score = self.exercise, self._validation(self._search.mean)
         row |= {
-            "validation_rl": score, "validation_base": exercise.held_base, "validation_random": exercise.held_random
-        }  # fmt: skip
+            "validation_rl": score,
+            "validation_base": exercise.held_base,
+            "validation_random": exercise.held_random,
+        }
         if score < self.best_score:
             self.best, self.best_score, self.best_epoch = self._search.mean.copy(), score, self.done
 

@@ -27,10 +27,12 @@ POLICY, BLOCKING = "multifactor_size", "conservative"
 """`PriorityType=priority/multifactor` with Slurm's own job size (larger first), and `SchedulerType=sched/backfill`, which
 starts a job that delays none before it (paper §2)."""
 MINUTE_S = 60.0
-CLUSTER = ClusterConfig.model_validate({
-    "title": "Two nodes of four P100s",
-    "pools": [{"name": "all", "groups": [{"gpu_type": "P100", "nodes": 2, "gpus": 4, "cpus": 32, "mem_gb": 256}]}],
-})  # fmt: skip
+CLUSTER = ClusterConfig.model_validate(
+    {
+        "title": "Two nodes of four P100s",
+        "pools": [{"name": "all", "groups": [{"gpu_type": "P100", "nodes": 2, "gpus": 4, "cpus": 32, "mem_gb": 256}]}],
+    }
+)
 JOBS = ((0, 25, 2), (0, 15, 4), (1, 50, 8), (1, 25, 3), (2, 45, 4), (2, 25, 1), (3, 50, 1))
 """(Submission in minutes, run time in minutes, GPUs) of each job, in the order of submission; all of one user."""
 COLUMNS = ("figure", "job", "submit_s", "start_s", "end_s", "node", "gpus", "priority")
@@ -65,9 +67,11 @@ def workload(rows: tuple[tuple[float, float, int], ...] = JOBS) -> tuple[Jobs, L
     """The jobs on the two nodes; estimates are the true run times."""
     submit, run, gpus = (np.array(column) for column in zip(*rows, strict=True))
     frame = empty_columns(len(rows)).assign(
-        job_id=pd.Series([f"{i:02d}" for i in range(len(rows))], dtype="str"), gpus=gpus.astype(np.int64),
-        run_s=run * MINUTE_S, submit_s=submit * MINUTE_S,
-    )  # fmt: skip
+        job_id=pd.Series([f"{i:02d}" for i in range(len(rows))], dtype="str"),
+        gpus=gpus.astype(np.int64),
+        run_s=run * MINUTE_S,
+        submit_s=submit * MINUTE_S,
+    )
     fitted, _ = fit(frame, CLUSTER)
     return compile_jobs(fitted, fitted["run_s"].to_numpy(np.float64), CLUSTER), build_layout(CLUSTER)
 
@@ -80,12 +84,21 @@ def priorities(jobs: Jobs) -> np.ndarray:
     """
     now, count = float(jobs.submit_s.max()), len(jobs.gpus)
     score = [
-        compiled_score(IDS[POLICY], Facts(
-            float(jobs.submit_s[j]), float(jobs.estimate_s[j]), int(jobs.gpus[j]), now - float(jobs.submit_s[j]),
-            1.0, int(jobs.gpus[j]) / CLUSTER.gpus, 1.0, 0.0,
-        ))
+        compiled_score(
+            IDS[POLICY],
+            Facts(
+                float(jobs.submit_s[j]),
+                float(jobs.estimate_s[j]),
+                int(jobs.gpus[j]),
+                now - float(jobs.submit_s[j]),
+                1.0,
+                int(jobs.gpus[j]) / CLUSTER.gpus,
+                1.0,
+                0.0,
+            ),
+        )
         for j in range(count)
-    ]  # fmt: skip
+    ]
     return np.lexsort((np.arange(count), score))
 
 

@@ -65,8 +65,10 @@ def read_runs(workspace: Workspace) -> tuple[pd.DataFrame, dict[str, Any]]:
     facts, runs = read_json(path.with_suffix(".json")), pd.read_csv(path)
     wanted = 0 if facts["lacks"] else len(PANELS) * len(JOBS)
     if list(runs.columns) != list(COLUMNS) or len(runs.drop_duplicates(["figure", "job"])) != wanted:
-        raise DataError(f"{path}: found {len(runs)} rows of {', '.join(runs.columns)}; expected {wanted} jobs with "
-                        f"{', '.join(COLUMNS)}; remove it, and the stage motivation makes it again")  # fmt: skip
+        raise DataError(
+            f"{path}: found {len(runs)} rows of {', '.join(runs.columns)}; expected {wanted} jobs with "
+            f"{', '.join(COLUMNS)}; remove it, and the stage motivation makes it again"
+        )
     return runs, facts
 
 
@@ -82,7 +84,9 @@ def on_slurm(speed: float, say: Callable[[str], None] = print) -> tuple[pd.DataF
             with Emulation(CLUSTER, accounting=True, accounts=["lab"], speed=speed, settings=SETTINGS) as slurm:
                 version = slurm.client().version()
                 for panel in PANELS[len(found) :]:
-                    say(f"{panel.figure}: {len(JOBS)} jobs on {len(slurm.nodes)} nodes of Slurm, {speed:g} times as fast")
+                    say(
+                        f"{panel.figure}: {len(JOBS)} jobs on {len(slurm.nodes)} nodes of Slurm, {speed:g} times as fast"
+                    )
                     found[panel.figure] = play(slurm, panel)
                 break
         except (SlurmUnavailable, ClusterDied) as error:
@@ -114,11 +118,23 @@ def play(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float, int]
     accounts = _accounts(slurm, ids)
     first_s = min(account.submit_s for account in accounts)
     places = {node.name: m for m, node in enumerate(slurm.nodes)}
-    return pd.DataFrame([
-        (panel.figure, job, a.submit_s - first_s, a.start_s - first_s, a.end_s - first_s, places[node],
-         a.gpus // len(a.nodes), priority[a.id])
-        for job, a in enumerate(accounts) for node in a.nodes
-    ], columns=list(COLUMNS))  # fmt: skip
+    return pd.DataFrame(
+        [
+            (
+                panel.figure,
+                job,
+                a.submit_s - first_s,
+                a.start_s - first_s,
+                a.end_s - first_s,
+                places[node],
+                a.gpus // len(a.nodes),
+                priority[a.id],
+            )
+            for job, a in enumerate(accounts)
+            for node in a.nodes
+        ],
+        columns=list(COLUMNS),
+    )
 
 
 def _submit(slurm: Emulation, name: str, run_min: float, gpus: int, share: str) -> int:
@@ -126,11 +142,21 @@ def _submit(slurm: Emulation, name: str, run_min: float, gpus: int, share: str) 
     each = CLUSTER.pools[0].groups[0]
     nodes = -(-gpus // each.gpus)
     told = slurm.run(
-        "sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue", f"--job-name={name}", share,
-        f"--nodes={nodes}", f"--ntasks={gpus}", f"--cpus-per-task={int(each.cpus // each.gpus)}",
-        f"--gres=gpu:{gpus // nodes}", f"--time={run_min:g}", stdin=f"#!/bin/sh\nsleep {run_min * MINUTE_S:g}\n",
+        "sbatch",
+        "--parsable",
+        "--chdir=/",
+        "--output=/dev/null",
+        "--no-requeue",
+        f"--job-name={name}",
+        share,
+        f"--nodes={nodes}",
+        f"--ntasks={gpus}",
+        f"--cpus-per-task={int(each.cpus // each.gpus)}",
+        f"--gres=gpu:{gpus // nodes}",
+        f"--time={run_min:g}",
+        stdin=f"#!/bin/sh\nsleep {run_min * MINUTE_S:g}\n",
         timeout_s=SILENT_S,
-    )  # fmt: skip
+    )
     return int(told.strip().split(";")[0])
 
 

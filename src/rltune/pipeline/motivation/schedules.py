@@ -62,10 +62,22 @@ def put_together(
         drawn[panel.figure] = bars(alone, mine.assign(sequence=0), layout.nodes)
         over_s = alone["end_s"] - alone["start_s"] - alone["job"].map(dict(enumerate(RUN_S)))
         off_s = (_starts(mine) - _starts(ours)).abs().max()
-        beside = {f"{who}_{name}": value for who, frame in (("simulated", ours), ("easy", easy))
-                  for name, value in _worth(frame).items() if name in ("makespan_s", "total_wait_s")}
-        rows.append({**_names(panel), "order": _order(mine), **_worth(mine), **beside, "start_off_s": float(off_s),
-                     "over_s": float(over_s.mean())})
+        beside = {
+            f"{who}_{name}": value
+            for who, frame in (("simulated", ours), ("easy", easy))
+            for name, value in _worth(frame).items()
+            if name in ("makespan_s", "total_wait_s")
+        }
+        rows.append(
+            {
+                **_names(panel),
+                "order": _order(mine),
+                **_worth(mine),
+                **beside,
+                "start_off_s": float(off_s),
+                "over_s": float(over_s.mean()),
+            }
+        )
     facts = pd.DataFrame(rows).astype({"raised": "Int64"})
     return Schedules(drawn, facts, tuple(int(g) for g in layout.nodes.gpus), source)
 
@@ -85,8 +97,12 @@ def _worth(runs: pd.DataFrame) -> dict[str, float]:
     wait_s = jobs["start_s"] - jobs["submit_s"]
     makespan_s = float(jobs["end_s"].max() - jobs["submit_s"].min())
     used = float(((runs["end_s"] - runs["start_s"]) * runs["gpus"]).sum())
-    return {"makespan_s": makespan_s, "wait_s": float(wait_s.mean()), "total_wait_s": float(wait_s.sum()),
-            "utilisation": used / (CLUSTER.gpus * makespan_s)}
+    return {
+        "makespan_s": makespan_s,
+        "wait_s": float(wait_s.mean()),
+        "total_wait_s": float(wait_s.sum()),
+        "utilisation": used / (CLUSTER.gpus * makespan_s),
+    }
 
 
 def _order(runs: pd.DataFrame) -> str:

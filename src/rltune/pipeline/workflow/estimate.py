@@ -68,7 +68,9 @@ def idle_text(cores: int) -> str:
 def busy_text(cores: int) -> str:
     """A remark that this machine is not idle; "" where it is."""
     there, load = os.cpu_count() or 1, os.getloadavg()[0]
-    return f"; longer here and now, where the load is {load:.1f} on {there} cores" if load + cores > there + BUSY else ""
+    return (
+        f"; longer here and now, where the load is {load:.1f} on {there} cores" if load + cores > there + BUSY else ""
+    )
 
 
 def agreed(found: Estimate, yes: bool) -> bool:

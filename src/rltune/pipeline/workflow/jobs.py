@@ -32,9 +32,14 @@ class Job:
     def of(cls, told: Mapping[str, Any]) -> Job:
         """From the plugin's event, or from :func:`dataclasses.asdict`."""
         return cls(
-            told["rule"], told["wildcards"], tuple(told["output"]), tuple(told["log"]), told["forced"],
-            told.get("benchmark"), told.get("reason", ""),
-        )  # fmt: skip
+            told["rule"],
+            told["wildcards"],
+            tuple(told["output"]),
+            tuple(told["log"]),
+            told["forced"],
+            told.get("benchmark"),
+            told.get("reason", ""),
+        )
 
     @property
     def key(self) -> str:

@@ -22,9 +22,7 @@ from rltune.config import Workspace
 from rltune.pipeline.workflow.jobs import Job, Record, runs_folder
 from rltune.pipeline.workflow.live import Live
 from rltune.pipeline.workflow.profile import Profile
-from rltune.pipeline.workflow.snakemake import (
-    WorkflowError, command, environment, find_own_files, only_asks, would_run,
-)  # fmt: skip
+from rltune.pipeline.workflow.snakemake import WorkflowError, command, environment, find_own_files, only_asks, would_run
 
 POLL_S = 0.5
 LOCK = Path(".snakemake") / "rltune.lock"
@@ -65,9 +63,12 @@ def launch(
             return 2
         record = Record(runs_folder(workspace) / time.strftime("%Y%m%d-%H%M%S.jsonl"))
         record.add(
-            "planned", config=workspace.config_path, cores=at_once, scheduler=profile.name if profile else "",
+            "planned",
+            config=workspace.config_path,
+            cores=at_once,
+            scheduler=profile.name if profile else "",
             jobs=[asdict(job) for job in jobs],
-        )  # fmt: skip
+        )
         started = [*command(workspace, cores, record.path, profile), *arguments]
         if verbose:
             status = _run(started, workspace, lock, record)
@@ -108,9 +109,13 @@ def _run(
     stages that run; asked again it kills them.
     """
     process = subprocess.Popen(
-        started, cwd=workspace.base, env=environment(workspace), stdout=log, stderr=log,
+        started,
+        cwd=workspace.base,
+        env=environment(workspace),
+        stdout=log,
+        stderr=log,
         pass_fds=(lock.fileno(),),  # Snakemake holds the lock too, so it lasts as long as either of us
-    )  # fmt: skip
+    )
     _write(lock, f"{os.getpid()} {process.pid} {platform.node()}")
     if record is not None:
         record.add("process", id=os.getpid(), host=platform.node())
@@ -123,8 +128,12 @@ def _run(
             print("stopping at once", file=sys.stderr, flush=True)
             _kill(process.pid)
             return
-        print("\nstopping: waiting for the stages that run to end; once more stops them at once, and a training goes "
-              "on from its last checkpoint next time", file=sys.stderr, flush=True)
+        print(
+            "\nstopping: waiting for the stages that run to end; once more stops them at once, and a training goes "
+            "on from its last checkpoint next time",
+            file=sys.stderr,
+            flush=True,
+        )
         process.terminate()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}

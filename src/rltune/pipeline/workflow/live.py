@@ -107,9 +107,10 @@ def at_work_s(workspace: Workspace, record: Record) -> dict[str, float]:
     the time in the queue is counted with it."""
     now = time.time()
     return {
-        key: now - started for key, started in record.running.items()
+        key: now - started
+        for key, started in record.running.items()
         if not record.scheduler or _left_queue(workspace, record.planned[key], started)
-    }  # fmt: skip
+    }
 
 
 def _left_queue(workspace: Workspace, job: Job, sent: float) -> bool:

@@ -74,7 +74,9 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
         (todo,) = would_run(workspace, 1, [])
         undone = {job.wildcards["cell"] for job in todo if job.rule in STAGES}
         # of what is missing Snakemake wants nothing as long as all that was made of it is there
-        undone |= {n for n, jobs in mine.items() if not all((workspace.base / o).is_file() for j in jobs for o in j.output)}
+        undone |= {
+            n for n, jobs in mine.items() if not all((workspace.base / o).is_file() for j in jobs for o in j.output)
+        }
         taken: dict[str, Path] = {}
         same, kept, wrong = [], [], []
         for folder in folders:
@@ -100,11 +102,16 @@ def merge(workspace: Workspace, folders: Sequence[Path], keep: bool = False) -> 
             taken.update(dict.fromkeys(new, there))
         if wrong:
             shown = wrong[:10] + ([f"… and {len(wrong) - 10} more"] if len(wrong) > 10 else [])
-            raise MergeError("\n  ".join([
-                "nothing was merged:", *shown,
-                "make both sides alike (same commit, same configuration, same traces) and do what is told again on one "
-                "side; where both have a cell, --keep leaves this machine's",
-            ]))  # fmt: skip
+            raise MergeError(
+                "\n  ".join(
+                    [
+                        "nothing was merged:",
+                        *shown,
+                        "make both sides alike (same commit, same configuration, same traces) and do what is told again on one "
+                        "side; where both have a cell, --keep leaves this machine's",
+                    ]
+                )
+            )
         for name, there in taken.items():
             _take(workspace, there, name, mine[name])
     return Merged(taken, sorted(same), sorted(kept), len(undone - set(taken)))
@@ -135,11 +142,11 @@ def _unmade(workspace: Workspace, todo: Sequence[Job], names: Sequence[str]) -> 
     """Workloads of these cells that this machine has to make first: cells taken before that would be trained again."""
     cells = [workspace.config.cell(name) for name in names]
     first = [
-        job for job in todo
-        if job.rule in WORKLOADS and any(
-            all(getattr(cell, axis) == value for axis, value in job.wildcards.items()) for cell in cells
-        )
-    ]  # fmt: skip
+        job
+        for job in todo
+        if job.rule in WORKLOADS
+        and any(all(getattr(cell, axis) == value for axis, value in job.wildcards.items()) for cell in cells)
+    ]
     if not first:
         return []
     files = [workspace.baselines(cell.trace, cell.cluster, cell.estimate) for cell in cells]
@@ -174,9 +181,11 @@ def _job_differences(workspace: Workspace, there: Path, job: Job) -> Iterator[st
 def _data_differences(workspace: Workspace, there: Path, trace: str, cluster: str, estimate: str) -> Iterator[str]:
     """Whether the workload is the same on both sides."""
     files = (
-        workspace.jobs(trace), workspace.fitted(trace, cluster), workspace.estimates(trace, cluster, estimate),
+        workspace.jobs(trace),
+        workspace.fitted(trace, cluster),
+        workspace.estimates(trace, cluster, estimate),
         workspace.baselines(trace, cluster, estimate),
-    )  # fmt: skip
+    )
     for mine in files:
         theirs = there / mine.relative_to(workspace.base)
         if not mine.is_file():
@@ -202,8 +211,9 @@ def _parameter_differences(workspace: Workspace, there: Path, cells: dict[str, l
         (again,) = would_run(trial, 1, [*wanted, "--rerun-triggers", "params"])
     return [
         f"cell {job.wildcards['cell']}: {job.rule} was made with other settings or other sources: {_why(job.reason)}"
-        for job in again if job.rule in STAGES and not job.reason.startswith(FOLLOWS)
-    ]  # fmt: skip
+        for job in again
+        if job.rule in STAGES and not job.reason.startswith(FOLLOWS)
+    ]
 
 
 def _why(reason: str) -> str:

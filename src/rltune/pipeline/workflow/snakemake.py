@@ -17,11 +17,39 @@ from rltune.pipeline.workflow.profile import Profile
 from rltune.traces.fetch import given_file
 
 ASKS = {
-    "--dry-run", "--dryrun", "--unlock", "--summary", "-S", "--detailed-summary", "-D", "--dag", "--rulegraph",
-    "--filegraph", "--d3dag", "--lint", "-l", "--list-rules", "--list", "--list-target-rules", "--lt", "--report",
-    "--archive", "--help", "-h", "--version", "-v", "--touch", "-t", "--cleanup-metadata", "--delete-all-output",
-    "--delete-temp-output", "--list-changes", "--list-input-changes", "--list-params-changes", "--list-code-changes",
-}  # fmt: skip
+    "--dry-run",
+    "--dryrun",
+    "--unlock",
+    "--summary",
+    "-S",
+    "--detailed-summary",
+    "-D",
+    "--dag",
+    "--rulegraph",
+    "--filegraph",
+    "--d3dag",
+    "--lint",
+    "-l",
+    "--list-rules",
+    "--list",
+    "--list-target-rules",
+    "--lt",
+    "--report",
+    "--archive",
+    "--help",
+    "-h",
+    "--version",
+    "-v",
+    "--touch",
+    "-t",
+    "--cleanup-metadata",
+    "--delete-all-output",
+    "--delete-temp-output",
+    "--list-changes",
+    "--list-input-changes",
+    "--list-params-changes",
+    "--list-code-changes",
+}
 """Options with which Snakemake tells or tidies something and runs no stage."""
 
 
@@ -45,19 +73,28 @@ def command(
     where = profile.arguments(cores) if profile else ["--cores", str(cores)]
     logger = ["--logger", "rltune", "--logger-rltune-file", str(events)] if events else []
     return [
-        sys.executable, "-m", "snakemake", "--snakefile", str(workflow / "Snakefile"),
-        "--workflow-profile", str(workflow / "profiles" / "default"), *where, *logger,
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(workflow / "Snakefile"),
+        "--workflow-profile",
+        str(workflow / "profiles" / "default"),
+        *where,
+        *logger,
         # --config takes all that follows up to the next option: it must not be the last
-        "--config", f"run={workspace.config_path}", "--rerun-incomplete", "--directory", str(workspace.base),
-    ]  # fmt: skip
+        "--config",
+        f"run={workspace.config_path}",
+        "--rerun-incomplete",
+        "--directory",
+        str(workspace.base),
+    ]
 
 
 def environment(workspace: Workspace) -> dict[str, str]:
     """This process's environment, with our own commands found first."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {
-        **os.environ, "PATH": path, "RLTUNE_ROOT": str(workspace.root), "RLTUNE_PYTHON": sys.executable,
-    }  # fmt: skip
+    return {**os.environ, "PATH": path, "RLTUNE_ROOT": str(workspace.root), "RLTUNE_PYTHON": sys.executable}
 
 
 def find_own_files(workspace: Workspace) -> None:
@@ -81,11 +118,15 @@ def would_run(workspace: Workspace, cores: int, *arguments: Sequence[str]) -> li
         files = [Path(folder) / f"{i}.jsonl" for i in range(len(arguments))]
         asked = [
             subprocess.Popen(
-                [*command(workspace, cores, file), *extra, "--dry-run"], cwd=workspace.base,
-                env=environment(workspace), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                [*command(workspace, cores, file), *extra, "--dry-run"],
+                cwd=workspace.base,
+                env=environment(workspace),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
             )
             for file, extra in zip(files, arguments, strict=True)
-        ]  # fmt: skip
+        ]
         said = [process.communicate()[0] for process in asked]
         for process, text in zip(asked, said, strict=True):
             if process.returncode:

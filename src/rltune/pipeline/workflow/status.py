@@ -25,10 +25,15 @@ def status(workspace: Workspace, cores: int) -> str:
     What is to do is what Snakemake would do now; of a run at work, what is left of its plan.
     """
     process, record = at_work(workspace.base), last_record(workspace)
-    live = process is not None and record is not None and record.ended is None and (
-        record.process == process
-        or record.host not in ("", platform.node())  # of another machine's processes nothing is known
-        or bool(process and not psutil.pid_exists(record.process))  # its Snakemake alone lives
+    live = (
+        process is not None
+        and record is not None
+        and record.ended is None
+        and (
+            record.process == process
+            or record.host not in ("", platform.node())  # of another machine's processes nothing is known
+            or bool(process and not psutil.pid_exists(record.process))  # its Snakemake alone lives
+        )
     )
     if live:
         (every,) = would_run(workspace, cores, ["--forceall"])

@@ -11,8 +11,19 @@ from rltune.report.figures.curves import HOW_TO_READ, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import (
-    BLUE, INK, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, name_ticks, rows_only, scheduler_title,
-    styled, upright_in,
+    BLUE,
+    INK,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    WIDTH_IN,
+    name_ticks,
+    rows_only,
+    scheduler_title,
+    styled,
+    upright_in,
 )
 from rltune.report.tables.ablation import PARTS, compared, paper_ref, variant_title
 from rltune.report.tables.common import constant_settings, data_labels, told_apart, where
@@ -23,9 +34,7 @@ LOWEST = -2.0
 """Bars and intervals that go below are cut here, the bars' values written in them."""
 
 
-def ablation(
-    variants: pd.DataFrame, paper: PaperResults, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def ablation(variants: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
     """Bars of improvement over base with intervals: a panel a window length, a group a setting, a bar a variant.
 
     ``variants`` is the frame of `tables.ablation`, which is also this figure's, with `setting`, what a group is called.
@@ -36,16 +45,22 @@ def ablation(
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
     with styled():
         figure = _draw(frame)
-    told = [f"{r['setting']}, windows of {r['sequence_jobs']}, {r['variant']} "
-            f"{show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
+    told = [
+        f"{r['setting']}, windows of {r['sequence_jobs']}, {r['variant']} {show(r['improvement'], 'percent')}"
+        for _, r in frame.iterrows()
+    ]
     own = paper_ref(frame, paper)
     artefact = Artefact(
-        "ablation", "figure", "Naive against pro RLTune", paper_ref=own,
+        "ablation",
+        "figure",
+        "Naive against pro RLTune",
+        paper_ref=own,
         caption="How much better than its base policy each variant is in what it was trained for "
         f"({', '.join(dict.fromkeys(frame['measure_title']))}), with interval."
         + (" Bars that leave the panel have their value in them." if (frame["improvement"] < LOWEST).any() else "")
         + ("" if own else " The paper’s figure is on BSLD over Slurm’s multifactor priority on Philly."),
-        data=data_labels(frame), source=source,
+        data=data_labels(frame),
+        source=source,
         alt=f"Bars of improvement over the base policy: {'; '.join(told)}.",
     )
     return artefact, frame, figure
@@ -65,25 +80,35 @@ def ablation_training(
         panel=_settings(chosen, chosen["metric"]),
         line=[variant_title(f, p) for f, p in zip(chosen["features"], chosen["placement"])],
     )
-    frame = pd.concat([
-        curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["line"])
-        for _, cell in chosen.iterrows()
-    ], ignore_index=True)
+    frame = pd.concat(
+        [
+            curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["line"])
+            for _, cell in chosen.iterrows()
+        ],
+        ignore_index=True,
+    )
     titles = list(dict.fromkeys(chosen["panel"]))
     with styled():
         figure = draw(frame, {divmod(i, 2): title for i, title in enumerate(titles)}, _colours(frame["line"]))
     last = frame.groupby("cell", sort=False).agg({"panel": "last", "line": "last", "training": "last"})
     told = [f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()]
     artefact = Artefact(
-        "ablation-training", "figure", "Training curves of naive and pro RLTune",
+        "ablation-training",
+        "figure",
+        "Training curves of naive and pro RLTune",
         paper_ref=paper_ref(chosen, paper),
         caption="Each variant against its base policy, which has the variant’s placement, in what they are trained "
         f"for, on each epoch’s training sequences: {HOW_TO_READ}",
-        data=data_labels(chosen), source=source,
-        notes=tuple(n for n in (
-            "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared with these.",
-            constant_settings(chosen),
-        ) if n),
+        data=data_labels(chosen),
+        source=source,
+        notes=tuple(
+            n
+            for n in (
+                "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared with these.",
+                constant_settings(chosen),
+            )
+            if n
+        ),
         alt=f"Line charts, a panel a setting, a line a variant. Over the base policy in the last epoch: "
         f"{'; '.join(told)}.",
     )
@@ -94,10 +119,14 @@ def _settings(rows: pd.DataFrame, measures: pd.Series) -> list[str]:
     """Trace, base policy and its blocking rule, the measure where there are several, and what else tells settings
     apart; `measures`: what each row is about, in words."""
     several = measures.nunique() > 1
-    return told_apart(rows, [
-        f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}" + (f", {measure}" if several else "")
-        for (_, r), measure in zip(rows.iterrows(), measures, strict=True)
-    ], without=(*PARTS, "seed"))  # fmt: skip
+    return told_apart(
+        rows,
+        [
+            f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}" + (f", {measure}" if several else "")
+            for (_, r), measure in zip(rows.iterrows(), measures, strict=True)
+        ],
+        without=(*PARTS, "seed"),
+    )
 
 
 def _colours(lines: pd.Series) -> dict[str, str]:
@@ -120,14 +149,32 @@ def _draw(frame: pd.DataFrame) -> Figure:
         for k, variant in enumerate(variants):
             rows = where(frame, sequence_jobs=n, variant=variant)
             x = rows["setting"].map(places) + (k - (len(variants) - 1) / 2) * width
-            errors = [(rows["improvement"] - rows["low"]).clip(lower=0),
-                      (rows["high"] - rows["improvement"]).clip(lower=0)]
-            axis.bar(x, rows["improvement"], width * 0.92, color=colours[variant], label=variant, yerr=errors,
-                     error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5})
+            errors = [
+                (rows["improvement"] - rows["low"]).clip(lower=0),
+                (rows["high"] - rows["improvement"]).clip(lower=0),
+            ]
+            axis.bar(
+                x,
+                rows["improvement"],
+                width * 0.92,
+                color=colours[variant],
+                label=variant,
+                yerr=errors,
+                error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5},
+            )
             for at, value in zip(x, rows["improvement"]):
                 if value < LOWEST:
-                    axis.annotate(show(value, "percent").replace(".0", ""), (at, LOWEST), (0, 3), ha="center",
-                                  va="bottom", textcoords="offset points", rotation=90, fontsize=7, color="white")
+                    axis.annotate(
+                        show(value, "percent").replace(".0", ""),
+                        (at, LOWEST),
+                        (0, 3),
+                        ha="center",
+                        va="bottom",
+                        textcoords="offset points",
+                        rotation=90,
+                        fontsize=7,
+                        color="white",
+                    )
         axis.axhline(0, color=INK, linewidth=0.9)
         axis.set_title(f"Windows of {show(n, 'int')} jobs")
         name_ticks(axis, places, upright > 0, 7 if len(places) > 3 else None)

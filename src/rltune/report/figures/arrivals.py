@@ -28,13 +28,19 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults, source: str = "") -> tupl
     each = frame.drop_duplicates("trace")
     peaks = [_peak(trace, rows) for trace, rows in where(frame, by="hour").groupby("trace", sort=False)]
     artefact = Artefact(
-        "arrivals", "figure", "Arrivals over day and week",
+        "arrivals",
+        "figure",
+        "Arrivals over day and week",
         caption="Jobs submitted an hour, by hour of the day and by day of the week in the cluster’s own time zone, "
         "over the trace’s mean: 1 is as many as ever, 2 twice as many. Traces whose clock is scaled or starts at a time of "
         "its own have no hours and are left out.",
-        data=data_labels(frame), source=source,
-        notes=tuple(f"{r['trace']}: the busiest tenth of all hours brings {show(r['busiest'], 'percent')} of the jobs "
-                    f"(10{NBSP}% were they spread evenly)." for _, r in each.iterrows()),
+        data=data_labels(frame),
+        source=source,
+        notes=tuple(
+            f"{r['trace']}: the busiest tenth of all hours brings {show(r['busiest'], 'percent')} of the jobs "
+            f"(10{NBSP}% were they spread evenly)."
+            for _, r in each.iterrows()
+        ),
         alt="Two line charts of relative arrivals, by hour and by weekday, one line a trace. "
         f"{'; '.join(peaks) or 'None here'}.",
     )
@@ -44,8 +50,10 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults, source: str = "") -> tupl
 def _peak(trace: str, rows: pd.DataFrame) -> str:
     known = rows.dropna(subset=["relative"])
     top, low = known.loc[known["relative"].idxmax()], known.loc[known["relative"].idxmin()]
-    return (f"{trace}: most at {int(top['bin'])}:00 ({show(top['relative'], 'number')} times the mean), "
-            f"fewest at {int(low['bin'])}:00 ({show(low['relative'], 'number')})")
+    return (
+        f"{trace}: most at {int(top['bin'])}:00 ({show(top['relative'], 'number')} times the mean), "
+        f"fewest at {int(low['bin'])}:00 ({show(low['relative'], 'number')})"
+    )
 
 
 def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
@@ -58,9 +66,20 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
         if rows.empty:
             continue
         sns.lineplot(
-            rows, x="bin", y="relative", hue="trace", style="trace", palette=colours, markers=markers,
-            dashes=False, markersize=4.5, linewidth=1.3, markeredgewidth=0, legend=False, ax=axis,
-        )  # fmt: skip
+            rows,
+            x="bin",
+            y="relative",
+            hue="trace",
+            style="trace",
+            palette=colours,
+            markers=markers,
+            dashes=False,
+            markersize=4.5,
+            linewidth=1.3,
+            markeredgewidth=0,
+            legend=False,
+            ax=axis,
+        )
     axes[0].set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])
     axes[0].set(xlabel="Hour of the day", ylabel="Arrivals over the mean")
     axes[1].set_xticks(range(7), DAYS)

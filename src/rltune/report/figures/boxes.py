@@ -16,12 +16,19 @@ from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
 from rltune.report.studies import WAIT, Study, cells_of
 from rltune.report.style import (
-    INK, PAPER, POLICY_TITLE, SCHEDULER, WIDTH_IN, name_ticks, rows_only, scheduler_title, styled, upright_in,
+    INK,
+    PAPER,
+    POLICY_TITLE,
+    SCHEDULER,
+    WIDTH_IN,
+    name_ticks,
+    rows_only,
+    scheduler_title,
+    styled,
+    upright_in,
 )
 from rltune.report.tables.carried import SAME_AGENT
-from rltune.report.tables.common import (
-    SETTINGS, constant_settings, data_labels, lengths, proper, told_apart, where,
-)
+from rltune.report.tables.common import SETTINGS, constant_settings, data_labels, lengths, proper, told_apart, where
 
 LINEAR_BELOW_S = 10.0
 """The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
@@ -31,8 +38,12 @@ NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "j
 
 
 def boxes(
-    cells: pd.DataFrame, jobs: pd.DataFrame, paper: PaperResults, study: Study = WAIT,
-    sequence_jobs: int | None = None, source: str = "",
+    cells: pd.DataFrame,
+    jobs: pd.DataFrame,
+    paper: PaperResults,
+    study: Study = WAIT,
+    sequence_jobs: int | None = None,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Distribution of a metric over test jobs, base policy beside RLTune: a panel a trace, a pair of boxes a setting.
 
@@ -61,19 +72,29 @@ def boxes(
     unit = f", in {study.unit}" if study.unit else ""
     several = chosen.groupby(["trace_title", "setting"], sort=False)["cell"].nunique()
     artefact = Artefact(
-        study.boxes if n == longest else f"{study.boxes}-{n}", "figure",
+        study.boxes if n == longest else f"{study.boxes}-{n}",
+        "figure",
         f"{name} in windows of {show(n, 'int')} jobs" + (" (Slurm multifactor)" if study.slurm else ""),
         paper_ref=paper.ref(study.paper) if study.paper else "",
         caption=f"{name} of every job in the test windows of {show(n, 'int')} jobs under the base policy and under "
         f"RLTune; lower is better. Box: middle half, line: median, whiskers: 5th to 95th percentile, diamond and "
-        f"number: mean{unit}. " + (f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below." if study.metric == "wait"
-                                   else "Logarithmic."),
-        data=data_labels(chosen), source=source,
-        notes=tuple(x for x in (
-            left, "Pooled are the jobs of several seeds: "
-            + "; ".join(f"{t}, {setting} ({k})" for (t, setting), k in several[several > 1].items()) + "."
-            if (several > 1).any() else "", constant_settings(chosen),
-        ) if x),
+        f"number: mean{unit}. "
+        + (f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below." if study.metric == "wait" else "Logarithmic."),
+        data=data_labels(chosen),
+        source=source,
+        notes=tuple(
+            x
+            for x in (
+                left,
+                "Pooled are the jobs of several seeds: "
+                + "; ".join(f"{t}, {setting} ({k})" for (t, setting), k in several[several > 1].items())
+                + "."
+                if (several > 1).any()
+                else "",
+                constant_settings(chosen),
+            )
+            if x
+        ),
         alt=_alt(study, frame, n),
     )
     return artefact, frame, figure
@@ -97,10 +118,18 @@ def _chosen(study: Study, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 def _settings(cells: pd.DataFrame) -> pd.Series:
     """Base policy and its blocking rule, and what else tells the settings of a trace apart."""
-    return pd.concat([
-        pd.Series(told_apart(part, list(map(scheduler_title, part["policy"], part["blocking"]))), index=part.index)
-        for _, part in cells.groupby("trace_title", sort=False)
-    ]) if len(cells) else pd.Series(dtype=object)  # fmt: skip
+    return (
+        pd.concat(
+            [
+                pd.Series(
+                    told_apart(part, list(map(scheduler_title, part["policy"], part["blocking"]))), index=part.index
+                )
+                for _, part in cells.groupby("trace_title", sort=False)
+            ]
+        )
+        if len(cells)
+        else pd.Series(dtype=object)
+    )
 
 
 def _box(study: Study, seeds: pd.DataFrame, role: str, values: pd.Series, n: int) -> dict[str, Any] | None:
@@ -109,10 +138,16 @@ def _box(study: Study, seeds: pd.DataFrame, role: str, values: pd.Series, n: int
         return None
     quantiles, cell = values.quantile(list(QUANTILES.values())).to_numpy(), seeds.iloc[0]
     return {
-        "trace_title": cell["trace_title"], "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
-        **{c: cell[c] for c in SETTINGS if c not in ("metric", "seed")}, "seeds": len(seeds),
-        "setting": cell["setting"], "role": role, "metric": study.metric,
-        "sequence_jobs": n, "jobs": len(values), "mean": float(values.mean()),
+        "trace_title": cell["trace_title"],
+        "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+        **{c: cell[c] for c in SETTINGS if c not in ("metric", "seed")},
+        "seeds": len(seeds),
+        "setting": cell["setting"],
+        "role": role,
+        "metric": study.metric,
+        "sequence_jobs": n,
+        "jobs": len(values),
+        "mean": float(values.mean()),
         **dict(zip(QUANTILES, map(float, quantiles))),
     }
 
@@ -120,10 +155,14 @@ def _box(study: Study, seeds: pd.DataFrame, role: str, values: pd.Series, n: int
 def _alt(study: Study, frame: pd.DataFrame, n: int) -> str:
     means = frame.pivot_table(index=["trace_title", "setting"], columns="role", values="mean", sort=False)
     unit = f" {study.unit}" if study.unit else ""
-    told = [f"{trace}, {setting}: {show(r['base'], study.format)}{unit} against {show(r['rltune'], study.format)}{unit}"
-            for (trace, setting), r in means.dropna().iterrows()]
-    return (f"Box plots of {NAME[study.metric][1]} in windows of {n} jobs; means, base policy against RLTune: "
-            f"{'; '.join(told)}.")
+    told = [
+        f"{trace}, {setting}: {show(r['base'], study.format)}{unit} against {show(r['rltune'], study.format)}{unit}"
+        for (trace, setting), r in means.dropna().iterrows()
+    ]
+    return (
+        f"Box plots of {NAME[study.metric][1]} in windows of {n} jobs; means, base policy against RLTune: "
+        f"{'; '.join(told)}."
+    )
 
 
 def _short(value: float) -> str:
@@ -157,12 +196,14 @@ def _draw(study: Study, frame: pd.DataFrame) -> Figure:
     axes[0].set_ylim(low, high)
     axes[0].yaxis.set_major_locator(FixedLocator(ticks))
     axes[0].yaxis.set_minor_locator(FixedLocator([]))
-    axes[0].yaxis.set_major_formatter(FuncFormatter(lambda v, _: three_digits(v).split(".")[0] if v >= 1 or v == 0
-                                                    else three_digits(v).rstrip("0")))
+    axes[0].yaxis.set_major_formatter(
+        FuncFormatter(lambda v, _: three_digits(v).split(".")[0] if v >= 1 or v == 0 else three_digits(v).rstrip("0"))
+    )
     axes[0].set_ylabel(NAME[study.metric][0] + (f" ({study.unit})" if study.unit else ""))
     figure.legend(
         handles=[Patch(color=SCHEDULER["base"], label="base policy"), Patch(color=SCHEDULER["rltune"], label="RLTune")],
-        loc="outside upper center", ncols=2,
+        loc="outside upper center",
+        ncols=2,
     )
     return figure
 
@@ -184,11 +225,27 @@ def _extent(study: Study, frame: pd.DataFrame) -> tuple[float, float, Sequence[f
 def _draw_box(axis: Any, row: pd.Series, x: float, colour: str) -> None:
     axis.bxp(
         [{"med": row["p50"], "q1": row["p25"], "q3": row["p75"], "whislo": row["p05"], "whishi": row["p95"]}],
-        positions=[x], widths=0.32, showfliers=False, manage_ticks=False, patch_artist=True,
-        boxprops={"facecolor": colour, "edgecolor": colour}, medianprops={"color": PAPER, "linewidth": 1.6},
-        whiskerprops={"color": colour}, capprops={"color": colour},
+        positions=[x],
+        widths=0.32,
+        showfliers=False,
+        manage_ticks=False,
+        patch_artist=True,
+        boxprops={"facecolor": colour, "edgecolor": colour},
+        medianprops={"color": PAPER, "linewidth": 1.6},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
     )
-    axis.plot([x], [row["mean"]], marker="D", markersize=3.8, color=INK, markeredgecolor=PAPER, markeredgewidth=0.7,
-              zorder=5)
-    axis.annotate(_short(row["mean"]), (x, max(row["p95"], row["mean"])), xytext=(0, 4), fontsize=7, rotation=90,
-                  textcoords="offset points", ha="center", va="bottom", color=INK)
+    axis.plot(
+        [x], [row["mean"]], marker="D", markersize=3.8, color=INK, markeredgecolor=PAPER, markeredgewidth=0.7, zorder=5
+    )
+    axis.annotate(
+        _short(row["mean"]),
+        (x, max(row["p95"], row["mean"])),
+        xytext=(0, 4),
+        fontsize=7,
+        rotation=90,
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        color=INK,
+    )

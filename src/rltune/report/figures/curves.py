@@ -37,14 +37,16 @@ def curve(cell: pd.Series, history: pd.DataFrame) -> pd.DataFrame:
     """One row an epoch of a cell's training: `training`, `validation` and `random` (`normalised`, no unit), and
     `difference`, that of training undivided, in the metric's unit."""
     history, metric = history.sort_values("epoch"), cell["metric"]
-    return pd.DataFrame({
-        **{k: cell[k] for k in ("trace_title", "policy", "metric", "seed", "cell", "data")},
-        "epoch": history["epoch"],
-        "training": normalised(history["base"], history["rl"], metric),
-        "validation": normalised(history["validation_base"], history["validation_rl"], metric),
-        "random": normalised(history["validation_base"], history["validation_random"], metric),
-        "difference": history["base"] - history["rl"],
-    })
+    return pd.DataFrame(
+        {
+            **{k: cell[k] for k in ("trace_title", "policy", "metric", "seed", "cell", "data")},
+            "epoch": history["epoch"],
+            "training": normalised(history["base"], history["rl"], metric),
+            "validation": normalised(history["validation_base"], history["validation_rl"], metric),
+            "random": normalised(history["validation_base"], history["validation_random"], metric),
+            "difference": history["base"] - history["rl"],
+        }
+    )
 
 
 def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Mapping[str, str]) -> Figure:
@@ -67,8 +69,16 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
             axis.plot(rows["epoch"], rows["training"].rolling(5, min_periods=1).mean(), color=colour)
             seen = rows.dropna(subset=["validation"])
             axis.plot(seen["epoch"], seen["random"], color=colour, linewidth=1.0, linestyle=(0, (2, 2)))
-            axis.plot(seen["epoch"], seen["validation"], linestyle="none", marker=markers[str(line)], markersize=4.5,
-                      markeredgecolor=colour, markerfacecolor="none", markeredgewidth=1.2)
+            axis.plot(
+                seen["epoch"],
+                seen["validation"],
+                linestyle="none",
+                marker=markers[str(line)],
+                markersize=4.5,
+                markeredgecolor=colour,
+                markerfacecolor="none",
+                markeredgewidth=1.2,
+            )
     for place in set(np.ndindex(*axes.shape)) - set(panels):
         axes[place].set_visible(False)
         if place[0]:  # the panel above is the last of its column
@@ -76,11 +86,23 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
     axes[0, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel("Epoch", fontsize=9)
     figure.supylabel("gap to base (relative)", fontsize=9)
-    handles = [Line2D([], [], color=colour, marker=markers[line], markerfacecolor="none", markersize=4.5, label=line)
-               for line, colour in colours.items()]
-    handles += [Line2D([], [], color=MUTED, label="training"),
-                Line2D([], [], color=MUTED, linestyle="none", marker="o", markerfacecolor="none", markersize=4.5,
-                       label="validation"),
-                Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0, (2, 2)), label="random order")]
+    handles = [
+        Line2D([], [], color=colour, marker=markers[line], markerfacecolor="none", markersize=4.5, label=line)
+        for line, colour in colours.items()
+    ]
+    handles += [
+        Line2D([], [], color=MUTED, label="training"),
+        Line2D(
+            [],
+            [],
+            color=MUTED,
+            linestyle="none",
+            marker="o",
+            markerfacecolor="none",
+            markersize=4.5,
+            label="validation",
+        ),
+        Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0, (2, 2)), label="random order"),
+    ]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(6 if len(handles) < 7 else 4, len(handles)))
     return figure

@@ -34,8 +34,14 @@ def fig18(
                 values = frame.loc[frame["scheduler"] == scheduler, column] / HOUR_S
                 axis.bar(place, values.mean(), color=LOOKS[scheduler], width=0.6)
                 axis.plot([place] * len(values), values, linestyle="", marker="o", markersize=3.5, color=INK)
-                axis.annotate(show(values.mean(), "number"), (place, max(values)), xytext=(0, 5), textcoords="offset points",
-                              ha="center", fontsize=8)  # fmt: skip
+                axis.annotate(
+                    show(values.mean(), "number"),
+                    (place, max(values)),
+                    xytext=(0, 5),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=8,
+                )
             axis.set_xticks(range(len(schedulers)), [short(s) for s in schedulers])
             axis.margins(y=0.12)
             axis.set_ylim(bottom=0)
@@ -45,14 +51,23 @@ def fig18(
     told = "; ".join(
         f"{who(s)} " + ", ".join(f"{label.lower()} {show(r[c] / HOUR_S, 'number')} h" for c, label in PANELS.items())
         for s, r in means.iterrows()
-    )  # fmt: skip
-    return Artefact(
-        "fig18", "figure", "Makespan and wait on the Slurm cluster", paper_ref=paper.ref("fig18"),
-        caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: "
-        "means; points: repetitions, each with other jobs. All but Slurm’s are orders that the same controller writes. "
-        "Which jobs wait less and which longer, the table “Every run” tells.",
-        data=(str(facts["data"]),), source=source, alt=" ".join([f"Means: {told}.", *in_words(paired)]),
-    ), frame, figure  # fmt: skip
+    )
+    return (
+        Artefact(
+            "fig18",
+            "figure",
+            "Makespan and wait on the Slurm cluster",
+            paper_ref=paper.ref("fig18"),
+            caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: "
+            "means; points: repetitions, each with other jobs. All but Slurm’s are orders that the same controller writes. "
+            "Which jobs wait less and which longer, the table “Every run” tells.",
+            data=(str(facts["data"]),),
+            source=source,
+            alt=" ".join([f"Means: {told}.", *in_words(paired)]),
+        ),
+        frame,
+        figure,
+    )
 
 
 def fig19(
@@ -78,10 +93,19 @@ def fig19(
         figure.legend(handles, labels, loc="outside upper center", ncols=4)
     busy = frame[frame["hour"] <= facts["hours"]].groupby("scheduler", sort=False)["utilisation"].mean()
     told = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
-    return Artefact(
-        "fig19", "figure", "Utilisation over time on the Slurm cluster", paper_ref=paper.ref("fig18"),
-        caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last "
-        "job of any order has ended. GPUs are idle while jobs wait where none of these fits them, or would delay one before "
-        "it.",
-        data=(str(facts["data"]),), source=source, alt=f"GPUs in use while jobs were submitted, mean: {told}.",
-    ), frame, figure  # fmt: skip
+    return (
+        Artefact(
+            "fig19",
+            "figure",
+            "Utilisation over time on the Slurm cluster",
+            paper_ref=paper.ref("fig18"),
+            caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last "
+            "job of any order has ended. GPUs are idle while jobs wait where none of these fits them, or would delay one before "
+            "it.",
+            data=(str(facts["data"]),),
+            source=source,
+            alt=f"GPUs in use while jobs were submitted, mean: {told}.",
+        ),
+        frame,
+        figure,
+    )

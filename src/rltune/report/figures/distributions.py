@@ -27,18 +27,25 @@ def distributions(
     """
     key = ["trace", "data", "type"]
     summed = sizes.assign(**sizes.groupby("trace", sort=False)[["jobs", "work"]].cumsum().clip(upper=1.0))
-    frame = pd.concat([
-        run_times.rename(columns={"run_s": "at_most"}).assign(of="run_s"),
-        summed.rename(columns={"most": "at_most"}).assign(of="size"),
-    ], ignore_index=True)[[*key, "of", "at_most", "jobs", "work"]]
+    frame = pd.concat(
+        [
+            run_times.rename(columns={"run_s": "at_most"}).assign(of="run_s"),
+            summed.rename(columns={"most": "at_most"}).assign(of="size"),
+        ],
+        ignore_index=True,
+    )[[*key, "of", "at_most", "jobs", "work"]]
     with styled():
         figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
     artefact = Artefact(
-        "distributions", "figure", "Run times and sizes",
+        "distributions",
+        "figure",
+        "Run times and sizes",
         caption="Share of the jobs (above) and of the GPU-time, of CPU traces the CPU-time (below), that jobs of at "
         "most a run time (left) or a number of GPUs or CPUs (right) have. CPU traces are dashed. Where a line below "
         "lies far to the right of the one above it, few jobs hold most of the work.",
-        data=data_labels(frame), source=source, alt=_alt(frame),
+        data=data_labels(frame),
+        source=source,
+        alt=_alt(frame),
     )
     return artefact, frame, figure
 
@@ -47,8 +54,9 @@ def _alt(frame: pd.DataFrame) -> str:
     told = []
     for trace, rows in where(frame, of="run_s").groupby("trace", sort=False):
         half = [show(rows.loc[rows[c] >= 0.5, "at_most"].min(), "seconds") for c in ("jobs", "work")]
-        told.append(f"{trace}: half of the jobs run at most {half[0]} s, half of the work is in jobs of at most "
-                    f"{half[1]} s")
+        told.append(
+            f"{trace}: half of the jobs run at most {half[0]} s, half of the work is in jobs of at most {half[1]} s"
+        )
     return f"Four charts of cumulative shares, one line a trace. {'; '.join(told)}."
 
 
@@ -61,8 +69,15 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
         for axis, share in zip(axes[:, column], ("jobs", "work")):
             for trace, colour in colours.items():
                 rows = where(frame, trace=trace, of=of)
-                axis.plot(rows["at_most"], rows[share], color=colour, linestyle="--" if trace in dashed else "-",
-                          marker=markers[trace] if of == "size" else None, markersize=3.5, linewidth=1.4)
+                axis.plot(
+                    rows["at_most"],
+                    rows[share],
+                    color=colour,
+                    linestyle="--" if trace in dashed else "-",
+                    marker=markers[trace] if of == "size" else None,
+                    markersize=3.5,
+                    linewidth=1.4,
+                )
     axes[0, 0].set(xscale="log", ylabel="Share of the jobs")
     axes[0, 0].set_ylim(0, 1.02)
     axes[1, 0].set(ylabel=f"Share of the {'GPU- or CPU-time' if dashed else 'GPU-time'}", xlabel="Run time, at most")
@@ -77,7 +92,9 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     axes[0, 1].xaxis.set_minor_locator(FixedLocator([]))
     axes[0, 1].xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
     axes[1, 1].set_xlabel("GPUs (CPUs), at most" if dashed else "GPUs, at most")
-    handles = [Line2D([], [], color=c, linestyle="--" if t in dashed else "-", marker=markers[t], markersize=4, label=t)
-               for t, c in colours.items()]
+    handles = [
+        Line2D([], [], color=c, linestyle="--" if t in dashed else "-", marker=markers[t], markersize=4, label=t)
+        for t, c in colours.items()
+    ]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 6))
     return figure

@@ -17,9 +17,10 @@ from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels, w
 from rltune.report.tables.fairness import scheduler_names
 
 LOOKS = {
-    "base": ("base policy", "o", SCHEDULER["base"]), "strong": ("best heuristic", "s", SCHEDULER["baseline"]),
+    "base": ("base policy", "o", SCHEDULER["base"]),
+    "strong": ("best heuristic", "s", SCHEDULER["baseline"]),
     "rltune": ("RLTune", "D", SCHEDULER["rltune"]),
-}  # fmt: skip
+}
 MEASURES = {"wait_s": "Mean wait (s)", "bsld": "Mean slowdown"}
 LINEAR_BELOW_S = 10.0
 """Where some class hardly waits, the axis of waits is logarithmic above this and linear below."""
@@ -37,20 +38,32 @@ def fairness(sizes: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFr
         figure = _draw(frame)
     told = []
     for workload, part in frame.groupby("workload", sort=False):
-        each = [f"{size} GPUs " + ", ".join(f"{LOOKS[r['scheduler']][0]} {show(r['wait_s'], 'seconds')} s"
-                                            for _, r in rows.iterrows())
-                for size, rows in part.groupby("group", sort=False)]
+        each = [
+            f"{size} GPUs "
+            + ", ".join(f"{LOOKS[r['scheduler']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in rows.iterrows())
+            for size, rows in part.groupby("group", sort=False)
+        ]
         told.append(f"{workload}: {'; '.join(each)}")
     who = [f"{w}: {', '.join(p['title'].drop_duplicates())}" for w, p in frame.groupby("workload", sort=False)]
-    return Artefact(
-        "fairness", "figure", "Which job sizes wait",
-        caption="Mean wait and mean bounded slowdown of jobs by the GPUs they ask for, over the same test windows, "
-        "under the base policy, the heuristic that is best there in hindsight, and RLTune.",
-        data=data_labels(frame), source=source,
-        notes=(*(f"{w}." for w in who), "The CSV has the intervals of the differences from the base policy.",
-               f"{FIRST_SEED} {OVER_WINDOWS}"),
-        alt=f"Mean wait by job size; {'. '.join(told)}.",
-    ), frame, figure
+    return (
+        Artefact(
+            "fairness",
+            "figure",
+            "Which job sizes wait",
+            caption="Mean wait and mean bounded slowdown of jobs by the GPUs they ask for, over the same test windows, "
+            "under the base policy, the heuristic that is best there in hindsight, and RLTune.",
+            data=data_labels(frame),
+            source=source,
+            notes=(
+                *(f"{w}." for w in who),
+                "The CSV has the intervals of the differences from the base policy.",
+                f"{FIRST_SEED} {OVER_WINDOWS}",
+            ),
+            alt=f"Mean wait by job size; {'. '.join(told)}.",
+        ),
+        frame,
+        figure,
+    )
 
 
 def _draw(frame: pd.DataFrame) -> Figure:
@@ -87,12 +100,18 @@ def _panel(axis: Axes, part: pd.DataFrame, measure: str, sizes: list[str]) -> No
         axis.set_yscale("log")
     for k, (scheduler, (_, marker, colour)) in enumerate(LOOKS.items()):
         rows = where(part, scheduler=scheduler)
-        axis.plot([sizes.index(g) + 0.18 * (k - 1) for g in rows["group"]], rows[measure], linestyle="", marker=marker,
-                  color=colour, markersize=5.5)
+        axis.plot(
+            [sizes.index(g) + 0.18 * (k - 1) for g in rows["group"]],
+            rows[measure],
+            linestyle="",
+            marker=marker,
+            color=colour,
+            markersize=5.5,
+        )
     axis.set_xticks(range(len(sizes)), sizes)
     axis.set_xlim(-0.5, len(sizes) - 0.5)
     axis.set_ylim(0 if zero else least / 2, max(3 * top, 2 * LINEAR_BELOW_S))
-    powers = [10.0 ** k for k in range(1 if zero else 0, 9) if 10.0 ** k <= max(3 * top, 2 * LINEAR_BELOW_S)]
+    powers = [10.0**k for k in range(1 if zero else 0, 9) if 10.0**k <= max(3 * top, 2 * LINEAR_BELOW_S)]
     axis.yaxis.set_major_locator(FixedLocator([0, *powers] if zero else powers))
     axis.yaxis.set_minor_locator(FixedLocator([]))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v == 0 else three_digits(v).split(".")[0]))

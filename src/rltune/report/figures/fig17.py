@@ -31,38 +31,59 @@ def fig17(
     """
     used = cells[cells["cell"].isin(jobs["cell"])]
     twice = used["trace_title"].duplicated(keep=False)
-    titles = {c["cell"]: f"{c['trace_title']}, {c['estimate']}" if twice[i] else c["trace_title"]
-              for i, c in used.iterrows()}
-    frame = pd.concat([_curve(titles[cell], who, group["jct_s"].to_numpy())
-                       for (cell, who), group in jobs.groupby(["cell", "who"], sort=False)], ignore_index=True)
+    titles = {
+        c["cell"]: f"{c['trace_title']}, {c['estimate']}" if twice[i] else c["trace_title"] for i, c in used.iterrows()
+    }
+    frame = pd.concat(
+        [
+            _curve(titles[cell], who, group["jct_s"].to_numpy())
+            for (cell, who), group in jobs.groupby(["cell", "who"], sort=False)
+        ],
+        ignore_index=True,
+    )
     told = {titles[c["cell"]]: _told(c) for _, c in comparisons.iterrows()}
     with styled():
         figure = _draw(frame, told)
     artefact = Artefact(
-        "fig17", "figure", "JCT of one long sequence, QSSF and RLTune", paper_ref=paper.ref("fig17"),
+        "fig17",
+        "figure",
+        "JCT of one long sequence, QSSF and RLTune",
+        paper_ref=paper.ref("fig17"),
         caption="Share of jobs completed within a time since their submission, on a logarithmic axis; one sequence of "
         "consecutive jobs of the test part from an idle cluster, EASY backfilling and the same predictions for both. "
         "Lines down: means.",
-        data=data_labels(used), source=source, notes=tuple(n for n in (constant_settings(used),) if n),
+        data=data_labels(used),
+        source=source,
+        notes=tuple(n for n in (constant_settings(used),) if n),
         alt="Cumulative distributions of job completion time; "
-        + "; ".join(f"{title}: {words}" for title, words in told.items()) + ".",
+        + "; ".join(f"{title}: {words}" for title, words in told.items())
+        + ".",
     )
     return artefact, frame, figure
 
 
 def _curve(title: str, who: str, jct_s: np.ndarray) -> pd.DataFrame:
     share = np.linspace(0, 1, POINTS)
-    return pd.DataFrame({
-        "trace_title": title, "who": who, "scheduler": LOOKS[who][0], "jobs": len(jct_s), "share": share,
-        "jct_s": np.quantile(jct_s, share), "mean_s": jct_s.mean(),
-    })
+    return pd.DataFrame(
+        {
+            "trace_title": title,
+            "who": who,
+            "scheduler": LOOKS[who][0],
+            "jobs": len(jct_s),
+            "share": share,
+            "jct_s": np.quantile(jct_s, share),
+            "mean_s": jct_s.mean(),
+        }
+    )
 
 
 def _told(comparison: pd.Series) -> str:
     """One comparison in words: jobs, and how much better or worse."""
     word = "less" if comparison["improvement"] >= 0 else "more"
-    return (f"{show(comparison['jobs'], 'int')} jobs, mean {show(comparison['theirs_mean'], 'seconds')} s with QSSF, "
-            f"{show(abs(comparison['improvement']), 'percent')} {word} with RLTune")
+    return (
+        f"{show(comparison['jobs'], 'int')} jobs, mean {show(comparison['theirs_mean'], 'seconds')} s with QSSF, "
+        f"{show(abs(comparison['improvement']), 'percent')} {word} with RLTune"
+    )
 
 
 def _draw(frame: pd.DataFrame, told: dict[str, str]) -> Figure:
@@ -80,17 +101,29 @@ def _draw(frame: pd.DataFrame, told: dict[str, str]) -> Figure:
         axis.xaxis.set_major_locator(LogLocator(numticks=9))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _short(v)))
         axis.set_title(title)
-        axis.text(0.98, 0.04, told[title].replace(", ", "\n"), transform=axis.transAxes, ha="right", va="bottom",
-                  fontsize=7.5, color=INK, bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5})
+        axis.text(
+            0.98,
+            0.04,
+            told[title].replace(", ", "\n"),
+            transform=axis.transAxes,
+            ha="right",
+            va="bottom",
+            fontsize=7.5,
+            color=INK,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5},
+        )
         axis.set_ylim(0, 1)
         axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
-    for axis in axes.flat[len(titles):]:
+    for axis in axes.flat[len(titles) :]:
         axis.set_visible(False)
     figure.supxlabel("JCT (s)", fontsize=9)
     figure.supylabel("Jobs completed within", fontsize=9)
     handles = [Line2D([], [], color=colour, linestyle=line, label=name) for name, colour, line in LOOKS.values()]
-    figure.legend(handles=[*handles, Line2D([], [], color=MUTED, linewidth=0.9, label="mean")],
-                  loc="outside upper center", ncols=3)
+    figure.legend(
+        handles=[*handles, Line2D([], [], color=MUTED, linewidth=0.9, label="mean")],
+        loc="outside upper center",
+        ncols=3,
+    )
     return figure
 
 

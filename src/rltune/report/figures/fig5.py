@@ -41,11 +41,17 @@ def fig5(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> tup
     if (frame["avg_wait_s"] < LEAST_WAIT_S).any():
         notes.append(f"Mean waits below {LEAST_WAIT_S:.0f} s are drawn at {LEAST_WAIT_S:.0f} s.")
     artefact = Artefact(
-        "fig5", "figure", "CPU and GPU workloads compared", paper_ref=paper.ref("fig5"),
+        "fig5",
+        "figure",
+        "CPU and GPU workloads compared",
+        paper_ref=paper.ref("fig5"),
         caption="Each trace’s mean run time (left) and the GPUs or CPUs it allocates in 30 days (right) against its "
         "mean wait, the columns of Table 2. Round: CPU traces, square: GPU traces; filled: this run’s, hollow: the "
         "paper’s, a line joining the two of one trace. All axes are logarithmic.",
-        data=data_labels(ours), source=source, notes=tuple(notes), alt=_alt(ours),
+        data=data_labels(ours),
+        source=source,
+        notes=tuple(notes),
+        alt=_alt(ours),
     )
     return artefact, frame, figure
 
@@ -54,16 +60,27 @@ def _printed(paper: PaperResults) -> pd.DataFrame:
     """The paper's points, from its Table 2."""
     entries = paper.artefacts["table2"].entries
     traces = dict.fromkeys(key.rsplit(".", 1)[0] for key in entries)
-    return pd.DataFrame([
-        {"trace": t, "type": entries[f"{t}.type"].text, "data": "", "wait_is": "", "row": "paper",
-         **{c: paper.value("table2", t, c) for c in ("avg_wait_s", "avg_run_s", "alloc")}}
-        for t in traces
-    ])
+    return pd.DataFrame(
+        [
+            {
+                "trace": t,
+                "type": entries[f"{t}.type"].text,
+                "data": "",
+                "wait_is": "",
+                "row": "paper",
+                **{c: paper.value("table2", t, c) for c in ("avg_wait_s", "avg_run_s", "alloc")},
+            }
+            for t in traces
+        ]
+    )
 
 
 def _alt(ours: pd.DataFrame) -> str:
-    told = [f"{r['trace']} ({r['type']}) waits {show(r['avg_wait_s'], 'seconds')} s, runs "
-            f"{show(r['avg_run_s'], 'seconds')} s, allocates {show(r['alloc'], 'int')}" for _, r in ours.iterrows()]
+    told = [
+        f"{r['trace']} ({r['type']}) waits {show(r['avg_wait_s'], 'seconds')} s, runs "
+        f"{show(r['avg_run_s'], 'seconds')} s, allocates {show(r['alloc'], 'int')}"
+        for _, r in ours.iterrows()
+    ]
     return f"Two scatter plots over the mean wait. This run’s traces: {'; '.join(told)}."
 
 
@@ -78,8 +95,13 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
             colour, paper = colours[row["trace"]], printed[printed["trace"] == papers[row["trace"]]]
             if len(paper):
                 _point(axis, paper.iloc[0], column, colour)
-                axis.plot([_wait(paper.iloc[0]), _wait(row)], [paper[column].iloc[0], row[column]], color=colour,
-                          linewidth=0.8, alpha=0.6)
+                axis.plot(
+                    [_wait(paper.iloc[0]), _wait(row)],
+                    [paper[column].iloc[0], row[column]],
+                    color=colour,
+                    linewidth=0.8,
+                    alpha=0.6,
+                )
             _point(axis, row, column, colour, colour)
         for _, row in printed[printed["trace"].isin(lonely)].iterrows():
             _point(axis, row, column, colours[row["trace"]])
@@ -90,11 +112,23 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
             scale.set_major_formatter(FuncFormatter(_plain))
             scale.set_minor_locator(NullLocator())
     types = dict(zip(frame["trace"], frame["type"]))
-    handles = [Line2D([], [], linestyle="none", marker=MARKER[types[t]], color=c,
-                      markerfacecolor=c if t in papers else "none", label=t) for t, c in colours.items()]
-    handles += [Line2D([], [], linestyle="none", marker="o", color=MUTED, label="CPU"),
-                Line2D([], [], linestyle="none", marker="s", color=MUTED, label="GPU"),
-                Line2D([], [], linestyle="none", marker="s", color=MUTED, markerfacecolor="none", label="paper")]
+    handles = [
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker=MARKER[types[t]],
+            color=c,
+            markerfacecolor=c if t in papers else "none",
+            label=t,
+        )
+        for t, c in colours.items()
+    ]
+    handles += [
+        Line2D([], [], linestyle="none", marker="o", color=MUTED, label="CPU"),
+        Line2D([], [], linestyle="none", marker="s", color=MUTED, label="GPU"),
+        Line2D([], [], linestyle="none", marker="s", color=MUTED, markerfacecolor="none", label="paper"),
+    ]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 6))
     return figure
 
@@ -110,6 +144,14 @@ def _wait(row: pd.Series) -> float:
 
 def _point(axis: Axes, row: pd.Series, column: str, colour: str, face: str = "none") -> None:
     # hollow ones are larger and on top, so that two at one place are both seen
-    axis.plot([_wait(row)], [row[column]], linestyle="none", marker=MARKER[row["type"]],
-              markersize=9 if face == "none" else 6, markeredgecolor=colour, markerfacecolor=face, markeredgewidth=1.3,
-              zorder=4 if face == "none" else 3)
+    axis.plot(
+        [_wait(row)],
+        [row[column]],
+        linestyle="none",
+        marker=MARKER[row["type"]],
+        markersize=9 if face == "none" else 6,
+        markeredgecolor=colour,
+        markerfacecolor=face,
+        markeredgewidth=1.3,
+        zorder=4 if face == "none" else 3,
+    )

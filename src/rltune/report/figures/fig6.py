@@ -26,25 +26,35 @@ def fig6(batches: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[
     with styled():
         figure = _draw(batches, {t: paper.trace(t) for t in batches["trace"]})
     each = batches.drop_duplicates("trace")
-    notes = [f"{r['trace']}: waits {r['wait_is']}; median {show(r['median_wait_s'], 'seconds')} s; "
-             f"{show(r['of_batches'], 'int')} batches in all." for _, r in each.iterrows()]
+    notes = [
+        f"{r['trace']}: waits {r['wait_is']}; median {show(r['median_wait_s'], 'seconds')} s; "
+        f"{show(r['of_batches'], 'int')} batches in all."
+        for _, r in each.iterrows()
+    ]
     told = "; ".join(_told(t, g) for t, g in batches.groupby("trace", sort=False))
     most, jobs = int(batches.groupby("trace")["batch"].count().max()), sorted(set(batches["jobs"]))
     artefact = Artefact(
-        "fig6", "figure", "Jobs above the median wait, batch by batch", paper_ref=paper.ref("fig6"),
+        "fig6",
+        "figure",
+        "Jobs above the median wait, batch by batch",
+        paper_ref=paper.ref("fig6"),
         caption=f"Batches of {' or '.join(map(str, jobs))} jobs of each GPU trace in the order of submission, counted "
         f"from its first: the {most} in a row whose jobs wait most together. Above: how many of a batch wait longer "
         "than the median of all the trace’s jobs. Below: the waits of the batch together. The paper shows Philly and "
         "Helios, and does not say which hundred batches.",
-        data=data_labels(batches), source=source, notes=tuple(notes),
+        data=data_labels(batches),
+        source=source,
+        notes=tuple(notes),
         alt=f"Pairs of bar charts over batches of jobs. {told}.",
     )
     return artefact, batches, figure
 
 
 def _told(trace: str, rows: pd.DataFrame) -> str:
-    return (f"{trace}: {rows['above'].min()} to {rows['above'].max()} jobs of a batch above the median, "
-            f"{show(rows['wait_h'].min(), 'number')} to {show(rows['wait_h'].max(), 'number')} hours of wait")
+    return (
+        f"{trace}: {rows['above'].min()} to {rows['above'].max()} jobs of a batch above the median, "
+        f"{show(rows['wait_h'].min(), 'number')} to {show(rows['wait_h'].max(), 'number')} hours of wait"
+    )
 
 
 def _draw(batches: pd.DataFrame, papers: dict[str, str]) -> Figure:
@@ -53,7 +63,7 @@ def _draw(batches: pd.DataFrame, papers: dict[str, str]) -> Figure:
     down = -(-len(traces) // across)
     figure = Figure(figsize=(WIDTH_IN, 3.6 * down))
     axes = figure.subplots(2 * down, across, squeeze=False)
-    pairs = [axes[2 * (i // across): 2 * (i // across) + 2, i % across] for i in range(across * down)]
+    pairs = [axes[2 * (i // across) : 2 * (i // across) + 2, i % across] for i in range(across * down)]
     for i, trace in enumerate(traces):
         rows, (upper, lower) = where(batches, trace=trace), pairs[i]
         for axis, column in ((upper, "above"), (lower, "wait_h")):
@@ -70,7 +80,7 @@ def _draw(batches: pd.DataFrame, papers: dict[str, str]) -> Figure:
         if i % across == 0:
             upper.set_ylabel("Jobs above\nthe median wait")
             lower.set_ylabel("Total wait (h)")
-    for pair in pairs[len(traces):]:
+    for pair in pairs[len(traces) :]:
         for axis in pair:
             axis.set_visible(False)
     return figure

@@ -14,9 +14,12 @@ from matplotlib.path import Path
 from rltune.report.style import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE, WIDTH_IN, styled
 
 KINDS = {
-    "data": ("#eceff1", "#7b8794"), "simulator": ("#d9e9f5", BLUE), "learning": ("#fdeccd", ORANGE),
-    "optimisation": ("#d2efe5", GREEN), "result": ("#f3e1ec", PURPLE),
-}  # fmt: skip
+    "data": ("#eceff1", "#7b8794"),
+    "simulator": ("#d9e9f5", BLUE),
+    "learning": ("#fdeccd", ORANGE),
+    "optimisation": ("#d2efe5", GREEN),
+    "result": ("#f3e1ec", PURPLE),
+}
 """Kind of a box → its tint and its edge. Tints stay light in dark mode, so text on them stays dark."""
 ON_TINT = "#101418"
 ACROSS = 100.0
@@ -62,14 +65,29 @@ class Arrow:
 def frame_of(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> pd.DataFrame:
     """A row a box, then a row an arrow: all that is drawn. Raises ValueError for an arrow of a box that is not."""
     rows = [
-        {"what": "box", "name": b.name, "title": b.title, "text": b.text.replace("\n", " "), "kind": b.kind, "x": b.x,
-         "y": b.y, "width": b.width, "height": b.height} for b in boxes
-    ]  # fmt: skip
+        {
+            "what": "box",
+            "name": b.name,
+            "title": b.title,
+            "text": b.text.replace("\n", " "),
+            "kind": b.kind,
+            "x": b.x,
+            "y": b.y,
+            "width": b.width,
+            "height": b.height,
+        }
+        for b in boxes
+    ]
     rows += [
-        {"what": "arrow", "name": f"{a.tail} → {a.head}", "text": a.label.replace("\n", " "),
-         "kind": "dashed" if a.dashed else "plain", "path": " ".join(f"{x:g},{y:g}" for x, y in path(a, boxes))}
+        {
+            "what": "arrow",
+            "name": f"{a.tail} → {a.head}",
+            "text": a.label.replace("\n", " "),
+            "kind": "dashed" if a.dashed else "plain",
+            "path": " ".join(f"{x:g},{y:g}" for x, y in path(a, boxes)),
+        }
         for a in arrows
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
@@ -110,27 +128,73 @@ def draw(boxes: Sequence[Box], arrows: Sequence[Arrow], kinds: dict[str, str]) -
 
 def _box(axes: Axes, box: Box) -> None:
     tint, edge = KINDS[box.kind]
-    axes.add_patch(FancyBboxPatch((box.x, box.y), box.width, box.height, boxstyle="round,pad=0,rounding_size=1",
-                                  facecolor=tint, edgecolor=edge, linewidth=1.1, zorder=3))
+    axes.add_patch(
+        FancyBboxPatch(
+            (box.x, box.y),
+            box.width,
+            box.height,
+            boxstyle="round,pad=0,rounding_size=1",
+            facecolor=tint,
+            edgecolor=edge,
+            linewidth=1.1,
+            zorder=3,
+        )
+    )
     line = 1.28 / (72 * UNIT_IN)  # units a point of text takes
     lines = len(box.text.splitlines())
     top = box.y + (box.height - line * (TITLE_PT + lines * TEXT_PT)) / 2
     middle = box.x + box.width / 2
-    axes.text(middle, top + line * TITLE_PT / 2, box.title, fontsize=TITLE_PT, fontweight="bold", color=ON_TINT,
-              ha="center", va="center", zorder=4)
+    axes.text(
+        middle,
+        top + line * TITLE_PT / 2,
+        box.title,
+        fontsize=TITLE_PT,
+        fontweight="bold",
+        color=ON_TINT,
+        ha="center",
+        va="center",
+        zorder=4,
+    )
     for i, text in enumerate(box.text.splitlines()):
-        axes.text(middle, top + line * (TITLE_PT + (i + 0.5) * TEXT_PT), text, fontsize=TEXT_PT, color=ON_TINT,
-                  ha="center", va="center", zorder=4)
+        axes.text(
+            middle,
+            top + line * (TITLE_PT + (i + 0.5) * TEXT_PT),
+            text,
+            fontsize=TEXT_PT,
+            color=ON_TINT,
+            ha="center",
+            va="center",
+            zorder=4,
+        )
 
 
 def _arrow(axes: Axes, arrow: Arrow, corners: list[tuple[float, float]]) -> None:
-    axes.add_patch(FancyArrowPatch(path=Path(corners), arrowstyle="-|>", mutation_scale=9, linewidth=1.2,
-                                   color=INK, linestyle=(0, (4, 2)) if arrow.dashed else "-", shrinkA=0, shrinkB=0,
-                                   joinstyle="miter", zorder=2))
+    axes.add_patch(
+        FancyArrowPatch(
+            path=Path(corners),
+            arrowstyle="-|>",
+            mutation_scale=9,
+            linewidth=1.2,
+            color=INK,
+            linestyle=(0, (4, 2)) if arrow.dashed else "-",
+            shrinkA=0,
+            shrinkB=0,
+            joinstyle="miter",
+            zorder=2,
+        )
+    )
     if not arrow.label:
         return
     (x0, y0), (x1, y1) = max(zip(corners, corners[1:]), key=lambda s: abs(s[0][0] - s[1][0]) + abs(s[0][1] - s[1][1]))
     along = y0 == y1
-    axes.text((x0 + x1) / 2 + (0 if along else 0.9), (y0 + y1) / 2 - (0.5 if along else 0), arrow.label,
-              fontsize=LABEL_PT, color=MUTED, ha="center" if along else "left", va="bottom" if along else "center",
-              linespacing=1.1, zorder=4)
+    axes.text(
+        (x0 + x1) / 2 + (0 if along else 0.9),
+        (y0 + y1) / 2 - (0.5 if along else 0),
+        arrow.label,
+        fontsize=LABEL_PT,
+        color=MUTED,
+        ha="center" if along else "left",
+        va="bottom" if along else "center",
+        linespacing=1.1,
+        zorder=4,
+    )

@@ -15,9 +15,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from rltune.report.format import show, three_digits
-from rltune.report.style import (
-    BLUE, GREEN, GRID, MUTED, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH_IN, styled,
-)
+from rltune.report.style import BLUE, GREEN, GRID, MUTED, ORANGE, PAPER, PURPLE, SKY, VERMILION, WIDTH_IN, styled
 
 GREY = "#98a2ad"
 JOBS = (BLUE, ORANGE, SKY, GREEN, GREY)
@@ -41,8 +39,12 @@ GLYPH = 0.64
 
 
 def gantt(
-    bars: pd.DataFrame, node_gpus: Sequence[int], title: str = "", node_names: Sequence[str] | None = None,
-    until_s: float | None = None, least_wait_s: float = 0.0,
+    bars: pd.DataFrame,
+    node_gpus: Sequence[int],
+    title: str = "",
+    node_names: Sequence[str] | None = None,
+    until_s: float | None = None,
+    least_wait_s: float = 0.0,
 ) -> Figure:
     """Every node's GPUs as lanes, every job as a rectangle on them, its wait in a strip below.
 
@@ -67,13 +69,16 @@ def gantt(
     frame = bars.sort_values(["start_s", "job", "node", "gpu"], ignore_index=True)
     for column in ("submit", "start", "end"):
         frame[column] = ((frame[f"{column}_s"] - begin) / unit_s).clip(upper=shown_s / unit_s)
-    told = (f"makespan {three_digits(makespan_s / unit_s)} {unit}",
-            f"total wait {three_digits(float(wait_s.sum()) / unit_s)} {unit}",
-            f"{_count(len(jobs), 'job')}, {show(int(_waited(jobs, least_wait_s).sum()), 'int')} of them had to wait",
-            f"{_count(int(sizes.sum()), 'GPU')} on {_count(len(sizes), 'node')}")
+    told = (
+        f"makespan {three_digits(makespan_s / unit_s)} {unit}",
+        f"total wait {three_digits(float(wait_s.sum()) / unit_s)} {unit}",
+        f"{_count(len(jobs), 'job')}, {show(int(_waited(jobs, least_wait_s).sum()), 'int')} of them had to wait",
+        f"{_count(int(sizes.sum()), 'GPU')} on {_count(len(sizes), 'node')}",
+    )
     with styled():
-        figure = _draw(frame, sizes, names, (shown_s / unit_s) or 1.0, unit, whole=shown_s == makespan_s,
-                       least_wait_s=least_wait_s)
+        figure = _draw(
+            frame, sizes, names, (shown_s / unit_s) or 1.0, unit, whole=shown_s == makespan_s, least_wait_s=least_wait_s
+        )
         _head(figure.axes[0], title, " · ".join(told))
     return figure
 
@@ -93,8 +98,7 @@ def _check(bars: pd.DataFrame, sizes: np.ndarray, names: list[str]) -> None:
 
 
 def _draw(
-    frame: pd.DataFrame, sizes: np.ndarray, names: list[str], span: float, unit: str, whole: bool,
-    least_wait_s: float,
+    frame: pd.DataFrame, sizes: np.ndarray, names: list[str], span: float, unit: str, whole: bool, least_wait_s: float
 ) -> Figure:
     """The picture up to ``span`` units of time; ``whole`` when that is all of them."""
     waiting = frame.drop_duplicates("job")
@@ -125,8 +129,17 @@ def _draw(
         axis.spines["left"].set_zorder(7)
     axes[-1].xaxis.set_major_locator(MaxNLocator(8))
     axes[-1].set_xlabel(f"Time since the first submission ({unit})")
-    handles.append(Line2D([], [], color=VERMILION, linewidth=1.4, linestyle=DOTTED if whole else "none",
-                          marker="" if whole else ">", label="makespan" if whole else "makespan: beyond the edge"))
+    handles.append(
+        Line2D(
+            [],
+            [],
+            color=VERMILION,
+            linewidth=1.4,
+            linestyle=DOTTED if whole else "none",
+            marker="" if whole else ">",
+            label="makespan" if whole else "makespan: beyond the edge",
+        )
+    )
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
@@ -143,8 +156,15 @@ def _nodes(axis: Axes, sizes: np.ndarray, names: list[str], height: float) -> No
     axis.grid(visible=False)
     lane = height / edges[-1]
     if lane >= 4:
-        axis.hlines(np.setdiff1d(np.arange(edges[-1]), edges), 0, 1, transform=axis.get_yaxis_transform(), color=GRID,
-                    linewidth=0.5, zorder=0.5)
+        axis.hlines(
+            np.setdiff1d(np.arange(edges[-1]), edges),
+            0,
+            1,
+            transform=axis.get_yaxis_transform(),
+            color=GRID,
+            linewidth=0.5,
+            zorder=0.5,
+        )
     # over the bars, so that a node is seen to end
     thin = float(np.clip(0.04 * height / len(sizes), 0.15, 0.5))
     axis.hlines(edges[1:-1], 0, 1, transform=axis.get_yaxis_transform(), color=MUTED, linewidth=thin, zorder=4)
@@ -162,8 +182,11 @@ def _jobs(axis: Axes, frame: pd.DataFrame, sizes: np.ndarray, across: float, dow
     """Bars and their labels; a unit of time is ``across`` points wide, a lane ``down`` points high."""
     lane = np.append(0, np.cumsum(sizes))[frame["node"]] + frame["gpu"].to_numpy()
     known = sorted(frame["job"].unique())
-    colours = ([FEW[known.index(job)] for job in frame["job"]] if len(known) <= len(FEW) else
-               [JOBS[i] for i in _colours(frame, lane, int(sizes.sum()))])
+    colours = (
+        [FEW[known.index(job)] for job in frame["job"]]
+        if len(known) <= len(FEW)
+        else [JOBS[i] for i in _colours(frame, lane, int(sizes.sum()))]
+    )
     x, width, tall = (v.to_numpy(float) for v in (frame["start"], frame["end"] - frame["start"], frame["gpus"]))
     boxes = [Rectangle((a, b), w, h) for a, b, w, h in zip(x, lane, width, tall)]
     edge = float(np.clip(0.12 * down, 0.25, 0.8))
@@ -174,8 +197,17 @@ def _jobs(axis: Axes, frame: pd.DataFrame, sizes: np.ndarray, across: float, dow
         text = str(job)
         size = min(FONT, 0.85 * h * down, 0.85 * w * across / (GLYPH * len(text)))
         if size >= SMALLEST_FONT:
-            axis.text(a + w / 2, b + h / 2, text, ha="center", va="center_baseline", fontsize=size, color=ON[colour],
-                      zorder=5, clip_on=True)
+            axis.text(
+                a + w / 2,
+                b + h / 2,
+                text,
+                ha="center",
+                va="center_baseline",
+                fontsize=size,
+                color=ON[colour],
+                zorder=5,
+                clip_on=True,
+            )
 
 
 def _colours(frame: pd.DataFrame, lane: np.ndarray, lanes: int) -> list[int]:
@@ -197,8 +229,9 @@ def _lanes(axis: Axes, waiting: pd.DataFrame) -> None:
     """A lane for each job that waits, named on its left, in order of submission."""
     n = len(waiting)
     boxes = [Rectangle((a, i + 0.12), b - a, 0.76) for i, (a, b) in enumerate(zip(waiting["submit"], waiting["start"]))]
-    axis.add_collection(PatchCollection(boxes, facecolors=WAIT_TINT, edgecolors=PURPLE, linewidths=0.6, hatch="////",
-                                        zorder=3))
+    axis.add_collection(
+        PatchCollection(boxes, facecolors=WAIT_TINT, edgecolors=PURPLE, linewidths=0.6, hatch="////", zorder=3)
+    )
     axis.set_ylim(n, 0)
     axis.set_yticks(np.arange(n) + 0.5, [f"job {j}" for j in waiting["job"]], fontsize=7.5)
     axis.tick_params(axis="y", length=0)
@@ -211,8 +244,16 @@ def _queue(axis: Axes, waiting: pd.DataFrame) -> None:
     change = np.zeros(len(time), np.int64)
     np.add.at(change, np.searchsorted(time, waiting["submit"]), 1)
     np.subtract.at(change, np.searchsorted(time, waiting["start"]), 1)
-    axis.fill_between(time, np.cumsum(change), step="post", facecolor=WAIT_TINT, edgecolor=PURPLE, linewidth=0.6,
-                      hatch="////", zorder=3)
+    axis.fill_between(
+        time,
+        np.cumsum(change),
+        step="post",
+        facecolor=WAIT_TINT,
+        edgecolor=PURPLE,
+        linewidth=0.6,
+        hatch="////",
+        zorder=3,
+    )
     axis.set_ylim(0, None)
     axis.set_ylabel("jobs waiting")
     axis.yaxis.set_major_locator(MaxNLocator(3, integer=True))
@@ -221,8 +262,17 @@ def _queue(axis: Axes, waiting: pd.DataFrame) -> None:
 
 def _head(axis: Axes, title: str, told: str) -> None:
     axis.set_title(title, pad=19 if title else 6)
-    axis.annotate(told, (0, 1), xytext=(0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=8,
-                  color=MUTED, ha="left", va="bottom")
+    axis.annotate(
+        told,
+        (0, 1),
+        xytext=(0, 5),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=8,
+        color=MUTED,
+        ha="left",
+        va="bottom",
+    )
 
 
 def _count(n: int, what: str) -> str:

@@ -16,8 +16,10 @@ from rltune.report.paper import PaperResults
 from rltune.report.style import INK, MUTED, PURPLE, WIDTH_IN, scheduler_title, styled, trace_colours
 from rltune.report.tables.common import best_measured, data_labels, told_apart
 
-SIDES = (("Over its base policy", "improvement", "low", "high"),
-         ("Over the strongest heuristic", "over_strong", "over_strong_low", "over_strong_high"))
+SIDES = (
+    ("Over its base policy", "improvement", "low", "high"),
+    ("Over the strongest heuristic", "over_strong", "over_strong_low", "over_strong_high"),
+)
 SHORT = {"wait": "wait", "bsld": "slowdown", "jct": "completion time", "utilisation": "utilisation"}
 LEFT_MOST = -1.0
 """Improvements below −100 % are drawn at this edge as an arrow; the table has their size."""
@@ -42,16 +44,20 @@ def improvements(
     sizes = " or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"])))
     only = set(frame["measure"]) == {"wait"}
     artefact = Artefact(
-        "improvements", "figure", "How much less RLTune waits" if only else "How much better RLTune is",
+        "improvements",
+        "figure",
+        "How much less RLTune waits" if only else "How much better RLTune is",
         paper_ref=paper.ref("fig12") if only else "",
         caption=f"Relative improvement of {'mean wait' if only else 'the metric each agent was trained for'} in "
         f"windows of {sizes} jobs, "
         "with interval. Left: over the base policy, as in the paper (cross: the paper’s figure, where it prints one). "
         "Right: over the strongest heuristic, chosen in hindsight. An interval that touches the zero line shows no "
         "difference.",
-        data=data_labels(frame), source=source,
+        data=data_labels(frame),
+        source=source,
         notes=("Arrows: worse by more than the axis shows; the table has the size.",)
-        if (frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any() else (),
+        if (frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any()
+        else (),
         alt=f"Dot plot of improvements over the base policy: {'; '.join(shown)}.",
     )
     return artefact, frame, figure
@@ -61,11 +67,15 @@ def _labels(frame: pd.DataFrame) -> list[str]:
     """What rows are called: trace, base policy and its blocking rule, the metric where there are several, and the
     settings in which rows differ that would be called the same."""
     several = frame["measure"].nunique() > 1
-    return told_apart(frame, [
-        f"{r['trace_title']} · {scheduler_title(r['policy'], r['blocking'])}"
-        + (f" · {SHORT[r['measure']]}" if several else "") + (" (mix)" if r["metric"] != r["measure"] else "")
-        for _, r in frame.iterrows()
-    ])  # fmt: skip
+    return told_apart(
+        frame,
+        [
+            f"{r['trace_title']} · {scheduler_title(r['policy'], r['blocking'])}"
+            + (f" · {SHORT[r['measure']]}" if several else "")
+            + (" (mix)" if r["metric"] != r["measure"] else "")
+            for _, r in frame.iterrows()
+        ],
+    )
 
 
 def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
@@ -91,10 +101,12 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
     figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)", fontsize=9)
     if frame["paper"].notna().any():
         figure.legend(
-            handles=[Line2D([], [], color=MUTED, marker="o", markersize=4.5, label="ours, with interval"),
-                     Line2D([], [], color=PURPLE, marker="x", linestyle="none", markeredgewidth=1.8,
-                            label="the paper")],
-            loc="outside upper center", ncols=2,
+            handles=[
+                Line2D([], [], color=MUTED, marker="o", markersize=4.5, label="ours, with interval"),
+                Line2D([], [], color=PURPLE, marker="x", linestyle="none", markeredgewidth=1.8, label="the paper"),
+            ],
+            loc="outside upper center",
+            ncols=2,
         )
     return figure
 

@@ -29,19 +29,31 @@ def loads_compared(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, p
     frame = numbers[numbers["policy"].isin(SHOWN) | (numbers["role"] == AGENT) | best].reset_index(drop=True)
     with styled():
         figure = _draw(frame)
-    told = [f"{r['workload']} {r['title']}: slice {show(r['slice_wait_s'], 'seconds')} s, balanced "
-            f"{show(r['balanced_wait_s'], 'seconds')} s" for _, r in frame.iterrows()]
-    return Artefact(
-        "loads-compared", "figure", "Overloaded slices beside balanced clusters",
-        caption="Mean wait under each scheduler on the overloaded slice and on the same nodes with arrivals thinned to "
-        "what they can keep up with. RLTune was trained on the slice only. "
-        f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below. ★: best heuristic of the slice, ☆: of the balanced "
-        "cluster.",
-        data=data_labels(frame), source=source,
-        notes=("What each waits less than the base policy on each cluster, with intervals, is in the table.",
-               FIRST_SEED),
-        alt=f"Mean waits: {'; '.join(told)}.",
-    ), frame, figure
+    told = [
+        f"{r['workload']} {r['title']}: slice {show(r['slice_wait_s'], 'seconds')} s, balanced "
+        f"{show(r['balanced_wait_s'], 'seconds')} s"
+        for _, r in frame.iterrows()
+    ]
+    return (
+        Artefact(
+            "loads-compared",
+            "figure",
+            "Overloaded slices beside balanced clusters",
+            caption="Mean wait under each scheduler on the overloaded slice and on the same nodes with arrivals thinned to "
+            "what they can keep up with. RLTune was trained on the slice only. "
+            f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below. ★: best heuristic of the slice, ☆: of the balanced "
+            "cluster.",
+            data=data_labels(frame),
+            source=source,
+            notes=(
+                "What each waits less than the base policy on each cluster, with intervals, is in the table.",
+                FIRST_SEED,
+            ),
+            alt=f"Mean waits: {'; '.join(told)}.",
+        ),
+        frame,
+        figure,
+    )
 
 
 def _draw(frame: pd.DataFrame) -> Figure:
@@ -56,12 +68,29 @@ def _draw(frame: pd.DataFrame) -> Figure:
         axis.hlines(range(len(rows)), rows["slice_wait_s"], rows["balanced_wait_s"], color=MUTED, linewidth=0.9)
         for load, (marker, colour) in LOOKS.items():
             waits = rows[f"{load}_wait_s"]
-            axis.plot(waits, range(len(rows)), linestyle="", marker=marker, color=colour, markersize=5.5,
-                      label=LOADS[load], clip_on=False, zorder=3)
+            axis.plot(
+                waits,
+                range(len(rows)),
+                linestyle="",
+                marker=marker,
+                color=colour,
+                markersize=5.5,
+                label=LOADS[load],
+                clip_on=False,
+                zorder=3,
+            )
             for y, wait in enumerate(waits):
                 right = load == "slice"
-                axis.annotate(show(wait, "seconds"), (wait, y), xytext=(6 if right else -6, 0), fontsize=7, color=INK,
-                              textcoords="offset points", ha="left" if right else "right", va="center")
+                axis.annotate(
+                    show(wait, "seconds"),
+                    (wait, y),
+                    xytext=(6 if right else -6, 0),
+                    fontsize=7,
+                    color=INK,
+                    textcoords="offset points",
+                    ha="left" if right else "right",
+                    va="center",
+                )
         axis.set_yticks(range(len(rows)), rows["title"])
         axis.set_ylim(len(rows) - 0.4, -0.6)
         offered = [f"{LOADS[load].lower()} {show(rows[f'{load}_offered'].iloc[0], 'number')}" for load in LOADS]

@@ -21,9 +21,18 @@ LEGEND = {"data": "what is seen", "learning": "layers that learn", "result": "wh
 
 
 def fig9(
-    features: str, columns: Sequence[str], critic_columns: Sequence[str], queue: int, actor: Sequence[int],
-    critic: Sequence[int], residual: bool, attention: int, others: Sequence[str], paper: PaperResults, source: str = "",
-) -> tuple[Artefact, pd.DataFrame, Figure]:  # fmt: skip
+    features: str,
+    columns: Sequence[str],
+    critic_columns: Sequence[str],
+    queue: int,
+    actor: Sequence[int],
+    critic: Sequence[int],
+    residual: bool,
+    attention: int,
+    others: Sequence[str],
+    paper: PaperResults,
+    source: str = "",
+) -> tuple[Artefact, pd.DataFrame, Figure]:
     """The networks of an agent: a box a layer, with its shape and its number of weights.
 
     ``features``: name of the set; ``columns``, ``critic_columns``: what a row of actor and critic has; ``queue``: rows
@@ -35,28 +44,40 @@ def fig9(
     more = _critic(len(critic_columns), queue, critic) if critic else _no_critic()
     boxes, arrows = boxes + more[0], arrows + more[1]
     looks = (len(columns) + 1) * (1 + attention) if attention else 0
-    count = {"actor": looks + weights(len(columns) + attention, actor),
-             "critic": weights(queue * len(critic_columns), critic)}
+    count = {
+        "actor": looks + weights(len(columns) + attention, actor),
+        "critic": weights(queue * len(critic_columns), critic),
+    }
     notes = [f"The actor sees of a job, in order: {', '.join(columns)}."]
     if critic:
         notes.append(f"The critic sees of a job: {', '.join(critic_columns)}.")
     if attention:
-        notes.append(f"Every row also gets {attention} columns that an attention makes of the whole queue: one score a "
-                     "job, a softmax over the queue, and the mean of what it sees of the jobs with these weights.")
+        notes.append(
+            f"Every row also gets {attention} columns that an attention makes of the whole queue: one score a "
+            "job, a softmax over the queue, and the mean of what it sees of the jobs with these weights."
+        )
     if others:
         notes.append(f"Other agents of this run: {'; '.join(others)}.")
     reads = f"{show(count['critic'], 'int')} in the critic, which reads the whole queue at once"
     shapes = " then ".join(map(str, actor))
     artefact = Artefact(
-        "fig9", "figure", "Actor and critic", paper_ref=paper.ref("fig9"),
+        "fig9",
+        "figure",
+        "Actor and critic",
+        paper_ref=paper.ref("fig9"),
         caption=f"The networks of this run’s first RLTune agent: {show(count['actor'], 'int')} weights in the actor, "
         f"the same for every job of the queue; {reads if critic else 'no critic'}. Shapes are for a full queue of "
         f"{queue} jobs; shorter ones are padded with zeros, which changes neither scores nor value.",
-        source=source, notes=tuple(notes),
+        source=source,
+        notes=tuple(notes),
         alt=f"A diagram of two rows of boxes. Actor: {queue} rows of {len(columns)} features, layers of {shapes} "
         "units, softmax over the queue. "
-        + (f"Critic: {queue} rows of {len(critic_columns)} features flattened, layers of "
-           f"{' then '.join(map(str, critic))} units, one value." if critic else "There is no critic."),
+        + (
+            f"Critic: {queue} rows of {len(critic_columns)} features flattened, layers of "
+            f"{' then '.join(map(str, critic))} units, one value."
+            if critic
+            else "There is no critic."
+        ),
     )
     return artefact, frame_of(boxes, arrows), draw(boxes, arrows, LEGEND)
 
@@ -87,8 +108,16 @@ def _actor(
     features: str, width: int, queue: int, units: Sequence[int], residual: bool, attention: int
 ) -> tuple[list[Box], list[Arrow]]:
     rows = f"and {attention} of an attention" if attention else "each row by itself"
-    seen = Box("actor-in", "Actor: the queue", f"{queue} × {width}\nfeature set {features}\n{rows}", "data",
-               FIRST, ROWS[0], INPUT, HIGH)
+    seen = Box(
+        "actor-in",
+        "Actor: the queue",
+        f"{queue} × {width}\nfeature set {features}\n{rows}",
+        "data",
+        FIRST,
+        ROWS[0],
+        INPUT,
+        HIGH,
+    )
     last = "base order\nadded, then\nsoftmax" if residual else "softmax\nover the\nqueue"
     boxes = [seen, *_layers("actor", width + attention, queue, units, ROWS[0], ("Scores", last))]
     return boxes, _chain(boxes)

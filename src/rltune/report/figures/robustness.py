@@ -15,7 +15,19 @@ from rltune.evaluation.intervals import Improvement
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
 from rltune.report.style import (
-    BLUE, GREEN, INK, MARKERS, MUTED, ORANGE, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, scheduler_title, styled,
+    BLUE,
+    GREEN,
+    INK,
+    MARKERS,
+    MUTED,
+    ORANGE,
+    POLICY_TITLE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    WIDTH_IN,
+    scheduler_title,
+    styled,
 )
 from rltune.report.tables.carried import HOME, SAME_AGENT, less, waits
 from rltune.report.tables.common import data_labels, varying, where
@@ -28,8 +40,14 @@ HIGHEST = 2.0
 
 
 def robustness(
-    cells: pd.DataFrame, runs: pd.DataFrame, *,
-    reference: tuple[str, str] = ("fifo", "none"), bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    runs: pd.DataFrame,
+    *,
+    reference: tuple[str, str] = ("fifo", "none"),
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
@@ -52,13 +70,24 @@ def robustness(
                 plain = where(found, sigma=sigma, cell="", policy=reference[0], blocking=reference[1])
                 less_than = less(ours, waits(plain), *judge)
                 better = less(ours, exact, *judge) if sigma else Improvement(0.0, 0.0, 0.0)
-                rows.append({
-                    "trace_title": title, "data": cells.loc[cells["trace"] == trace, "data"].iloc[0], "kind": kind,
-                    "scheduler": name, "sigma": sigma, "sequence_jobs": int(at["sequence_jobs"].iloc[0]),
-                    "windows": len(ours), "mean_s": ours.to_numpy().mean(),
-                    "share": 1 - less_than.gain, "share_low": 1 - less_than.high, "share_high": 1 - less_than.low,
-                    "more": -better.gain, "more_low": -better.high, "more_high": -better.low,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "trace_title": title,
+                        "data": cells.loc[cells["trace"] == trace, "data"].iloc[0],
+                        "kind": kind,
+                        "scheduler": name,
+                        "sigma": sigma,
+                        "sequence_jobs": int(at["sequence_jobs"].iloc[0]),
+                        "windows": len(ours),
+                        "mean_s": ours.to_numpy().mean(),
+                        "share": 1 - less_than.gain,
+                        "share_low": 1 - less_than.high,
+                        "share_high": 1 - less_than.low,
+                        "more": -better.gain,
+                        "more_low": -better.high,
+                        "more_high": -better.low,
+                    }
+                )
     frame = pd.DataFrame(rows)
     with styled():
         figure = _draw(frame)
@@ -82,8 +111,11 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
 
 def _artefact(frame: pd.DataFrame, cells: pd.DataFrame, reference: str, confidence: float, source: str) -> Artefact:
     worst = frame[frame["sigma"] == frame["sigma"].max()]
-    told = "; ".join(f"{r['trace_title']}, {r['scheduler']}: {show(r['share'], 'number')} of {reference}’s wait, "
-                     f"{show(r['more'], 'percent')} more than with exact estimates" for _, r in worst.iterrows())
+    told = "; ".join(
+        f"{r['trace_title']}, {r['scheduler']}: {show(r['share'], 'number')} of {reference}’s wait, "
+        f"{show(r['more'], 'percent')} more than with exact estimates"
+        for _, r in worst.iterrows()
+    )
     trained = ", ".join(dict.fromkeys(cells["estimate"]))
     off = bool((frame[["share", "more"]] > HIGHEST).any().any())
     notes = (
@@ -97,11 +129,15 @@ def _artefact(frame: pd.DataFrame, cells: pd.DataFrame, reference: str, confiden
         f"Lines that leave a panel go beyond {HIGHEST:g}; the CSV has the values." if off else "",
     )
     return Artefact(
-        "robustness", "figure", "With worse run-time estimates",
+        "robustness",
+        "figure",
+        "With worse run-time estimates",
         caption="The same agents and heuristics on the same windows, with estimates of the run time that err more and "
         f"more (σ 0: exact). Above: mean wait over that of {reference}, which uses no estimates. Below: how much more "
         f"each waits than with exact ones. Bands: {100 * confidence:.0f} % intervals, paired by window.",
-        data=data_labels(frame), source=source, notes=tuple(n for n in notes if n),
+        data=data_labels(frame),
+        source=source,
+        notes=tuple(n for n in notes if n),
         alt=f"Lines over the spread of the estimates. At the widest: {told}.",
     )
 
@@ -110,10 +146,19 @@ def _draw(frame: pd.DataFrame) -> Figure:
     traces = list(dict.fromkeys(frame["trace_title"]))
     agents = list(dict.fromkeys(frame.loc[frame["kind"] == "agent", "scheduler"]))
     heuristics = list(dict.fromkeys(frame.loc[frame["kind"] == "heuristic", "scheduler"]))
-    looks = {name: {"color": AGENTS[i % 2], "linestyle": "-", "marker": MARKERS[i % len(MARKERS)], "linewidth": 1.9}
-             for i, name in enumerate(agents)}
-    looks |= {name: {"color": COLOUR.get(name, INK), "linestyle": "--", "marker": MARKERS[(i + 2) % len(MARKERS)],
-                     "linewidth": 1.3} for i, name in enumerate(heuristics)}
+    looks = {
+        name: {"color": AGENTS[i % 2], "linestyle": "-", "marker": MARKERS[i % len(MARKERS)], "linewidth": 1.9}
+        for i, name in enumerate(agents)
+    }
+    looks |= {
+        name: {
+            "color": COLOUR.get(name, INK),
+            "linestyle": "--",
+            "marker": MARKERS[(i + 2) % len(MARKERS)],
+            "linewidth": 1.3,
+        }
+        for i, name in enumerate(heuristics)
+    }
     legend = -(-len(looks) // 3)
     figure = Figure(figsize=(WIDTH_IN, 4.2 + 0.17 * legend))
     axes = figure.subplots(2, len(traces), sharex=True, sharey="row", squeeze=False)
@@ -138,8 +183,14 @@ def _draw(frame: pd.DataFrame) -> Figure:
 
 
 def _line(axis: Axes, rows: pd.DataFrame, value: str, look: dict[str, Any]) -> None:
-    axis.fill_between(rows["sigma"], rows[f"{value}_low"], rows[f"{value}_high"], color=look["color"],
-                      alpha=0.16 if look["linestyle"] == "-" else 0.07, linewidth=0)
+    axis.fill_between(
+        rows["sigma"],
+        rows[f"{value}_low"],
+        rows[f"{value}_high"],
+        color=look["color"],
+        alpha=0.16 if look["linestyle"] == "-" else 0.07,
+        linewidth=0,
+    )
     axis.plot(rows["sigma"], rows[value], markersize=4, **look)
 
 

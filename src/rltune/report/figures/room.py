@@ -21,7 +21,7 @@ LOOKS = {
     "same_exact": ("the same heuristic,\nexact run times", "^", GREEN),
     "strong_exact": ("best heuristic,\nexact run times", "v", SKY),
     "bound": ("no schedule below", "|", INK),
-}  # fmt: skip
+}
 """What is looked at: its name, mark and colour."""
 ACROSS = 3
 
@@ -29,28 +29,37 @@ ACROSS = 3
 def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
     """A panel a workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.steps.roomy gives
     it, which is also the frame, with `title` (the heuristic)."""
-    frame = numbers.assign(title=[scheduler_title(p, b) if p else "" for p, b in
-                                  zip(numbers["policy"], numbers["blocking"], strict=True)])  # fmt: skip
+    frame = numbers.assign(
+        title=[scheduler_title(p, b) if p else "" for p, b in zip(numbers["policy"], numbers["blocking"], strict=True)]
+    )
     with styled():
         figure = _draw(frame)
-    told = [f"{workload}: " + ", ".join(f"{_plain(r['what'])} {show(r['wait_s'], 'seconds')} s"
-                                        for _, r in part.iterrows())
-            for workload, part in frame.groupby("workload", sort=False)]
-    return Artefact(
-        "room", "figure", "What is left to gain",
-        caption="Mean wait over the same test windows: FIFO, the heuristic that is best on them in hindsight, RLTune, "
-        "what that heuristic and the then best one would do if every run time were known at submission, and a bound "
-        "that no schedule goes below. Logarithmic.",
-        data=data_labels(frame), source=source,
-        notes=(
-            *(_told(part, confidence) for _, part in frame.groupby("workload", sort=False)),
-            "From the best heuristic to the same with exact run times is what perfect prediction would be worth to it. "
-            "From there to the bound is the most that any scheduler could gain beyond; part of it is the future, which "
-            "nobody knows, part the nodes, which the bound ignores.",
-            f"RLTune is the first agent of a workload. {MEAN_OF_SEEDS}",
+    told = [
+        f"{workload}: " + ", ".join(f"{_plain(r['what'])} {show(r['wait_s'], 'seconds')} s" for _, r in part.iterrows())
+        for workload, part in frame.groupby("workload", sort=False)
+    ]
+    return (
+        Artefact(
+            "room",
+            "figure",
+            "What is left to gain",
+            caption="Mean wait over the same test windows: FIFO, the heuristic that is best on them in hindsight, RLTune, "
+            "what that heuristic and the then best one would do if every run time were known at submission, and a bound "
+            "that no schedule goes below. Logarithmic.",
+            data=data_labels(frame),
+            source=source,
+            notes=(
+                *(_told(part, confidence) for _, part in frame.groupby("workload", sort=False)),
+                "From the best heuristic to the same with exact run times is what perfect prediction would be worth to it. "
+                "From there to the bound is the most that any scheduler could gain beyond; part of it is the future, which "
+                "nobody knows, part the nodes, which the bound ignores.",
+                f"RLTune is the first agent of a workload. {MEAN_OF_SEEDS}",
+            ),
+            alt=f"Dots of mean waits; {'; '.join(told)}.",
         ),
-        alt=f"Dots of mean waits; {'; '.join(told)}.",
-    ), frame, figure
+        frame,
+        figure,
+    )
 
 
 def _told(part: pd.DataFrame, confidence: float) -> str:
@@ -77,7 +86,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     panels = figure.subplots(down, across, sharey=True, squeeze=False)
     for axis, workload in zip(panels.flat, workloads):
         _panel(axis, where(frame, workload=workload), places)
-    for axis in panels.flat[len(workloads):]:
+    for axis in panels.flat[len(workloads) :]:
         axis.set_visible(False)
     panels[0][0].set_yticks(list(places.values()), [LOOKS[what][0] for what in places])
     panels[0][0].set_ylim(len(places) - 0.5, -0.6)
@@ -93,14 +102,36 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int]) -> None:
         _, marker, colour = LOOKS[r["what"]]
         y = places[r["what"]]
         axis.plot([axis.get_xlim()[0], r["wait_s"]], [y, y], color=GRID, linewidth=1.2, zorder=1)
-        axis.plot([r["wait_s"]], [y], marker=marker, color=colour, markersize=10 if marker == "|" else 6,
-                  markeredgewidth=2.2 if marker == "|" else 0, zorder=3)
-        axis.annotate(show(r["wait_s"], "seconds"), (r["wait_s"], y), xytext=(6, 0), textcoords="offset points",
-                      va="center", fontsize=7.5, color=INK)
+        axis.plot(
+            [r["wait_s"]],
+            [y],
+            marker=marker,
+            color=colour,
+            markersize=10 if marker == "|" else 6,
+            markeredgewidth=2.2 if marker == "|" else 0,
+            zorder=3,
+        )
+        axis.annotate(
+            show(r["wait_s"], "seconds"),
+            (r["wait_s"], y),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+            color=INK,
+        )
     heuristics = where(part, what="strong")
     if len(heuristics):
-        axis.annotate(heuristics["title"].iloc[0], (heuristics["wait_s"].iloc[0], places["strong"]), xytext=(0, 5),
-                      textcoords="offset points", ha="left", va="bottom", fontsize=6.5, color=MUTED)
+        axis.annotate(
+            heuristics["title"].iloc[0],
+            (heuristics["wait_s"].iloc[0], places["strong"]),
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha="left",
+            va="bottom",
+            fontsize=6.5,
+            color=MUTED,
+        )
     axis.set_title(part["workload"].iloc[0])
     wide = not len(drawn) or drawn["wait_s"].max() > 12 * drawn["wait_s"].min()
     axis.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0,) if wide else (1.0, 3.0), numticks=8))

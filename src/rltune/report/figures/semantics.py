@@ -30,8 +30,23 @@ def semantics(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.Dat
     """
     first = ~numbers[numbers["who"] == AGENT].duplicated("workload")
     frame = numbers[(numbers["who"] != AGENT) | first.reindex(numbers.index, fill_value=False)]
-    frame = frame[["workload", "data", "sequence_jobs", "windows", "who", "policy", "reference", "rung", "wait_s",
-                   "before_s", "step", "step_low", "step_high"]].reset_index(drop=True)  # fmt: skip
+    frame = frame[
+        [
+            "workload",
+            "data",
+            "sequence_jobs",
+            "windows",
+            "who",
+            "policy",
+            "reference",
+            "rung",
+            "wait_s",
+            "before_s",
+            "step",
+            "step_low",
+            "step_high",
+        ]
+    ].reset_index(drop=True)
     with styled():
         figure = _draw(frame)
     told = []
@@ -40,17 +55,26 @@ def semantics(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.Dat
         falls = ", ".join(f"{RUNGS[r['rung']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in mine.iterrows())
         agent = show(where(part, who=AGENT)["wait_s"].iloc[0], "seconds")
         told.append(f"{workload}, {POLICY_TITLE.get(part['reference'].iloc[0])}: {falls}; RLTune {agent} s")
-    return Artefact(
-        "semantics", "figure", "How much of the gain is the baseline’s doing",
-        caption="Mean wait of the base policy under the rules of the paper’s released code (a), then what each less "
-        "wasteful rule takes off (or adds) without any learning, and RLTune’s. Marks: other orders under the same "
-        "rules. Only where RLTune’s bar ends left of all others and all marks is there a gain that rules and simple "
-        "orders do not have as well.",
-        data=data_labels(frame), source=source,
-        notes=("RLTune is the first agent of each workload, under the rule and with the placement it was judged by; of "
-               "several seeds the mean.",),
-        alt=f"Waterfall of mean waits by step: {'; '.join(told)}.",
-    ), frame, figure
+    return (
+        Artefact(
+            "semantics",
+            "figure",
+            "How much of the gain is the baseline’s doing",
+            caption="Mean wait of the base policy under the rules of the paper’s released code (a), then what each less "
+            "wasteful rule takes off (or adds) without any learning, and RLTune’s. Marks: other orders under the same "
+            "rules. Only where RLTune’s bar ends left of all others and all marks is there a gain that rules and simple "
+            "orders do not have as well.",
+            data=data_labels(frame),
+            source=source,
+            notes=(
+                "RLTune is the first agent of each workload, under the rule and with the placement it was judged by; of "
+                "several seeds the mean.",
+            ),
+            alt=f"Waterfall of mean waits by step: {'; '.join(told)}.",
+        ),
+        frame,
+        figure,
+    )
 
 
 def _draw(frame: pd.DataFrame) -> Figure:
@@ -64,15 +88,20 @@ def _draw(frame: pd.DataFrame) -> Figure:
     places = {rung: i for i, rung in enumerate(RUNGS)}
     for axis, workload in zip(panels.flat, workloads):
         _panel(axis, where(frame, workload=workload), places, looks)
-    for axis in panels.flat[len(workloads):]:
+    for axis in panels.flat[len(workloads) :]:
         axis.set_visible(False)
     first = panels[0][0]
     first.set_yticks([*places.values(), len(places)], [*map(rung_title, RUNGS), "RLTune"])
     first.set_ylim(len(places) + 0.55, -0.55)
-    handles = [Patch(color=MUTED, label="base policy, (a)"), Patch(color=GREEN, label="less by this rule"),
-               Patch(color=VERMILION, label="more by this rule"), Patch(color=BLUE, label="RLTune")]
-    handles += [Line2D([], [], linestyle="", marker=m, color=c, label=POLICY_TITLE.get(p, p))
-                for p, (m, c) in looks.items()]
+    handles = [
+        Patch(color=MUTED, label="base policy, (a)"),
+        Patch(color=GREEN, label="less by this rule"),
+        Patch(color=VERMILION, label="more by this rule"),
+        Patch(color=BLUE, label="RLTune"),
+    ]
+    handles += [
+        Line2D([], [], linestyle="", marker=m, color=c, label=POLICY_TITLE.get(p, p)) for p, (m, c) in looks.items()
+    ]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4))
     return figure
 
@@ -96,8 +125,15 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
     for policy, (marker, colour) in looks.items():
         rows = where(orders, policy=policy)
         if policy != reference and len(rows):
-            axis.plot(rows["wait_s"], rows["rung"].map(places), linestyle="", marker=marker, color=colour,
-                      markersize=4.5, markeredgewidth=0)
+            axis.plot(
+                rows["wait_s"],
+                rows["rung"].map(places),
+                linestyle="",
+                marker=marker,
+                color=colour,
+                markersize=4.5,
+                markeredgewidth=0,
+            )
     axis.set_title(f"{part['workload'].iloc[0]},\n{POLICY_TITLE.get(reference, reference)}")
     axis.set_xlim(0, 1.45 * top if top > 0 else 1)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
@@ -109,5 +145,14 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
 
 def _name(axis: Axes, y: float, hours: float) -> None:
     """The reference's wait at the panel's right edge, where no bar and no mark reaches."""
-    axis.annotate(show(hours, "number") + " h", (1, y), xycoords=("axes fraction", "data"), xytext=(-2, 0),
-                  textcoords="offset points", ha="right", va="center", fontsize=7, color=INK)
+    axis.annotate(
+        show(hours, "number") + " h",
+        (1, y),
+        xycoords=("axes fraction", "data"),
+        xytext=(-2, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+        fontsize=7,
+        color=INK,
+    )

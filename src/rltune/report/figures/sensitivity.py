@@ -25,8 +25,16 @@ EIGHT = "engineered"
 
 
 def sensitivity(
-    cells: pd.DataFrame, windows: pd.DataFrame, groups: Sequence[Sequence[str]], widths: Mapping[str, int],
-    paper: PaperResults, *, bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    groups: Sequence[Sequence[str]],
+    widths: Mapping[str, int],
+    paper: PaperResults,
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Improvement over the base policy by feature set, with interval; a panel a group, a row a set.
 
@@ -48,23 +56,34 @@ def sensitivity(
             for n in sorted(each[0]["sequence_jobs"].unique()):
                 found = compare(each, metric, int(n), {"role": "rltune"}, {"role": "base"}, bootstrap, confidence, seed)
                 row = {
-                    "group": number, **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE,
-                                                             "cell")},
-                    "seed": ", ".join(map(str, seeds["seed"])), "seeds": found.seeds,
-                    "base": POLICY_TITLE.get(cell["policy"], cell["policy"]), "count": widths[cell["features"]],
-                    "measure": METRICS[metric], "sequence_jobs": int(n), "windows": found.windows,
-                    "improvement": found.improvement, "low": found.low, "high": found.high,
-                    "eight_over": NAN, "eight_over_low": NAN, "eight_over_high": NAN,
+                    "group": number,
+                    **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE, "cell")},
+                    "seed": ", ".join(map(str, seeds["seed"])),
+                    "seeds": found.seeds,
+                    "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+                    "count": widths[cell["features"]],
+                    "measure": METRICS[metric],
+                    "sequence_jobs": int(n),
+                    "windows": found.windows,
+                    "improvement": found.improvement,
+                    "low": found.low,
+                    "high": found.high,
+                    "eight_over": NAN,
+                    "eight_over_low": NAN,
+                    "eight_over_high": NAN,
                 }
                 pairs = of_the_same_seed(eight, seeds)
                 if features != EIGHT and len(pairs):
-                    over = compare(side_by_side(windows, pairs), metric, int(n), OURS, OTHER, bootstrap, confidence,
-                                   seed)
+                    over = compare(
+                        side_by_side(windows, pairs), metric, int(n), OURS, OTHER, bootstrap, confidence, seed
+                    )
                     row |= {"eight_over": over.improvement, "eight_over_low": over.low, "eight_over_high": over.high}
                 rows.append(row)
     frame = best_measured(pd.DataFrame(rows)).sort_values(["group", "count", "features"]).reset_index(drop=True)
-    titles = [f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}, "
-              f"{r['measure'].split(',')[0].lower()}" for _, r in frame.iterrows()]
+    titles = [
+        f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}, {r['measure'].split(',')[0].lower()}"
+        for _, r in frame.iterrows()
+    ]
     frame["panel"] = told_apart(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]
     with styled():
@@ -72,18 +91,28 @@ def sensitivity(
     told = [f"{r['panel']}, {_label(r)}: {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
     statement = paper.find("sensitivity", "statement")
     artefact = Artefact(
-        "sensitivity", "figure", "What the number of features is worth", paper_ref=paper.ref("sensitivity"),
+        "sensitivity",
+        "figure",
+        "What the number of features is worth",
+        paper_ref=paper.ref("sensitivity"),
         caption="Improvement over the base policy on test windows of "
         f"{show(frame['sequence_jobs'].max(), 'int')} jobs, of agents that differ in what they see of a job only, by "
         "number of features and feature set, with interval. engineered is the paper’s eight.",
-        data=data_labels(used), source=source,
-        notes=tuple(n for n in (
-            f"The paper ({paper.where('sensitivity', 'statement')}): “{statement.text}.” It prints no figures."
-            if statement else "",
-            "Overlapping intervals do not tell two sets apart; the data behind the figure has the paired comparison of "
-            "the eight with each other set.",
-            seeds_note(frame), constant_settings(used, without=["features", "seed"]),
-        ) if n),
+        data=data_labels(used),
+        source=source,
+        notes=tuple(
+            n
+            for n in (
+                f"The paper ({paper.where('sensitivity', 'statement')}): “{statement.text}.” It prints no figures."
+                if statement
+                else "",
+                "Overlapping intervals do not tell two sets apart; the data behind the figure has the paired comparison of "
+                "the eight with each other set.",
+                seeds_note(frame),
+                constant_settings(used, without=["features", "seed"]),
+            )
+            if n
+        ),
         alt=f"Dots with intervals: {'; '.join(told)}.",
     )
     return artefact, frame, figure

@@ -13,12 +13,15 @@ from rltune.report.style import POLICY_TITLE, styled, trace_colours
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, proper, varying, where
 
 CURVES_TITLE = {
-    "fig11": "Training curves", "fig13": "Training curves, slowdown and completion time",
-    "fig16-training": "Training curves, Slurm multifactor", "training-utilisation": "Training curves, utilisation",
+    "fig11": "Training curves",
+    "fig13": "Training curves, slowdown and completion time",
+    "fig16-training": "Training curves, Slurm multifactor",
+    "training-utilisation": "Training curves, utilisation",
     "training-mixes": "Training curves, mixes of metrics",
 }
 PAPER_OF = {"fig11": "fig11", "fig13": "fig13", "fig16-training": "fig16"} | dict.fromkeys(
-    ("training-utilisation", "training-mixes"), "")
+    ("training-utilisation", "training-mixes"), ""
+)
 """Figure of curves → the paper's; "" where it draws none."""
 METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
 
@@ -39,10 +42,13 @@ def training(
     if chosen.empty:
         raise ValueError(f"no training curves for {name}: no agent was trained for what it shows")
     chosen = chosen.assign(panel=_panels(chosen))
-    frame = pd.concat([
-        curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["trace_title"])
-        for _, cell in chosen.iterrows()
-    ], ignore_index=True)
+    frame = pd.concat(
+        [
+            curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["trace_title"])
+            for _, cell in chosen.iterrows()
+        ],
+        ignore_index=True,
+    )
     placed = chosen.drop_duplicates("panel").sort_values("metric", key=_in_order, kind="stable")
     panels = dict(zip(_places(list(placed["metric"])), placed["panel"]))
     with styled():
@@ -51,16 +57,26 @@ def training(
     titles = list(dict.fromkeys(chosen["trace_title"]))
     metrics = ", ".join(dict.fromkeys(METRIC_NOUN.get(m, m) for m in chosen["metric"]))
     artefact = Artefact(
-        name, "figure", CURVES_TITLE[name], paper_ref=PAPER_OF[name] and paper.ref(PAPER_OF[name]),
-        caption=f"RLTune against its base policy in {metrics} on each epoch’s training sequences: "
-        f"{HOW_TO_READ}",
-        data=data_labels(chosen), source=source,
-        notes=tuple(n for n in (
-            "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared "
-            "with these." if PAPER_OF[name] else "",
-            "Of utilisation, more is better: RLTune − base." if "utilisation" in set(chosen["metric"]) else "",
-            left, constant_settings(chosen),
-        ) if n),
+        name,
+        "figure",
+        CURVES_TITLE[name],
+        paper_ref=PAPER_OF[name] and paper.ref(PAPER_OF[name]),
+        caption=f"RLTune against its base policy in {metrics} on each epoch’s training sequences: {HOW_TO_READ}",
+        data=data_labels(chosen),
+        source=source,
+        notes=tuple(
+            n
+            for n in (
+                "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared "
+                "with these."
+                if PAPER_OF[name]
+                else "",
+                "Of utilisation, more is better: RLTune − base." if "utilisation" in set(chosen["metric"]) else "",
+                left,
+                constant_settings(chosen),
+            )
+            if n
+        ),
         alt=f"Line charts, one panel a base policy and setting ({'; '.join(panels.values())}), one line a trace "
         f"({', '.join(titles)}). "
         f"In the last epoch RLTune is better than its base in {int((last > 0).sum())} of {len(last)} curves.",

@@ -11,7 +11,20 @@ from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.format import show
-from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, rows_only, styled
+from rltune.report.style import (
+    BLUE,
+    GREEN,
+    INK,
+    MARKERS,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    WIDTH_IN,
+    rows_only,
+    styled,
+)
 from rltune.report.tables.whatif import GROUP_TITLE
 from rltune.report.tables.whatif_words import names
 
@@ -42,8 +55,14 @@ def whatif(
                 ends = [today - row["hours_less_high"], today - row["hours_less_low"]]
                 axis.plot(ends, [place, place], color="black", linewidth=1.2, marker="|", markersize=7)
                 right = max(right, *ends)
-            axis.annotate(f"{show(row['wait_h'], 'int')} h", (right, place), xytext=(4, 0), textcoords="offset points",
-                          va="center", fontsize=8)
+            axis.annotate(
+                f"{show(row['wait_h'], 'int')} h",
+                (right, place),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+            )
         axis.set_yticks(list(places), list(frame["title"]))
         axis.set_xlim(left=0)
         axis.margins(x=0.14)
@@ -52,12 +71,20 @@ def whatif(
         axis.tick_params(axis="y", length=0)
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
     told = "; ".join(f"{r['title']} {show(r['wait_h'], 'int')} h" for _, r in frame.iterrows())
-    return Artefact(
-        "whatif", "figure", "Hours waited under each scheduler",
-        caption="All measured jobs together. Whiskers: where the hours lie by the "
-        f"{100 * confidence:.0f} % interval of the difference from the simulated today (dashed).",
-        data=(str(facts["data"]),), source=source, alt=f"Hours waited: {told}.",
-    ), frame, figure
+    return (
+        Artefact(
+            "whatif",
+            "figure",
+            "Hours waited under each scheduler",
+            caption="All measured jobs together. Whiskers: where the hours lie by the "
+            f"{100 * confidence:.0f} % interval of the difference from the simulated today (dashed).",
+            data=(str(facts["data"]),),
+            source=source,
+            alt=f"Hours waited: {told}.",
+        ),
+        frame,
+        figure,
+    )
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:
@@ -82,9 +109,16 @@ def whatif_days(
         colour = _colours(frame)
         for i, (scheduler, part) in enumerate(frame.groupby("scheduler", sort=False)):
             dashed = scheduler == "recorded"
-            axis.plot(part["block"], part["wait_h"], label=part["title"].iloc[0], marker=MARKERS[i % len(MARKERS)],
-                      markersize=3.5, color=colour[scheduler], linestyle="--" if dashed else "-",
-                      linewidth=1.2)
+            axis.plot(
+                part["block"],
+                part["wait_h"],
+                label=part["title"].iloc[0],
+                marker=MARKERS[i % len(MARKERS)],
+                markersize=3.5,
+                color=colour[scheduler],
+                linestyle="--" if dashed else "-",
+                linewidth=1.2,
+            )
         ticks = frame.drop_duplicates("block").sort_values("block")
         ticks = ticks.iloc[:: max(1, -(-len(ticks) // 12))]
         axis.set_xticks(list(ticks["block"]), [at[5:10] for at in ticks["at"]])
@@ -96,18 +130,24 @@ def whatif_days(
     worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
     told = "; ".join(
         f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows()
-    )  # fmt: skip
-    return Artefact(
-        "whatif-days", "figure", "Hours waited day by day",
-        caption="Of the jobs that arrived on each day, whenever they started. Where recorded and simulated today "
-        "differ, the simulation leaves something out.",
-        data=(str(facts["data"]),), source=source, alt=f"Hours waited by day of arrival: {told}.",
-    ), frame, figure
+    )
+    return (
+        Artefact(
+            "whatif-days",
+            "figure",
+            "Hours waited day by day",
+            caption="Of the jobs that arrived on each day, whenever they started. Where recorded and simulated today "
+            "differ, the simulation leaves something out.",
+            data=(str(facts["data"]),),
+            source=source,
+            alt=f"Hours waited by day of arrival: {told}.",
+        ),
+        frame,
+        figure,
+    )
 
 
-def whatif_groups(
-    groups: pd.DataFrame, facts: Facts, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif_groups(groups: pd.DataFrame, facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
     with styled():
@@ -118,8 +158,15 @@ def whatif_groups(
             order = list(dict.fromkeys(part["group"]))
             for k, (scheduler, mine) in enumerate(part.groupby("scheduler", sort=False)):
                 at = [order.index(g) + 0.11 * (k - (len(schedulers) - 1) / 2) for g in mine["group"]]
-                axis.plot(at, mine["wait_s"] / 3600, linestyle="", marker=MARKERS[k % len(MARKERS)],
-                          color=colour[scheduler], markersize=5, label=mine["title"].iloc[0])
+                axis.plot(
+                    at,
+                    mine["wait_s"] / 3600,
+                    linestyle="",
+                    marker=MARKERS[k % len(MARKERS)],
+                    color=colour[scheduler],
+                    markersize=5,
+                    label=mine["title"].iloc[0],
+                )
             axis.set_xticks(range(len(order)), order)
             axis.set_xlabel(GROUP_TITLE[grouping].capitalize() if grouping == "user" else GROUP_TITLE[grouping])
             axis.set_yscale("symlog", linthresh=0.1, linscale=0.5)
@@ -130,15 +177,22 @@ def whatif_groups(
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3)
     told = "; ".join(
-        f"{group} {GROUP_TITLE[grouping]}: " + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h"
-                                                       for _, r in part.iterrows())
+        f"{group} {GROUP_TITLE[grouping]}: "
+        + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h" for _, r in part.iterrows())
         for (grouping, group), part in frame.groupby(["grouping", "group"], sort=False)
-    )  # fmt: skip
-    return Artefact(
-        "whatif-groups", "figure", "Who waits, by users and by size",
-        caption="Mean wait of jobs by how much GPU time their user had before (heavy: the most, light: the least) "
-        "and by the GPUs they ask for.",
-        data=(str(facts["data"]),), source=source,
-        notes=("Linear below 0.1 h, logarithmic above. Intervals are in the table below.",),
-        alt=f"Mean wait. {told}.",
-    ), frame, figure
+    )
+    return (
+        Artefact(
+            "whatif-groups",
+            "figure",
+            "Who waits, by users and by size",
+            caption="Mean wait of jobs by how much GPU time their user had before (heavy: the most, light: the least) "
+            "and by the GPUs they ask for.",
+            data=(str(facts["data"]),),
+            source=source,
+            notes=("Linear below 0.1 h, logarithmic above. Intervals are in the table below.",),
+            alt=f"Mean wait. {told}.",
+        ),
+        frame,
+        figure,
+    )

@@ -65,12 +65,17 @@ def _claim(index: int, row: pd.Series, there: dict[str, Saved], several: bool) -
         ours += Markup(' <span class="interval">{} to {}</span>').format(number("low"), number("high"))
     setting = f" ({row['preset']}, {row['estimate']}, seed {row['seed']})" if several else ""
     return Claim(
-        text=str(row["claim"]) + setting, where=str(row["where"]), paper=number("paper"), ours=ours,
-        data=str(row["data"]), windows=number("windows", "int"),
+        text=str(row["claim"]) + setting,
+        where=str(row["where"]),
+        paper=number("paper"),
+        ours=ours,
+        data=str(row["data"]),
+        windows=number("windows", "int"),
         verdict="" if is_missing(row["verdict"]) else str(row["verdict"]),
-        heuristic=_heuristic(row, there), artefact=str(row["artefact"]),
+        heuristic=_heuristic(row, there),
+        artefact=str(row["artefact"]),
         learned=not str(row["learned"]).startswith("no"),
-    )  # fmt: skip
+    )
 
 
 def _heuristic(row: pd.Series, there: dict[str, Saved]) -> Markup:
@@ -85,4 +90,5 @@ def _heuristic(row: pd.Series, there: dict[str, Saved]) -> Markup:
     return Markup('{} {} <span class="interval">{} to {}; {}</span>').format(
         badge(source["shows_strong"], OUTCOME[source["shows_strong"]]),
         *(cell(name, index, c, source[c], "percent") for c in ("over_strong", "over_strong_low", "over_strong_high")),
-        source["strong"])
+        source["strong"],
+    )

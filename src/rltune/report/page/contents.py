@@ -114,13 +114,19 @@ def of_studies(config: RunConfig) -> dict[str, str]:
         **{s.numbers: f"{s.title} in numbers" for s in studies},
         **{s.boxes: f"{s.title}, distributions in the longest windows" for s in studies if s.boxes},
         **{name: CURVES_TITLE[name] for name in curves_of(judged(config))},
-    }  # fmt: skip
+    }
 
 
 def names() -> dict[str, str]:
     """Id → title of every artefact that some run makes."""
-    studies = {name: title for s in STUDIES for name, title in (
-        (s.numbers, f"{s.title} in numbers"), *([(s.boxes, f"{s.title}, distributions")] if s.boxes else []))}
+    studies = {
+        name: title
+        for s in STUDIES
+        for name, title in (
+            (s.numbers, f"{s.title} in numbers"),
+            *([(s.boxes, f"{s.title}, distributions")] if s.boxes else []),
+        )
+    }
     return {**TITLES, **CURVES_TITLE, **studies}
 
 
@@ -129,10 +135,15 @@ def results_artefacts(config: RunConfig) -> tuple[list[str], list[str]]:
     tables = {s.numbers for s in STUDIES}
     mine = of_studies(config)
     return (
-        [*(name for name in mine if name in tables), "verdicts", "heuristics",
-         *(["placements"] if has_placements(config) else []), "costs"],
+        [
+            *(name for name in mine if name in tables),
+            "verdicts",
+            "heuristics",
+            *(["placements"] if has_placements(config) else []),
+            "costs",
+        ],
         [*(name for name in mine if name not in tables), "improvements"],
-    )  # fmt: skip
+    )
 
 
 def has_balanced(config: RunConfig) -> bool:
@@ -145,13 +156,20 @@ def expected(config: RunConfig) -> dict[str, str]:
     """Id → title of every artefact a full run of this configuration makes."""
     shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
     unmade = absent(config)
-    made = {name: title for name, title in TITLES.items()
-            if name not in unmade and (name != "placements" or has_placements(config))
-            and (name not in WHATIF or config.whatif is not None)
-            and (name not in DEPLOYMENT or config.deployment is not None)}
+    made = {
+        name: title
+        for name, title in TITLES.items()
+        if name not in unmade
+        and (name != "placements" or has_placements(config))
+        and (name not in WHATIF or config.whatif is not None)
+        and (name not in DEPLOYMENT or config.deployment is not None)
+    }
     boxes = [s for s in studies_of(judged(config)) if s.boxes]
-    return {**made, **of_studies(config),
-            **{f"{s.boxes}-{n}": f"{s.title} in windows of {n:,} jobs" for s in boxes for n in shorter}}
+    return {
+        **made,
+        **of_studies(config),
+        **{f"{s.boxes}-{n}": f"{s.title} in windows of {n:,} jobs" for s in boxes for n in shorter},
+    }
 
 
 def pages(config: RunConfig) -> set[str]:
@@ -172,7 +190,8 @@ def steps(config: RunConfig) -> set[str]:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
     estimated = {(c.trace, c.cluster, c.estimate) for c in config.cells()}
     return (
-        {*chapters(config), "report"} | {f"clean/{trace}" for trace in config.traces()}
+        {*chapters(config), "report"}
+        | {f"clean/{trace}" for trace in config.traces()}
         | ({"motivation"} if config.motivation is not None else set())
         | {f"compare/{cell.trace}" for cell in config.cells()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
@@ -193,8 +212,13 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
         drawn = int(there[study.boxes].frame["sequence_jobs"].max())
         if drawn < longest:
             wanted.pop(f"{study.boxes}-{drawn}", None)
-            found.append(Missing(f"{study.boxes}-{longest}", f"{study.title} in windows of {longest:,} jobs",
-                                 "no test part is long enough for such a window"))
+            found.append(
+                Missing(
+                    f"{study.boxes}-{longest}",
+                    f"{study.title} in windows of {longest:,} jobs",
+                    "no test part is long enough for such a window",
+                )
+            )
     for name, title in wanted.items():
         if name in there:
             continue
@@ -228,11 +252,15 @@ def _not_carried(config: RunConfig, name: str) -> str:
 
 def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:
     """Every artefact of the paper, tables first, in its order, with ours."""
-    entries = {**{k: Covered(v.title, v.where) for k, v in paper.artefacts.items()},
-               **{k: Covered(v.title, v.where) for k, v in paper.without_figures.items()}}
+    entries = {
+        **{k: Covered(v.title, v.where) for k, v in paper.artefacts.items()},
+        **{k: Covered(v.title, v.where) for k, v in paper.without_figures.items()},
+    }
     for saved in there.values():
         for entry in entries.values():
-            if saved.artefact.paper_ref == entry.where or (entry.where == "Abstract" and saved.artefact.id == "verdicts"):
+            if saved.artefact.paper_ref == entry.where or (
+                entry.where == "Abstract" and saved.artefact.id == "verdicts"
+            ):
                 entry.ours.append((saved.artefact.id, saved.artefact.title))
     return sorted(entries.values(), key=lambda e: _order(e.where))
 

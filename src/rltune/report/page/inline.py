@@ -21,7 +21,7 @@ _REFERENCE = re.compile(r'(xlink:href="#|href="#|url\(#)')
 def svg(saved: Saved) -> Markup:
     """A figure's SVG for use inside HTML: ids of its own, the page's inks, a text alternative, no fixed size."""
     name, text = saved.artefact.id, saved.svg
-    text = text[text.index("<svg"):]
+    text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = _ID.sub(lambda m: f'id="{name}--{m[1]}"', text)
     text = _REFERENCE.sub(lambda m: f"{m[1]}{name}--", text)
@@ -31,7 +31,7 @@ def svg(saved: Saved) -> Markup:
     opening = text[: text.index(">") + 1]
     width, height = (float(v) for v in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', opening).groups())
     bare = f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(saved.artefact.alt)}">'
-    return Markup(bare + text[len(opening):].replace("xlink:href", "href"))
+    return Markup(bare + text[len(opening) :].replace("xlink:href", "href"))
 
 
 def csv_link(frame: pd.DataFrame) -> str:

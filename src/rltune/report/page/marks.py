@@ -16,15 +16,21 @@ DATA_MEANING = {
     "full": "the whole published traces",
     "own": "your own job log",
 }
-OUTCOME = {"better": "better", "worse": "worse", "open": "no difference shown", TOO_FEW: TOO_FEW,
-           TOO_SLOW: "cycles too long"}
+OUTCOME = {
+    "better": "better",
+    "worse": "worse",
+    "open": "no difference shown",
+    TOO_FEW: TOO_FEW,
+    TOO_SLOW: "cycles too long",
+}
 """What an interval shows → the words for it on the page."""
 
 
 def cell(artefact: str, row: int, column: str, value: object, format: str, unsigned: bool = False) -> Markup:
     """A number with the place it comes from; `unsigned` where the words around it say which way it points."""
     return Markup('<data value="{v}" data-from="{a}.csv:{r}:{c}">{t}</data>').format(
-        v=value, a=artefact, r=row, c=column, t=show(abs(value) if unsigned else value, format))
+        v=value, a=artefact, r=row, c=column, t=show(abs(value) if unsigned else value, format)
+    )
 
 
 def count(artefacts: Iterable[str], condition: str, value: int) -> Markup:
@@ -36,7 +42,8 @@ def count(artefacts: Iterable[str], condition: str, value: int) -> Markup:
 def total(artefact: str, column: str, value: float) -> Markup:
     """The sum of a column of an artefact."""
     return Markup('<data value="{v}" data-sum="{a}.csv:{c}">{t}</data>').format(
-        v=value, a=artefact, c=column, t=show(value, "int"))
+        v=value, a=artefact, c=column, t=show(value, "int")
+    )
 
 
 def badge(words: object, text: str = "") -> Markup:
@@ -46,5 +53,7 @@ def badge(words: object, text: str = "") -> Markup:
 
 def meanings(titles: Mapping[str, Iterable[str]]) -> list[Markup]:
     """What the data are, label by label; ``titles``: label → the traces of that kind."""
-    return [Markup("{} {}: {}").format(badge(label), DATA_MEANING.get(label, label), ", ".join(names))
-            for label, names in titles.items()]
+    return [
+        Markup("{} {}: {}").format(badge(label), DATA_MEANING.get(label, label), ", ".join(names))
+        for label, names in titles.items()
+    ]

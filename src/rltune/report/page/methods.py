@@ -59,20 +59,27 @@ def methods(workspace: Workspace) -> Methods:
     split, judging, rules = config.split, config.evaluation, config.simulation
     cells = config.cells()
     return Methods(
-        train=show(split.train, "percent"), validation=show(split.validation, "percent"),
+        train=show(split.train, "percent"),
+        validation=show(split.validation, "percent"),
         test=show(1 - split.train, "percent"),
         lengths=_listed([show(n, "int") for n in sorted(judging.sequence_jobs)]),
-        windows="all that fit" if judging.max_windows is None else
-        f"at most {show(judging.max_windows, 'int')} of each length, evenly spread",
+        windows="all that fit"
+        if judging.max_windows is None
+        else f"at most {show(judging.max_windows, 'int')} of each length, evenly spread",
         policies=_listed([POLICY_TITLE.get(p, p) for p in judging.baseline_policies]),
         blockings=_listed(list(judging.baseline_blockings)),
         rivals=len(judging.baseline_policies) * len(judging.baseline_blockings),
-        bootstrap=show(judging.bootstrap, "int"), confidence=f"{100 * judging.confidence:.0f}\u00a0%", fewest=FEWEST,
-        estimates=_listed(sorted({c.estimate for c in cells})), commit=rules.commit, overrun=rules.overrun,
-        stretch=rules.stretch, sharing=rules.sharing,
+        bootstrap=show(judging.bootstrap, "int"),
+        confidence=f"{100 * judging.confidence:.0f}\u00a0%",
+        fewest=FEWEST,
+        estimates=_listed(sorted({c.estimate for c in cells})),
+        commit=rules.commit,
+        overrun=rules.overrun,
+        stretch=rules.stretch,
+        sharing=rules.sharing,
         seeds=_listed([str(s) for s in sorted({c.seed for c in cells})]),
         sources=[_source(workspace, name) for name in config.traces()],
-    )  # fmt: skip
+    )
 
 
 def _source(workspace: Workspace, name: str) -> Source:

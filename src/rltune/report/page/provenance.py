@@ -15,8 +15,24 @@ import pandas as pd
 from rltune.config import Workspace
 from rltune.report.page.contents import steps
 
-PACKAGES = ("rltune", "numpy", "numba", "pandas", "pyarrow", "scipy", "tensorflow", "keras", "cvxpy", "cvxopt", "ijson",
-            "lightgbm", "matplotlib", "seaborn", "snakemake", "papermill")
+PACKAGES = (
+    "rltune",
+    "numpy",
+    "numba",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "tensorflow",
+    "keras",
+    "cvxpy",
+    "cvxopt",
+    "ijson",
+    "lightgbm",
+    "matplotlib",
+    "seaborn",
+    "snakemake",
+    "papermill",
+)
 
 
 @dataclass(frozen=True)
@@ -58,15 +74,20 @@ def gather(workspace: Workspace) -> Provenance:
         made=when.strftime("%Y-%m-%d %H:%M UTC"),
         config_path=path.name if not path.is_relative_to(workspace.root) else str(path.relative_to(workspace.root)),
         config_text=path.read_text(encoding="utf-8") if path.is_file() else "not found",
-        seeds=seeds(workspace), versions=versions(), commit=commit(workspace.root), machine=machine(),
+        seeds=seeds(workspace),
+        versions=versions(),
+        commit=commit(workspace.root),
+        machine=machine(),
         stages=stages(workspace.results / "benchmarks", steps(workspace.config)),
     )
 
 
 def seeds(workspace: Workspace) -> dict[str, str]:
     """Every seed the run uses, by purpose."""
-    found = {"training": ", ".join(str(s) for s in sorted({c.seed for c in workspace.config.cells()})),
-             "resampling and run-time estimates": str(workspace.config.evaluation.seed)}
+    found = {
+        "training": ", ".join(str(s) for s in sorted({c.seed for c in workspace.config.cells()})),
+        "resampling and run-time estimates": str(workspace.config.evaluation.seed),
+    }
     for name in workspace.config.traces():
         trace = workspace.trace(name)
         if trace.synthetic is not None:
@@ -87,15 +108,24 @@ def versions() -> dict[str, str]:
 
 def commit(root: Path) -> str:
     """The commit, and whether the files differ from it; in words where there is no git."""
+
     def git(*arguments: str) -> str:
-        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20,
-                              check=True, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"}).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+        ).stdout.strip()
+
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
             return "unknown (the project is not a git repository of its own)"
         changed = git("status", "--porcelain")
         return git("rev-parse", "HEAD") + (
-            f", with {len(changed.splitlines())} changed or new files" if changed else ", no file changed")
+            f", with {len(changed.splitlines())} changed or new files" if changed else ", no file changed"
+        )
     except (OSError, subprocess.SubprocessError):
         return "unknown (no git here)"
 
@@ -111,8 +141,12 @@ def machine() -> dict[str, str]:
         memory = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
     except (ValueError, OSError, AttributeError):
         memory = "unknown"
-    return {"Processor": model, "Cores": str(os.cpu_count() or "unknown"), "Memory": memory,
-            "System": f"{platform.system()} {platform.release()}"}
+    return {
+        "Processor": model,
+        "Cores": str(os.cpu_count() or "unknown"),
+        "Memory": memory,
+        "System": f"{platform.system()} {platform.release()}",
+    }
 
 
 def stages(folder: Path, names: set[str]) -> pd.DataFrame:

@@ -56,9 +56,12 @@ def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
     for title in titles:
         mine = {study: part for study, frame in rows.items() if len(part := frame[frame["trace_title"] == title])}
         first = next(iter(mine.values())).iloc[0]
-        lines = [_line(study, i, row, bool(same[i]))
-                 for study, part in mine.items() for same in [part.duplicated("policy", keep=False)]
-                 for i, row in part.iterrows()]
+        lines = [
+            _line(study, i, row, bool(same[i]))
+            for study, part in mine.items()
+            for same in [part.duplicated("policy", keep=False)]
+            for i, row in part.iterrows()
+        ]
         made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", said(mine, title), lines))
     return made
 
@@ -72,10 +75,13 @@ def said(rows: dict[Study, pd.DataFrame], trace: str) -> Markup:
             continue
         of = sum(int(column.isin(OUTCOME).sum()) for column in known.values())
         better, worse = (
-            count([s.numbers for s in known], f"trace_title={trace},{shows}={word}",
-                  sum(int((column == word).sum()) for column in known.values()))
+            count(
+                [s.numbers for s in known],
+                f"trace_title={trace},{shows}={word}",
+                sum(int((column == word).sum()) for column in known.values()),
+            )
             for word in ("better", "worse")
-        )  # fmt: skip
+        )
         told = Markup("{}{}: better in {}, worse in {} of {}")
         parts.append(told.format(name[0].lower(), name[1:], better, worse, of))
     return Markup("Against ") + Markup("; against ").join(parts) + "." if parts else Markup("")
@@ -84,26 +90,35 @@ def said(rows: dict[Study, pd.DataFrame], trace: str) -> Markup:
 def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:
     unit = f"\u00a0{study.unit}" if study.unit else ""
     told = [BLOCKING.get(row["blocking"], row["blocking"]), *([row["preset"], row["estimate"]] if with_setting else [])]
-    learned = "" if not str(row.get("learned")).startswith("no") else (
-        "learned nothing: on validation it does not beat both its base policy and a random order"
-        if row["learned"] == "no" else "learned nothing: kept the heuristic that it started from")
+    learned = (
+        ""
+        if not str(row.get("learned")).startswith("no")
+        else (
+            "learned nothing: on validation it does not beat both its base policy and a random order"
+            if row["learned"] == "no"
+            else "learned nothing: kept the heuristic that it started from"
+        )
+    )
     return Line(
-        base=POLICY_TITLE.get(str(row["policy"]), str(row["policy"])), setting=", ".join(map(str, told)),
-        metric=study.noun, rltune=cell(study.numbers, index, "rltune_mean", row["rltune_mean"], study.format) + unit,
+        base=POLICY_TITLE.get(str(row["policy"]), str(row["policy"])),
+        setting=", ".join(map(str, told)),
+        metric=study.noun,
+        rltune=cell(study.numbers, index, "rltune_mean", row["rltune_mean"], study.format) + unit,
         opponents=[_opponent(study, index, row, name, *columns) for name, columns in OPPONENTS.items()],
         learned=learned,
     )
 
 
 def _opponent(
-    study: Study, index: int, row: pd.Series, name: str, value: str, low: str, high: str, shows: str, mean: str,
+    study: Study, index: int, row: pd.Series, name: str, value: str, low: str, high: str, shows: str, mean: str
 ) -> Markup:
     if is_missing(row.get(mean)):
         return Markup('<span class="none">not compared</span>')
     unit = f"\u00a0{study.unit}" if study.unit else ""
     who = f"{row['strong']}: " if name == "The strongest heuristic" else ""
     theirs = Markup('<span class="theirs">{}{}{}</span>').format(
-        who, cell(study.numbers, index, mean, row[mean], study.format), unit)
+        who, cell(study.numbers, index, mean, row[mean], study.format), unit
+    )
     if is_missing(row[value]):
         why = "nobody waits: " if study.metric == "wait" else ""
         return theirs + Markup('<span class="none">{}nothing to compare</span>').format(why)
@@ -117,8 +132,11 @@ def _opponent(
         return good if row[column] >= 0 else bad
 
     shown = Markup('<span class="mark {}">{} {}</span> {}').format(
-        row[shows] if row[shows] in OUTCOME else "few", size(value), side(value),
-        badge(row[shows], OUTCOME.get(str(row[shows]), "no interval")))
+        row[shows] if row[shows] in OUTCOME else "few",
+        size(value),
+        side(value),
+        badge(row[shows], OUTCOME.get(str(row[shows]), "no interval")),
+    )
     if not is_missing(row[low]) and not is_missing(row[high]):
         least, most = (low, high) if row[value] >= 0 else (high, low)
         first = "" if side(least) == side(most) else f" {side(least)}"

@@ -67,13 +67,17 @@ def measured(rows: dict[Study, pd.DataFrame]) -> str:
 
 def scores(rows: dict[Study, pd.DataFrame]) -> list[Scores]:
     """How many comparisons came out for RLTune, study by study."""
-    return [Scores(study.title, [_score({study: frame}, *outcome) for outcome in OUTCOMES.values()])
-            for study, frame in rows.items()]
+    return [
+        Scores(study.title, [_score({study: frame}, *outcome) for outcome in OUTCOMES.values()])
+        for study, frame in rows.items()
+    ]
 
 
 def _score(rows: dict[Study, pd.DataFrame], column: str, words: tuple[str, ...]) -> Score | None:
     """Of the comparisons that were measured and have windows enough for a verdict."""
-    told = {study: frame[column].replace(["", TOO_FEW], None).dropna() for study, frame in rows.items() if column in frame}
+    told = {
+        study: frame[column].replace(["", TOO_FEW], None).dropna() for study, frame in rows.items() if column in frame
+    }
     known = {study: values for study, values in told.items() if len(values)}
     if not known:
         return None
@@ -82,8 +86,7 @@ def _score(rows: dict[Study, pd.DataFrame], column: str, words: tuple[str, ...])
 
 
 def answers(
-    workspace: Workspace, there: dict[str, Saved], rows: dict[Study, pd.DataFrame], claimed: list[Claim],
-    without: int,
+    workspace: Workspace, there: dict[str, Saved], rows: dict[Study, pd.DataFrame], claimed: list[Claim], without: int
 ) -> list[Answer]:
     """What was run, on which data, what holds, what does not, whether it takes an agent at all."""
     found = [Answer("What was run", "", _run(workspace, rows))]
@@ -101,12 +104,21 @@ def _run(workspace: Workspace, rows: dict[Study, pd.DataFrame]) -> Markup:
     for name in dict.fromkeys(cell.trace for cell in cells):
         kinds.setdefault(workspace.trace(name).data, []).append(workspace.trace(name).title)
     traces = Markup(", ").join(
-        Markup('{}\u00a0{}').format(", ".join(titles), badge(data, f"{data} data")) for data, titles in kinds.items())
-    told = Markup("{}: {}.").format(_several(len(cells), "agent", "was trained on the earlier part of its trace",
-                                             "were trained on the earlier parts of their traces"), traces)
+        Markup("{}\u00a0{}").format(", ".join(titles), badge(data, f"{data} data")) for data, titles in kinds.items()
+    )
+    told = Markup("{}: {}.").format(
+        _several(
+            len(cells),
+            "agent",
+            "was trained on the earlier part of its trace",
+            "were trained on the earlier parts of their traces",
+        ),
+        traces,
+    )
     if rows:
-        told += Markup(" Judged on the later part, which training does not see, in windows of {} jobs, each from an "
-                       "idle cluster.").format(measured(rows))
+        told += Markup(
+            " Judged on the later part, which training does not see, in windows of {} jobs, each from an idle cluster."
+        ).format(measured(rows))
     return told
 
 
@@ -120,8 +132,15 @@ def _claims(claimed: list[Claim], without: int) -> Answer:
     undecided = len(single) - sum(counts.values()) + counts[UNDECIDED]
     told = Markup("Of {} figures of the paper that this run can be compared with, ").format(len(single))
     told += Markup("{} {}, {} {}, {} {} and {} {}. ").format(
-        counts[MATCHES], badge(MATCHES, "matched"), counts[HOLDS], badge(HOLDS, "hold with another size"), undecided,
-        badge(UNDECIDED), counts[FAILS], badge(FAILS, "do not hold"))
+        counts[MATCHES],
+        badge(MATCHES, "matched"),
+        counts[HOLDS],
+        badge(HOLDS, "hold with another size"),
+        undecided,
+        badge(UNDECIDED),
+        counts[FAILS],
+        badge(FAILS, "do not hold"),
+    )
     if fails := [c for c in single if c.verdict == FAILS]:
         told += Markup("Not: {}. ").format("; ".join(c.text[0].lower() + c.text[1:] for c in fails))
     told += Markup("{} more have no counterpart here.").format(without)
@@ -141,8 +160,10 @@ def _share(good: int, of: int, unknown: int = 0) -> str:
 
 
 def _learned(rows: dict[Study, pd.DataFrame]) -> Answer | None:
-    better, random = _score(rows, *OUTCOMES["Better than its base policy"]), _score(
-        rows, *OUTCOMES["Better than a random order"])
+    better, random = (
+        _score(rows, *OUTCOMES["Better than its base policy"]),
+        _score(rows, *OUTCOMES["Better than a random order"]),
+    )
     if better is None:
         return None
     told = Markup("Better than its base policy in {} of {} comparisons").format(better.count, better.of)
@@ -150,14 +171,18 @@ def _learned(rows: dict[Study, pd.DataFrame]) -> Answer | None:
         told += Markup(", than a random order of the same queue in {} of {}").format(random.count, random.of)
     idle = {s: f["learned"].astype(str).str.startswith("no") for s, f in rows.items() if "learned" in f}
     idle_count = sum(int(c.sum()) for c in idle.values())
-    told += Markup(". A base policy that lets a job that does not fit block the queue is beaten by almost anything: "
-                   "the random order is the control. ")
+    told += Markup(
+        ". A base policy that lets a job that does not fit block the queue is beaten by almost anything: "
+        "the random order is the control. "
+    )
     if idle_count:
         told += Markup("In {} of {} the agent learned nothing by its own account.").format(
-            count([s.numbers for s in idle], "learned=no", idle_count), sum(map(len, idle.values())))
+            count([s.numbers for s in idle], "learned=no", idle_count), sum(map(len, idle.values()))
+        )
     counted = better if random is None else random
-    return Answer("Does the agent beat its base policy, and a random order?",
-                  _share(int(_value(counted)), counted.of), told)
+    return Answer(
+        "Does the agent beat its base policy, and a random order?", _share(int(_value(counted)), counted.of), told
+    )
 
 
 def _heuristic(rows: dict[Study, pd.DataFrame]) -> Answer | None:
@@ -171,7 +196,8 @@ def _heuristic(rows: dict[Study, pd.DataFrame]) -> Answer | None:
     told = Markup(
         "Against the strongest of {} heuristics on the very same windows (chosen in hindsight, so harder to beat than "
         "any that one could have picked) RLTune is better in {} of {} comparisons, worse in {}; in the other {} no "
-        "difference is shown.").format(rivals, better.count, of, worse.count, of - won - lost)
+        "difference is shown."
+    ).format(rivals, better.count, of, worse.count, of - won - lost)
     return Answer("Does a simple heuristic do as well?", word, told)
 
 
@@ -186,22 +212,38 @@ def others(there: dict[str, Saved]) -> list[Markup]:
         rows = best_measured(frame)
         naive = rows[rows["variant"].str.startswith("naive") & rows["pro_over_low"].notna()]
         if len(naive):
-            told.append(Markup("Engineered features and look-ahead placement together: better than naive in {} of {} "
-                               "settings, worse in {}, no difference shown in the others.").format(
-                count(["ablation-numbers"], "pro_over_low>0", (naive["pro_over_low"] > 0).sum()), len(naive),
-                count(["ablation-numbers"], "pro_over_high<0", (naive["pro_over_high"] < 0).sum())))
+            told.append(
+                Markup(
+                    "Engineered features and look-ahead placement together: better than naive in {} of {} "
+                    "settings, worse in {}, no difference shown in the others."
+                ).format(
+                    count(["ablation-numbers"], "pro_over_low>0", (naive["pro_over_low"] > 0).sum()),
+                    len(naive),
+                    count(["ablation-numbers"], "pro_over_high<0", (naive["pro_over_high"] < 0).sum()),
+                )
+            )
     if "loads" in there:
         frame = there["loads"].frame
         over = int((frame["load_test"] > 1).sum())
-        told.append(Markup("The test part asks for more GPU time than the cluster has in {} of {} workloads{}").format(
-            count(["loads"], "load_test>1", over), len(frame),
-            "; waits there grow with the length of the window and are no steady state." if over else "."))
+        told.append(
+            Markup("The test part asks for more GPU time than the cluster has in {} of {} workloads{}").format(
+                count(["loads"], "load_test>1", over),
+                len(frame),
+                "; waits there grow with the length of the window and are no steady state." if over else ".",
+            )
+        )
     if "costs" in there:
         frame = there["costs"].frame
         trouble = {c: int(frame[f"milp_{c}"].sum()) for c in ("infeasible", "limit", "failure")}
-        told.append(Markup("Training took {}\u00a0s over {} agents. Of {} questions to the placement model {} "
-                           "were infeasible, {} hit the time limit and {} failed.").format(
-            total("costs", "training_s", frame["training_s"].sum()), len(frame),
-            total("costs", "milp_asked", frame["milp_asked"].sum()),
-            *(total("costs", f"milp_{c}", n) for c, n in trouble.items())))
+        told.append(
+            Markup(
+                "Training took {}\u00a0s over {} agents. Of {} questions to the placement model {} "
+                "were infeasible, {} hit the time limit and {} failed."
+            ).format(
+                total("costs", "training_s", frame["training_s"].sum()),
+                len(frame),
+                total("costs", "milp_asked", frame["milp_asked"].sum()),
+                *(total("costs", f"milp_{c}", n) for c, n in trouble.items()),
+            )
+        )
     return told

@@ -52,9 +52,13 @@ def _head(columns: dict[str, Column]) -> Markup:
                 bottom += cell
             if group and i == 0:
                 top += Markup('<th scope="colgroup" colspan="{n}" class="group">{g}</th>').format(
-                    n=len(members), g=group)
-    return Markup("<tr>{}</tr>").format(top) + Markup("<tr>{}</tr>").format(bottom) if grouped else Markup(
-        "<tr>{}</tr>").format(bottom)
+                    n=len(members), g=group
+                )
+    return (
+        Markup("<tr>{}</tr>").format(top) + Markup("<tr>{}</tr>").format(bottom)
+        if grouped
+        else Markup("<tr>{}</tr>").format(bottom)
+    )
 
 
 def _heading(column: Column, span: int) -> Markup:
@@ -63,7 +67,8 @@ def _heading(column: Column, span: int) -> Markup:
         rows=Markup(' rowspan="2"') if span == 2 else "",
         kind="" if column.format == "text" else Markup(' class="n"'),
         help=Markup(' title="{}"').format(column.help) if column.help else "",
-        text=column.heading, unit=unit,
+        text=column.heading,
+        unit=unit,
     )
 
 

@@ -33,5 +33,7 @@ def summary(there: dict[str, Saved]) -> list[Markup]:
     if "whatif-recommendation" not in there:
         return []
     told = there["whatif-recommendation"].frame
-    return [Markup("<strong>{}</strong>: {}").format(row["topic"], row["text"])
-            for _, row in told[told["topic"].isin(IN_SUMMARY)].iterrows()]
+    return [
+        Markup("<strong>{}</strong>: {}").format(row["topic"], row["text"])
+        for _, row in told[told["topic"].isin(IN_SUMMARY)].iterrows()
+    ]

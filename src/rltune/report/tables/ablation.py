@@ -14,7 +14,15 @@ from rltune.report.paper import PaperResults
 from rltune.report.studies import PAPER_POLICY, STUDIES, main_part
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.common import (
-    NAIVE, NAIVE_PAPER, PRO, SETTING_TITLE, constant_settings, data_labels, lengths, varying, where,
+    NAIVE,
+    NAIVE_PAPER,
+    PRO,
+    SETTING_TITLE,
+    constant_settings,
+    data_labels,
+    lengths,
+    varying,
+    where,
 )
 from rltune.report.tables.comparison import way_of
 from rltune.report.tables.comparison_words import seeds_note
@@ -39,8 +47,14 @@ def variant_title(features: str, placement: str) -> str:
 
 
 def ablation(
-    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, *,
-    bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    paper: PaperResults,
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a variant × window length, for every setting that has pro and at least one other variant.
 
@@ -68,16 +82,23 @@ def compared(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells of the settings that have pro and at least one other variant, naive first."""
     chosen = cells[(cells["agent"] == "rltune") & cells["features"].isin([PRO["features"], NAIVE["features"]])]
     used = [
-        name for _, group in chosen.groupby(SAME, sort=False)
+        name
+        for _, group in chosen.groupby(SAME, sort=False)
         if len(where(group, **PRO)) and len(group[list(PARTS)].drop_duplicates()) > 1
         for name in group.sort_values([*PARTS, "seed"], ascending=[False, True, True])["cell"]
-    ]  # fmt: skip
+    ]
     return chosen.set_index("cell", drop=False).loc[used].reset_index(drop=True)
 
 
 def _row(
-    variant: pd.DataFrame, pro: pd.DataFrame, windows: pd.DataFrame, n: int, paper: PaperResults,
-    bootstrap: int, confidence: float, seed: int,
+    variant: pd.DataFrame,
+    pro: pd.DataFrame,
+    windows: pd.DataFrame,
+    n: int,
+    paper: PaperResults,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
 ) -> dict[str, Any]:
     cell = variant.iloc[0]
     metric = main_part(cell["metric"])
@@ -101,10 +122,12 @@ def _row(
         **dict.fromkeys(("pro_over", "pro_over_low", "pro_over_high", "pro_over_p", "paper"), NAN),
         "paper_says": "",
         "verdict": "",
-        "way": "; ".join(dict.fromkeys(
-            way_of(own, where(table, sequence_jobs=n, role="rltune").iloc[0])
-            for (_, own), table in zip(variant.iterrows(), each, strict=True)
-        )),
+        "way": "; ".join(
+            dict.fromkeys(
+                way_of(own, where(table, sequence_jobs=n, role="rltune").iloc[0])
+                for (_, own), table in zip(variant.iterrows(), each, strict=True)
+            )
+        ),
     }
     pairs = of_the_same_seed(pro, variant)
     if cell["cell"] in set(pro["cell"]) or pairs.empty:
@@ -113,8 +136,11 @@ def _row(
     row |= {"pro_over": over.improvement, "pro_over_low": over.low, "pro_over_high": over.high, "pro_over_p": over.p}
     entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == NAIVE_PAPER else None
     if entry is not None and cell["blocking"] == "none":
-        row |= {"paper": entry.value, "paper_says": show(entry.value, "percent").replace(NBSP, " "),
-                "verdict": verdict(entry.value, over.low, over.high, over.windows)}
+        row |= {
+            "paper": entry.value,
+            "paper_says": show(entry.value, "percent").replace(NBSP, " "),
+            "verdict": verdict(entry.value, over.low, over.high, over.windows),
+        }
     return row
 
 
@@ -129,10 +155,15 @@ def side_by_side(windows: pd.DataFrame, pairs: pd.DataFrame) -> list[pd.DataFram
     They ran on the same windows, so they can be compared pair by pair, as an agent and its base policy are.
     """
     return [
-        pd.concat([where(windows, cell=mine, role="rltune").assign(**OURS),
-                   where(windows, cell=other, role="rltune").assign(**OTHER)], ignore_index=True)
+        pd.concat(
+            [
+                where(windows, cell=mine, role="rltune").assign(**OURS),
+                where(windows, cell=other, role="rltune").assign(**OTHER),
+            ],
+            ignore_index=True,
+        )
         for mine, other in zip(pairs["cell"], pairs["cell_other"], strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def figure_key(cell: pd.Series) -> tuple[str, ...]:
@@ -171,25 +202,42 @@ def _artefact(
         "improvement": Column(f"{less} than base", "", "percent", "", "low", "high"),
         "pro_over": Column(f"{over} than this", "", "percent", "", "pro_over_low", "pro_over_high"),
         "holm": Column("Holm p", "", "p", help="Of pro over this variant, after Holm’s correction over this table."),
-        **({"way": Column("Its own way", "", "text", help="What the agent chose to do otherwise than its cell says.")}
-           if len(frame) and frame["way"].any() else {}),
-        **({"paper_says": Column("Paper", "", "text"), "verdict": Column("Verdict", "", "text")}
-           if len(frame) and (frame["paper_says"] != "").any() else {}),
+        **(
+            {"way": Column("Its own way", "", "text", help="What the agent chose to do otherwise than its cell says.")}
+            if len(frame) and frame["way"].any()
+            else {}
+        ),
+        **(
+            {"paper_says": Column("Paper", "", "text"), "verdict": Column("Verdict", "", "text")}
+            if len(frame) and (frame["paper_says"] != "").any()
+            else {}
+        ),
     }
     return Artefact(
-        "ablation-numbers", "table", "Naive and pro RLTune in numbers", paper_ref=paper_ref(frame, paper),
+        "ablation-numbers",
+        "table",
+        "Naive and pro RLTune in numbers",
+        paper_ref=paper_ref(frame, paper),
         caption="Naive sees raw features and places by best-fit (“whole nodes”: no two jobs share a node, as in the "
         "paper); pro sees eight engineered features and places with the look-ahead model. Compared is what the agents "
         f"were trained for. Brackets: {100 * confidence:.0f} % interval, paired by window; negative is worse.",
-        data=data_labels(cells), source=source, columns=columns if len(frame) else {},
-        notes=tuple(n for n in (
-            f"The paper gives {printed} ({paper.where('fig10', *key)}) for BSLD over Slurm’s multifactor priority on "
-            "Philly, where naive takes whole nodes. In any other setting only the direction can be compared with it.",
-            f"Verdicts: {RULE}" if len(frame) and (frame["verdict"] != "").any() else "",
-            "An agent that chose its own way starts from a heuristic of its choice; where it kept that, its features "
-            "play no part." if len(frame) and frame["way"].any() else "",
-            seeds_note(frame),
-            holm_note(frame, TESTED, "of pro over another variant", confidence, bootstrap) if len(frame) else "",
-            constant_settings(cells, without=("seed",)) if len(cells) else "",
-        ) if n),
+        data=data_labels(cells),
+        source=source,
+        columns=columns if len(frame) else {},
+        notes=tuple(
+            n
+            for n in (
+                f"The paper gives {printed} ({paper.where('fig10', *key)}) for BSLD over Slurm’s multifactor priority on "
+                "Philly, where naive takes whole nodes. In any other setting only the direction can be compared with it.",
+                f"Verdicts: {RULE}" if len(frame) and (frame["verdict"] != "").any() else "",
+                "An agent that chose its own way starts from a heuristic of its choice; where it kept that, its features "
+                "play no part."
+                if len(frame) and frame["way"].any()
+                else "",
+                seeds_note(frame),
+                holm_note(frame, TESTED, "of pro over another variant", confidence, bootstrap) if len(frame) else "",
+                constant_settings(cells, without=("seed",)) if len(cells) else "",
+            )
+            if n
+        ),
     )

@@ -25,16 +25,26 @@ def audits(counts: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFra
     missing = frame.drop_duplicates(step)
     gaps = missing[missing["unaccounted"] != 0]
     notes = ["Noted rows are remarked on (a value bounded, a fall-back used) without being left out for it."]
-    notes += [f"{r['trace']}, {r['step']}: {r['unaccounted']:,} rows are neither kept nor left out for a reason."
-              for _, r in gaps.iterrows()]
+    notes += [
+        f"{r['trace']}, {r['step']}: {r['unaccounted']:,} rows are neither kept nor left out for a reason."
+        for _, r in gaps.iterrows()
+    ]
     artefact = Artefact(
-        "audits", "table", "Rows kept and left out",
+        "audits",
+        "table",
+        "Rows kept and left out",
         caption="Rows read from each trace, rows left out by reason, rows kept; then the same for the fit to a "
         "cluster, which takes what cleaning kept.",
-        data=data_labels(frame), source=source, notes=tuple(notes),
+        data=data_labels(frame),
+        source=source,
+        notes=tuple(notes),
         columns={
-            "trace": Column("Trace"), "step": Column("Step"), "cluster": Column("Cluster"), "kind": Column("Rows"),
-            "reason": Column("Reason or remark"), "rows": Column("Count", "", "int"),
+            "trace": Column("Trace"),
+            "step": Column("Step"),
+            "cluster": Column("Cluster"),
+            "kind": Column("Rows"),
+            "reason": Column("Reason or remark"),
+            "rows": Column("Count", "", "int"),
             "share": Column("Share", "of rows read", "percent"),
         },
     )

@@ -15,9 +15,15 @@ NAIVE_PAPER = {"features": "raw", "placement": "exclusive"}
 """The paper's naive variant as printed: every job has its nodes to itself."""
 
 SETTING_TITLE = {
-    "cluster_title": "cluster", "blocking": "backfilling", "placement": "placement",
-    "locality": "locality", "features": "features", "metric": "trained for",
-    "estimate": "run-time estimates", "preset": "training preset", "seed": "seed",
+    "cluster_title": "cluster",
+    "blocking": "backfilling",
+    "placement": "placement",
+    "locality": "locality",
+    "features": "features",
+    "metric": "trained for",
+    "estimate": "run-time estimates",
+    "preset": "training preset",
+    "seed": "seed",
 }
 SETTINGS = tuple(SETTING_TITLE)
 
@@ -51,12 +57,18 @@ def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
     variants = ours & ~pro & there(pro, beside)
     peers = ~ours & there(ours, [a for a in beside if a != "preset"])
-    named = [f"{features} features with {placement} placement" for features, placement in
-             cells.loc[variants, list(PRO)].itertuples(index=False, name=None)]
+    named = [
+        f"{features} features with {placement} placement"
+        for features, placement in cells.loc[variants, list(PRO)].itertuples(index=False, name=None)
+    ]
     named += list(cells.loc[peers, "agent"])
     left = ", ".join(f"{name} ({named.count(name)})" for name in dict.fromkeys(named))
-    note = (f"Not shown here, because RLTune proper stands beside them in the same setting: {len(named)} of "
-            f"{len(cells)} agents, {left}." if named else "")
+    note = (
+        f"Not shown here, because RLTune proper stands beside them in the same setting: {len(named)} of "
+        f"{len(cells)} agents, {left}."
+        if named
+        else ""
+    )
     return cells[~(variants | peers)], note
 
 
@@ -66,7 +78,8 @@ def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
     A cluster that always goes with the same trace is no setting of its own.
     """
     return [
-        c for c in among
+        c
+        for c in among
         if cells[c].nunique() > 1 and not (c == "cluster_title" and cells.groupby("trace")[c].nunique().max() == 1)
     ]
 
@@ -90,7 +103,8 @@ def constant_settings(cells: pd.DataFrame, without: Iterable[str] = ()) -> str:
     named = {c: title for c, title in SETTING_TITLE.items() if c not in set(without)}
     parts = [
         str(cells[c].iloc[0]) if c == "cluster_title" else f"{title} {cells[c].iloc[0]}"
-        for c, title in named.items() if len(cells) and cells[c].nunique() == 1
+        for c, title in named.items()
+        if len(cells) and cells[c].nunique() == 1
     ]
     return f"All rows: {', '.join(parts)}." if parts else ""
 

@@ -25,8 +25,16 @@ NAN = float("nan")
 
 
 def comparison(
-    cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, study: Study = WAIT, *,
-    bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    histories: pd.DataFrame,
+    paper: PaperResults,
+    study: Study = WAIT,
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
 
@@ -48,8 +56,14 @@ def comparison(
 
 
 def _row(
-    group: pd.DataFrame, each: Sequence[pd.DataFrame], n: int, study: Study, paper: PaperResults,
-    bootstrap: int, confidence: float, seed: int,
+    group: pd.DataFrame,
+    each: Sequence[pd.DataFrame],
+    n: int,
+    study: Study,
+    paper: PaperResults,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
 ) -> dict[str, Any]:
     cell, metric = group.iloc[0], study.metric
     runs = where(each[0], sequence_jobs=n)
@@ -79,10 +93,12 @@ def _row(
         "worst_tenth_share": base.worst_tenth_share,
         "shows": direction(base.low, base.high, base.windows),
     }
-    row["way"] = "; ".join(dict.fromkeys(
-        way_of(own, where(table, sequence_jobs=n, role="rltune").iloc[0])
-        for (_, own), table in zip(group.iterrows(), each, strict=True)
-    ))
+    row["way"] = "; ".join(
+        dict.fromkeys(
+            way_of(own, where(table, sequence_jobs=n, role="rltune").iloc[0])
+            for (_, own), table in zip(group.iterrows(), each, strict=True)
+        )
+    )
     entry = _printed(cell, study, paper)
     row["paper"] = NAN if entry is None or entry.value is None else entry.value
     row["paper_says"] = "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " ")
@@ -103,8 +119,14 @@ def _row(
 
 def _side(name: str, c: Comparison) -> dict[str, Any]:
     """The columns of RLTune against one opponent."""
-    return {f"{name}_mean": c.theirs_mean, f"over_{name}": c.improvement, f"over_{name}_low": c.low,
-            f"over_{name}_high": c.high, f"over_{name}_p": c.p, f"shows_{name}": direction(c.low, c.high, c.windows)}
+    return {
+        f"{name}_mean": c.theirs_mean,
+        f"over_{name}": c.improvement,
+        f"over_{name}_low": c.low,
+        f"over_{name}_high": c.high,
+        f"over_{name}_p": c.p,
+        f"shows_{name}": direction(c.low, c.high, c.windows),
+    }
 
 
 def way_of(cell: pd.Series, run: pd.Series) -> str:

@@ -20,9 +20,12 @@ from rltune.report.verdict import RULE, TOO_FEW, TOO_SLOW, direction, verdict
 
 NAN = float("nan")
 MEASURES = {
-    "makespan": ("Makespan", "h"), "utilisation": ("Utilisation", "%"), "wait": ("Mean wait", "s"), "jct": ("Mean JCT", "s"),
+    "makespan": ("Makespan", "h"),
+    "utilisation": ("Utilisation", "%"),
+    "wait": ("Mean wait", "s"),
+    "jct": ("Mean JCT", "s"),
     "bsld": ("Mean bounded slowdown", ""),
-}  # fmt: skip
+}
 """Measure → (title, unit)."""
 SCALE = {"makespan": 1 / HOUR_S, "utilisation": 100.0}
 PAPER_KEY = {"makespan": "makespan", "utilisation": "utilisation", "wait": "wait"}
@@ -34,8 +37,16 @@ Facts = Mapping[str, Any]
 
 
 def deployment_numbers(
-    compared: pd.DataFrame, paired: pd.DataFrame, machinery: pd.DataFrame, facts: Facts, cell: pd.Series,
-    paper: PaperResults, block_jobs: int, confidence: float, learned: str = "", source: str = "",
+    compared: pd.DataFrame,
+    paired: pd.DataFrame,
+    machinery: pd.DataFrame,
+    facts: Facts,
+    cell: pd.Series,
+    paper: PaperResults,
+    block_jobs: int,
+    confidence: float,
+    learned: str = "",
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-numbers`: one row a comparison × measure, with the paper's figure and the verdict.
 
@@ -50,62 +61,92 @@ def deployment_numbers(
     scale = compared["measure"].map(SCALE).fillna(1.0)
     tested = compared.assign(p=compared["p"].where(~np.array(hindered, dtype=bool)))
     frame = with_holm(tested, TESTED).assign(
-        ours_title=compared["ours"].map(who), theirs_title=compared["theirs"].map(who),
+        ours_title=compared["ours"].map(who),
+        theirs_title=compared["theirs"].map(who),
         measure_title=[", ".join(filter(None, MEASURES[m])) for m in compared["measure"]],
-        ours_mean=compared["ours_mean"] * scale, theirs_mean=compared["theirs_mean"] * scale, paper=printed,
-        verdict=[(TOO_SLOW if late else verdict(p, r["low"], r["high"], int(r["windows"]))) if not np.isnan(p) else ""
-                 for p, late, (_, r) in zip(printed, hindered, compared.iterrows(), strict=True)],
+        ours_mean=compared["ours_mean"] * scale,
+        theirs_mean=compared["theirs_mean"] * scale,
+        paper=printed,
+        verdict=[
+            (TOO_SLOW if late else verdict(p, r["low"], r["high"], int(r["windows"]))) if not np.isnan(p) else ""
+            for p, late, (_, r) in zip(printed, hindered, compared.iterrows(), strict=True)
+        ],
         shows=[_shown(row, late) for late, (_, row) in zip(hindered, compared.iterrows(), strict=True)],
-        sequence_jobs=facts["jobs"], trace_title=facts["trace"], preset=cell["preset"], estimate=cell["estimate"],
-        seed=cell["seed"], data=facts["data"], learned=learned,
-    )  # fmt: skip
+        sequence_jobs=facts["jobs"],
+        trace_title=facts["trace"],
+        preset=cell["preset"],
+        estimate=cell["estimate"],
+        seed=cell["seed"],
+        data=facts["data"],
+        learned=learned,
+    )
     busy = float((machinery["cycle_s"] / machinery["gap_s"]).mean())
     repetitions = int(paired["repetition"].nunique())
     printed_min = {who_: show(paper.value("fig18", f"{who_}.makespan_min"), "int") for who_ in ("slurm", "rltune")}
     columns = {
-        "ours_title": Column("Scheduler"), "theirs_title": Column("Against"), "measure_title": Column("Measure"),
-        "ours_mean": Column("Ours", "", "number"), "theirs_mean": Column("The other", "", "number"),
+        "ours_title": Column("Scheduler"),
+        "theirs_title": Column("Against"),
+        "measure_title": Column("Measure"),
+        "ours_mean": Column("Ours", "", "number"),
+        "theirs_mean": Column("The other", "", "number"),
         "gain": Column("Better by", "", "percent", low="low", high="high"),
-        "windows": Column("Repetitions", "", "int"), "shows": Column("Shown"),
-    }  # fmt: skip
+        "windows": Column("Repetitions", "", "int"),
+        "shows": Column("Shown"),
+    }
     if frame["p_holm"].notna().any():
         columns["p_holm"] = Column("Holm p", "", "p")
     columns |= {
-        "paper": Column("The paper", "", "percent"), "verdict": Column("Verdict"),
-        "block_low": Column("From", "", "percent", "Within these repetitions", help="Interval of “Better by” by blocks."),
+        "paper": Column("The paper", "", "percent"),
+        "verdict": Column("Verdict"),
+        "block_low": Column(
+            "From", "", "percent", "Within these repetitions", help="Interval of “Better by” by blocks."
+        ),
         "block_high": Column("To", "", "percent", "Within these repetitions"),
         "blocks": Column("Blocks", "", "int", "Within these repetitions"),
-        "dropped": Column("Left out", "jobs", "int", help="Submissions without a start and an end under both schedulers."),
-    }  # fmt: skip
+        "dropped": Column(
+            "Left out", "jobs", "int", help="Submissions without a start and an end under both schedulers."
+        ),
+    }
     return Artefact(
-        "deployment-numbers", "table", "RLTune beside Slurm, in numbers", paper_ref=paper.ref("fig18"),
+        "deployment-numbers",
+        "table",
+        "RLTune beside Slurm, in numbers",
+        paper_ref=paper.ref("fig18"),
         caption=f"{show(facts['jobs'], 'int')} jobs, {times(repetitions)}, each repetition with other jobs, on a Slurm "
         f"cluster of real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone (age, "
         "fair share, job size, which favours large jobs, partition and QOS, all of one weight, the last two the same for all "
         "jobs; backfilling), and with "
         "priorities written by the controller. Means of the repetitions that both sides have, of the jobs that ran under "
         "both.",
-        data=(str(facts["data"]),), source=source, columns=columns,
-        notes=tuple(n for n in (
-            *in_words(paired),
-            f"{repetitions} repetition{'s' if repetitions > 1 else ''}, one agent (training seed {cell['seed']}), one run "
-            "of each scheduler and repetition. What another training would change, and how far two runs of the same jobs "
-            "under the same order differ, Slurm’s own among them, is not known; no interval here has it.",
-            "“Better by” has an interval over repetitions. “Within these repetitions” is one of "
-            f"{block_jobs} consecutive submissions at a time, drawn within each repetition: neighbouring blocks share a "
-            "queue, so it is too narrow, and it says nothing of other jobs. No verdict is taken from it.",
-            _too_slow(frame, machinery),
-            "" if set(compared["theirs"]) != {"slurm"} else "No simple rule ran beside the agent (`deployment.schedulers`): "
-            "a gain over Slurm’s order may be what the rule that the agent started from gains as well.",
-            f"The controller works beside Slurm’s daemons on the same machine, {show(busy, 'percent')} of the time in the "
-            "mean; under Slurm’s own order it does not run. What it takes of the machine favours Slurm, and no run without "
-            "its orders has the same load.",
-            "Jobs sleep as long as the generated job ran: schedulers differ in order and in nodes, not in jobs’ speed.",
-            f"The paper’s makespans are {printed_min['slurm']} min under Slurm and {printed_min['rltune']} min under "
-            f"RLTune, of {show(paper.value('fig18', 'jobs'), 'int')} jobs that it does not publish, in one run.",
-            holm_note(frame, TESTED, "over the others", confidence),
-            f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Verdicts: {RULE}",
-        ) if n),
+        data=(str(facts["data"]),),
+        source=source,
+        columns=columns,
+        notes=tuple(
+            n
+            for n in (
+                *in_words(paired),
+                f"{repetitions} repetition{'s' if repetitions > 1 else ''}, one agent (training seed {cell['seed']}), one run "
+                "of each scheduler and repetition. What another training would change, and how far two runs of the same jobs "
+                "under the same order differ, Slurm’s own among them, is not known; no interval here has it.",
+                "“Better by” has an interval over repetitions. “Within these repetitions” is one of "
+                f"{block_jobs} consecutive submissions at a time, drawn within each repetition: neighbouring blocks share a "
+                "queue, so it is too narrow, and it says nothing of other jobs. No verdict is taken from it.",
+                _too_slow(frame, machinery),
+                ""
+                if set(compared["theirs"]) != {"slurm"}
+                else "No simple rule ran beside the agent (`deployment.schedulers`): "
+                "a gain over Slurm’s order may be what the rule that the agent started from gains as well.",
+                f"The controller works beside Slurm’s daemons on the same machine, {show(busy, 'percent')} of the time in the "
+                "mean; under Slurm’s own order it does not run. What it takes of the machine favours Slurm, and no run without "
+                "its orders has the same load.",
+                "Jobs sleep as long as the generated job ran: schedulers differ in order and in nodes, not in jobs’ speed.",
+                f"The paper’s makespans are {printed_min['slurm']} min under Slurm and {printed_min['rltune']} min under "
+                f"RLTune, of {show(paper.value('fig18', 'jobs'), 'int')} jobs that it does not publish, in one run.",
+                holm_note(frame, TESTED, "over the others", confidence),
+                f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Verdicts: {RULE}",
+            )
+            if n
+        ),
     ), frame
 
 
@@ -121,9 +162,11 @@ def _too_slow(frame: pd.DataFrame, machinery: pd.DataFrame) -> str:
         return ""
     mean = machinery.groupby("scheduler")["cycle_s"].max()
     told = listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in mean[mean > LONG_CYCLE_S].items())
-    return (f"“{TOO_SLOW}”: in a run of the scheduler a cycle of the controller took over {LONG_CYCLE_S:.0f} s of the "
-            f"cluster’s clock in the mean ({told} in the slowest), so what was measured is the machine as much as the "
-            "order. A lower `deployment.speed` shortens them.")  # fmt: skip
+    return (
+        f"“{TOO_SLOW}”: in a run of the scheduler a cycle of the controller took over {LONG_CYCLE_S:.0f} s of the "
+        f"cluster’s clock in the mean ({told} in the slowest), so what was measured is the machine as much as the "
+        "order. A lower `deployment.speed` shortens them."
+    )
 
 
 def _printed(row: pd.Series, paper: PaperResults) -> float:
@@ -141,46 +184,71 @@ def deployment_runs(
     ``runs`` (may be empty) and ``simulated`` as rltune.evaluation.deployment.per_run gives them. ``missing``: why runs are
     not there; "" where all are.
     """
-    frame = pd.concat([
-        runs.assign(system="Slurm", system_title="Slurm") if len(runs) else runs,
-        *(simulated[simulated["blocking"] == rule].sort_values("repetition", kind="stable").assign(
-            system="simulator", system_title=title) for rule, title in ON.items()),
-    ], ignore_index=True)  # fmt: skip
+    frame = pd.concat(
+        [
+            runs.assign(system="Slurm", system_title="Slurm") if len(runs) else runs,
+            *(
+                simulated[simulated["blocking"] == rule]
+                .sort_values("repetition", kind="stable")
+                .assign(system="simulator", system_title=title)
+                for rule, title in ON.items()
+            ),
+        ],
+        ignore_index=True,
+    )
     waits = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
     sizes = sizes_in(frame)
     in_hours = ["makespan_s", *waits, *sizes.values(), "last_wait_s", "jct_s"]
     frame = frame.assign(
-        title=frame["scheduler"].map(short), data=facts["data"],
+        title=frame["scheduler"].map(short),
+        data=facts["data"],
         **{_hours(column): frame[column] / HOUR_S for column in in_hours},
-    )  # fmt: skip
+    )
     columns = {
-        "title": Column("Order"), "system_title": Column("On"), "repetition": Column("Repetition", "", "plain-int"),
-        "makespan_h": Column("Makespan", "h", "number"), "utilisation": Column("Utilisation", "", "percent"),
+        "title": Column("Order"),
+        "system_title": Column("On"),
+        "repetition": Column("Repetition", "", "plain-int"),
+        "makespan_h": Column("Makespan", "h", "number"),
+        "utilisation": Column("Utilisation", "", "percent"),
         **{_hours(column): Column(title, "h", "number", "Wait") for column, title in waits.items()},
         **{_hours(column): Column(str(gpus), "h", "number", "Mean wait by GPUs") for gpus, column in sizes.items()},
         "last_gpus": Column("GPUs", "", "int", "Last job to end", help="That it asked for."),
         "last_wait_h": Column("It waited", "h", "number", "Last job to end"),
-        "jct_h": Column("Mean JCT", "h", "number"), "bsld": Column("Slowdown", "", "number"),
+        "jct_h": Column("Mean JCT", "h", "number"),
+        "bsld": Column("Slowdown", "", "number"),
         "others": Column("Not completed", "jobs", "int", help="Jobs that ended otherwise than COMPLETED."),
-        "untimed": Column("No start or end", "jobs", "int", help="Jobs of which the accounts do not say when they started "
-                          "or ended; no measure has them."),
-    }  # fmt: skip
+        "untimed": Column(
+            "No start or end",
+            "jobs",
+            "int",
+            help="Jobs of which the accounts do not say when they started or ended; no measure has them.",
+        ),
+    }
     return Artefact(
-        "deployment-runs", "table", "Every run",
+        "deployment-runs",
+        "table",
+        "Every run",
         caption="One row a run on the Slurm cluster, by its own accounting, and one for the same jobs in the simulator "
         "under each rule of backfilling. The makespan is from the first submission to the end of the last job."
-        if len(runs) else "The same jobs in the simulator; there is no run on a Slurm cluster beside it.",
-        data=(str(facts["data"]),), source=source, columns=columns,
-        notes=tuple(n for n in (
-            f"{show(facts['jobs'], 'int')} jobs a repetition, of {facts['accounts']} users, each with an account, submitted "
-            f"over {show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s "
-            "GPUs.",
-            "GPUs that a job holds longer than it was to run count as used." if len(runs) else "",
-            "In the simulator the same jobs with the same limits, by best fit, with EASY backfilling and with "
-            "conservative backfilling, which reserves for every job as Slurm’s does; Slurm’s order "
-            f"is {POLICY_TITLE['multifactor_size']} there.",
-            missing,
-        ) if n),
+        if len(runs)
+        else "The same jobs in the simulator; there is no run on a Slurm cluster beside it.",
+        data=(str(facts["data"]),),
+        source=source,
+        columns=columns,
+        notes=tuple(
+            n
+            for n in (
+                f"{show(facts['jobs'], 'int')} jobs a repetition, of {facts['accounts']} users, each with an account, submitted "
+                f"over {show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s "
+                "GPUs.",
+                "GPUs that a job holds longer than it was to run count as used." if len(runs) else "",
+                "In the simulator the same jobs with the same limits, by best fit, with EASY backfilling and with "
+                "conservative backfilling, which reserves for every job as Slurm’s does; Slurm’s order "
+                f"is {POLICY_TITLE['multifactor_size']} there.",
+                missing,
+            )
+            if n
+        ),
     ), frame
 
 

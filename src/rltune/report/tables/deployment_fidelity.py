@@ -19,9 +19,10 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") 
     """The table `deployment-fidelity`: a row a run. ``fidelity`` as rltune.evaluation.deployment_fidelity gives it."""
     sides = ("slurm", *RULES)
     frame = fidelity.assign(
-        title=fidelity["scheduler"].map(short), data=facts["data"],
+        title=fidelity["scheduler"].map(short),
+        data=facts["data"],
         **{f"{name}_h_{side}": fidelity[f"{name}_s_{side}"] / HOUR_S for name in MEASURES for side in sides},
-    )  # fmt: skip
+    )
     columns = {"title": Column("Order"), "repetition": Column("Repetition", "", "plain-int")}
     for name, heading in MEASURES.items():
         columns[f"{name}_h_slurm"] = Column("Slurm", "h", "number", heading)
@@ -31,10 +32,14 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") 
     for rule, title in RULES.items():
         columns[f"rank_{rule}"] = Column(title, "", "number", "Waits alike", help="Spearman’s correlation, job by job.")
     return Artefact(
-        "deployment-fidelity", "table", "The simulator against Slurm",
+        "deployment-fidelity",
+        "table",
+        "The simulator against Slurm",
         caption="The same jobs and limits under the same orders on the Slurm cluster and in the simulator, with EASY and "
         "with conservative backfilling: how far a prediction of the simulator would have been off.",
-        data=(str(facts["data"]),), source=source, columns=columns,
+        data=(str(facts["data"]),),
+        source=source,
+        columns=columns,
         notes=(
             "The simulator starts jobs at once; Slurm’s daemons take their time (“End to start” above), a controller writes "
             "once a minute, and a job that comes between two cycles has Slurm’s own priority until the next.",
@@ -43,31 +48,41 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") 
             "simulator by best fit. Slurm’s fair share and age are near the simulator’s, and not the same.",
             "One different start changes what comes after it: waits of single jobs differ more than means do.",
         ),
-    ), frame  # fmt: skip
+    ), frame
 
 
 def deployment_predicted(predicted: pd.DataFrame, facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-predicted`: a row a comparison × measure. ``predicted`` as
     rltune.evaluation.deployment_fidelity gives it."""
     frame = predicted.assign(
-        ours_title=predicted["ours"].map(who), theirs_title=predicted["theirs"].map(who),
-        measure_title=predicted["measure"].map(MEASURES), data=facts["data"],
+        ours_title=predicted["ours"].map(who),
+        theirs_title=predicted["theirs"].map(who),
+        measure_title=predicted["measure"].map(MEASURES),
+        data=facts["data"],
         **{f"told_{rule}": predicted[f"agrees_{rule}"].map({1.0: "yes", 0.0: "no"}) for rule in RULES},
-    )  # fmt: skip
+    )
     columns = {
-        "ours_title": Column("Scheduler"), "theirs_title": Column("Against"), "measure_title": Column("Measure"),
+        "ours_title": Column("Scheduler"),
+        "theirs_title": Column("Against"),
+        "measure_title": Column("Measure"),
         "repetitions": Column("Repetitions", "", "int"),
         "gain": Column("On Slurm", "", "percent", "Better by"),
         **{f"gain_{rule}": Column(f"Simulator, {title}", "", "percent", "Better by") for rule, title in RULES.items()},
         **{f"told_{rule}": Column(title, "", "text", "Same direction") for rule, title in RULES.items()},
-    }  # fmt: skip
+    }
     right = {rule: int(predicted[f"agrees_{rule}"].sum()) for rule in RULES}
     told = f"{right['easy']} of {len(predicted)} with EASY and {right['conservative']} with conservative backfilling"
     return Artefact(
-        "deployment-predicted", "table", "Would the simulator have said so?",
+        "deployment-predicted",
+        "table",
+        "Would the simulator have said so?",
         caption="What one order gains on another on the Slurm cluster, and what the simulator says of the same jobs. "
         f"The direction is the same in {told}.",
-        data=(str(facts["data"]),), source=source, columns=columns,
-        notes=("Positive: shorter under the first. Of the means of the repetitions, without an interval: a difference of "
-               "less than what the simulator is off by for a single order (the table above) says little.",),
-    ), frame  # fmt: skip
+        data=(str(facts["data"]),),
+        source=source,
+        columns=columns,
+        notes=(
+            "Positive: shorter under the first. Of the means of the repetitions, without an interval: a difference of "
+            "less than what the simulator is off by for a single order (the table above) says little.",
+        ),
+    ), frame

@@ -22,40 +22,68 @@ def deployment_machinery(
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-machinery`: a row a run. ``machinery``: of rltune.evaluation.deployment_machinery."""
     frame = machinery.drop(columns=["retries", "resumed"]).assign(
-        title=machinery["scheduler"].map(short), data=facts["data"],
+        title=machinery["scheduler"].map(short),
+        data=facts["data"],
         code_short=[_short(code) for code in machinery["code"]],
         tries_told=[UNKNOWN if pd.isna(tries) else show(tries, "int") for tries in machinery["tries"]],
-    )  # fmt: skip
+    )
     took, controller = "The machinery", "Controller"
     return Artefact(
-        "deployment-machinery", "table", "What the machinery took",
+        "deployment-machinery",
+        "table",
+        "What the machinery took",
         caption="What daemons, clock and controller took in each run on the Slurm cluster; on the cluster’s clock where it "
         "does not say otherwise.",
-        data=(str(facts["data"]),), source=source,
+        data=(str(facts["data"]),),
+        source=source,
         columns={
-            "title": Column("Order"), "repetition": Column("Repetition", "", "plain-int"),
+            "title": Column("Order"),
+            "repetition": Column("Repetition", "", "plain-int"),
             "true_s": Column("It took", "s", "seconds", help="On the true clock."),
             "tries_told": Column("Tries", help="Until it went through to its end."),
-            "drift_s": Column("Clock behind", "s", "seconds", took, help="At the end, of where its speed should have it."),
+            "drift_s": Column(
+                "Clock behind", "s", "seconds", took, help="At the end, of where its speed should have it."
+            ),
             "late_s": Column("Submitted late by", "s", "seconds", took, help="Mean."),
             "late_p95_s": Column("95 %", "s", "seconds", took),
-            "turn_s": Column("End to start", "s", "seconds", took,
-                             help="From the last end of a job to a start of one that waited, median."),
+            "turn_s": Column(
+                "End to start",
+                "s",
+                "seconds",
+                took,
+                help="From the last end of a job to a start of one that waited, median.",
+            ),
             "longer_s": Column("Jobs longer by", "s", "seconds", took, help="Than they were to run, mean."),
-            "cycles": Column("Cycles", "", "int", controller), "failed": Column("Failed", "", "int", controller),
+            "cycles": Column("Cycles", "", "int", controller),
+            "failed": Column("Failed", "", "int", controller),
             "cycle_s": Column("A cycle", "s", "seconds", controller, help="Mean, idle cycles among them."),
             "cycle_p95_s": Column("95 %", "s", "seconds", controller),
-            "long_share": Column(f"Over {LONG_CYCLE_S:.0f}{NBSP}s", "", "percent", controller, help="Share of the cycles."),
-            "gap_s": Column("Begun every", "s", "seconds", controller,
-                            help="From the beginning of one cycle to that of the next, mean."),
+            "long_share": Column(
+                f"Over {LONG_CYCLE_S:.0f}{NBSP}s", "", "percent", controller, help="Share of the cycles."
+            ),
+            "gap_s": Column(
+                "Begun every",
+                "s",
+                "seconds",
+                controller,
+                help="From the beginning of one cycle to that of the next, mean.",
+            ),
             "changed": Column("Priorities", "", "int", controller, help="Written in all."),
             "code_short": Column("Code", help="Digest of what conducted the run."),
         },
-        notes=tuple(n for n in (
-            _speeds(machinery), *_retries(machinery), _resumed(machinery), _unknown_tries(machinery), _origin(machinery, "code", "code"),
-            _origin(machinery[machinery["scheduler"] == "rltune"], "policy", "agent’s weights"),
-        ) if n),
-    ), frame  # fmt: skip
+        notes=tuple(
+            n
+            for n in (
+                _speeds(machinery),
+                *_retries(machinery),
+                _resumed(machinery),
+                _unknown_tries(machinery),
+                _origin(machinery, "code", "code"),
+                _origin(machinery[machinery["scheduler"] == "rltune"], "policy", "agent’s weights"),
+            )
+            if n
+        ),
+    ), frame
 
 
 def _short(digest: object) -> str:
@@ -68,14 +96,19 @@ def _name(row: pd.Series) -> str:
 
 def _speeds(machinery: pd.DataFrame) -> str:
     speeds = listed(show(speed, "number") for speed in sorted(machinery["speed"].unique()))
-    return (f"The cluster’s clock ran {speeds} times as fast as the true one: what the daemons and the controller take of "
-            "the machine counts so many times on it, and each run had the machine as it was then.")
+    return (
+        f"The cluster’s clock ran {speeds} times as fast as the true one: what the daemons and the controller take of "
+        "the machine counts so many times on it, and each run had the machine as it was then."
+    )
 
 
 def _retries(machinery: pd.DataFrame) -> list[str]:
     """A sentence a try that does not count."""
-    return [f"{_name(row)} was begun anew, and the try before does not count: {reason.rstrip('.')}."
-            for _, row in machinery.iterrows() for reason in row["retries"]]
+    return [
+        f"{_name(row)} was begun anew, and the try before does not count: {reason.rstrip('.')}."
+        for _, row in machinery.iterrows()
+        for reason in row["retries"]
+    ]
 
 
 def _resumed(machinery: pd.DataFrame) -> str:
@@ -83,27 +116,47 @@ def _resumed(machinery: pd.DataFrame) -> str:
     found = [(_name(row), len(row["resumed"])) for _, row in machinery.iterrows() if row["resumed"]]
     if not found:
         return ""
-    return (f"Nodes were set to work again {times(sum(n for _, n in found))} ({listed(f'{name}: {n}' for name, n in found)}): "
-            "a job’s process had not ended, as on a fast clock now and then one hangs, and Slurm had taken the node out of "
-            "service. Until then the job held its GPUs, which is in the run’s figures.")  # fmt: skip
+    return (
+        f"Nodes were set to work again {times(sum(n for _, n in found))} ({listed(f'{name}: {n}' for name, n in found)}): "
+        "a job’s process had not ended, as on a fast clock now and then one hangs, and Slurm had taken the node out of "
+        "service. Until then the job held its GPUs, which is in the run’s figures."
+    )
 
 
 def _unknown_tries(machinery: pd.DataFrame) -> str:
     """How many runs do not say whether they were begun anew, and of those that do and give no reason, how often."""
     unknown = int(machinery["tries"].isna().sum())
     untold = int((machinery["tries"] - 1 - machinery["retries"].map(len)).clip(lower=0).sum())
-    return " ".join(filter(None, (
-        f"{unknown} of {len(machinery)} runs do not say whether they were begun anew: {UNKNOWN}." if unknown else "",
-        f"{untold} times a run was begun anew for a reason that was not kept." if untold else "",
-    )))  # fmt: skip
+    return " ".join(
+        filter(
+            None,
+            (
+                f"{unknown} of {len(machinery)} runs do not say whether they were begun anew: {UNKNOWN}."
+                if unknown
+                else "",
+                f"{untold} times a run was begun anew for a reason that was not kept." if untold else "",
+            ),
+        )
+    )
 
 
 def _origin(machinery: pd.DataFrame, column: str, what: str) -> str:
     """Where runs were not all made by the same, or do not say by which."""
     known = {_name(row): row[column] for _, row in machinery.iterrows() if _short(row[column]) != UNKNOWN}
     unknown, kinds = len(machinery) - len(known), dict.fromkeys(known.values())
-    differ = "; ".join(f"{_short(kind)}: {listed(name for name, its in known.items() if its == kind)}" for kind in kinds)
-    return " ".join(filter(None, (
-        f"The runs were not all made by the same {what} ({differ}): they are not alike in that." if len(kinds) > 1 else "",
-        f"{unknown} of {len(machinery)} runs do not say by which {what} they were made: {UNKNOWN}." if unknown else "",
-    )))  # fmt: skip
+    differ = "; ".join(
+        f"{_short(kind)}: {listed(name for name, its in known.items() if its == kind)}" for kind in kinds
+    )
+    return " ".join(
+        filter(
+            None,
+            (
+                f"The runs were not all made by the same {what} ({differ}): they are not alike in that."
+                if len(kinds) > 1
+                else "",
+                f"{unknown} of {len(machinery)} runs do not say by which {what} they were made: {UNKNOWN}."
+                if unknown
+                else "",
+            ),
+        )
+    )

@@ -44,8 +44,9 @@ def _pair(runs: pd.DataFrame, ours: str, theirs: str) -> str:
     x, y = (runs[runs["side"] == side].mean(numeric_only=True) for side in ("ours", "theirs"))
     shared = set(runs["repetition"])
     by_size = "; ".join(
-        f"of {gpus} GPU{'s' if gpus > 1 else ''} {_change(x[column], y[column])}" for gpus, column in sizes_in(runs).items()
-    )  # fmt: skip
+        f"of {gpus} GPU{'s' if gpus > 1 else ''} {_change(x[column], y[column])}"
+        for gpus, column in sizes_in(runs).items()
+    )
     longest = [f"{show(side['wait_max_s'] / HOUR_S, 'number')}{NBSP}h" for side in (x, y)]
     count = f"{len(shared)} repetition{'s' if len(shared) > 1 else ''}"
     return (

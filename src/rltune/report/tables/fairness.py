@@ -12,9 +12,14 @@ from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels
 def scheduler_names(frame: pd.DataFrame) -> pd.Series:
     """`Base: FIFO`, `Best heuristic: SAF + EASY`, `RLTune`, of the columns scheduler, policy and blocking."""
     named = {"base": "Base: {}", "strong": "Best heuristic: {}", "rltune": "RLTune"}
-    return pd.Series([named[s].format(scheduler_title(p, b)) for s, p, b in
-                      zip(frame["scheduler"], frame["policy"], frame["blocking"], strict=True)],
-                     index=frame.index, dtype=object)  # fmt: skip
+    return pd.Series(
+        [
+            named[s].format(scheduler_title(p, b))
+            for s, p, b in zip(frame["scheduler"], frame["policy"], frame["blocking"], strict=True)
+        ],
+        index=frame.index,
+        dtype=object,
+    )
 
 
 def fairness(
@@ -28,28 +33,38 @@ def fairness(
     """
     frame = unequal.assign(title=scheduler_names(unequal))
     columns = {
-        "workload": Column("Workload"), "grouping": Column("Groups by"), "groups": Column("Groups", "", "int"),
+        "workload": Column("Workload"),
+        "grouping": Column("Groups by"),
+        "groups": Column("Groups", "", "int"),
         "title": Column("Scheduler"),
-    }  # fmt: skip
+    }
     for index, group, more in (
         ("jain_bsld", "Jain’s index of slowdowns", "More: more alike."),
         ("gini_wait", "Gini coefficient of waits", "More: less alike."),
     ):
         columns |= {
             index: Column("Value", "", "number", group, f"{index}_low", f"{index}_high"),
-            f"more_{index}": Column("More than under base", "", "number", group, f"more_{index}_low",
-                                    f"more_{index}_high", help=more),
-        }  # fmt: skip
+            f"more_{index}": Column(
+                "More than under base", "", "number", group, f"more_{index}_low", f"more_{index}_high", help=more
+            ),
+        }
     columns["windows"] = Column("Windows", "", "int", help="Disjoint windows of the test part, evenly spread over it.")
     return Artefact(
-        "fairness-numbers", "table", "How unequally groups of jobs are treated",
+        "fairness-numbers",
+        "table",
+        "How unequally groups of jobs are treated",
         caption="Jain’s index of the groups’ mean bounded slowdowns (1: all alike; 1 over the number of groups: one "
         "has all) and Gini’s coefficient of their mean waits (0: all alike, towards 1: few wait for all), every group "
         f"counting once. Brackets: {100 * confidence:.0f} % interval over windows; of differences, paired.",
-        data=data_labels(frame), source=source, columns=columns,
+        data=data_labels(frame),
+        source=source,
+        columns=columns,
         notes=(
-            *(f"No {grouping} is known of the jobs of {', '.join(workloads)}: no rows."
-              for grouping, workloads in without.items() if workloads),
+            *(
+                f"No {grouping} is known of the jobs of {', '.join(workloads)}: no rows."
+                for grouping, workloads in without.items()
+                if workloads
+            ),
             "Jobs whose user or virtual cluster is not known are one group. Windows start from an idle cluster, so a "
             "user’s history of use is short.",
             f"{FIRST_SEED} {OVER_WINDOWS}",
@@ -63,13 +78,19 @@ def losers(found: pd.DataFrame, without: dict[str, list[str]], source: str = "")
     columns of rltune.evaluation.groups.losers; ``without`` as for `fairness`."""
     frame = found.assign(base=[scheduler_title(p, b) for p, b in zip(found["policy"], found["blocking"], strict=True)])
     return Artefact(
-        "fairness-losers", "table", "Who waits longer with RLTune",
+        "fairness-losers",
+        "table",
+        "Who waits longer with RLTune",
         caption="The groups with the most hours of waiting added by RLTune, over all of their jobs of the test "
         "windows, beside its base policy.",
-        data=data_labels(frame), source=source,
+        data=data_labels(frame),
+        source=source,
         columns={
-            "workload": Column("Workload"), "grouping": Column("Groups by"), "group": Column("Group"),
-            "jobs": Column("Jobs", "", "int"), "more_h": Column("Wait added", "h", "number"),
+            "workload": Column("Workload"),
+            "grouping": Column("Groups by"),
+            "group": Column("Group"),
+            "jobs": Column("Jobs", "", "int"),
+            "more_h": Column("Wait added", "h", "number"),
             "base": Column("Base policy"),
             "base_wait_s": Column("Base", "s", "seconds", "Mean wait"),
             "wait_s": Column("RLTune", "s", "seconds", "Mean wait"),
@@ -77,9 +98,12 @@ def losers(found: pd.DataFrame, without: dict[str, list[str]], source: str = "")
             "bsld": Column("RLTune", "", "number", "Mean bounded slowdown"),
         },
         notes=(
-            *(f"No {grouping} is known of the jobs of {', '.join(workloads)}."
-              for grouping, workloads in without.items() if workloads),
+            *(
+                f"No {grouping} is known of the jobs of {', '.join(workloads)}."
+                for grouping, workloads in without.items()
+                if workloads
+            ),
             "Picked as the largest of many, these are in part chance: with other windows, other groups would lead.",
             FIRST_SEED,
         ),
-    ), frame  # fmt: skip
+    ), frame

@@ -34,11 +34,14 @@ def heuristics(cells: pd.DataFrame, windows: pd.DataFrame, source: str = "") -> 
     frame = pd.DataFrame(rows)
     rules = [b for b in RULES if b in frame]
     artefact = Artefact(
-        "heuristics", "table", "Simple heuristics and what no schedule can go below",
+        "heuristics",
+        "table",
+        "Simple heuristics and what no schedule can go below",
         caption="Mean wait over disjoint windows of test jobs, each from an idle cluster, with best-fit placement "
         "whatever the agents use. ★: the policy with the least of a trace and length, under its best rule. "
         + " ".join(RULES[b][1] for b in rules if RULES[b][1]),
-        data=data_labels(cells), source=source,
+        data=data_labels(cells),
+        source=source,
         columns={
             "trace_title": Column("Trace"),
             **{c: Column(c.capitalize()) for c in ("estimate", "locality") if frame[c].nunique() > 1},
@@ -55,7 +58,7 @@ def heuristics(cells: pd.DataFrame, windows: pd.DataFrame, source: str = "") -> 
             "could still gain, and more than one can: part of it is not knowing the future, part the nodes, CPUs and "
             "memory that the bound ignores, and part the slack of the bound itself.",
         ),
-    )  # fmt: skip
+    )
     return artefact, frame
 
 
@@ -66,9 +69,13 @@ def _rows(windows: pd.DataFrame, n: int) -> list[dict[str, object]]:
     best = means.min(axis=1)
     return [
         {
-            "policy": policy, "title": POLICY_TITLE.get(policy, policy) + (" ★" if best[policy] == best.min() else ""),
-            "windows": mine["window"].nunique(), **row.to_dict(), "best": best[policy], "bound": bound,
+            "policy": policy,
+            "title": POLICY_TITLE.get(policy, policy) + (" ★" if best[policy] == best.min() else ""),
+            "windows": mine["window"].nunique(),
+            **row.to_dict(),
+            "best": best[policy],
+            "bound": bound,
             "over_bound": best[policy] / bound if bound > 0 else float("nan"),
         }
         for policy, row in means.iterrows()
-    ]  # fmt: skip
+    ]

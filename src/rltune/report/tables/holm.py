@@ -33,7 +33,12 @@ def holm_note(
     count, level = int(corrected.notna().sum().sum()), round(1 - confidence, 9)
     if not count:
         return ""
-    return (f"Holm p: two-sided bootstrap p-values of the {count} improvements {what} in this table, corrected for "
-            f"their number; {int((corrected < level).sum().sum())} are below {level:g}."
-            + (" None could be: for so many, evaluation.bootstrap has too few resamples."
-               if bootstrap and count / (bootstrap + 1) >= level else ""))
+    return (
+        f"Holm p: two-sided bootstrap p-values of the {count} improvements {what} in this table, corrected for "
+        f"their number; {int((corrected < level).sum().sum())} are below {level:g}."
+        + (
+            " None could be: for so many, evaluation.bootstrap has too few resamples."
+            if bootstrap and count / (bootstrap + 1) >= level
+            else ""
+        )
+    )

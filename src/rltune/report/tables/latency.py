@@ -34,21 +34,30 @@ def latency(
     frame = pd.DataFrame(rows)
     half = {row["queue"]: row for row in rows}
     for ours, column in (("growth", "decision_median_ms"), ("paper_growth", "paper_s")):
-        frame[ours] = [row[column] / half[row["queue"] // 2][column] if row["queue"] // 2 in half else NAN
-                       for row in rows]
+        frame[ours] = [
+            row[column] / half[row["queue"] // 2][column] if row["queue"] // 2 in half else NAN for row in rows
+        ]
     used = where(cells, cell=cell)
     told = {k: show(paper.value("costs", k), "printed") for k in ("inference_ms", "solver_ms")}
     one = used.iloc[0]
     return Artefact(
-        "latency", "table", "Time of a decision by the length of the queue", paper_ref=paper.ref("costs"),
+        "latency",
+        "table",
+        "Time of a decision by the length of the queue",
+        paper_ref=paper.ref("costs"),
         caption=f"All jobs of the queue submitted at one instant to the idle cluster, {one['cluster_title']}, jobs of "
         f"{one['trace_title']}; the decisions until one does not fit. One core; engine compiled, memory of placements "
         "empty.",
-        data=data_labels(used), source=source,
+        data=data_labels(used),
+        source=source,
         columns={
-            "queue": Column("Queue", "jobs", "int"), "decisions": Column("Decisions", "", "int"),
-            **{f"{part}_{at}_ms": Column(title, "ms", "number", group)
-               for part, group in PARTS.items() for at, title in (("median", "Median"), ("p95", "95 %"))},
+            "queue": Column("Queue", "jobs", "int"),
+            "decisions": Column("Decisions", "", "int"),
+            **{
+                f"{part}_{at}_ms": Column(title, "ms", "number", group)
+                for part, group in PARTS.items()
+                for at, title in (("median", "Median"), ("p95", "95 %"))
+            },
             "growth": Column("Ours", "×", "number", "Growth as the queue doubles"),
             "paper_growth": Column("The paper", "×", "number", "Growth as the queue doubles"),
             "paper_s": Column("The paper, whole decision", "s", "number"),

@@ -14,8 +14,13 @@ from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.tables.rivals import METRICS, NAN, TESTED, printed, rival_columns, rival_row
 from rltune.report.verdict import RULE
 
-TITLE = {"fifo": "FIFO", "schedinspector": "SchedInspector", "rlscheduler": "RLScheduler", "linear": "Linear score",
-         "rltune": "RLTune"}
+TITLE = {
+    "fifo": "FIFO",
+    "schedinspector": "SchedInspector",
+    "rlscheduler": "RLScheduler",
+    "linear": "Linear score",
+    "rltune": "RLTune",
+}
 """Schedulers in the order of the paper's table, the linear score added."""
 IN_PAPER = ("fifo", "schedinspector", "rlscheduler", "rltune")
 ABSENT = "not in this configuration"
@@ -61,22 +66,30 @@ def table9(
     counted = ", ".join(f"{trace} {int(r['n'])} of {int(r['jobs'])} jobs" for trace, r in sizes.iterrows())
     mean = "Mean"
     return Artefact(
-        "table9", "table", "Schedulers side by side", paper_ref=paper.ref("table9"),
+        "table9",
+        "table",
+        "Schedulers side by side",
+        paper_ref=paper.ref("table9"),
         caption=f"Means over disjoint, evenly spread batches of the test part, each from an idle cluster: {counted}. "
         "All schedulers of a trace are given the same estimates and locality; an agent that chose its own way in "
         "training goes by that instead. The best heuristic is that which waits least on these batches, in hindsight, "
         "of all orders and blocking rules of the run.",
-        data=data_labels(frame), source=source,
+        data=data_labels(frame),
+        source=source,
         columns={
-            "trace_title": Column("Trace"), "title": Column("Scheduler"),
-            "wait_s": Column("Wait", "s", "seconds", mean), "bsld": Column("BSLD", "", "number", mean),
+            "trace_title": Column("Trace"),
+            "title": Column("Scheduler"),
+            "wait_s": Column("Wait", "s", "seconds", mean),
+            "bsld": Column("BSLD", "", "number", mean),
             "jct_s": Column("JCT", "s", "seconds", mean),
             "utilisation": Column("Utilisation", "", "percent", mean, help="Of GPUs × makespan."),
             "utilisation_span": Column("until the last submission", "", "percent", mean),
             "time_s": Column("Time", "s", "number", help="To schedule all batches."),
-            "base": Column("Base policy"), "blocking": Column("Backfilling", help="That it ran with."),
+            "base": Column("Base policy"),
+            "blocking": Column("Backfilling", help="That it ran with."),
             "placement": Column("Placement", help="That it ran with."),
-            "preset": Column("Preset"), "remark": Column("Remark"),
+            "preset": Column("Preset"),
+            "remark": Column("Remark"),
         },
         notes=(
             "Of RLTune, an own way is whose order it starts from, for whom nodes are reserved, and whether it goes by "
@@ -93,10 +106,18 @@ def table9(
 def _ours(windows: pd.DataFrame) -> dict[str, Any]:
     first = windows.iloc[0]
     return {
-        "row": "ours", "title": first["title"], **{c: windows[c].mean() for c in (*MEANS, "utilisation_span")},
-        "time_s": windows["seconds"].sum(), "windows": len(windows), "sequence_jobs": int(first["sequence_jobs"]),
-        "base": POLICY_TITLE.get(first["base"], first["base"]), "blocking": first["blocking"],
-        "placement": first["placement"], "preset": first["preset"], "cell": first["cell"], "remark": "",
+        "row": "ours",
+        "title": first["title"],
+        **{c: windows[c].mean() for c in (*MEANS, "utilisation_span")},
+        "time_s": windows["seconds"].sum(),
+        "windows": len(windows),
+        "sequence_jobs": int(first["sequence_jobs"]),
+        "base": POLICY_TITLE.get(first["base"], first["base"]),
+        "blocking": first["blocking"],
+        "placement": first["placement"],
+        "preset": first["preset"],
+        "cell": first["cell"],
+        "remark": "",
     }
 
 
@@ -106,17 +127,27 @@ def _paper_rows(paper: PaperResults, trace: str) -> list[dict[str, Any]]:
     rows = []
     for kind in IN_PAPER:
         time = paper.find("table9", kind, "time_s")
-        rows.append({
-            "row": "paper", "title": f"{TITLE[kind]}, the paper",
-            **{column: printed(paper, "table9", metric, trace, kind) for column, metric in MEANS.items()},
-            "time_s": NAN if time is None else time.value, "remark": paper.ref("table9"),
-        })
+        rows.append(
+            {
+                "row": "paper",
+                "title": f"{TITLE[kind]}, the paper",
+                **{column: printed(paper, "table9", metric, trace, kind) for column, metric in MEANS.items()},
+                "time_s": NAN if time is None else time.value,
+                "remark": paper.ref("table9"),
+            }
+        )
     return rows
 
 
 def table9_numbers(
-    cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults, *,
-    bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    batches: pd.DataFrame,
+    paper: PaperResults,
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a trace × opponent × metric: how much better RLTune is, of several presets the first.
 
@@ -133,28 +164,53 @@ def table9_numbers(
         for theirs, rival in group.groupby("title", sort=False):
             kind = rival["kind"].iloc[0]
             for metric in METRICS if theirs != ours else ():
-                rows.append({
-                    "trace_title": trace, "data": group["data"].iloc[0], "against": theirs, "agent": ours,
-                    **rival_row(
-                        windows, metric, n, ours, theirs,
-                        tuple(printed(paper, "table9", metric, paper_trace, who) if kind != "rltune" else NAN
-                              for who in (kind, "rltune")),
-                        bootstrap=bootstrap, confidence=confidence, seed=seed,
-                    ),
-                })
+                rows.append(
+                    {
+                        "trace_title": trace,
+                        "data": group["data"].iloc[0],
+                        "against": theirs,
+                        "agent": ours,
+                        **rival_row(
+                            windows,
+                            metric,
+                            n,
+                            ours,
+                            theirs,
+                            tuple(
+                                printed(paper, "table9", metric, paper_trace, who) if kind != "rltune" else NAN
+                                for who in (kind, "rltune")
+                            ),
+                            bootstrap=bootstrap,
+                            confidence=confidence,
+                            seed=seed,
+                        ),
+                    }
+                )
     table = with_holm(pd.DataFrame(rows), TESTED)
     return Artefact(
-        "table9-numbers", "table", "RLTune against each of them", paper_ref=paper.ref("table9"),
+        "table9-numbers",
+        "table",
+        "RLTune against each of them",
+        paper_ref=paper.ref("table9"),
         caption="How much better RLTune is than each scheduler on the same batches. Brackets: interval, paired by "
         "batch.",
-        data=data_labels(frame), source=source,
+        data=data_labels(frame),
+        source=source,
         columns={
-            "trace_title": Column("Trace"), "against": Column("Against"), **rival_columns(confidence, table, "Batches"),
-        } if len(table) else {},
-        notes=tuple(n for n in (
-            "Ten batches are few: only large differences can be told from chance.",
-            "One training seed an agent: the intervals are over batches alone.",
-            holm_note(table, TESTED, "over these opponents", confidence, bootstrap),
-            f"Verdicts: {RULE}",
-        ) if n),
+            "trace_title": Column("Trace"),
+            "against": Column("Against"),
+            **rival_columns(confidence, table, "Batches"),
+        }
+        if len(table)
+        else {},
+        notes=tuple(
+            n
+            for n in (
+                "Ten batches are few: only large differences can be told from chance.",
+                "One training seed an agent: the intervals are over batches alone.",
+                holm_note(table, TESTED, "over these opponents", confidence, bootstrap),
+                f"Verdicts: {RULE}",
+            )
+            if n
+        ),
     ), table

@@ -27,8 +27,10 @@ def loads_compared(
     """
     title = [
         ("RLTune, trained on the slice" if r["role"] == AGENT else scheduler_title(r["policy"], r["blocking"]))
-        + (" ★" if r["slice_best"] else "") + (" ☆" if r["balanced_best"] else "") for _, r in loaded.iterrows()
-    ]  # fmt: skip
+        + (" ★" if r["slice_best"] else "")
+        + (" ☆" if r["balanced_best"] else "")
+        for _, r in loaded.iterrows()
+    ]
     fewest = loaded[[f"{load}_windows" for load in LOADS]].min(axis=1)
     frame = with_holm(loaded.assign(title=title, windows=fewest), TESTED).drop(columns="windows")
     columns = {
@@ -44,18 +46,25 @@ def loads_compared(
         }
     columns["sequence_jobs"] = Column("Window", "jobs", "int")
     return Artefact(
-        "loads-compared-numbers", "table", "Overloaded and balanced, in numbers",
+        "loads-compared-numbers",
+        "table",
+        "Overloaded and balanced, in numbers",
         caption="Every heuristic under every blocking rule, and RLTune, on the slice that RLTune was trained for and "
         "on the same nodes with fewer arrivals. Less than base: than the base policy under the blocking rule of the "
         "agent’s setting, both named below; RLTune itself blocks as it chose to in training, where it chose. "
         f"Brackets: {100 * confidence:.0f} % interval, paired by window.",
-        data=data_labels(frame), source=source, columns=columns,
+        data=data_labels(frame),
+        source=source,
+        columns=columns,
         notes=(
             *(_told(part) for _, part in frame.groupby("workload", sort=False)),
             "RLTune goes to the balanced cluster as it is, with no training there (zero-shot): an agent trained there "
             "could do better. Windows have the same number of jobs, so those of the balanced cluster span more time.",
-            *([f"Left out, as too few jobs for a window are left on the balanced cluster: {', '.join(too_short)}."]
-              if too_short else []),
+            *(
+                [f"Left out, as too few jobs for a window are left on the balanced cluster: {', '.join(too_short)}."]
+                if too_short
+                else []
+            ),
             *filter(None, [holm_note(frame, TESTED, "over base policies", confidence)]),
             f"{FIRST_SEED} {OVER_WINDOWS}",
         ),
@@ -64,8 +73,10 @@ def loads_compared(
 
 def _told(part: pd.DataFrame) -> str:
     first = part.iloc[0]
-    each = [f"the test part offers {show(first[f'{load}_offered'], 'number')} times what {first[f'{load}_cluster']} has"
-            for load in LOADS]
+    each = [
+        f"the test part offers {show(first[f'{load}_offered'], 'number')} times what {first[f'{load}_cluster']} has"
+        for load in LOADS
+    ]
     idle = [LOADS[load] for load in LOADS if not part[f"{load}_wait_s"].any()]
     nothing = "".join(f" {name} cluster: nobody waits, whoever schedules; there is nothing to win." for name in idle)
     base = scheduler_title(first["base"], first["base_blocking"])

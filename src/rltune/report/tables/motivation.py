@@ -23,11 +23,15 @@ def order_title(raised: object, above: str) -> str:
 def how_made(how: Mapping[str, object]) -> str:
     """In a sentence: real daemons, or the simulator and why. ``how``: by, asked, lacks; of Slurm: slurm, speed."""
     if how["by"] == "slurm":
-        return (f"Real daemons of Slurm {how['slurm']} on two nodes with made-up GPUs, on a clock {how['speed']:g} times as "
-                "fast; times are those of Slurm’s accounting.")
+        return (
+            f"Real daemons of Slurm {how['slurm']} on two nodes with made-up GPUs, on a clock {how['speed']:g} times as "
+            "fast; times are those of Slurm’s accounting."
+        )
     if how["asked"]:
-        return (f"Simulated: the run asks for Slurm, whose packages are not installed here ({', '.join(how['lacks'])}); "
-                "make slurm-deps installs them.")
+        return (
+            f"Simulated: the run asks for Slurm, whose packages are not installed here ({', '.join(how['lacks'])}); "
+            "make slurm-deps installs them."
+        )
     return "Simulated: the run does not ask for Slurm’s daemons (block motivation of its configuration)."
 
 
@@ -53,8 +57,15 @@ def motivation(
         frame[f"{column}_change"] = change.where(frame["raised"].notna())
     for column in ("makespan", "total_wait"):
         frame[f"{column}_off"] = frame[f"{column}_s"] / frame[f"simulated_{column}_s"] - 1
-    for column in ("makespan", "wait", "total_wait", "simulated_makespan", "simulated_total_wait", "easy_total_wait",
-                   "start_off"):
+    for column in (
+        "makespan",
+        "wait",
+        "total_wait",
+        "simulated_makespan",
+        "simulated_total_wait",
+        "easy_total_wait",
+        "start_off",
+    ):
         frame[f"{column}_min"] = frame[f"{column}_s"] / MINUTE_S
     frame["paper_says"] = [paper.without_figures[figure].says for figure in frame["figure"]]
     return _artefact(frame, how, real, source), frame
@@ -63,29 +74,47 @@ def motivation(
 def _artefact(frame: pd.DataFrame, how: Mapping[str, object], real: bool, source: str) -> Artefact:
     ours, change, twin, off = "Slurm" if real else "Simulator", "Changed by the order", "Simulator", "Slurm took more"
     wait, makespan = "Total wait", "Makespan"
-    easy = {"easy_total_wait_min": Column("Wait, EASY", "min", "number", twin, help=(
-        "In the simulator with nodes kept for the first of the queue alone."))}  # fmt: skip
+    easy = {
+        "easy_total_wait_min": Column(
+            "Wait, EASY",
+            "min",
+            "number",
+            twin,
+            help=("In the simulator with nodes kept for the first of the queue alone."),
+        )
+    }
     columns = {
-        "in_the_paper": Column("Like"), "nodes": Column("Nodes"), "queue": Column("Queue"),
-        "makespan_min": Column(makespan, "min", "number", ours), "total_wait_min": Column(wait, "min", "number", ours),
-        **({} if real else easy), "utilisation": Column("Utilisation", "", "percent", ours),
+        "in_the_paper": Column("Like"),
+        "nodes": Column("Nodes"),
+        "queue": Column("Queue"),
+        "makespan_min": Column(makespan, "min", "number", ours),
+        "total_wait_min": Column(wait, "min", "number", ours),
+        **({} if real else easy),
+        "utilisation": Column("Utilisation", "", "percent", ours),
         "makespan_s_change": Column(makespan, "", "percent", change),
         "total_wait_s_change": Column("Wait", "", "percent", change),
     }
     if real:
         columns |= {
             "simulated_makespan_min": Column(makespan, "min", "number", twin),
-            "simulated_total_wait_min": Column(wait, "min", "number", twin), **easy,
-            "makespan_off": Column(makespan, "", "percent", off), "total_wait_off": Column("Wait", "", "percent", off),
-            "start_off_min": Column("To a start", "min", "number", off, help="The largest difference of any job’s start."),
+            "simulated_total_wait_min": Column(wait, "min", "number", twin),
+            **easy,
+            "makespan_off": Column(makespan, "", "percent", off),
+            "total_wait_off": Column("Wait", "", "percent", off),
+            "start_off_min": Column(
+                "To a start", "min", "number", off, help="The largest difference of any job’s start."
+            ),
         }
     columns["paper_says"] = Column("The paper says of its own")
     return Artefact(
-        "motivation", "table", "What the order of seven jobs is worth",
+        "motivation",
+        "table",
+        "What the order of seven jobs is worth",
         caption="The same jobs on the same two nodes: a node for each job or packed, in the order of Slurm’s "
         "multifactor priority with backfilling and with one job raised above others. Utilisation is of the GPUs asked "
         f"for, over the makespan. {how_made(how)}",
-        source=source, columns=columns,
+        source=source,
+        columns=columns,
         notes=(
             "The paper prints no number for its four figures, nor its jobs’ sizes and run times; the jobs here are of "
             "our own making, chosen among many in the simulator so that another order helps with either placement: they "

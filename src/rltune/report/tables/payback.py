@@ -15,8 +15,15 @@ from rltune.report.tables.rivals import NAN
 
 
 def payback(
-    cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, jobs_per_day: Mapping[str, float], *,
-    bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    histories: pd.DataFrame,
+    jobs_per_day: Mapping[str, float],
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a cell of RLTune's that is trained for wait (where there is none: for anything), at the window length
     with the most windows.
@@ -40,46 +47,67 @@ def payback(
             base = against({"role": "base"})
             row = {
                 **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE, "cell")},
-                "base": POLICY_TITLE.get(cell["policy"], cell["policy"]), "sequence_jobs": n, "windows": base.windows,
+                "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+                "sequence_jobs": n,
+                "windows": base.windows,
                 "jobs_per_day": daily,
                 "training_s": float((training["rollout_seconds"] + training["update_seconds"]).sum()),
-                "deciding_s": float(agent["seconds"].mean()) / n * daily, **_saved("saved", base, daily),
+                "deciding_s": float(agent["seconds"].mean()) / n * daily,
+                **_saved("saved", base, daily),
             }
             if (mine["role"] == "baseline").any():
                 best = strong_baseline(own, "wait", n)
-                row |= {"strong": scheduler_title(best["policy"], best["blocking"]),
-                        **_saved("over_strong", against(best), daily)}
+                row |= {
+                    "strong": scheduler_title(best["policy"], best["blocking"]),
+                    **_saved("over_strong", against(best), daily),
+                }
             rows.append(row)
     frame = best_measured(pd.DataFrame(rows)).reset_index(drop=True)
     if len(frame):
         frame["payback_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
     strong, base_group = "Against the strongest heuristic", "Against the base policy"
     columns = {
-        "trace_title": Column("Trace"), "base": Column("Base policy"),
-        **{c: Column(SETTING_TITLE[c].capitalize(), "", "plain-int" if c == "seed" else "text")
-           for c in varying(chosen)},
+        "trace_title": Column("Trace"),
+        "base": Column("Base policy"),
+        **{
+            c: Column(SETTING_TITLE[c].capitalize(), "", "plain-int" if c == "seed" else "text")
+            for c in varying(chosen)
+        },
         "jobs_per_day": Column("Jobs a day", "", "int"),
         "training_s": Column("Training", "s", "seconds"),
         "deciding_s": Column("Deciding, a day", "s", "number"),
         "saved_h": Column("Waiting saved a day", "h", "number", base_group, "saved_low", "saved_high"),
-        "payback_min": Column("Saved its training in", "min", "number", base_group,
-                              help="Of operation, until as much waiting is saved as training took on one core."),
+        "payback_min": Column(
+            "Saved its training in",
+            "min",
+            "number",
+            base_group,
+            help="Of operation, until as much waiting is saved as training took on one core.",
+        ),
         "strong": Column("Heuristic", "", "text", strong),
         "over_strong_h": Column("Waiting saved a day", "h", "number", strong, "over_strong_low", "over_strong_high"),
     }
     return Artefact(
-        "payback", "table", "Cost of training against benefit",
+        "payback",
+        "table",
+        "Cost of training against benefit",
         caption="Seconds of computing beside hours of waiting that jobs of the test part are saved a day; negative: "
         f"more is waited. Brackets: {100 * confidence:.0f} % interval.",
-        data=data_labels(chosen), source=source, columns={c: v for c, v in columns.items() if c in frame},
-        notes=tuple(n for n in (
-            "Waiting saved a day: jobs submitted a day in the test part × the difference of the mean waits in its "
-            "windows; the interval is that of the relative difference, times the other’s mean.",
-            "Windows start from an idle cluster, so a cluster that is full all day saves, or loses, more than this.",
-            "A heuristic costs nothing to train: where nothing is saved against the strongest, training is not paid "
-            "back.",
-            constant_settings(chosen),
-        ) if n),
+        data=data_labels(chosen),
+        source=source,
+        columns={c: v for c, v in columns.items() if c in frame},
+        notes=tuple(
+            n
+            for n in (
+                "Waiting saved a day: jobs submitted a day in the test part × the difference of the mean waits in its "
+                "windows; the interval is that of the relative difference, times the other’s mean.",
+                "Windows start from an idle cluster, so a cluster that is full all day saves, or loses, more than this.",
+                "A heuristic costs nothing to train: where nothing is saved against the strongest, training is not paid "
+                "back.",
+                constant_settings(chosen),
+            )
+            if n
+        ),
     ), frame
 
 

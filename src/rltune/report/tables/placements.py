@@ -22,8 +22,15 @@ TESTED = {f"{side}_p": f"{side}_holm" for side in SIDES}
 
 
 def placements(
-    cells: pd.DataFrame, windows: pd.DataFrame, *,
-    bootstrap: int, confidence: float, seed: int, stretch: float, sharing: float, source: str = "",
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    stretch: float,
+    sharing: float,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a cell × window length × (placement, locality), the cell's own first, for cells judged in several.
 
@@ -67,14 +74,23 @@ def _row(
     for own, also in SIDES.items():
         which = {"role": also, **other} if other else {"role": own}
         found = select(windows, n, which)
-        row |= {"windows": len(found), f"{own}_mean": found["wait_s"].mean(), f"{own}_bsld": found["bsld"].mean(),
-                f"{own}_utilisation": found["utilisation_span"].mean()}
+        row |= {
+            "windows": len(found),
+            f"{own}_mean": found["wait_s"].mean(),
+            f"{own}_bsld": found["bsld"].mean(),
+            f"{own}_utilisation": found["utilisation_span"].mean(),
+        }
         low = high = less = p = NAN
         if other:
             c = compare(windows, "wait", n, which, {"role": own}, bootstrap, confidence, seed)
             less, low, high, p = c.improvement, c.low, c.high, c.p
-        row |= {f"{own}_less": less, f"{own}_low": low, f"{own}_high": high, f"{own}_p": p,
-                f"{own}_shows": direction(low, high, len(found)) if other else ""}
+        row |= {
+            f"{own}_less": less,
+            f"{own}_low": low,
+            f"{own}_high": high,
+            f"{own}_p": p,
+            f"{own}_shows": direction(low, high, len(found)) if other else "",
+        }
         asked = {name: count + int(found[name].sum()) for name, count in asked.items()}
     return row | asked
 
@@ -87,9 +103,14 @@ def _artefact(
     columns = {
         "trace_title": Column("Trace"),
         "base": Column("Base policy"),
-        **{f"own_{c}" if c in CHOICE else c: Column(
-            f"Own {SETTING_TITLE[c]}" if c in CHOICE else SETTING_TITLE[c].capitalize(), "",
-            "plain-int" if c == "seed" else "text") for c in differ},
+        **{
+            f"own_{c}" if c in CHOICE else c: Column(
+                f"Own {SETTING_TITLE[c]}" if c in CHOICE else SETTING_TITLE[c].capitalize(),
+                "",
+                "plain-int" if c == "seed" else "text",
+            )
+            for c in differ
+        },
         "sequence_jobs": Column("Window", "jobs", "int"),
         "title": Column("Placement", help="★: the agent’s own placement and locality, which it was trained with."),
         "locality": Column("Locality"),
@@ -101,8 +122,13 @@ def _artefact(
             f"{side}_holm": Column("Holm p", "", "p", group, help="After Holm’s correction over this table."),
             f"{side}_shows": Column("Is", "", "text", group, help="Beside the same scheduler with ★."),
             f"{side}_bsld": Column("BSLD", "", "number", group, help="Mean bounded slowdown."),
-            f"{side}_utilisation": Column("Utilisation", "", "percent", group,
-                                          help="Of the GPUs, from the first to the last submission of a window."),
+            f"{side}_utilisation": Column(
+                "Utilisation",
+                "",
+                "percent",
+                group,
+                help="Of the GPUs, from the first to the last submission of a window.",
+            ),
         }
     columns |= {
         "milp_asked": Column("Asked", "", "int", "Placer, both schedulers", help="Questions where to put a job."),
@@ -120,11 +146,15 @@ def _artefact(
         constant_settings(cells, without=CHOICE) if len(cells) else "",
     )
     return Artefact(
-        "placements", "table", "The same agents under other placements",
+        "placements",
+        "table",
+        "The same agents under other placements",
         caption="Every trained agent and its base policy, run under other placements and localities than its own (★). "
         f"Brackets: {100 * confidence:.0f} % interval of the relative improvement over ★, paired by window; negative "
         "is worse.",
-        data=data_labels(cells), source=source, columns=columns if len(frame) else {},
+        data=data_labels(cells),
+        source=source,
+        columns=columns if len(frame) else {},
         notes=tuple(n for n in notes if n),
     )
 
@@ -132,10 +162,19 @@ def _artefact(
 def _costs(stretch: float, sharing: float) -> str:
     """What a split and company cost in this run, in a sentence or two."""
     if stretch == sharing == 1:
-        return ("In this run a split costs nothing: a job runs no longer on more nodes than it needs, nor beside other "
-                "jobs (stretch and sharing are 1). What spreads jobs looks better here than on a real cluster.")
-    split = (f"A job on more nodes than the fewest that hold it runs {show(stretch, 'printed')} times as long" if
-             stretch != 1 else "A job on more nodes than the fewest that hold it runs no longer")
-    beside = (f"a job of several GPUs runs {show(sharing, 'printed')} times as long while another such job is on one "
-              "of its nodes" if sharing != 1 else "jobs that share a node do not slow one another down")
+        return (
+            "In this run a split costs nothing: a job runs no longer on more nodes than it needs, nor beside other "
+            "jobs (stretch and sharing are 1). What spreads jobs looks better here than on a real cluster."
+        )
+    split = (
+        f"A job on more nodes than the fewest that hold it runs {show(stretch, 'printed')} times as long"
+        if stretch != 1
+        else "A job on more nodes than the fewest that hold it runs no longer"
+    )
+    beside = (
+        f"a job of several GPUs runs {show(sharing, 'printed')} times as long while another such job is on one "
+        "of its nodes"
+        if sharing != 1
+        else "jobs that share a node do not slow one another down"
+    )
     return f"{split}; {beside}."

@@ -30,8 +30,14 @@ ORDER = "QSSF orders by the smallest GPU time predicted from earlier jobs alone;
 
 
 def table8(
-    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, *,
-    bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    paper: PaperResults,
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a trace × window length × opponent × metric. ``windows``: of rltune.pipeline.peers.qssf_windows.
 
@@ -51,17 +57,28 @@ def table8(
                         if not (each[0]["who"] == theirs).any():
                             continue
                         own = pd.concat(each)
-                        rows.append({
-                            **{name: cell[name] for name in WHO},
-                            "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
-                            "sequence_jobs": n, "against": title,
-                            "reserves": ", ".join(where(own, who="rltune")["blocking"].unique()),
-                            **rival_row(
-                                each, metric, n, "rltune", theirs,
-                                tuple(_printed(paper, cell["paper_trace"], who, metric) for who in (theirs, "rltune")),
-                                bootstrap=bootstrap, confidence=confidence, seed=seed,
-                            ),
-                        })
+                        rows.append(
+                            {
+                                **{name: cell[name] for name in WHO},
+                                "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+                                "sequence_jobs": n,
+                                "against": title,
+                                "reserves": ", ".join(where(own, who="rltune")["blocking"].unique()),
+                                **rival_row(
+                                    each,
+                                    metric,
+                                    n,
+                                    "rltune",
+                                    theirs,
+                                    tuple(
+                                        _printed(paper, cell["paper_trace"], who, metric) for who in (theirs, "rltune")
+                                    ),
+                                    bootstrap=bootstrap,
+                                    confidence=confidence,
+                                    seed=seed,
+                                ),
+                            }
+                        )
     frame = with_holm(pd.DataFrame(rows), TESTED)
     settings = [c for c in varying(used) if c not in ("metric", "seed")]
     columns = {
@@ -75,21 +92,30 @@ def table8(
         "reserves": Column("Agent’s backfilling", help="An agent may choose to reserve for more jobs than EASY does."),
     }
     return Artefact(
-        "table8", "table", "RLTune against QSSF, with backfilling", paper_ref=paper.ref("table8"),
+        "table8",
+        "table",
+        "RLTune against QSSF, with backfilling",
+        paper_ref=paper.ref("table8"),
         caption=f"Means over disjoint test windows, each from an idle cluster. {ORDER} FIFO + EASY is told them too, "
         "for its reservations. SAF + EASY by lognormal-1 estimates, which know the true run time but for a blur, shows "
         "what better predictions could be worth to QSSF. Brackets: interval, paired by window.",
-        data=data_labels(used), source=source, columns=columns,
-        notes=tuple(n for n in (
-            "All but “QSSF, best-fit” place jobs as RLTune’s cell does.",
-            "Where a metric has no agent trained for it, the one trained for wait is shown.",
-            "Utilisation is GPU time over GPUs × makespan; the paper divides by something larger that it does not "
-            "state, so of its figures only the ratio can be compared.",
-            seeds_note(frame),
-            holm_note(frame, TESTED, "over these opponents", confidence, bootstrap),
-            f"Verdicts: {RULE}",
-            constant_settings(used, without=["metric", "seed"]),
-        ) if n),
+        data=data_labels(used),
+        source=source,
+        columns=columns,
+        notes=tuple(
+            n
+            for n in (
+                "All but “QSSF, best-fit” place jobs as RLTune’s cell does.",
+                "Where a metric has no agent trained for it, the one trained for wait is shown.",
+                "Utilisation is GPU time over GPUs × makespan; the paper divides by something larger that it does not "
+                "state, so of its figures only the ratio can be compared.",
+                seeds_note(frame),
+                holm_note(frame, TESTED, "over these opponents", confidence, bootstrap),
+                f"Verdicts: {RULE}",
+                constant_settings(used, without=["metric", "seed"]),
+            )
+            if n
+        ),
     ), frame
 
 
@@ -110,13 +136,19 @@ def fig17_numbers(
         cell = where(cells, cell=one["cell"]).iloc[0]
         entry = paper.find("fig17", cell["paper_trace"], "qssf", "jct")
         claimed = NAN if entry is None or entry.value is None else entry.value
-        rows.append({
-            **{name: cell[name] for name in WHO}, "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
-            "paper_trace": cell["paper_trace"], "jobs": int(one["jobs"]), "sequence_jobs": int(one["jobs"]),
-            "theirs_mean": one["theirs_mean"], "ours_mean": one["ours_mean"],
-            # the paper prints the improvement alone: theirs is 1, ours what is left
-            **judged("jct", one["improvement"], one["low"], one["high"], int(one["blocks"]), 1.0, 1 - claimed),
-        })
+        rows.append(
+            {
+                **{name: cell[name] for name in WHO},
+                "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+                "paper_trace": cell["paper_trace"],
+                "jobs": int(one["jobs"]),
+                "sequence_jobs": int(one["jobs"]),
+                "theirs_mean": one["theirs_mean"],
+                "ours_mean": one["ours_mean"],
+                # the paper prints the improvement alone: theirs is 1, ours what is left
+                **judged("jct", one["improvement"], one["low"], one["high"], int(one["blocks"]), 1.0, 1 - claimed),
+            }
+        )
     frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
     used = cells[cells["cell"].isin(frame["cell"])]
     columns = {
@@ -132,16 +164,25 @@ def fig17_numbers(
     }
     asked = show(paper.value("fig17", "jobs"), "int")
     return Artefact(
-        "fig17-numbers", "table", "JCT of one long sequence in numbers", paper_ref=paper.ref("fig17"),
+        "fig17-numbers",
+        "table",
+        "JCT of one long sequence in numbers",
+        paper_ref=paper.ref("fig17"),
         caption=f"Mean job completion time of consecutive jobs of the test part, from an idle cluster. {ORDER} "
         f"Brackets: {100 * confidence:.0f} % interval, from blocks of consecutive jobs.",
-        data=data_labels(used), source=source, columns=columns,
-        notes=tuple(n for n in (
-            f"The paper runs {asked} jobs of Philly; a test part that has fewer is run whole.",
-            "One sequence is one course of events: where a backlog outlasts the blocks that are resampled together, "
-            "the interval is too narrow, and on a cluster that is offered more work than it can do the backlog never "
-            "ends.",
-            f"Verdicts: {RULE}",
-            constant_settings(used),
-        ) if n),
+        data=data_labels(used),
+        source=source,
+        columns=columns,
+        notes=tuple(
+            n
+            for n in (
+                f"The paper runs {asked} jobs of Philly; a test part that has fewer is run whole.",
+                "One sequence is one course of events: where a backlog outlasts the blocks that are resampled together, "
+                "the interval is too narrow, and on a cluster that is offered more work than it can do the backlog never "
+                "ends.",
+                f"Verdicts: {RULE}",
+                constant_settings(used),
+            )
+            if n
+        ),
     ), frame

@@ -17,7 +17,10 @@ TESTED = {"p": "holm"}
 METRICS = {"wait": "Wait, s", "bsld": "Bounded slowdown", "jct": "JCT, s", "utilisation": "Utilisation, share"}
 """Metrics in the paper's order, with their units."""
 PRINTED = {
-    "wait": ("wait_s", 1.0), "bsld": ("bsld", 1.0), "jct": ("jct_s", 1.0), "utilisation": ("utilisation_pct", 0.01),
+    "wait": ("wait_s", 1.0),
+    "bsld": ("bsld", 1.0),
+    "jct": ("jct_s", 1.0),
+    "utilisation": ("utilisation_pct", 0.01),
 }
 """Metric → key of the paper's figure, and what it is multiplied by."""
 
@@ -37,8 +40,16 @@ def improvement(metric: str, ours: float, theirs: float) -> float:
 
 
 def rival_row(
-    windows: pd.DataFrame | Sequence[pd.DataFrame], metric: str, n: int, ours: str, theirs: str,
-    paper: tuple[float, float], *, bootstrap: int, confidence: float, seed: int,
+    windows: pd.DataFrame | Sequence[pd.DataFrame],
+    metric: str,
+    n: int,
+    ours: str,
+    theirs: str,
+    paper: tuple[float, float],
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
 ) -> dict[str, Any]:
     """One metric of RLTune against one opponent on the same windows of n jobs.
 
@@ -47,8 +58,11 @@ def rival_row(
     """
     found = compare(windows, metric, n, {"who": ours}, {"who": theirs}, bootstrap, confidence, seed)
     return {
-        "measure": METRICS[metric], "p": found.p, "seeds": found.seeds,
-        "theirs_mean": found.theirs_mean, "ours_mean": found.ours_mean,
+        "measure": METRICS[metric],
+        "p": found.p,
+        "seeds": found.seeds,
+        "theirs_mean": found.theirs_mean,
+        "ours_mean": found.ours_mean,
         **judged(metric, found.improvement, found.low, found.high, found.windows, *paper),
     }
 
@@ -60,8 +74,12 @@ def judged(
     claimed = improvement(metric, paper_ours, paper_theirs)
     return {
         # + 0.0: nobody is better by minus nothing
-        "improvement": value + 0.0, "low": low + 0.0, "high": high + 0.0, "windows": windows,
-        "paper_theirs": paper_theirs, "paper_ours": NAN if pd.isna(paper_theirs) else paper_ours,
+        "improvement": value + 0.0,
+        "low": low + 0.0,
+        "high": high + 0.0,
+        "windows": windows,
+        "paper_theirs": paper_theirs,
+        "paper_ours": NAN if pd.isna(paper_theirs) else paper_ours,
         "paper_improvement": claimed,
         "verdict": verdict(None if pd.isna(claimed) else claimed, low, high, windows),
     }
@@ -74,16 +92,26 @@ def rival_columns(confidence: float, frame: pd.DataFrame, measured: str = "Windo
         "measure": Column("Metric"),
         "theirs_mean": Column("Theirs", "", "number"),
         "ours_mean": Column("RLTune", "", "number"),
-        "improvement": Column("RLTune is better by", "", "percent", "", "low", "high",
-                              f"Fraction of theirs, {100 * confidence:.0f} % interval; negative: worse."),
+        "improvement": Column(
+            "RLTune is better by",
+            "",
+            "percent",
+            "",
+            "low",
+            "high",
+            f"Fraction of theirs, {100 * confidence:.0f} % interval; negative: worse.",
+        ),
         "holm": Column("Holm p", "", "p", help="p-value after Holm’s correction over this table."),
         "paper_theirs": Column("Theirs", "", "number", paper),
         "paper_ours": Column("RLTune", "", "number", paper),
         "paper_improvement": Column("Better by", "", "percent", paper, help="What its two figures make."),
         "verdict": Column("Verdict", "", "text", paper),
         "windows": Column(measured, "", "int"),
-        **({"seeds": Column("Seeds", "", "int", help="Trainings of the same setting.")}
-           if len(frame) and frame["seeds"].max() > 1 else {}),
+        **(
+            {"seeds": Column("Seeds", "", "int", help="Trainings of the same setting.")}
+            if len(frame) and frame["seeds"].max() > 1
+            else {}
+        ),
     }
     beside = len(frame) and frame["paper_improvement"].notna().any()
     return {name: column for name, column in columns.items() if beside or column.group != paper}

@@ -11,10 +11,13 @@ from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
 from rltune.report.tables.holm import holm_note, with_holm
 
 RUNGS = {
-    "released": ("a", "chosen job blocks all pools"), "own_pool": ("b", "blocks its own pool only"),
-    "reranked": ("c", "ranked anew at every event"), "fits": ("d", "what fits starts"), "easy": ("e", "EASY"),
+    "released": ("a", "chosen job blocks all pools"),
+    "own_pool": ("b", "blocks its own pool only"),
+    "reranked": ("c", "ranked anew at every event"),
+    "fits": ("d", "what fits starts"),
+    "easy": ("e", "EASY"),
     "conservative": ("f", "conservative"),
-}  # fmt: skip
+}
 """Steps: letter, and what is so from there on."""
 AGENT = "agent"
 TESTED = {"step_p": "step_holm"}
@@ -35,26 +38,46 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
     agents = climbed["who"] == AGENT
     frame = climbed.assign(
         title=titles.where(~agents, _agents(climbed)) + climbed["best"].map({True: " ★", False: ""}),
-        rules=[f"its own: {b}" if who == AGENT else rung_title(r)
-               for who, r, b in zip(climbed["who"], climbed["rung"], climbed["blocking"], strict=True)],
-    )  # fmt: skip
+        rules=[
+            f"its own: {b}" if who == AGENT else rung_title(r)
+            for who, r, b in zip(climbed["who"], climbed["rung"], climbed["blocking"], strict=True)
+        ],
+    )
     frame = with_holm(frame, TESTED)
     artefact = Artefact(
-        "semantics-numbers", "table", "The baseline’s doing, in numbers",
+        "semantics-numbers",
+        "table",
+        "The baseline’s doing, in numbers",
         caption="Mean wait of the same test windows under the rules of the paper’s released code (a) and, step by "
         "step, under less wasteful ones, without any learning; then RLTune. Brackets: "
         f"{100 * confidence:.0f} % interval, paired by window.",
-        data=data_labels(frame), source=source,
+        data=data_labels(frame),
+        source=source,
         columns={
-            "workload": Column("Workload"), "title": Column("Order", help="★: the least mean wait without learning."),
-            "rules": Column("Rules"), "wait_s": Column("Mean wait", "s", "seconds"),
-            "step": Column("Less than a step before", "", "percent", low="step_low", high="step_high",
-                           help="Of RLTune: less than its base policy under (a)."),
+            "workload": Column("Workload"),
+            "title": Column("Order", help="★: the least mean wait without learning."),
+            "rules": Column("Rules"),
+            "wait_s": Column("Mean wait", "s", "seconds"),
+            "step": Column(
+                "Less than a step before",
+                "",
+                "percent",
+                low="step_low",
+                high="step_high",
+                help="Of RLTune: less than its base policy under (a).",
+            ),
             "step_holm": Column("Holm p", "", "p", help="Of the step, after Holm’s correction over this table."),
-            "share": Column("Of RLTune’s gain", "", "percent", low="share_low", high="share_high",
-                            help="Of what the first agent of the workload gains over its base policy under (a), how "
-                            "much is had here; over 100 %: more than the agent gains."),
-            "pools": Column("Pools", "", "int"), "sequence_jobs": Column("Window", "jobs", "int"),
+            "share": Column(
+                "Of RLTune’s gain",
+                "",
+                "percent",
+                low="share_low",
+                high="share_high",
+                help="Of what the first agent of the workload gains over its base policy under (a), how "
+                "much is had here; over 100 %: more than the agent gains.",
+            ),
+            "pools": Column("Pools", "", "int"),
+            "sequence_jobs": Column("Window", "jobs", "int"),
             "windows": Column("Windows", "", "int", help="Disjoint windows of the test part, evenly spread over it."),
         },
         notes=(
@@ -70,7 +93,7 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
             *filter(None, [holm_note(frame, TESTED, "over the step before", confidence)]),
             MEAN_OF_SEEDS,
         ),
-    )  # fmt: skip
+    )
     return artefact, frame
 
 
@@ -87,14 +110,20 @@ def _told(part: pd.DataFrame) -> str:
     agent = where(part, who=AGENT).iloc[0]
     order = where(part, who="order")
     start = where(order, policy=agent["reference"], rung="released").iloc[0]
-    same = where(order[order["rung"].isin(["reranked", "fits", "easy", "conservative"])], policy=agent["reference"],
-                 blocking=agent["blocking"])
+    same = where(
+        order[order["rung"].isin(["reranked", "fits", "easy", "conservative"])],
+        policy=agent["reference"],
+        blocking=agent["blocking"],
+    )
     best = order[order["best"]].iloc[0]
     name = POLICY_TITLE.get(agent["reference"], agent["reference"])
-    begins = (f"{agent['workload']}: {name} waits {show(start['wait_s'], 'seconds')} s under (a), RLTune "
-              f"{show(agent['wait_s'], 'seconds')} s.")
-    best_is = (f"{scheduler_title(best['policy'])} in step {RUNGS[best['rung']][0]} waits "
-               f"{show(best['wait_s'], 'seconds')} s")
+    begins = (
+        f"{agent['workload']}: {name} waits {show(start['wait_s'], 'seconds')} s under (a), RLTune "
+        f"{show(agent['wait_s'], 'seconds')} s."
+    )
+    best_is = (
+        f"{scheduler_title(best['policy'])} in step {RUNGS[best['rung']][0]} waits {show(best['wait_s'], 'seconds')} s"
+    )
     if pd.isna(best["share"]):
         return f"{begins} RLTune gains nothing over that; {best_is}."
     ruled = "".join(

@@ -24,8 +24,15 @@ def policies_of(paper: PaperResults) -> list[str]:
 
 
 def table7(
-    cells: pd.DataFrame, windows: pd.DataFrame, bases: pd.DataFrame, paper: PaperResults, *,
-    bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    bases: pd.DataFrame,
+    paper: PaperResults,
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row an agent (its seeds together), a group of columns a base policy B that it is judged against.
 
@@ -43,10 +50,15 @@ def table7(
         cell = group.iloc[0]
         ours = waits(agents[agents["cell"].isin(group["cell"])])
         row: dict[str, Any] = {
-            **{k: cell[k] for k in ("trace_title", "trace", "paper_trace", "data", "policy", *SETTING_TITLE)
-               if k != "seed"},
+            **{
+                k: cell[k]
+                for k in ("trace_title", "trace", "paper_trace", "data", "policy", *SETTING_TITLE)
+                if k != "seed"
+            },
             "trained": POLICY_TITLE.get(cell["policy"], cell["policy"]),
-            "sequence_jobs": int(bases["sequence_jobs"].iloc[0]), "windows": len(ours), "seeds": len(group),
+            "sequence_jobs": int(bases["sequence_jobs"].iloc[0]),
+            "windows": len(ours),
+            "seeds": len(group),
             "mean": ours.to_numpy().mean(),
         }
         mine = where(bases, **{k: cell[k] for k in RULES})
@@ -58,8 +70,14 @@ def table7(
 
 
 def _against(
-    policy: str, cell: pd.Series, ours: pd.DataFrame, theirs: pd.DataFrame, paper: PaperResults, bootstrap: int,
-    confidence: float, seed: int,
+    policy: str,
+    cell: pd.Series,
+    ours: pd.DataFrame,
+    theirs: pd.DataFrame,
+    paper: PaperResults,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
 ) -> dict[str, Any]:
     """The columns of one base policy; empty where it was not run."""
     found = less(ours, theirs, bootstrap, confidence, seed)
@@ -67,7 +85,10 @@ def _against(
     entry = paper.find("table7", cell["paper_trace"], cell["policy"], policy, "wait") if comparable else None
     printed = entry.value if entry else None
     return {
-        policy: found.gain, f"{policy}_low": found.low, f"{policy}_high": found.high, f"{policy}_p": found.p,
+        policy: found.gain,
+        f"{policy}_low": found.low,
+        f"{policy}_high": found.high,
+        f"{policy}_p": found.p,
         f"{policy}_mean": theirs.to_numpy().mean() if len(theirs) else NAN,
         f"{policy}_paper": NAN if printed is None else printed,
         f"{policy}_verdict": verdict(printed, found.low, found.high, len(ours)),
@@ -85,8 +106,13 @@ def _corrected(frame: pd.DataFrame, policies: list[str], confidence: float, boot
 
 
 def _artefact(
-    cells: pd.DataFrame, frame: pd.DataFrame, policies: list[str], paper: PaperResults, confidence: float,
-    bootstrap: int, source: str,
+    cells: pd.DataFrame,
+    frame: pd.DataFrame,
+    policies: list[str],
+    paper: PaperResults,
+    confidence: float,
+    bootstrap: int,
+    source: str,
 ) -> Artefact:
     shown = {
         "trace_title": Column("Trace"),
@@ -112,10 +138,16 @@ def _artefact(
         constant_settings(cells, without=["seed"] if seeds > 1 else ()),
     )
     return Artefact(
-        "table7", "table", "Trained against one base policy, judged against another", paper_ref=paper.ref("table7"),
+        "table7",
+        "table",
+        "Trained against one base policy, judged against another",
+        paper_ref=paper.ref("table7"),
         caption="How much less the agent waits than each base policy under the backfilling, placement and estimates "
         "of its setting; what an agent chose itself in training goes with it and not with the base policies. A row a "
         "base policy it was trained on, a column one it is tested on. Brackets: "
         f"{100 * confidence:.0f} % interval, paired by window; negative is worse.",
-        data=data_labels(frame), source=source, columns=shown, notes=tuple(n for n in notes if n),
+        data=data_labels(frame),
+        source=source,
+        columns=shown,
+        notes=tuple(n for n in notes if n),
     )

@@ -20,8 +20,14 @@ TESTED = {"p": "holm", "there_p": "there_holm", "over_there_p": "over_there_holm
 
 
 def transfer(
-    cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, *,
-    bootstrap: int, confidence: float, seed: int, source: str = "",
+    cells: pd.DataFrame,
+    runs: pd.DataFrame,
+    paper: PaperResults,
+    *,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row an agent (its seeds together) × workload it was not trained on.
 
@@ -44,17 +50,28 @@ def transfer(
             ours = waits(found[found["cell"].isin(group["cell"])])
             alike = {k: cell[k] for k in SAME_AGENT if k not in HOME}
             native = waits(found[found["cell"].isin(where(cells, **alike, **dict(zip(HOME, home)))["cell"])])
-            rows.append({
-                "trained": cell["trace_title"], "trained_machine": cell["machine"], "tested": there["trace_title"],
-                "tested_machine": there["machine"], "data": there["data"], "policy": cell["policy"],
-                "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
-                **{k: cell[k] for k in SETTING_TITLE if k not in ("seed", "cluster_title")},
-                "sequence_jobs": int(found["sequence_jobs"].iloc[0]), "windows": len(base), "seeds": len(group),
-                "base_mean": base.to_numpy().mean(), "mean": ours.to_numpy().mean(), **_gain("", ours, base, judge),
-                "there_mean": native.to_numpy().mean() if len(native) else NAN, **_gain("there", native, base, judge),
-                **_gain("over_there", ours, native, judge),
-                **_gain("random", waits(where(found, role="random")), base, judge),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "trained": cell["trace_title"],
+                    "trained_machine": cell["machine"],
+                    "tested": there["trace_title"],
+                    "tested_machine": there["machine"],
+                    "data": there["data"],
+                    "policy": cell["policy"],
+                    "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+                    **{k: cell[k] for k in SETTING_TITLE if k not in ("seed", "cluster_title")},
+                    "sequence_jobs": int(found["sequence_jobs"].iloc[0]),
+                    "windows": len(base),
+                    "seeds": len(group),
+                    "base_mean": base.to_numpy().mean(),
+                    "mean": ours.to_numpy().mean(),
+                    **_gain("", ours, base, judge),
+                    "there_mean": native.to_numpy().mean() if len(native) else NAN,
+                    **_gain("there", native, base, judge),
+                    **_gain("over_there", ours, native, judge),
+                    **_gain("random", waits(where(found, role="random")), base, judge),
+                }
+            )
     frame = with_holm(pd.DataFrame(rows), TESTED)
     frame["shows"] = [direction(r["low"], r["high"], r["windows"]) for _, r in frame.iterrows()]
     return _artefact(cells, frame, paper, confidence, bootstrap, source), frame
@@ -82,8 +99,9 @@ def _artefact(
         "shows": Column("Is", "", "text", over),
         "there": Column("The one trained there", "", "percent", over, "there_low", "there_high"),
         "random": Column("A random order", "", "percent", over, "random_low", "random_high"),
-        "over_there": Column("Than the one trained there", "", "percent", "Less wait", "over_there_low",
-                             "over_there_high"),
+        "over_there": Column(
+            "Than the one trained there", "", "percent", "Less wait", "over_there_low", "over_there_high"
+        ),
         "windows": Column("Windows", "", "int", help="Disjoint windows of the test part."),
     }
     from_cpu = frame[(frame["trained_machine"] == "CPU") & (frame["tested_machine"] == "GPU")]
@@ -103,11 +121,17 @@ def _artefact(
         constant_settings(cells, without=("cluster_title", "seed")),
     )
     return Artefact(
-        "transfer", "table", "On traces it was not trained on", paper_ref=paper.ref("cpu-transfer"),
+        "transfer",
+        "table",
+        "On traces it was not trained on",
+        paper_ref=paper.ref("cpu-transfer"),
         caption="Every agent on the test windows of the other workloads, beside the agent trained there with the same "
         "base policy, and an order drawn at random. Brackets: "
         f"{100 * confidence:.0f} % interval, paired by window; negative is worse.",
-        data=data_labels(frame), source=source, columns=columns, notes=tuple(n for n in notes if n),
+        data=data_labels(frame),
+        source=source,
+        columns=columns,
+        notes=tuple(n for n in notes if n),
     )
 
 

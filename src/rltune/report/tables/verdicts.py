@@ -27,8 +27,13 @@ SHOWN = ("trace_title", "preset", "estimate", "seed", "sequence_jobs", "windows"
 
 
 def verdicts(
-    numbers: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults, *,
-    table7: pd.DataFrame | None = None, fig17: pd.DataFrame | None = None, deployment: pd.DataFrame | None = None,
+    numbers: Mapping[str, pd.DataFrame],
+    variants: pd.DataFrame,
+    paper: PaperResults,
+    *,
+    table7: pd.DataFrame | None = None,
+    fig17: pd.DataFrame | None = None,
+    deployment: pd.DataFrame | None = None,
     source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a relative improvement of the paper × setting of ours × window length; one without ours where none fits.
@@ -44,8 +49,12 @@ def verdicts(
         for key, entry in artefact.entries.items():
             if entry.value is None or entry.unit != "fraction":
                 continue
-            claim = {"claim": _claim(name, key, artefact.title), "where": entry.where or artefact.where,
-                     "paper": entry.value, "key": f"{name}: {key}"}
+            claim = {
+                "claim": _claim(name, key, artefact.title),
+                "where": entry.where or artefact.where,
+                "paper": entry.value,
+                "key": f"{name}: {key}",
+            }
             found = _found(name, key, entry.value, numbers, variants, table7, fig17, deployment)
             rows += [claim | ours for ours in found] or [claim | _absent()]
     frame = pd.DataFrame(rows)
@@ -55,8 +64,14 @@ def verdicts(
 
 
 def _found(
-    name: str, key: str, printed: float, numbers: Mapping[str, pd.DataFrame], variants: pd.DataFrame,
-    table7: pd.DataFrame | None, fig17: pd.DataFrame | None, deployment: pd.DataFrame | None,
+    name: str,
+    key: str,
+    printed: float,
+    numbers: Mapping[str, pd.DataFrame],
+    variants: pd.DataFrame,
+    table7: pd.DataFrame | None,
+    fig17: pd.DataFrame | None,
+    deployment: pd.DataFrame | None,
 ) -> list[dict[str, Any]]:
     """Our counterparts of one entry of the paper."""
     if name == "abstract" and key in HEADLINES:
@@ -74,8 +89,9 @@ def _found(
     if name == "fig10" and len(variants):
         own = pd.Series([".".join(figure_key(row)) == key for _, row in variants.iterrows()], index=variants.index)
         rows = variants[own & variants["paper"].notna()]
-        return [_ours(row, "ablation-numbers", ("pro_over", "pro_over_low", "pro_over_high")) for _, row in
-                rows.iterrows()]
+        return [
+            _ours(row, "ablation-numbers", ("pro_over", "pro_over_low", "pro_over_high")) for _, row in rows.iterrows()
+        ]
     study = STUDY_OF.get(name)
     if study is None or study.numbers not in numbers:
         return []
@@ -93,8 +109,12 @@ def _headline(printed: float, study: Study, numbers: Mapping[str, pd.DataFrame])
     frame = best_measured(numbers.get(study.numbers, pd.DataFrame()))
     if not len(frame):
         return []
-    fitting = frame[(frame["paper_trace"].fillna("") != "") & (frame["blocking"] == "none")
-                    & (frame["metric"] == study.metric) & frame["improvement"].notna()]
+    fitting = frame[
+        (frame["paper_trace"].fillna("") != "")
+        & (frame["blocking"] == "none")
+        & (frame["metric"] == study.metric)
+        & frame["improvement"].notna()
+    ]
     if not len(fitting):
         return []
     best = fitting.loc[fitting["improvement"].idxmax()]
@@ -119,8 +139,12 @@ def _at_home(printed: float, key: str, frame: pd.DataFrame | None) -> list[dict[
     trace, trained, tested, metric = key.split(".")
     if trained != tested or frame is None:
         return []
-    rows = frame[(frame["paper_trace"] == trace) & (frame["policy"] == tested) & (frame["metric"] == metric)
-                 & (frame["blocking"] == "none")]
+    rows = frame[
+        (frame["paper_trace"] == trace)
+        & (frame["policy"] == tested)
+        & (frame["metric"] == metric)
+        & (frame["blocking"] == "none")
+    ]
     return [
         _ours(row, WAIT.numbers, ("improvement", "low", "high"))
         | {"verdict": verdict(printed, row["low"], row["high"], int(row["windows"]))}
@@ -130,13 +154,31 @@ def _at_home(printed: float, key: str, frame: pd.DataFrame | None) -> list[dict[
 
 def _ours(row: pd.Series, artefact: str, columns: tuple[str, str, str]) -> dict[str, Any]:
     value, low, high = (row[c] for c in columns)
-    return {"ours": value, "low": low, "high": high, **{k: row.get(k) for k in SHOWN}, "verdict": row["verdict"],
-            "way": row.get("way") or "", "learned": row.get("learned") or "", "artefact": artefact, "row": row.name}
+    return {
+        "ours": value,
+        "low": low,
+        "high": high,
+        **{k: row.get(k) for k in SHOWN},
+        "verdict": row["verdict"],
+        "way": row.get("way") or "",
+        "learned": row.get("learned") or "",
+        "artefact": artefact,
+        "row": row.name,
+    }
 
 
 def _absent() -> dict[str, Any]:
-    return {"ours": NAN, "low": NAN, "high": NAN, **dict.fromkeys(SHOWN, None), "verdict": ABSENT, "way": "",
-            "learned": "", "artefact": "", "row": None}
+    return {
+        "ours": NAN,
+        "low": NAN,
+        "high": NAN,
+        **dict.fromkeys(SHOWN, None),
+        "verdict": ABSENT,
+        "way": "",
+        "learned": "",
+        "artefact": "",
+        "row": None,
+    }
 
 
 def _claim(name: str, key: str, title: str) -> str:
@@ -176,12 +218,15 @@ def _artefact(frame: pd.DataFrame, source: str) -> Artefact:
     chose = int((held["way"] != "").sum())
     titles = {"preset": "Training preset", "estimate": "Run-time estimates", "seed": "Seeds"}
     return Artefact(
-        "verdicts", "table", "The paper’s claims and what this run found",
+        "verdicts",
+        "table",
+        "The paper’s claims and what this run found",
         caption="Every relative improvement that the paper prints (negative: worse), beside what was measured here in "
         "its place, with interval. "
         + (f"Verdicts: {told}; headlines, which repeat the best of the others, are not counted. " if told else "")
         + f"Claims without a counterpart: {absent}.",
-        data=data_labels(there), source=source,
+        data=data_labels(there),
+        source=source,
         columns={
             "claim": Column("Claim"),
             "where": Column("In the paper"),
@@ -192,24 +237,36 @@ def _artefact(frame: pd.DataFrame, source: str) -> Artefact:
             **{c: Column(titles[c]) for c in differ},
             "sequence_jobs": Column("Window", "jobs", "int"),
             "windows": Column("Windows", "", "int"),
-            **({"way": Column("Its own way", help="What the agent chose to do otherwise than its cell says.")}
-               if there["way"].any() else {}),
-            "learned": Column("Learned", help="Whether on validation windows it beats its base policy and a random "
-                              "order, and what it started from."),
+            **(
+                {"way": Column("Its own way", help="What the agent chose to do otherwise than its cell says.")}
+                if there["way"].any()
+                else {}
+            ),
+            "learned": Column(
+                "Learned",
+                help="Whether on validation windows it beats its base policy and a random "
+                "order, and what it started from.",
+            ),
             "data": Column("Data"),
             "artefact": Column("From"),
         },
-        notes=tuple(n for n in (
-            f"Verdicts: {RULE}",
-            f"Of {len(held)} that hold or are matched, {unlearned} are of agents that learned nothing, and {chose} of "
-            "agents that chose a heuristic’s order, or other rules than their base policy’s, to start from: those gains "
-            "are that choice’s." if unlearned or chose else "",
-            "A claim has a row for every length of windows and every way in which its agents were trained here. The "
-            "verdict is on the very comparison that the paper makes, with a base policy that blocks: whether "
-            "scheduling got better than simple heuristics is in the tables named on the right.",
-            "“Up to” is the most of all settings here that are of the paper’s kind, at the best measured length: "
-            "chosen in hindsight, so it flatters, here as there.",
-            "Numbers of the paper that compare nothing with anything (its Tables 2, 4, 8 and 9, its costs) stand "
-            "beside ours in tables of their own, where this run has them.",
-        ) if n),
+        notes=tuple(
+            n
+            for n in (
+                f"Verdicts: {RULE}",
+                f"Of {len(held)} that hold or are matched, {unlearned} are of agents that learned nothing, and {chose} of "
+                "agents that chose a heuristic’s order, or other rules than their base policy’s, to start from: those gains "
+                "are that choice’s."
+                if unlearned or chose
+                else "",
+                "A claim has a row for every length of windows and every way in which its agents were trained here. The "
+                "verdict is on the very comparison that the paper makes, with a base policy that blocks: whether "
+                "scheduling got better than simple heuristics is in the tables named on the right.",
+                "“Up to” is the most of all settings here that are of the paper’s kind, at the best measured length: "
+                "chosen in hindsight, so it flatters, here as there.",
+                "Numbers of the paper that compare nothing with anything (its Tables 2, 4, 8 and 9, its costs) stand "
+                "beside ours in tables of their own, where this run has them.",
+            )
+            if n
+        ),
     )

@@ -17,17 +17,25 @@ def whatif_recommendation(told: list[tuple[str, str]], facts: Facts, source: str
     """The table `whatif-recommendation`: a row a sentence."""
     frame = pd.DataFrame(told, columns=["topic", "text"])
     return Artefact(
-        "whatif-recommendation", "table", "The recommendation",
+        "whatif-recommendation",
+        "table",
+        "The recommendation",
         caption=f"What the replay of {facts['from']} to {facts['until']} (the log’s time) on {facts['cluster']} "
         "says; the rule it goes by is in docs/own-cluster.md.",
-        data=(str(facts["data"]),), source=source,
+        data=(str(facts["data"]),),
+        source=source,
         columns={"topic": Column("About"), "text": Column("What came out")},
     ), frame
 
 
 def whatif_numbers(
-    totals: pd.DataFrame, ran: pd.DataFrame, recorded: pd.DataFrame, recorded_used: float, facts: Facts,
-    confidence: float, source: str = "",
+    totals: pd.DataFrame,
+    ran: pd.DataFrame,
+    recorded: pd.DataFrame,
+    recorded_used: float,
+    facts: Facts,
+    confidence: float,
+    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `whatif-numbers`: the log as recorded, then a row a scheduler.
 
@@ -37,23 +45,36 @@ def whatif_numbers(
     means = ran.groupby("scheduler").agg(utilisation=("utilisation", "mean"), seconds=("seconds", "mean"))
     own = ran.drop_duplicates("scheduler").set_index("scheduler")
     frame = with_holm(totals, TESTED).assign(
-        title=totals["scheduler"].map(title), utilisation=totals["scheduler"].map(means["utilisation"]),
-        ran=totals["scheduler"].map({s: f"{full_title(r['policy'], r['blocking'])}, {r['estimate']}"
-                                     for s, r in own.iterrows()}),
+        title=totals["scheduler"].map(title),
+        utilisation=totals["scheduler"].map(means["utilisation"]),
+        ran=totals["scheduler"].map(
+            {s: f"{full_title(r['policy'], r['blocking'])}, {r['estimate']}" for s, r in own.iterrows()}
+        ),
         hours_less=totals["less_wait"] * totals["wait_h"].iloc[0],
         hours_less_low=totals["less_wait_low"] * totals["wait_h"].iloc[0],
-        hours_less_high=totals["less_wait_high"] * totals["wait_h"].iloc[0], data=facts["data"],
-    )  # fmt: skip
+        hours_less_high=totals["less_wait_high"] * totals["wait_h"].iloc[0],
+        data=facts["data"],
+    )
     known = recorded[recorded["wait_s"].notna()]
     if len(known):
         wait = known["wait_s"]
         first = {
-            "scheduler": "recorded", "kind": "recorded", "title": "As recorded in the log", "jobs": len(known),
-            "seeds": 0, "ran": "", "windows": known["block"].nunique(), "wait_h": wait.sum() / 3600,
-            "gpu_h": float((wait * known["gpus"]).sum()) / 3600, "wait_mean_s": wait.mean(),
-            "wait_median_s": wait.median(), "wait_p95_s": wait.quantile(0.95), "bsld": known["bsld"].mean(),
-            "utilisation": recorded_used, "data": facts["data"],
-        }  # fmt: skip
+            "scheduler": "recorded",
+            "kind": "recorded",
+            "title": "As recorded in the log",
+            "jobs": len(known),
+            "seeds": 0,
+            "ran": "",
+            "windows": known["block"].nunique(),
+            "wait_h": wait.sum() / 3600,
+            "gpu_h": float((wait * known["gpus"]).sum()) / 3600,
+            "wait_mean_s": wait.mean(),
+            "wait_median_s": wait.median(),
+            "wait_p95_s": wait.quantile(0.95),
+            "bsld": known["bsld"].mean(),
+            "utilisation": recorded_used,
+            "data": facts["data"],
+        }
         frame = pd.concat([pd.DataFrame([first]), frame], ignore_index=True)
     unit = f"{facts['machine']} h"
     less = "Less than today"
@@ -69,16 +90,23 @@ def whatif_numbers(
         *filter(None, [holm_note(frame, TESTED, "over today", confidence)]),
     )
     return Artefact(
-        "whatif-numbers", "table", "Every scheduler on the log’s last part",
+        "whatif-numbers",
+        "table",
+        "Every scheduler on the log’s last part",
         caption="Hours waited in all, what they held up in GPU-hours (GPUs × wait), waits, slowdown and use of the "
         f"cluster ({show(facts['gpus'], 'int')} {facts['machine']}s); the log as it is, then simulations.",
-        data=(str(facts["data"]),), source=source,
+        data=(str(facts["data"]),),
+        source=source,
         columns={
-            "title": Column("Scheduler"), "ran": Column("Order and estimates"), "jobs": Column("Jobs", "", "int"),
-            "wait_h": Column("Waited", "h", "int"), "gpu_h": Column("Waited for", unit, "int"),
+            "title": Column("Scheduler"),
+            "ran": Column("Order and estimates"),
+            "jobs": Column("Jobs", "", "int"),
+            "wait_h": Column("Waited", "h", "int"),
+            "gpu_h": Column("Waited for", unit, "int"),
             "wait_mean_s": Column("Mean", "s", "seconds", "Wait"),
             "wait_median_s": Column("Median", "s", "seconds", "Wait"),
-            "wait_p95_s": Column("95 %", "s", "seconds", "Wait"), "bsld": Column("Slowdown", "", "number"),
+            "wait_p95_s": Column("95 %", "s", "seconds", "Wait"),
+            "bsld": Column("Slowdown", "", "number"),
             "utilisation": Column("In use", "", "percent", help="Of the cluster, while the measured jobs arrived."),
             "hours_less": Column("Waited", "h", "int", less, "hours_less_low", "hours_less_high"),
             "less_wait": Column("Waited", "", "percent", less, "less_wait_low", "less_wait_high"),
@@ -94,8 +122,10 @@ def _told(ran: pd.DataFrame) -> str:
     """Who is told which estimates, in a sentence."""
     if not ran["estimate"].astype(str).str.endswith("as believed").any():
         return "All but QSSF are told the same estimates."
-    return ("All but QSSF are told the same estimates; RLTune chose to go by beliefs about them, made of earlier jobs "
-            "(as believed), which the rules have not.")
+    return (
+        "All but QSSF are told the same estimates; RLTune chose to go by beliefs about them, made of earlier jobs "
+        "(as believed), which the rules have not."
+    )
 
 
 def whatif_steps(
@@ -106,19 +136,28 @@ def whatif_steps(
     told = {f"{side}_title": steps[side].map(title) for side in ("ours", "theirs")}
     frame = steps.assign(**told, data=facts["data"])
     return Artefact(
-        "whatif-steps", "table", "The comparisons behind the recommendation",
+        "whatif-steps",
+        "table",
+        "The comparisons behind the recommendation",
         caption="Hours waited, against today, and of what predicts or learns against what is simpler.",
-        data=(str(facts["data"]),), source=source,
+        data=(str(facts["data"]),),
+        source=source,
         columns={
-            "ours_title": Column("Scheduler"), "theirs_title": Column("Against"),
+            "ours_title": Column("Scheduler"),
+            "theirs_title": Column("Against"),
             "ours_h": Column("Waited", "h", "int"),
-            "theirs_h": Column("The other", "h", "int"), "gain": Column("Less", "", "percent", low="low", high="high"),
-            "p": Column("p", "", "p"), "p_holm": Column("Holm p", "", "p"), "shows": Column("Shown"),
+            "theirs_h": Column("The other", "h", "int"),
+            "gain": Column("Less", "", "percent", low="low", high="high"),
+            "p": Column("p", "", "p"),
+            "p_holm": Column("Holm p", "", "p"),
+            "shows": Column("Shown"),
             "windows": Column("Blocks", "", "int"),
         },
-        notes=(f"Shown: the interval leaves zero out, and Holm’s p is below {1 - confidence:.2g}. A step counts "
-               f"where fewer hours are shown, and at least {show(worth, 'percent')} fewer. The best rule is chosen in hindsight "
-               "on these very days.",),
+        notes=(
+            f"Shown: the interval leaves zero out, and Holm’s p is below {1 - confidence:.2g}. A step counts "
+            f"where fewer hours are shown, and at least {show(worth, 'percent')} fewer. The best rule is chosen in hindsight "
+            "on these very days.",
+        ),
     ), frame
 
 
@@ -128,26 +167,38 @@ def whatif_groups(
     """The table `whatif-groups-numbers`: a row a group × scheduler."""
     title = names(ran)
     frame = groups.assign(
-        title=groups["scheduler"].map(title), name=[group_name(row) for _, row in groups.iterrows()], data=facts["data"],
-        wait_h=groups["wait_s"] * groups["jobs"] / 3600, shows=groups["shows"].where(groups["scheduler"] != "today", ""),
-    )  # fmt: skip
+        title=groups["scheduler"].map(title),
+        name=[group_name(row) for _, row in groups.iterrows()],
+        data=facts["data"],
+        wait_h=groups["wait_s"] * groups["jobs"] / 3600,
+        shows=groups["shows"].where(groups["scheduler"] != "today", ""),
+    )
     return Artefact(
-        "whatif-groups-numbers", "table", "Who waits, in numbers",
+        "whatif-groups-numbers",
+        "table",
+        "Who waits, in numbers",
         caption="By the GPU time of a job’s user before the measured part, and by the GPUs of the job.",
-        data=(str(facts["data"]),), source=source,
+        data=(str(facts["data"]),),
+        source=source,
         columns={
-            "name": Column("Jobs of"), "title": Column("Scheduler"), "jobs": Column("Jobs", "", "int"),
-            "wait_h": Column("Waited", "h", "int"), "wait_s": Column("Mean wait", "s", "seconds"),
+            "name": Column("Jobs of"),
+            "title": Column("Scheduler"),
+            "jobs": Column("Jobs", "", "int"),
+            "wait_h": Column("Waited", "h", "int"),
+            "wait_s": Column("Mean wait", "s", "seconds"),
             "more_s": Column("Longer than today", "s", "seconds", low="more_s_low", high="more_s_high"),
-            "more_s_holm": Column("Holm p", "", "p"), "shows": Column("Shown"),
+            "more_s_holm": Column("Holm p", "", "p"),
+            "shows": Column("Shown"),
             "less_wait": Column("Less than today", "", "percent", low="less_wait_low", high="less_wait_high"),
             "bsld": Column("Slowdown", "", "number"),
             "less_bsld": Column("Less than today", "", "percent", low="less_bsld_low", high="less_bsld_high"),
         },
-        notes=("Heavy users are the tenth with the most GPU-hours before the measured part, light ones "
-               "the half with the least; new ones had none. A user who is not known counts as their virtual cluster. Of "
-               "RLTune the mean of its seeds.",
-               f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Shown: the interval of the seconds "
-               f"leaves zero out, and Holm’s p over all groups of the scheduler is below {1 - confidence:.2g}. A share "
-               "is missing where nobody waited today; the seconds are not."),
+        notes=(
+            "Heavy users are the tenth with the most GPU-hours before the measured part, light ones "
+            "the half with the least; new ones had none. A user who is not known counts as their virtual cluster. Of "
+            "RLTune the mean of its seeds.",
+            f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Shown: the interval of the seconds "
+            f"leaves zero out, and Holm’s p over all groups of the scheduler is below {1 - confidence:.2g}. A share "
+            "is missing where nobody waited today; the seconds are not.",
+        ),
     ), frame

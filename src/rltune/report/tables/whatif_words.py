@@ -12,11 +12,20 @@ from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
 from rltune.report.format import NBSP, is_missing, show, show_interval
 from rltune.report.style import scheduler_title
 
-ORDERS = {"fifo": "first come, first served", "sjf": "shortest first", "saf": "smallest area first",
-          "smallest": "fewest GPUs first", "multifactor": "Slurm’s priority, shorter jobs first",
-          "multifactor_size": "Slurm’s priority, larger jobs first"}  # fmt: skip
-BEHIND = {"easy": "backfilling that keeps the first job’s place", "conservative": "backfilling that keeps every job’s place",
-          "fits": "whatever fits starts", "none": "nothing starts before the first job"}  # fmt: skip
+ORDERS = {
+    "fifo": "first come, first served",
+    "sjf": "shortest first",
+    "saf": "smallest area first",
+    "smallest": "fewest GPUs first",
+    "multifactor": "Slurm’s priority, shorter jobs first",
+    "multifactor_size": "Slurm’s priority, larger jobs first",
+}
+BEHIND = {
+    "easy": "backfilling that keeps the first job’s place",
+    "conservative": "backfilling that keeps every job’s place",
+    "fits": "whatever fits starts",
+    "none": "nothing starts before the first job",
+}
 """What an order and a blocking mean to whoever has to set them."""
 Facts = Mapping[str, Any]
 
@@ -30,7 +39,10 @@ def names(ran: pd.DataFrame) -> dict[str, str]:
     for _, row in ran.drop_duplicates("scheduler").iterrows():
         title = full_title(row["policy"], row["blocking"])
         found[row["scheduler"]] = {
-            "today": f"Today: {title}", "qssf": "QSSF + EASY", "way": "RLTune’s way, no network", "rltune": "RLTune",
+            "today": f"Today: {title}",
+            "qssf": "QSSF + EASY",
+            "way": "RLTune’s way, no network",
+            "rltune": "RLTune",
         }.get(row["kind"], title)
     return found
 
@@ -47,6 +59,7 @@ def _same(step: pd.Series) -> bool:
 
 def saving(step: pd.Series) -> str:
     """`21.7 % fewer hours (interval of the saving 10.1 to 30.2 %)`: a comparison, in words."""
+
     def size(value: float) -> str:
         return show(abs(value), "percent")
 
@@ -60,8 +73,15 @@ def saving(step: pd.Series) -> str:
 
 
 def sentences(
-    advice: Mapping[str, Any], totals: pd.DataFrame, steps: pd.DataFrame, ran: pd.DataFrame, groups: pd.DataFrame,
-    recorded: Nearness, facts: Facts, worth: float, least_wait_s: float,
+    advice: Mapping[str, Any],
+    totals: pd.DataFrame,
+    steps: pd.DataFrame,
+    ran: pd.DataFrame,
+    groups: pd.DataFrame,
+    recorded: Nearness,
+    facts: Facts,
+    worth: float,
+    least_wait_s: float,
 ) -> list[tuple[str, str]]:
     """(Topic, text) of what came out, the recommendation first. ``advice``: the fields of
     rltune.evaluation.recommend.Advice."""
@@ -76,48 +96,69 @@ def sentences(
     told.append(("Simulated and recorded", _recorded(recorded, name, least_wait_s)))
     load = float(facts["offered"])
     if load > 1:
-        told.append(("Load", f"In these days jobs asked for {show(load, 'number')} times the {facts['machine']} time "
-                     "there is: queues grew to the end whatever the order, and hours waited say as much about the "
-                     "length of the log as about the scheduler."))
+        told.append(
+            (
+                "Load",
+                f"In these days jobs asked for {show(load, 'number')} times the {facts['machine']} time "
+                "there is: queues grew to the end whatever the order, and hours waited say as much about the "
+                "length of the log as about the scheduler.",
+            )
+        )
     return told
 
 
 def _advice(
-    advice: Mapping[str, Any], name: Mapping[str, str], totals: pd.DataFrame, step: pd.DataFrame, ran: pd.DataFrame,
-    facts: Facts, least_wait_s: float,
+    advice: Mapping[str, Any],
+    name: Mapping[str, str],
+    totals: pd.DataFrame,
+    step: pd.DataFrame,
+    ran: pd.DataFrame,
+    facts: Facts,
+    least_wait_s: float,
 ) -> str:
     today = totals[totals["scheduler"] == "today"].iloc[0]
     hours = f"{show(today['wait_h'], 'int')} h"
     over = f"the log’s last {show(facts['days'], 'number')} days ({show(facts['jobs'], 'int')} jobs)"
     match advice["outcome"]:
         case "too few days":
-            return (f"Too few days for a verdict: {_blocks(int(advice['blocks']), facts)} arrivals in the last part, at "
-                    f"least {FEWEST} are needed. This log is {show(facts['log_days'], 'int')} days long; one of some "
-                    f"{show(facts['needed_days'], 'int')} days would do.")
+            return (
+                f"Too few days for a verdict: {_blocks(int(advice['blocks']), facts)} arrivals in the last part, at "
+                f"least {FEWEST} are needed. This log is {show(facts['log_days'], 'int')} days long; one of some "
+                f"{show(facts['needed_days'], 'int')} days would do."
+            )
         case "no waits":
-            return (f"Do not bother: under today’s order jobs wait {show(today['wait_mean_s'], 'seconds')} s in the "
-                    f"mean, below the {show(least_wait_s, 'seconds')} s from which on a change is weighed.")
+            return (
+                f"Do not bother: under today’s order jobs wait {show(today['wait_mean_s'], 'seconds')} s in the "
+                f"mean, below the {show(least_wait_s, 'seconds')} s from which on a change is weighed."
+            )
         case "keep":
-            return (f"Do not bother: over {over} nothing that was tried waits less than "
-                    f"{_lower(name['today'])} ({hours}), or not by enough to be worth a change.")
+            return (
+                f"Do not bother: over {over} nothing that was tried waits less than "
+                f"{_lower(name['today'])} ({hours}), or not by enough to be worth a change."
+            )
         case "open":
             fewest = totals.loc[totals["wait_h"].idxmin(), "scheduler"]
             found = step.loc[(fewest, "today")]
-            return (f"Undecided: over {over} {name[fewest]} waits {show(found['ours_h'], 'int')} h, "
-                    f"{_lower(name['today'])} "
-                    f"{hours}, {saving(found)}, but {_doubt(found, len(step))}. Not enough to change anything on; a "
-                    "longer log may tell.")
+            return (
+                f"Undecided: over {over} {name[fewest]} waits {show(found['ours_h'], 'int')} h, "
+                f"{_lower(name['today'])} "
+                f"{hours}, {saving(found)}, but {_doubt(found, len(step))}. Not enough to change anything on; a "
+                "longer log may tell."
+            )
     chosen, found = name[advice["chosen"]], step.loc[(advice["chosen"], "today")]
     what = {
-        "rule": f"Switch to {chosen} ({_means(ran, advice['chosen'])})", "rltune": f"Use {chosen}",
+        "rule": f"Switch to {chosen} ({_means(ran, advice['chosen'])})",
+        "rltune": f"Use {chosen}",
         "qssf": f"Switch to {chosen}, smallest area first by run times predicted from earlier jobs",
         "way": f"Take {chosen}: {_way(ran)}, which needs no network",
-    }[advice["outcome"]]  # fmt: skip
+    }[advice["outcome"]]
     policies = ran.drop_duplicates("scheduler").set_index("scheduler")["blocking"]
     if advice["outcome"] == "rule" and policies["today"] in ("none", "fits") and policies[advice["chosen"]] == "easy":
         what = f"Switch on EASY backfilling, with the order {chosen.removesuffix(' + EASY')}"
-    return (f"{what}: over {over} jobs would have waited {show(found['ours_h'], 'int')} h instead of {hours}, "
-            f"{saving(found)}.")
+    return (
+        f"{what}: over {over} jobs would have waited {show(found['ours_h'], 'int')} h instead of {hours}, "
+        f"{saving(found)}."
+    )
 
 
 def _blocks(number: int, facts: Facts) -> str:
@@ -134,26 +175,30 @@ def _means(ran: pd.DataFrame, scheduler: str) -> str:
     return "; ".join(filter(None, [ORDERS.get(row["policy"], ""), BEHIND[row["blocking"]]]))
 
 
-def _rltune(
-    advice: Mapping[str, Any], name: Mapping[str, str], step: pd.DataFrame, facts: Facts, worth: float
-) -> str:
+def _rltune(advice: Mapping[str, Any], name: Mapping[str, str], step: pd.DataFrame, facts: Facts, worth: float) -> str:
     undecided = advice["outcome"] == "open"
     against = _best_rule(step) if undecided else advice["reached"]
     found, rival = step.loc[("rltune", against)], _lower(name[against])
-    cost = (f"its rollouts and updates in training took {show(facts['training_s'], 'seconds')}{NBSP}s, and what it was "
-            f"worth was measured for {show(facts['days'], 'number')} days behind its training: retrain about as often, "
-            f"{show(365 / max(facts['days'], 1e-9) * facts['training_s'] / 3600, 'number')} core hours a year")
+    cost = (
+        f"its rollouts and updates in training took {show(facts['training_s'], 'seconds')}{NBSP}s, and what it was "
+        f"worth was measured for {show(facts['days'], 'number')} days behind its training: retrain about as often, "
+        f"{show(365 / max(facts['days'], 1e-9) * facts['training_s'] / 3600, 'number')} core hours a year"
+    )
     if advice["outcome"] == "rltune":
         return f"RLTune waits {saving(found)} than {rival}; {cost}."
     if found["shows"] == "fewer" and undecided:
         return f"RLTune waits {saving(found)} than {rival}, which is not shown to beat today’s order itself ({cost})."
     if found["shows"] == "fewer":
-        return (f"RLTune waits {saving(found)} than {rival}, below the {show(worth, 'percent')} that a change has "
-                f"to be worth here: do not bother ({cost}).")
+        return (
+            f"RLTune waits {saving(found)} than {rival}, below the {show(worth, 'percent')} that a change has "
+            f"to be worth here: do not bother ({cost})."
+        )
     if found["shows"] == "more":
         return f"RLTune is worse than {rival}, {saving(found)}: do not bother ({cost})."
-    return (f"RLTune adds nothing measurable over {rival}: {saving(found)}, and {_doubt(found, len(step))}; do not "
-            f"bother ({cost}).")
+    return (
+        f"RLTune adds nothing measurable over {rival}: {saving(found)}, and {_doubt(found, len(step))}; do not "
+        f"bother ({cost})."
+    )
 
 
 def _best_rule(step: pd.DataFrame) -> str:
@@ -173,10 +218,12 @@ def _doubt(found: pd.Series, count: int) -> str:
 def _way(ran: pd.DataFrame) -> str:
     """`SAF + conservative, best_fit, requested`: what the agents chose; where they chose differently, each once."""
     each = ran[ran["kind"] == "way"]
-    return " or ".join(dict.fromkeys(
-        f"{full_title(row['policy'], row['blocking'])}, {row['placement']}, {row['estimate']}"
-        for _, row in each.iterrows()
-    ))  # fmt: skip
+    return " or ".join(
+        dict.fromkeys(
+            f"{full_title(row['policy'], row['blocking'])}, {row['placement']}, {row['estimate']}"
+            for _, row in each.iterrows()
+        )
+    )
 
 
 def _learned(name: Mapping[str, str], step: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> str:
@@ -188,8 +235,10 @@ def _learned(name: Mapping[str, str], step: pd.DataFrame, ran: pd.DataFrame, fac
         "more": f"What it learned does harm: RLTune waits {saving(found)} than {what}.",
     }.get(found["shows"], f"What it learned adds nothing measurable over {what}: {saving(found)}.")
     if facts["idle"]:
-        told += (f" In {show(facts['idle'], 'int')} of {show(facts['agents'], 'int')} trainings the agent kept nothing "
-                 "that it learned: no epoch was better on validation than what it was to beat.")
+        told += (
+            f" In {show(facts['idle'], 'int')} of {show(facts['agents'], 'int')} trainings the agent kept nothing "
+            "that it learned: no epoch was better on validation than what it was to beat."
+        )
     return told
 
 
@@ -207,8 +256,11 @@ def _losers(advice: Mapping[str, Any], groups: pd.DataFrame) -> str:
 
     shown = mine[mine["shows"] == "longer"]
     open_ = mine[(mine["shows"] == "open") & (mine["more_s"] > 0)]
-    first = f"Shown to wait longer than today: {told(shown)}." if len(shown) else (
-        "No group of users or of job sizes is shown to wait longer.")
+    first = (
+        f"Shown to wait longer than today: {told(shown)}."
+        if len(shown)
+        else ("No group of users or of job sizes is shown to wait longer.")
+    )
     return first + (f" Longer in the mean, which may be chance: {told(open_)}." if len(open_) else "")
 
 
@@ -229,8 +281,10 @@ def _far(recorded: Nearness, least_wait_s: float) -> str:
     if recorded.hours_far(least_wait_s):
         why.append(f"it has {show(recorded.ratio, 'number')} times the hours")
     if recorded.ranks_far(least_wait_s):
-        why.append(f"other jobs wait than did (rank correlation {show(recorded.rank, 'number')}, below "
-                   f"{show(LEAST_RANK, 'number')})")
+        why.append(
+            f"other jobs wait than did (rank correlation {show(recorded.rank, 'number')}, below "
+            f"{show(LEAST_RANK, 'number')})"
+        )
     return " and ".join(why)
 
 
@@ -238,34 +292,47 @@ def _but(recorded: Nearness, facts: Facts, least_wait_s: float) -> str:
     """What stands against acting on the recommendation, to append to it."""
     told = ""
     if why := _far(recorded, least_wait_s):
-        told += (f" But the simulated today is far from what the log shows: {why}. Do not act on this before "
-                 "whatif.today and the node list are set right.")
+        told += (
+            f" But the simulated today is far from what the log shows: {why}. Do not act on this before "
+            "whatif.today and the node list are set right."
+        )
     if float(facts["offered"]) > 1:
-        told += (f" But in these days jobs asked for {show(facts['offered'], 'number')} times what the cluster has, so "
-                 "that the hours depend on where the log ends: do not take their size for what a year would bring.")
+        told += (
+            f" But in these days jobs asked for {show(facts['offered'], 'number')} times what the cluster has, so "
+            "that the hours depend on where the log ends: do not take their size for what a year would bring."
+        )
     return told
 
 
 def _recorded(recorded: Nearness, name: Mapping[str, str], least_wait_s: float) -> str:
     today = name["today"].removeprefix("Today: ")
     if not recorded.jobs:
-        return ("The log records no waits, so that the simulated today cannot be held against what happened: all "
-                "differences are between simulations.")
+        return (
+            "The log records no waits, so that the simulated today cannot be held against what happened: all "
+            "differences are between simulations."
+        )
     if is_missing(recorded.ratio):
-        return (f"The log records no waiting at all; the simulated today ({today}) has "
-                f"{show(recorded.simulated_h, 'int')} h.")
+        return (
+            f"The log records no waiting at all; the simulated today ({today}) has "
+            f"{show(recorded.simulated_h, 'int')} h."
+        )
     known = not is_missing(recorded.rank)
     rank = f"; job by job the ranks correlate by {show(recorded.rank, 'number')}" if known else ""
-    verdict = ("near enough to read the differences as this cluster’s" if recorded.near(least_wait_s) else
-               "far off: the cluster is scheduled otherwise than the simulated today, or has limits, dependencies or "
-               "nodes that the simulation does not know. Read the differences as between simulations, and set "
-               "whatif.today and the node list right before acting on them")
-    return (f"On the {show(recorded.jobs, 'int')} jobs with a recorded wait the log has "
-            f"{show(recorded.recorded_h, 'int')} h, the simulated today ({today}) "
-            f"{show(recorded.simulated_h, 'int')} h, {show(recorded.ratio, 'number')} times as much{rank}; a job’s wait "
-            f"is off by a factor of {show(recorded.factor, 'number')}. That "
-            f"is {verdict} (near: between {1 / FAR:g} and {FAR:g} times the hours, and a "
-            f"rank correlation of {LEAST_RANK:g} or more; both our choice).")
+    verdict = (
+        "near enough to read the differences as this cluster’s"
+        if recorded.near(least_wait_s)
+        else "far off: the cluster is scheduled otherwise than the simulated today, or has limits, dependencies or "
+        "nodes that the simulation does not know. Read the differences as between simulations, and set "
+        "whatif.today and the node list right before acting on them"
+    )
+    return (
+        f"On the {show(recorded.jobs, 'int')} jobs with a recorded wait the log has "
+        f"{show(recorded.recorded_h, 'int')} h, the simulated today ({today}) "
+        f"{show(recorded.simulated_h, 'int')} h, {show(recorded.ratio, 'number')} times as much{rank}; a job’s wait "
+        f"is off by a factor of {show(recorded.factor, 'number')}. That "
+        f"is {verdict} (near: between {1 / FAR:g} and {FAR:g} times the hours, and a "
+        f"rank correlation of {LEAST_RANK:g} or more; both our choice)."
+    )
 
 
 def _lower(title: str) -> str:

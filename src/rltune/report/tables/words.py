@@ -9,8 +9,14 @@ from rltune.report.format import NBSP
 from rltune.report.paper import PaperResults, PaperScheduler
 
 OURS = PaperScheduler(
-    name="RLTune, this software", decides_by="reinforcement learning and a mixed-integer program", gpu_types="yes",
-    application_agnostic="yes", no_profiling="yes", adapts="yes", preempts="no", elastic="no",
+    name="RLTune, this software",
+    decides_by="reinforcement learning and a mixed-integer program",
+    gpu_types="yes",
+    application_agnostic="yes",
+    no_profiling="yes",
+    adapts="yes",
+    preempts="no",
+    elastic="no",
 )
 """Of this project: it asks for GPU types, run-time estimates and resources alone, and simulates rigid jobs."""
 BLOCKING = (
@@ -25,13 +31,18 @@ def table1(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFram
     """Table 1: a row a scheduler as the paper has it, and one of this software (`row`: paper | ours)."""
     rows = [{"row": "paper", **s.model_dump()} for s in paper.schedulers] + [{"row": "ours", **OURS.model_dump()}]
     artefact = Artefact(
-        "table1", "table", "Job schedulers compared", paper_ref=paper.ref("table1"),
+        "table1",
+        "table",
+        "Job schedulers compared",
+        paper_ref=paper.ref("table1"),
         caption="What each scheduler knows and may do, as the paper judges it; the last row is this software, in the "
-                "same "
+        "same "
         "terms.",
         source=source,
         columns={
-            "name": Column("Scheduler"), "row": Column("Row"), "decides_by": Column("Decides by"),
+            "name": Column("Scheduler"),
+            "row": Column("Row"),
+            "decides_by": Column("Decides by"),
             "gpu_types": Column("GPU types", help="Whether it knows that GPUs differ."),
             "application_agnostic": Column("Any application", help="Without knowing what a job computes."),
             "no_profiling": Column("No profiling", help="Without measurements or models of jobs made beforehand."),
@@ -61,15 +72,22 @@ def table3(features: pd.DataFrame, paper: PaperResults, source: str = "") -> tup
     ranges = [f"{low:g} … {high:g}" for low, high in zip(frame["low"], frame["high"])]
     frame["range"] = [r.replace("-", "−").replace(" ", NBSP) for r in ranges]
     artefact = Artefact(
-        "table3", "table", "Features by category", paper_ref=paper.ref("table3"),
+        "table3",
+        "table",
+        "Features by category",
+        paper_ref=paper.ref("table3"),
         caption="Every number that an agent can see of a queued job, in the paper’s categories, as it is computed "
-                "here, "
+        "here, "
         "with the feature sets that have it. All are without unit, scaled to about 0 to 1. Raw: one fact, only scaled; "
         "engineered: computed of several.",
         source=source,
         columns={
-            "category": Column("Category"), "feature": Column("Feature"), "definition": Column("Definition"),
-            "range": Column("Range"), "kind": Column("Kind"), "sets": Column("In the sets"),
+            "category": Column("Category"),
+            "feature": Column("Feature"),
+            "definition": Column("Definition"),
+            "range": Column("Range"),
+            "kind": Column("Kind"),
+            "sets": Column("In the sets"),
             "source": Column("From", help="T3: the paper’s Table 3."),
         },
         notes=(
@@ -99,14 +117,21 @@ def table5(
     frame["paper_has"] = ["yes" if there else "" for there in frame["in_table5"]]
     letters = "; ".join(f"{letter} {meaning}" for letter, meaning in symbols.items())
     artefact = Artefact(
-        "table5", "table", "Scheduling policies", paper_ref=paper.ref("table5"),
+        "table5",
+        "table",
+        "Scheduling policies",
+        paper_ref=paper.ref("table5"),
         caption="How every heuristic scores a queued job; the lowest score goes first, ties by submission. "
         f"{letters[0].upper()}{letters[1:]}; times in seconds, d a day.",
         source=source,
         columns={
-            "title": Column("Policy"), "formula": Column("Score, lower first"),
-            "characteristics": Column("Goes by"), "ranked": Column("Ranked", help="Whether scores change with time."),
-            "paper_has": Column("In the paper’s table"), "source": Column("From"), "remark": Column("Remark"),
+            "title": Column("Policy"),
+            "formula": Column("Score, lower first"),
+            "characteristics": Column("Goes by"),
+            "ranked": Column("Ranked", help="Whether scores change with time."),
+            "paper_has": Column("In the paper’s table"),
+            "source": Column("From"),
+            "remark": Column("Remark"),
             "role": Column("In this run"),
         },
         notes=(

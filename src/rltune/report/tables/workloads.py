@@ -48,11 +48,16 @@ def table2(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> t
     frame["wait_is"] = rows["wait_is"]
     columns["wait_is"] = Column("Our waits are")
     artefact = Artefact(
-        "table2", "table", "CPU and GPU traces over one month", paper_ref=paper.ref("table2"),
+        "table2",
+        "table",
+        "CPU and GPU traces over one month",
+        paper_ref=paper.ref("table2"),
         caption="Jobs, waits, run times, arrivals and allocated GPUs or CPUs of each trace, normalised to 30 days, "
         "beside the paper’s figures. Waits are those the trace itself recorded; where it recorded none, those of a "
         "simulation, which says as much about its cluster as about the trace.",
-        data=data_labels(rows), source=source, columns=columns,
+        data=data_labels(rows),
+        source=source,
+        columns=columns,
     )
     return artefact, frame
 
@@ -65,23 +70,32 @@ def table4(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> t
     """
     rows = []
     for _, ours in statistics.iterrows():
-        rows.append({"trace": ours["trace"], "row": "ours", "data": ours["data"],
-                     **{c: ours[c] for c in TABLE4 if c in ours}})
+        rows.append(
+            {"trace": ours["trace"], "row": "ours", "data": ours["data"], **{c: ours[c] for c in TABLE4 if c in ours}}
+        )
         name = paper.trace(ours["trace"])
         if paper.find("table4", name, "jobs") is not None:
             printed = {c: paper.find("table4", name, c) for c in TABLE4}
-            rows.append({
-                "trace": paper.find("table4", name, "title").text, "row": "paper", "data": "",
-                **{c: e.text if e.value is None else e.value for c, e in printed.items() if e is not None},
-            })
+            rows.append(
+                {
+                    "trace": paper.find("table4", name, "title").text,
+                    "row": "paper",
+                    "data": "",
+                    **{c: e.text if e.value is None else e.value for c, e in printed.items() if e is not None},
+                }
+            )
     frame = pd.DataFrame(rows, columns=["trace", "row", "data", *TABLE4])
     shown = {c: v for c, v in TABLE4.items() if frame[c].notna().any()}
     artefact = Artefact(
-        "table4", "table", "Trace summary", paper_ref=paper.ref("table4"),
+        "table4",
+        "table",
+        "Trace summary",
+        paper_ref=paper.ref("table4"),
         caption="The traces as this run has them, and as the paper describes them. Of ours, GPUs, nodes, GPU types, "
         "scheduler and network are those published for the system the trace comes from (or, generated, imitates); the "
         "rest is measured on the rows.",
-        data=data_labels(statistics), source=source,
+        data=data_labels(statistics),
+        source=source,
         columns={"trace": Column("Trace"), "row": Column("Row"), "data": Column("Data"), **shown},
     )
     return artefact, frame
@@ -96,13 +110,18 @@ def loads(frame: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame
     frame = frame.copy()
     frame["regime"] = ["overloaded" if load > 1 else "below capacity" for load in frame["load_test"]]
     artefact = Artefact(
-        "loads", "table", "Offered load",
+        "loads",
+        "table",
+        "Offered load",
         caption="GPU-seconds requested per second, divided by the cluster’s GPUs: 1 keeps every GPU busy for ever. "
         "Above 1 the queue grows as long as jobs arrive; windows that start from an idle cluster then measure a burst, "
         "not a steady state.",
-        data=data_labels(frame), source=source,
+        data=data_labels(frame),
+        source=source,
         columns={
-            "trace": Column("Trace"), "cluster": Column("Cluster"), "data": Column("Data"),
+            "trace": Column("Trace"),
+            "cluster": Column("Cluster"),
+            "data": Column("Data"),
             "gpus": Column("GPUs", "", "int"),
             "load_all": Column("Load, whole trace", "", "number"),
             "load_test": Column("Load, test part", "", "number"),

@@ -27,8 +27,18 @@ from rltune.slurm.emulate import packages
 from rltune.slurm.pace import SPEED
 
 FILE = "FAKETIME_TIMESTAMP_FILE"
-CLOCK = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED", "FAKETIME_DONT_RESET", "FAKETIME_FMT", "FAKETIME_NO_CACHE",
-         "FAKETIME_DONT_FAKE_MONOTONIC", "NO_FAKE_STAT", FILE, SPEED)  # fmt: skip
+CLOCK = (
+    "LD_PRELOAD",
+    "FAKETIME",
+    "FAKETIME_SHARED",
+    "FAKETIME_DONT_RESET",
+    "FAKETIME_FMT",
+    "FAKETIME_NO_CACHE",
+    "FAKETIME_DONT_FAKE_MONOTONIC",
+    "NO_FAKE_STAT",
+    FILE,
+    SPEED,
+)
 """Environment variables that make the clock."""
 PERMITS = 1 << 16
 """More than processes can be killed, or be at work, with the semaphore in their hands."""
@@ -46,8 +56,14 @@ def settable(held: Mapping[str, str], path: Path) -> dict[str, str]:
     As where an administrator sets a machine's clock, what has passed since the start (CLOCK_MONOTONIC) is not moved.
     Python's ``time.sleep`` fails on it (libfaketime 0.9.10): programs in Python stay on the true clock.
     """
-    return {"LD_PRELOAD": held["LD_PRELOAD"], "FAKETIME_SHARED": held["FAKETIME_SHARED"], FILE: str(path),
-            "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}  # fmt: skip
+    return {
+        "LD_PRELOAD": held["LD_PRELOAD"],
+        "FAKETIME_SHARED": held["FAKETIME_SHARED"],
+        FILE: str(path),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "NO_FAKE_STAT": "1",
+    }
 
 
 def files_of(pid: int) -> tuple[str, str]:

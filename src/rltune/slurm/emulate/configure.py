@@ -13,14 +13,35 @@ from rltune.errors import SlurmError
 NAME = re.compile(r"[^A-Za-z0-9-]+")
 LARGEST_U16 = 65000
 """Largest number of seconds that Slurm's 16-bit settings take."""
-PARTITION_KEYS = frozenset({
-    "OverSubscribe", "DefaultTime", "MaxTime", "DefMemPerCPU", "DefMemPerNode", "PriorityTier", "PriorityJobFactor",
-    "MaxNodes", "MinNodes", "LLN", "ExclusiveUser", "PreemptMode", "GraceTime", "QOS", "TRESBillingWeights",
-})  # fmt: skip
+PARTITION_KEYS = frozenset(
+    {
+        "OverSubscribe",
+        "DefaultTime",
+        "MaxTime",
+        "DefMemPerCPU",
+        "DefMemPerNode",
+        "PriorityTier",
+        "PriorityJobFactor",
+        "MaxNodes",
+        "MinNodes",
+        "LLN",
+        "ExclusiveUser",
+        "PreemptMode",
+        "GraceTime",
+        "QOS",
+        "TRESBillingWeights",
+    }
+)
 """Settings that stand on the lines of partitions; all others stand on lines of their own."""
-WEIGHTS = {"PriorityWeightAge": "1000", "PriorityWeightFairshare": "1000", "PriorityWeightJobSize": "1000",
-           "PriorityWeightPartition": "1000", "PriorityWeightQOS": "1000", "PriorityMaxAge": "1-0",
-           "PriorityCalcPeriod": "1"}  # fmt: skip
+WEIGHTS = {
+    "PriorityWeightAge": "1000",
+    "PriorityWeightFairshare": "1000",
+    "PriorityWeightJobSize": "1000",
+    "PriorityWeightPartition": "1000",
+    "PriorityWeightQOS": "1000",
+    "PriorityMaxAge": "1-0",
+    "PriorityCalcPeriod": "1",
+}
 """Slurm's multifactor priority, every factor of the same weight (paper §5.6 compares with it; weights: our choice)."""
 
 
@@ -94,8 +115,10 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
     """
     partitions = {pool.name: partition_name(pool.name) for pool in cluster.pools}
     if len({p.lower() for p in partitions.values()}) < len(partitions):
-        raise SlurmError(f"pools {', '.join(partitions)}: the same once written with letters, digits and - alone, "
-                         "which Slurm's partitions are; give them other names")  # fmt: skip
+        raise SlurmError(
+            f"pools {', '.join(partitions)}: the same once written with letters, digits and - alone, "
+            "which Slurm's partitions are; give them other names"
+        )
     nodes: list[Node] = []
     counts: dict[str, int] = {}
     for pool in cluster.pools:
@@ -104,14 +127,30 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
             for _ in range(group.nodes):
                 counts[kind] = counts.get(kind, 0) + 1
                 gpus, cpus = (0, group.gpus) if cluster.slots == "cpu" else (group.gpus, max(1, int(group.cpus)))
-                nodes.append(Node(f"{kind}-{counts[kind]}", kind, gpus, cpus, max(1, int(group.mem_gb * 1024)),
-                                  partitions[pool.name], ports[len(nodes)]))  # fmt: skip
+                nodes.append(
+                    Node(
+                        f"{kind}-{counts[kind]}",
+                        kind,
+                        gpus,
+                        cpus,
+                        max(1, int(group.mem_gb * 1024)),
+                        partitions[pool.name],
+                        ports[len(nodes)],
+                    )
+                )
     return nodes
 
 
 def slurm_conf(
-    cluster: ClusterConfig, nodes: list[Node], folders: Folders, user: str, controller_port: int, speed: float = 1.0,
-    accounting_port: int | None = None, settings: Mapping[str, str] | None = None, small_first: bool = False,
+    cluster: ClusterConfig,
+    nodes: list[Node],
+    folders: Folders,
+    user: str,
+    controller_port: int,
+    speed: float = 1.0,
+    accounting_port: int | None = None,
+    settings: Mapping[str, str] | None = None,
+    small_first: bool = False,
 ) -> str:
     """The text of slurm.conf. ``settings`` replace lines of the same name, and values on the lines of partitions.
 
@@ -154,7 +193,7 @@ def slurm_conf(
         "PropagateResourceLimits": "NONE",
         **_timeouts(speed),
         **_accounting(nodes, folders, accounting_port),
-    }  # fmt: skip
+    }
     lines |= given
     text = [f"{key}={value}" for key, value in lines.items()]
     for node in nodes:
@@ -169,8 +208,10 @@ def slurm_conf(
     for k, pool in enumerate(cluster.pools):
         own = [node.name for node in nodes if node.partition == partition_name(pool.name)]
         factor = "" if "PriorityJobFactor" in partition else f" PriorityJobFactor={round(1000 * pool.priority / top)}"
-        text.append(f"PartitionName={partition_name(pool.name)} Nodes={','.join(own)} Default={'NO' if k else 'YES'} "
-                    f"{options}{factor}")  # fmt: skip
+        text.append(
+            f"PartitionName={partition_name(pool.name)} Nodes={','.join(own)} Default={'NO' if k else 'YES'} "
+            f"{options}{factor}"
+        )
     return "\n".join(text) + "\n"
 
 
@@ -190,11 +231,20 @@ def gres_conf(nodes: list[Node], folders: Folders) -> str:
 def slurmdbd_conf(folders: Folders, user: str, port: int, speed: float = 1.0) -> str:
     """The text of slurmdbd.conf."""
     lines = {
-        "AuthType": "auth/munge", "AuthInfo": f"socket={folders.munge}", "DbdHost": "localhost", "DbdPort": str(port),
-        "SlurmUser": user, "StorageType": "accounting_storage/mysql", "StorageHost": "localhost", "StorageUser": user,
-        "StorageLoc": "slurm", "PidFile": f"{folders.run}/slurmdbd.pid", "CommitDelay": "1",
-        "MessageTimeout": str(_seconds(10, speed)), "TCPTimeout": str(_seconds(2, speed)),
-    }  # fmt: skip
+        "AuthType": "auth/munge",
+        "AuthInfo": f"socket={folders.munge}",
+        "DbdHost": "localhost",
+        "DbdPort": str(port),
+        "SlurmUser": user,
+        "StorageType": "accounting_storage/mysql",
+        "StorageHost": "localhost",
+        "StorageUser": user,
+        "StorageLoc": "slurm",
+        "PidFile": f"{folders.run}/slurmdbd.pid",
+        "CommitDelay": "1",
+        "MessageTimeout": str(_seconds(10, speed)),
+        "TCPTimeout": str(_seconds(2, speed)),
+    }
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
@@ -217,19 +267,31 @@ def _scheduler(speed: float) -> str:
 def _timeouts(speed: float) -> dict[str, str]:
     """Slurm's timeouts, as long on the true clock as they are by default."""
     message = _seconds(10, speed)
-    scaled = {"MessageTimeout": message, "TCPTimeout": _seconds(2, speed), "SlurmctldTimeout": _seconds(120, speed),
-              "SlurmdTimeout": _seconds(300, speed), "BatchStartTimeout": _seconds(20, speed),
-              "KillWait": _seconds(2, speed), "UnkillableStepTimeout": _seconds(60, speed)}  # fmt: skip
+    scaled = {
+        "MessageTimeout": message,
+        "TCPTimeout": _seconds(2, speed),
+        "SlurmctldTimeout": _seconds(120, speed),
+        "SlurmdTimeout": _seconds(300, speed),
+        "BatchStartTimeout": _seconds(20, speed),
+        "KillWait": _seconds(2, speed),
+        "UnkillableStepTimeout": _seconds(60, speed),
+    }
     return {key: str(value) for key, value in scaled.items()}
 
 
 def _accounting(nodes: list[Node], folders: Folders, port: int | None) -> dict[str, str]:
     if port is None:
-        return {"AccountingStorageType": "accounting_storage/none", "JobCompType": "jobcomp/filetxt",
-                "JobCompLoc": f"{folders.logs}/jobcomp.txt"}  # fmt: skip
+        return {
+            "AccountingStorageType": "accounting_storage/none",
+            "JobCompType": "jobcomp/filetxt",
+            "JobCompLoc": f"{folders.logs}/jobcomp.txt",
+        }
     types = sorted({f"gres/gpu:{node.gpu_type}" for node in nodes if node.gpus})
     return {
-        "AccountingStorageType": "accounting_storage/slurmdbd", "AccountingStorageHost": "localhost",
-        "AccountingStoragePort": str(port), "AccountingStoragePass": str(folders.munge),
-        "AccountingStorageTRES": ",".join(["gres/gpu", *types]) if types else "cpu", "JobCompType": "jobcomp/none",
-    }  # fmt: skip
+        "AccountingStorageType": "accounting_storage/slurmdbd",
+        "AccountingStorageHost": "localhost",
+        "AccountingStoragePort": str(port),
+        "AccountingStoragePass": str(folders.munge),
+        "AccountingStorageTRES": ",".join(["gres/gpu", *types]) if types else "cpu",
+        "JobCompType": "jobcomp/none",
+    }

@@ -42,10 +42,18 @@ class Emulation:
     """
 
     def __init__(
-        self, cluster: ClusterConfig | str = "deployment", *, accounting: bool = False, accounts: Sequence[str] = (),
-        speed: float = 1.0, settable: bool = False, settings: Mapping[str, str] | None = None,
-        directory: Path | str | None = None, say: Callable[[str], None] = lambda line: None, small_first: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        cluster: ClusterConfig | str = "deployment",
+        *,
+        accounting: bool = False,
+        accounts: Sequence[str] = (),
+        speed: float = 1.0,
+        settable: bool = False,
+        settings: Mapping[str, str] | None = None,
+        directory: Path | str | None = None,
+        say: Callable[[str], None] = lambda line: None,
+        small_first: bool = False,
+    ) -> None:
         if not speed >= 1:
             raise SlurmError(f"speed: found {speed}, expected 1 (the true clock) or more")
         if settable and speed != 1:
@@ -168,8 +176,9 @@ class Emulation:
         ports = free_ports(self.cluster.nodes + 2)
         self.nodes = configure.nodes_of(self.cluster, ports[2:])
         folders, dbd = self.folders, ports[1] if self.accounting else None
-        text = configure.slurm_conf(self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd,
-                                    self.settings, self.small_first)  # fmt: skip
+        text = configure.slurm_conf(
+            self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd, self.settings, self.small_first
+        )
         folders.conf.write_text(text)
         (folders.root / "gres.conf").write_text(configure.gres_conf(self.nodes, folders))
         if dbd is not None:
@@ -187,8 +196,16 @@ class Emulation:
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o600)
         run, log = self.folders.run, self.folders.logs / "munged.log"
-        argv = [packages.found("munged"), "-F", "--force", f"--key-file={key}", f"--socket={self.folders.munge}",
-                f"--pid-file={run}/munged.pid", f"--seed-file={run}/munged.seed", f"--log-file={log}"]  # fmt: skip
+        argv = [
+            packages.found("munged"),
+            "-F",
+            "--force",
+            f"--key-file={key}",
+            f"--socket={self.folders.munge}",
+            f"--pid-file={run}/munged.pid",
+            f"--seed-file={run}/munged.seed",
+            f"--log-file={log}",
+        ]
         self._processes.start("munged", argv, base, log)
         self._until(self.folders.munge.exists, "munged", 10)
 
@@ -323,9 +340,14 @@ class Emulation:
     def _run(self, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> str:
         try:
             done = subprocess.run(
-                argv, env=self.env, capture_output=True, text=True, timeout=timeout_s, errors="replace",
+                argv,
+                env=self.env,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                errors="replace",
                 **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
-            )  # fmt: skip
+            )
         except subprocess.TimeoutExpired:
             raise SlurmUnavailable(f"{argv[0]}: no answer within {timeout_s:g} s") from None
         if done.returncode:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from rltune.errors import SlurmError
 
-LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1",
-             "/usr/local/lib/faketime/libfaketime.so.1")  # fmt: skip
+LIBRARIES = (
+    "/usr/lib/*/faketime/libfaketime.so.1",
+    "/usr/lib*/faketime/libfaketime.so.1",
+    "/usr/local/lib/faketime/libfaketime.so.1",
+)
 SYSTEM_PATH = ("/usr/sbin", "/sbin", "/usr/local/sbin")
 """Where daemons lie that a user's PATH does not have."""
 
@@ -24,10 +27,16 @@ class Group:
     programs: tuple[str, ...]
 
 
-SLURM = Group("Slurm's daemons and commands", ("slurmctld", "slurmd", "slurm-client", "munge"),
-              ("slurmctld", "slurmd", "squeue", "munged"))  # fmt: skip
-ACCOUNTING = Group("accounts and fair share (--accounting)", ("slurmdbd", "mariadb-server"),
-                   ("slurmdbd", "mariadbd", "mariadb-install-db"))  # fmt: skip
+SLURM = Group(
+    "Slurm's daemons and commands",
+    ("slurmctld", "slurmd", "slurm-client", "munge"),
+    ("slurmctld", "slurmd", "squeue", "munged"),
+)
+ACCOUNTING = Group(
+    "accounts and fair share (--accounting)",
+    ("slurmdbd", "mariadb-server"),
+    ("slurmdbd", "mariadbd", "mariadb-install-db"),
+)
 CLOCK = Group("compressed or set time (--speed)", ("libfaketime", "faketime"), ("faketime",))
 
 

@@ -22,9 +22,13 @@ class Processes:
         self._lock = threading.Lock()
         self._orders = 0
         self._supervisor = subprocess.Popen(
-            [sys.executable, "-I", supervisor.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=env, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-I", supervisor.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=env,
+            start_new_session=True,
+        )
 
     @property
     def pid(self) -> int:
@@ -58,8 +62,10 @@ class Processes:
             try:
                 self._supervisor.wait(timeout_s)
             except subprocess.TimeoutExpired:
-                raise SlurmError(f"the emulated cluster's supervisor (process {self.pid}) is still ending daemons and "
-                                 f"removing their files after {timeout_s:g} s; it goes on by itself") from None  # fmt: skip
+                raise SlurmError(
+                    f"the emulated cluster's supervisor (process {self.pid}) is still ending daemons and "
+                    f"removing their files after {timeout_s:g} s; it goes on by itself"
+                ) from None
             finally:
                 if self._supervisor.stdout:
                     self._supervisor.stdout.close()
@@ -79,7 +85,9 @@ class Processes:
                 except (OSError, ValueError):
                     line = ""
                 if not line:
-                    raise ClusterDied("the emulated cluster's supervisor has ended: its daemons are gone; start it anew")
+                    raise ClusterDied(
+                        "the emulated cluster's supervisor has ended: its daemons are gone; start it anew"
+                    )
                 reply = json.loads(line)
         if "error" in reply:
             raise SlurmError(f"the emulated cluster: {reply['error']}")

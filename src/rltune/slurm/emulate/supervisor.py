@@ -89,9 +89,14 @@ class Supervisor:
         try:
             with open(log, "ab") as file:
                 self.daemons[name] = subprocess.Popen(
-                    [*self.leash, *argv], env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd="/",
+                    [*self.leash, *argv],
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=file,
+                    cwd="/",
                     start_new_session=True,
-                )  # fmt: skip
+                )
         finally:
             self.starting = False
         return self.daemons[name].pid

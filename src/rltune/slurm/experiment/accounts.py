@@ -50,16 +50,28 @@ def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bo
         if account.state in accounting.UNFINISHED:
             raise SlurmError(f"sacct: job {job.name} (Slurm's {account.id}) is {account.state}, expected an end")
         if timed and account.state == "COMPLETED" and (account.start_s is None or not account.nodes):
-            raise SlurmError(f"sacct: job {job.name} (Slurm's {account.id}) is COMPLETED with start "
-                             f"{account.start_s or 'Unknown'} and {len(account.nodes)} nodes, expected both")  # fmt: skip
+            raise SlurmError(
+                f"sacct: job {job.name} (Slurm's {account.id}) is COMPLETED with start "
+                f"{account.start_s or 'Unknown'} and {len(account.nodes)} nodes, expected both"
+            )
         moments = ("submit_s", "eligible_s", "start_s", "end_s")
         times = {name: _since(began_s, getattr(account, name)) for name in moments}
-        rows.append({
-            "job": job.name, "slurm_id": account.id, "account": account.account,
-            "asked_gpus": job.gpus, "gpus": account.held_gpus, "nodes": len(account.nodes),
-            "node_list": ",".join(account.nodes), "at_s": job.at_s, **times, "run_s": job.run_s,
-            "limit_s": 60.0 * job.limit_min, "state": account.state,
-        })  # fmt: skip
+        rows.append(
+            {
+                "job": job.name,
+                "slurm_id": account.id,
+                "account": account.account,
+                "asked_gpus": job.gpus,
+                "gpus": account.held_gpus,
+                "nodes": len(account.nodes),
+                "node_list": ",".join(account.nodes),
+                "at_s": job.at_s,
+                **times,
+                "run_s": job.run_s,
+                "limit_s": 60.0 * job.limit_min,
+                "state": account.state,
+            }
+        )
     return pd.DataFrame(rows)
 
 

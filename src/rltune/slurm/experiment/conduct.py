@@ -78,7 +78,11 @@ def settings(speed: float) -> dict[str, str]:
 
 
 def conduct(
-    cluster: ClusterConfig, submissions: Sequence[Submission], order: Order | None, speed: float, log: Path,
+    cluster: ClusterConfig,
+    submissions: Sequence[Submission],
+    order: Order | None,
+    speed: float,
+    log: Path,
     say: Callable[[str], None] = print,
 ) -> Conducted:
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
@@ -93,15 +97,23 @@ def conduct(
     accounts = sorted({job.account for job in submissions})
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
-        slurm = Emulation(cluster, accounting=True, accounts=accounts, speed=speed, settings=settings(speed),
-                          small_first=True)  # fmt: skip
+        slurm = Emulation(
+            cluster, accounting=True, accounts=accounts, speed=speed, settings=settings(speed), small_first=True
+        )
         with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
             driver = _Driver(slurm, order, Path(folder), words.write) if order is not None else None
             if driver is not None:
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
-            watch = _Watch(slurm, driver, len(submissions), max(job.limit_s for job in submissions), began_s, say,
-                           Nodes(slurm, say))  # fmt: skip
+            watch = _Watch(
+                slurm,
+                driver,
+                len(submissions),
+                max(job.limit_s for job in submissions),
+                began_s,
+                say,
+                Nodes(slurm, say),
+            )
             try:
                 if driver is not None:
                     driver.start(began_s)
@@ -111,8 +123,12 @@ def conduct(
                 if driver is not None:
                     driver.end()
                 true_s = time.monotonic() - began
-                facts = {"true_s": true_s, "drift_s": _drift_s(slurm), "slurm": slurm.client().version(),
-                         "resumed": watch.nodes.resumed}  # fmt: skip
+                facts = {
+                    "true_s": true_s,
+                    "drift_s": _drift_s(slurm),
+                    "slurm": slurm.client().version(),
+                    "resumed": watch.nodes.resumed,
+                }
                 jobs = jobs_of(slurm, submissions, began_s)
             except BaseException as error:
                 _keep_logs(slurm, log)
@@ -164,8 +180,10 @@ def _died(slurm: Emulation, error: SlurmError) -> str:
 
 def _ended(slurm: Emulation, ended: dict[str, int]) -> str:
     name = next(iter(ended))
-    return (f"{name} of the emulated cluster ended with status {ended[name]} while the experiment ran; its log is "
-            f"{slurm.log_of(name).name} among those kept")  # fmt: skip
+    return (
+        f"{name} of the emulated cluster ended with status {ended[name]} while the experiment ran; its log is "
+        f"{slurm.log_of(name).name} among those kept"
+    )
 
 
 def _keep_logs(slurm: Emulation, log: Path) -> None:
@@ -211,8 +229,10 @@ class _Watch:
             self._state, self._moved = state, now
         if now - self._moved > STALLED_S + self.longest_s / self.slurm.speed:
             kind = ClusterDied if state[1] or self.driver is None else SlurmError
-            raise kind(f"nothing has started or ended for {now - self._moved:.0f} s: {state[0]} jobs wait, {state[1]} run; "
-                       "the log of slurmctld is among those kept")  # fmt: skip
+            raise kind(
+                f"nothing has started or ended for {now - self._moved:.0f} s: {state[0]} jobs wait, {state[1]} run; "
+                "the log of slurmctld is among those kept"
+            )
         if now - self._said > SAY_S:
             self._said = now
             hours = (self.slurm.now() - self.began_s) / 3600
@@ -238,7 +258,9 @@ class _Timed(Controller):
         except Exception:
             self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": False})
             raise
-        counted = {name: value for name, value in asdict(done).items() if name not in ("faults", "left", "notes", "would")}
+        counted = {
+            name: value for name, value in asdict(done).items() if name not in ("faults", "left", "notes", "would")
+        }
         self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": True, **counted})
         return done
 
@@ -249,14 +271,27 @@ class _Driver:
     def __init__(self, slurm: Emulation, order: Order, folder: Path, write: Callable[[str], object]) -> None:
         save_policy(folder / "policy.npz", order.policy)
         partitions = sorted({node.partition for node in slurm.nodes})
-        self.config = SlurmConfig.model_validate({
-            "policy": str(folder / "policy.npz"), "scope": {"partitions": partitions}, "interval_s": order.interval_s,
-            "base_policy": order.base_policy, "placement": order.placement, "folder": str(folder / "state"),
-            "watchdog": {"enabled": False},  # the experiment is to show the order to its end
-        })  # fmt: skip
+        self.config = SlurmConfig.model_validate(
+            {
+                "policy": str(folder / "policy.npz"),
+                "scope": {"partitions": partitions},
+                "interval_s": order.interval_s,
+                "base_policy": order.base_policy,
+                "placement": order.placement,
+                "folder": str(folder / "state"),
+                "watchdog": {"enabled": False},  # the experiment is to show the order to its end
+            }
+        )
         self.slurm, self.order, self.said = slurm, order, []
-        self.controller = _Timed(self.config, slurm.client(), Folder(folder / "state"), folder / "policy.npz", True,
-                                 clock=slurm.now, say=lambda line: self._say(write, line))  # fmt: skip
+        self.controller = _Timed(
+            self.config,
+            slurm.client(),
+            Folder(folder / "state"),
+            folder / "policy.npz",
+            True,
+            clock=slurm.now,
+            say=lambda line: self._say(write, line),
+        )
         self.controller.rows = []
         self.service = Service(self.controller, speed=slurm.speed)
         self.status: int | None = None
@@ -267,8 +302,10 @@ class _Driver:
     def prepare(self, submissions: Sequence[Submission]) -> None:
         """Decide once about a queue like the ones to come, so that everything is compiled before time counts."""
         now_s = self.slurm.now()
-        nodes = [SlurmNode(n.name, frozenset({"IDLE"}), n.cpus, 0, n.mem_mb, 0, {n.gpu_type: n.gpus}, {}, (n.partition,), ())
-                 for n in self.slurm.nodes]  # fmt: skip
+        nodes = [
+            SlurmNode(n.name, frozenset({"IDLE"}), n.cpus, 0, n.mem_mb, 0, {n.gpu_type: n.gpus}, {}, (n.partition,), ())
+            for n in self.slurm.nodes
+        ]
         jobs = [job.waiting(k, now_s) for k, job in enumerate(submissions[:50], 1)]
         view = observe(jobs, nodes, self.config, now_s + 60.0)
         assert view is not None
@@ -282,7 +319,9 @@ class _Driver:
     def check(self) -> None:
         """Raise SlurmError where the controller has ended by itself."""
         if not self._thread.is_alive():
-            raise SlurmError(f"the controller ended by itself, with status {self.status}: {self.error or self.said[-1]}")
+            raise SlurmError(
+                f"the controller ended by itself, with status {self.status}: {self.error or self.said[-1]}"
+            )
 
     def abandon(self) -> None:
         """Tell it to stop, whatever it says."""

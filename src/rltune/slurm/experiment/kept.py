@@ -28,8 +28,13 @@ def policy_digest(workspace: Workspace, scheduler: str) -> str | None:
 def conditions(workspace: Workspace, scheduler: str) -> dict[str, Any]:
     """What a run's facts.json has to say for the run to be one of this configuration's."""
     cell = workspace.config.deployed_cell()
-    return {**asked(workspace).conditions(), "cell": cell.name, "cluster": cell.cluster, "trace": cell.trace,
-            "policy": policy_digest(workspace, scheduler)}  # fmt: skip
+    return {
+        **asked(workspace).conditions(),
+        "cell": cell.name,
+        "cluster": cell.cluster,
+        "trace": cell.trace,
+        "policy": policy_digest(workspace, scheduler),
+    }
 
 
 def there(workspace: Workspace) -> list[tuple[str, int]]:
@@ -53,8 +58,10 @@ def refuse_stale(workspace: Workspace) -> None:
     """Raises ConfigError that names the finished runs which the configuration does not ask for."""
     if wrong := [told for run in there(workspace) if (told := stale(workspace, run))]:
         more = f" (and {len(wrong) - 1} more such runs)" if len(wrong) > 1 else ""
-        raise ConfigError(f"{wrong[0]}{more}: it was made under another configuration; give this one another `results`, or "
-                          "remove the run's folder, and the workflow makes it anew")  # fmt: skip
+        raise ConfigError(
+            f"{wrong[0]}{more}: it was made under another configuration; give this one another `results`, or "
+            "remove the run's folder, and the workflow makes it anew"
+        )
 
 
 def showable(workspace: Workspace) -> bool:

@@ -47,19 +47,46 @@ class Submission:
         each, rest = divmod(self.gpus, self.nodes)
         gpus = f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}"
         return [
-            f"--job-name={self.name}", f"--account={self.account}", f"--partition={self.partition}",
-            f"--nodes={self.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={max(1, self.cpus // self.nodes)}", gpus,
+            f"--job-name={self.name}",
+            f"--account={self.account}",
+            f"--partition={self.partition}",
+            f"--nodes={self.nodes}",
+            "--ntasks-per-node=1",
+            f"--cpus-per-task={max(1, self.cpus // self.nodes)}",
+            gpus,
             f"--time={self.limit_min}",
-        ]  # fmt: skip
+        ]
 
     def waiting(self, number: int, now_s: float) -> SlurmJob:
         """The record of it in a queue, as squeue would give it."""
         return SlurmJob(
-            id=number, user="user", account=self.account, partition=self.partition, qos="normal", state="PENDING",
-            reason="Priority", submit_s=now_s, start_s=None, end_limit_s=None, time_limit_s=60.0 * self.limit_min,
-            nodes=self.nodes, tasks=self.nodes, cpus=self.cpus, mem_mb=None, gpus=self.gpus, gpu_type=None, node_names=(),
-            gpus_of_node=None, priority=1, held=False, dependency="", array_id=None, het_id=None, constraint="", shared="OK",
-        )  # fmt: skip
+            id=number,
+            user="user",
+            account=self.account,
+            partition=self.partition,
+            qos="normal",
+            state="PENDING",
+            reason="Priority",
+            submit_s=now_s,
+            start_s=None,
+            end_limit_s=None,
+            time_limit_s=60.0 * self.limit_min,
+            nodes=self.nodes,
+            tasks=self.nodes,
+            cpus=self.cpus,
+            mem_mb=None,
+            gpus=self.gpus,
+            gpu_type=None,
+            node_names=(),
+            gpus_of_node=None,
+            priority=1,
+            held=False,
+            dependency="",
+            array_id=None,
+            het_id=None,
+            constraint="",
+            shared="OK",
+        )
 
 
 def account_of(user: str) -> str:

@@ -9,6 +9,15 @@ from rltune.traces.fetch.manifest import MANIFEST, Manifest, sha256
 from rltune.traces.fetch.sources import PATIENCE, obtain
 
 __all__ = [
-    "BY_HAND", "MANIFEST", "PATIENCE", "Manifest", "by_hand", "check_given", "expand", "fingerprint", "given_file",
-    "obtain", "sha256",
-]  # fmt: skip
+    "BY_HAND",
+    "MANIFEST",
+    "PATIENCE",
+    "Manifest",
+    "by_hand",
+    "check_given",
+    "expand",
+    "fingerprint",
+    "given_file",
+    "obtain",
+    "sha256",
+]

@@ -22,6 +22,7 @@ from rltune.traces.fetch.patience import Patience
 from rltune.traces.fetch.progress import say, size_text
 from rltune.traces.fetch.web import Fault, Wanted, bring
 
+
 def download(name: str, item: Download, expected: str | None, folder: Path, patience: Patience) -> tuple[str, str]:
     """Download a trace's file into ``folder``; (its sha256, the address it came from).
 

@@ -120,9 +120,13 @@ def _continues(answer: requests.Response, notes: Notes, have: int) -> int | None
 
 
 def _receive(
-    answer: requests.Response, part: Part, total: int | None, wanted: Wanted, patience: Patience,
+    answer: requests.Response,
+    part: Part,
+    total: int | None,
+    wanted: Wanted,
+    patience: Patience,
     begin: Notes | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Append an answer's body to ``part``, begun anew if ``begin`` is given. Raises Fault if it does not get whole."""
     chunks = _body(answer, total, patience)
     if begin is not None:

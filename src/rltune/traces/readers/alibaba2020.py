@@ -37,10 +37,29 @@ from rltune.traces.readers.raw import numbers, raw_frame, read_csv_text, reasons
 from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
-TASK_COLUMNS = ["job_name", "task_name", "inst_num", "status", "start_time", "end_time",
-                "plan_cpu", "plan_mem", "plan_gpu", "gpu_type"]  # fmt: skip
-INSTANCE_COLUMNS = ["job_name", "task_name", "inst_name", "worker_name", "inst_id", "status", "start_time", "end_time",
-                    "machine"]  # fmt: skip
+TASK_COLUMNS = [
+    "job_name",
+    "task_name",
+    "inst_num",
+    "status",
+    "start_time",
+    "end_time",
+    "plan_cpu",
+    "plan_mem",
+    "plan_gpu",
+    "gpu_type",
+]
+INSTANCE_COLUMNS = [
+    "job_name",
+    "task_name",
+    "inst_name",
+    "worker_name",
+    "inst_id",
+    "status",
+    "start_time",
+    "end_time",
+    "machine",
+]
 TAG_COLUMNS = ["inst_id", "user", "gpu_type_spec", "group", "workload"]
 STATUS = {"Terminated": "passed", "Failed": "failed", "Running": "running"}
 
@@ -113,8 +132,10 @@ def _actual_times(
     apart = timed & ((np.abs(first - start) > 1) | (np.abs(last - end) > 1))
     audit.note("task without instances that have both times: its own times count", (~timed).sum())
     audit.note("task's times differ from its instances' by more than a second: theirs count", apart.sum())
-    audit.note("inst_num differs from the rows of the instance table: inst_num counts",
-               (found & ~np.isnan(instances) & (count != instances)).sum())
+    audit.note(
+        "inst_num differs from the rows of the instance table: inst_num counts",
+        (found & ~np.isnan(instances) & (count != instances)).sum(),
+    )
     return np.where(timed, first, start), np.where(timed, last, end)
 
 
@@ -129,10 +150,15 @@ def _instances(folder: Path, audit: Audit) -> pd.DataFrame:
             end = numbers(frame["end_time"], "end_time", side, where)
             bad = ~(end >= start)
             side.note("instance without start and end in order", bad.sum())
-            timed = pa.table({
-                "job_name": block["job_name"], "task_name": block["task_name"],
-                "start": pa.array(start, mask=bad), "end": pa.array(end, mask=bad), "count": np.ones(len(bad)),
-            })  # fmt: skip
+            timed = pa.table(
+                {
+                    "job_name": block["job_name"],
+                    "task_name": block["task_name"],
+                    "start": pa.array(start, mask=bad),
+                    "end": pa.array(end, mask=bad),
+                    "count": np.ones(len(bad)),
+                }
+            )
             parts.append(_by_task(timed))
     _pass_on(side, name, audit)
     return _by_task(pa.concat_tables(parts)).to_pandas().set_index(by)
@@ -154,8 +180,10 @@ def _required_type(folder: Path, inst_id: pd.Series, given: pd.Series, audit: Au
     asked = np.where(at >= 0, tags["gpu_type_spec"].to_numpy(object)[at], None) if len(tags) else None
     spec = pd.Series(asked, index=given.index, dtype="str")
     audit.note("GPU type as required by gpu_type_spec", spec.notna().sum())
-    audit.note("GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts",
-               (spec.notna() & given.notna() & (spec != given)).sum())
+    audit.note(
+        "GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts",
+        (spec.notna() & given.notna() & (spec != given)).sum(),
+    )
     return spec.where(spec.notna(), given)
 
 

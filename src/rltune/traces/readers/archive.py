@@ -67,8 +67,7 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
                     yield _tar_member(path, member, archive), where
     except _BROKEN as error:
         raise DataError(
-            f"{where}: truncated or damaged ({type(error).__name__}: {error}). "
-            f"Delete {path.name} and obtain it again."
+            f"{where}: truncated or damaged ({type(error).__name__}: {error}). Delete {path.name} and obtain it again."
         ) from None
     except RuntimeError as error:  # how zipfile says so
         if "encrypted" not in str(error) and "compression" not in str(error):

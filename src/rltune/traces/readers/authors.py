@@ -34,9 +34,25 @@ from rltune.traces.readers.lines import one_file
 from rltune.traces.readers.raw import numbers, raw_frame, reasons
 from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
 
-COMMON = ["job_id", "submit_time", "wait_time", "run_time", "num_gpus", "cpu_time", "used_memory", "request_cpus",
-          "request_time", "request_memory", "status", "user_id", "group_id", "executable", "queue", "partition",
-          "preceding_job"]
+COMMON = [
+    "job_id",
+    "submit_time",
+    "wait_time",
+    "run_time",
+    "num_gpus",
+    "cpu_time",
+    "used_memory",
+    "request_cpus",
+    "request_time",
+    "request_memory",
+    "status",
+    "user_id",
+    "group_id",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+]
 VARIANTS = {"readme": [*COMMON, "vc_id", "gpu_type"], "reader": [*COMMON, "unnamed", "vc_id", "gpu_type"]}
 PATTERNS = ("*_Formatted_withGPUType.csv", "*_Formatted_withGPUType.csv.gz")
 GPU_TYPES = {"0": "T4", "1": "MISC", "2": "P100", "3": "V100", "4": "V100M32"}
@@ -62,9 +78,19 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     told = "as the configuration says" if trace.part else f"as it has {fields} columns"
     vc_at, type_at = names.index("vc_id"), names.index("gpu_type")
     audit.note(f"read in the {variant} variant (column {vc_at} virtual cluster, {type_at} GPU type), {told}", rows)
-    values = {name: numbers(table[name], name, audit, where) for name in
-              ("submit_time", "wait_time", "run_time", "num_gpus", "request_cpus", "request_time", "request_memory",
-               "status")}
+    values = {
+        name: numbers(table[name], name, audit, where)
+        for name in (
+            "submit_time",
+            "wait_time",
+            "run_time",
+            "num_gpus",
+            "request_cpus",
+            "request_time",
+            "request_memory",
+            "status",
+        )
+    }
     known = {name: np.where(v == -1, np.nan, v) for name, v in values.items()}
     gpus, shared = whole_gpus(known["num_gpus"], 1.0, trace.gpu_share, audit)
     kind = _text(table["gpu_type"])
@@ -97,8 +123,10 @@ def _fields(head: bytes, where: str) -> int:
     if not line:
         raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.")
     if line.split(",")[0].strip().strip('"').lower() in ("job_id", "jobid", "job_number"):
-        raise DataError(f"{where}: has a header row; the authors' CSVs have none. Delete the first line, "
-                        "or read the file as format csv with a column map.")
+        raise DataError(
+            f"{where}: has a header row; the authors' CSVs have none. Delete the first line, "
+            "or read the file as format csv with a column map."
+        )
     return line.count(",") + 1
 
 

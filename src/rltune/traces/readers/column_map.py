@@ -30,12 +30,19 @@ TIMES = ("submit_s", "start_s", "end_s")
 SECONDS = {"count": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 GIGABYTES = {"count": 1.0, "GB": 1.0, "MB": 1e-3, "GiB": 1.073741824, "MiB": 1.048576e-3}
 COUNTS = {"count": 1.0, "milli": 1e-3, "percent": 1e-2}
-UNITS = {**dict.fromkeys([*TIMES, "run_s", "requested_s", "wait_s"], SECONDS), "mem_gb": GIGABYTES,
-         "gpus": COUNTS, "cpus": COUNTS}
+UNITS = {
+    **dict.fromkeys([*TIMES, "run_s", "requested_s", "wait_s"], SECONDS),
+    "mem_gb": GIGABYTES,
+    "gpus": COUNTS,
+    "cpus": COUNTS,
+}
 _1990_S, _2100_S, _2200_S = 631_152_000.0, 4_102_444_800.0, 7_258_118_400.0
 """Beginnings of these years, s since 1970 UTC."""
-_SCALES = (("milliseconds", 1e-3, "unit: ms"), ("microseconds", 1e-6, "factor: 0.000001"),
-           ("nanoseconds", 1e-9, "factor: 0.000000001"))  # fmt: skip
+_SCALES = (
+    ("milliseconds", 1e-3, "unit: ms"),
+    ("microseconds", 1e-6, "factor: 0.000001"),
+    ("nanoseconds", 1e-9, "factor: 0.000000001"),
+)
 _CLOCK = r"^\s*(?:\d+-)?\d+:\d\d:\d\d(?:\.\d+)?\s*$"
 TEXTS = ("job_id", "user", "vc", "gpu_type", "status", "resource")
 FLAGS = ("run_clamped", "sla")

@@ -25,8 +25,27 @@ BLOCK = 1 << 22
 """Bytes read at a time."""
 LONGEST_LINE = 1 << 24
 """Bytes; no row of a trace comes near it, and a file without line ends must not fill the memory."""
-NULLS = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A",
-         "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]  # fmt: skip
+NULLS = [
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+]
 """Fields that are read as null: pandas' own list."""
 
 

@@ -84,11 +84,15 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     run = {name: f(start[whole], end[whole], owner[whole], rows) for name, f in RUN_TIMES.items()}
     complete = np.bincount(owner[whole], minlength=rows)
     tried = np.bincount(owner, minlength=rows)
-    audit.note("job with an attempt without times, run time from its other attempts",
-               ((complete > 0) & (complete < tried)).sum())
+    audit.note(
+        "job with an attempt without times, run time from its other attempts",
+        ((complete > 0) & (complete < tried)).sum(),
+    )
     audit.note(f"job with more than one attempt, run time is their {rule}", (complete > 1).sum())
-    audit.note("job whose attempts have pauses between them: their span is longer than their sum",
-               (run["span"] > run["sum"]).sum())
+    audit.note(
+        "job whose attempts have pauses between them: their span is longer than their sum",
+        (run["span"] > run["sum"]).sum(),
+    )
     audit.note("job whose attempts overlap: their sum is longer than their span", (run["sum"] > run["span"]).sum())
     audit.note("job whose attempts list different numbers of GPUs: the first counts", sum(jobs["varies"]))
     first_start = np.full(rows, np.inf)
@@ -176,7 +180,7 @@ def _stream(stream: Any, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
             "Delete the file and obtain it again."
         ) from None
     if not jobs["job_id"]:
-        raise DataError(f"{where}: no jobs in it; expected one JSON list of jobs ([{{\"jobid\": …}}, …]).")
+        raise DataError(f'{where}: no jobs in it; expected one JSON list of jobs ([{{"jobid": …}}, …]).')
     return jobs, attempts
 
 

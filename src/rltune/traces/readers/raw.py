@@ -16,9 +16,16 @@ from rltune.traces.readers.csv_text import delimiter_of, read_csv_text
 from rltune.traces.table import DTYPES
 
 __all__ = [
-    "delimiter_of", "map_values", "missing_column", "numbers", "parse_numbers", "raw_frame", "read_csv_text", "reasons",
+    "delimiter_of",
+    "map_values",
+    "missing_column",
+    "numbers",
+    "parse_numbers",
+    "raw_frame",
+    "read_csv_text",
+    "reasons",
     "refuse_mostly_bad",
-]  # fmt: skip
+]
 
 
 def raw_frame(columns: dict[str, Any], rows: int) -> pd.DataFrame:

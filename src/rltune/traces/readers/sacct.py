@@ -60,15 +60,39 @@ from rltune.traces.readers.slurm_requeued import (
 )
 from rltune.traces.readers.times import wall_clock_to_unix
 
-FORMAT = ("JobID,User,Partition,Submit,Start,End,ElapsedRaw,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,ReqMem,"
-          "ReqTRES,AllocTRES")
-COMMAND = ("sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-01-01 --endtime 2024-07-01 "
-           f"--format={FORMAT} > jobs.txt")
+FORMAT = (
+    "JobID,User,Partition,Submit,Start,End,ElapsedRaw,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,ReqMem,"
+    "ReqTRES,AllocTRES"
+)
+COMMAND = (
+    "sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-01-01 --endtime 2024-07-01 "
+    f"--format={FORMAT} > jobs.txt"
+)
 PATTERNS = ("*sacct*", "*.txt", "*.txt.gz")
 RUN = ("ElapsedRaw", "Elapsed", "Start and End")
 GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
-KNOWN = ("JobID", "JobIDRaw", "User", "Partition", "Submit", "Start", "End", "ElapsedRaw", "Elapsed", "TimelimitRaw",
-         "Timelimit", "State", "NNodes", "AllocNodes", "ReqNodes", "ReqCPUS", "AllocCPUS", "NCPUS", "ReqMem", *GPUS)
+KNOWN = (
+    "JobID",
+    "JobIDRaw",
+    "User",
+    "Partition",
+    "Submit",
+    "Start",
+    "End",
+    "ElapsedRaw",
+    "Elapsed",
+    "TimelimitRaw",
+    "Timelimit",
+    "State",
+    "NNodes",
+    "AllocNodes",
+    "ReqNodes",
+    "ReqCPUS",
+    "AllocCPUS",
+    "NCPUS",
+    "ReqMem",
+    *GPUS,
+)
 STATUS = {
     "COMPLETED": "passed",
     **dict.fromkeys(("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"), "failed"),
@@ -151,7 +175,7 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
         raise DataError(f"{where}: column {', '.join(twice)} is there twice; name each once. Make it with: {COMMAND}")
     _needed(names, where)
     names = [n or f"unnamed {i}" for i, n in enumerate(names)]
-    body, bars = lines[at + 1:], len(names) - 1
+    body, bars = lines[at + 1 :], len(names) - 1
     whole = [line for line in body if line.count("|") == bars and line.strip()]
     id_at = names.index("JobID") if "JobID" in names else names.index("JobIDRaw")
     rows = [line for line in whole if "." not in line.split("|", id_at + 1)[id_at]]
@@ -163,11 +187,14 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
     audit.leave_out(SHORT, sum(n < bars for n in others))
     audit.leave_out(LONG, sum(n > bars for n in others))
     if not rows and between == ",":
-        raise DataError(f"{where}: no row has the {len(names)} fields of the header, since what AllocTRES and ReqTRES hold "
-                        f"has commas itself; give --parsable2 in the place of --delimiter=, : {COMMAND}")
+        raise DataError(
+            f"{where}: no row has the {len(names)} fields of the header, since what AllocTRES and ReqTRES hold "
+            f"has commas itself; give --parsable2 in the place of --delimiter=, : {COMMAND}"
+        )
     if not rows:
-        raise DataError(f"{where}: no jobs in rows of {len(names)} fields below the header; expected the text of: "
-                        f"{COMMAND}")
+        raise DataError(
+            f"{where}: no jobs in rows of {len(names)} fields below the header; expected the text of: {COMMAND}"
+        )
     log = to_frame(rows, "|", names)
     if "JobID" not in log:
         log["JobID"] = log["JobIDRaw"]
@@ -192,8 +219,9 @@ def _piped(lines: list[str], between: str, where: str) -> list[str]:
     try:
         rows = list(csv.reader(lines, delimiter=between))
     except csv.Error as error:
-        raise DataError(f"{where}: not readable as text with {between!r} between fields ({error}). Make it with: "
-                        f"{COMMAND}") from None
+        raise DataError(
+            f"{where}: not readable as text with {between!r} between fields ({error}). Make it with: {COMMAND}"
+        ) from None
     return ["|".join(field.replace("|", " ") for field in row) for row in rows]
 
 
@@ -267,23 +295,31 @@ def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.nd
         audit.note("GPU type is the one allocated, as the one requested is not in the log", asked.notna().sum())
     mixed = mixed_a | mixed_r | mixed_old | mixed_node
     audit.note("GPUs of several types: any type", mixed.sum())
-    shards = np.fmax(slurm.tres(log["AllocTRES"], "gres/shard", slurm.PLAIN),
-                     slurm.tres(log["ReqTRES"], "gres/shard", slurm.PLAIN))
+    shards = np.fmax(
+        slurm.tres(log["AllocTRES"], "gres/shard", slurm.PLAIN), slurm.tres(log["ReqTRES"], "gres/shard", slurm.PLAIN)
+    )
     return gpus, asked.mask(mixed | (gpus == 0)), (gpus == 0) & (shards > 0)
 
 
 def _cpus(log: pd.DataFrame) -> np.ndarray:
-    return _first([
-        slurm.tres(log["AllocTRES"], "cpu", slurm.PLAIN), _count(log["AllocCPUS"]), _count(log["NCPUS"]),
-        slurm.tres(log["ReqTRES"], "cpu", slurm.PLAIN), _count(log["ReqCPUS"]),
-    ])
+    return _first(
+        [
+            slurm.tres(log["AllocTRES"], "cpu", slurm.PLAIN),
+            _count(log["AllocCPUS"]),
+            _count(log["NCPUS"]),
+            slurm.tres(log["ReqTRES"], "cpu", slurm.PLAIN),
+            _count(log["ReqCPUS"]),
+        ]
+    )
 
 
 def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray:
     text = slurm.given(log["ReqMem"])
     asked = slurm.req_mem_mib(text, _nodes(log), cpus)
-    audit.note("ReqMem not an amount of memory", (np.isnan(asked) & text.notna().to_numpy()
-                                                  & ~text.str.endswith("c", na=False).to_numpy()).sum())
+    audit.note(
+        "ReqMem not an amount of memory",
+        (np.isnan(asked) & text.notna().to_numpy() & ~text.str.endswith("c", na=False).to_numpy()).sum(),
+    )
     held = slurm.tres(log["AllocTRES"], "mem", slurm.MIB)
     if slurm.given(log["AllocTRES"]).notna().any() and np.isnan(held).all():
         audit.note("memory not known: Slurm hands none out here", len(log))

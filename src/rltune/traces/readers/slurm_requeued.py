@@ -49,8 +49,9 @@ def one_row_a_job(rows: pd.DataFrame, state: pd.Series, audit: Audit) -> pd.Data
     unfinished = chosen[rows.loc[chosen, "unusable"].isin([STILL_PENDING, STILL_RUNNING])]
     rows.loc[unfinished, "unusable"] = UNFINISHED
     audit.leave_out("earlier run of a requeued job: put together with its last", (whole & ~last & ~keep).sum())
-    audit.leave_out("requeued job ended before it ran again: put together with its last run",
-                    (whole & last & ~keep).sum())
+    audit.leave_out(
+        "requeued job ended before it ran again: put together with its last run", (whole & last & ~keep).sum()
+    )
     audit.note("requeued job, run time is the sum of its runs", len(chosen) - len(unfinished))
     return rows.drop(index=part.index[whole & ~keep]).reset_index(drop=True)
 

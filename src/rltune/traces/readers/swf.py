@@ -34,9 +34,26 @@ from rltune.traces.readers.archive import open_member
 from rltune.traces.readers.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
 from rltune.traces.readers.raw import numbers, raw_frame, reasons
 
-COLUMNS = ["job_number", "submit_time", "wait_time", "run_time", "allocated_processors", "average_cpu_time",
-           "used_memory", "requested_processors", "requested_time", "requested_memory", "status", "user_id",
-           "group_id", "executable", "queue", "partition", "preceding_job", "think_time"]
+COLUMNS = [
+    "job_number",
+    "submit_time",
+    "wait_time",
+    "run_time",
+    "allocated_processors",
+    "average_cpu_time",
+    "used_memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user_id",
+    "group_id",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+    "think_time",
+]
 PATTERNS = ("*.swf", "*.swf.gz")
 STATUS = {0.0: "failed", 1.0: "passed", 5.0: "killed"}
 PARTIAL = (2.0, 3.0, 4.0)
@@ -124,8 +141,10 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
             short += len(parts) < fields
             long += len(parts) > fields
     if not rows:
-        raise DataError(f"{where}: no line of {fields} fields; expected SWF (Standard Workload Format). "
-                        "Is it an SWF log? `rltune trace inspect FILE` says what a file is.")
+        raise DataError(
+            f"{where}: no line of {fields} fields; expected SWF (Standard Workload Format). "
+            "Is it an SWF log? `rltune trace inspect FILE` says what a file is."
+        )
     last = lines[-1].split()
     if last and not last[0].startswith(";"):
         closed(lines, fields, len(last), where, audit)
@@ -147,8 +166,11 @@ def _start(head: dict[str, str], trace: TraceConfig, where: str, rows: int, audi
     """Seconds since 1970 UTC at which the log's clock is 0; and the log's time zone held against the trace's."""
     start_s = _leading_number(head.get("UnixStartTime", ""))
     if start_s is None:
-        why = "the header's UnixStartTime is not a number" if head.get("UnixStartTime") else (
-            "the header has no UnixStartTime")
+        why = (
+            "the header's UnixStartTime is not a number"
+            if head.get("UnixStartTime")
+            else ("the header has no UnixStartTime")
+        )
         audit.note(f"without a date, as {why}: dates and hours mean nothing", rows)
         return 0.0
     zone = head.get("TimeZoneString", "")
@@ -168,8 +190,9 @@ def _same_clock(zone: str, other: str, start_s: float) -> bool:
     America/Los_Angeles. A name that no time zone has is no reason to object."""
     try:
         instants = [datetime.fromtimestamp(start_s + s, UTC) for s in (0, _HALF_YEAR_S)]
-        return all(t.astimezone(ZoneInfo(zone)).utcoffset() == t.astimezone(ZoneInfo(other)).utcoffset()
-                   for t in instants)
+        return all(
+            t.astimezone(ZoneInfo(zone)).utcoffset() == t.astimezone(ZoneInfo(other)).utcoffset() for t in instants
+        )
     except (ZoneInfoNotFoundError, ValueError, OSError, OverflowError):
         return True
 

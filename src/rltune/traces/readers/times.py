@@ -101,9 +101,7 @@ def written_as_digits(text: pd.Series) -> pd.Series | None:
     return iso.where(dates, text) if dates.sum() > least else None
 
 
-def _localise(
-    wall: np.ndarray, time_zone: str, what: str, audit: Audit, not_before: np.ndarray | None
-) -> np.ndarray:
+def _localise(wall: np.ndarray, time_zone: str, what: str, audit: Audit, not_before: np.ndarray | None) -> np.ndarray:
     """Seconds since 1970 UTC of wall-clock times (datetime64); null stays null."""
     local = pd.DatetimeIndex(wall).tz_localize(time_zone, ambiguous="NaT", nonexistent="NaT")
     first = _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy())

@@ -115,9 +115,7 @@ def _run_times(
     return np.maximum(np.rint(run), 1).astype(np.int64)
 
 
-def _run_latent(
-    parameters: Parameters, session: np.ndarray, user: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+def _run_latent(parameters: Parameters, session: np.ndarray, user: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Standard normal per job: its user's part, its session's, and its own, which jobs that are alike share."""
     dynamics = parameters.dynamics
     by_user, by_session = dynamics.user_run, min(dynamics.session_run, 1 - dynamics.user_run)

@@ -38,9 +38,22 @@ LEAST_S, MOST_S = 45.0, 10 * 3600.0
 """Run times are cut off there."""
 USERS = 16
 DYNAMICS = Dynamics(
-    day_sigma=0.1, hour_sigma=0.4, session_exponent=1.3, session_cap=25, quick_share=0.3, quick_gap_s=5.0, quick_sigma=1.0,
-    think_gap_s=300.0, keep_gpus=0.7, user_gpus=0.1, alike=0.2, session_run=0.1, user_run=0.05, big_gpus=0.3, big_run=0.3,
-)  # fmt: skip
+    day_sigma=0.1,
+    hour_sigma=0.4,
+    session_exponent=1.3,
+    session_cap=25,
+    quick_share=0.3,
+    quick_gap_s=5.0,
+    quick_sigma=1.0,
+    think_gap_s=300.0,
+    keep_gpus=0.7,
+    user_gpus=0.1,
+    alike=0.2,
+    session_run=0.1,
+    user_run=0.05,
+    big_gpus=0.3,
+    big_run=0.3,
+)
 """Bursts: three sessions in ten are sweeps of up to 25 jobs, seconds apart; the others a person's, minutes apart."""
 HOURS = (0.8,) * 8 + (1.2,) * 12 + (0.9,) * 4
 """Relative intensity of the 24 hours: working hours are busier, nights are used."""
@@ -54,11 +67,19 @@ def parameters() -> Parameters:
     for share, gpus, _, _ in KINDS.values():
         for n, part in gpus.items():
             shares[n] = shares.get(n, 0.0) + share * part
-    marginals = Marginals(JOBS / SPAN_S, HOURS, (1.0,) * 7, dict(sorted(shares.items())),
-                          tuple(_run_times(n) for n in sorted(shares)))  # fmt: skip
+    marginals = Marginals(
+        JOBS / SPAN_S, HOURS, (1.0,) * 7, dict(sorted(shares.items())), tuple(_run_times(n) for n in sorted(shares))
+    )
     nobody = Waits(share_immediate=1.0, immediate_s=1, mean_s=0.0, sigma=1.0)  # the log's waits are a queue's
-    return Parameters("2025-01-06 00:00:00", "Europe/Berlin", users=USERS, marginals=marginals, dynamics=DYNAMICS,
-                      max_run_s=LIMIT_S, waits=nobody)  # fmt: skip
+    return Parameters(
+        "2025-01-06 00:00:00",
+        "Europe/Berlin",
+        users=USERS,
+        marginals=marginals,
+        dynamics=DYNAMICS,
+        max_run_s=LIMIT_S,
+        waits=nobody,
+    )
 
 
 def _run_times(gpus: int) -> RunTimes:

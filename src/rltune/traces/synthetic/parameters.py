@@ -121,16 +121,24 @@ class Marginals:
         """From what json reads."""
         requests = values.get("requests")
         if requests is not None:
-            requests = Requests(**{
-                **requests, "values_s": tuple(requests["values_s"]), "edges_s": tuple(requests["edges_s"]),
-                "ratios": tuple(tuple(r) for r in requests["ratios"]), "waits": Waits(**requests["waits"]),
-            })  # fmt: skip
+            requests = Requests(
+                **{
+                    **requests,
+                    "values_s": tuple(requests["values_s"]),
+                    "edges_s": tuple(requests["edges_s"]),
+                    "ratios": tuple(tuple(r) for r in requests["ratios"]),
+                    "waits": Waits(**requests["waits"]),
+                }
+            )
         return cls(
-            values["rate_per_s"], tuple(values["hours"]), tuple(values["weekdays"]),
+            values["rate_per_s"],
+            tuple(values["hours"]),
+            tuple(values["weekdays"]),
             {int(n): share for n, share in values["gpu_shares"].items()},
-            tuple(RunTimes(**{**r, "quantiles_s": tuple(r["quantiles_s"])}) for r in values["runs"]), values["vcs"],
+            tuple(RunTimes(**{**r, "quantiles_s": tuple(r["quantiles_s"])}) for r in values["runs"]),
+            values["vcs"],
             requests,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -181,8 +189,23 @@ class Fitted:
         (FITTED / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
-VENUS_NODES = {"vcEwI": 9, "vcWoR": 5, "vcHvQ": 8, "vcvGl": 20, "vc8Gr": 6, "vcKeu": 12, "vcKrE": 4, "vcYVn": 11,
-               "vchbv": 4, "vcLTP": 8, "vchA3": 3, "vcJsw": 32, "vcefl": 10, "vcvlY": 2, "vcgkz": 1}
+VENUS_NODES = {
+    "vcEwI": 9,
+    "vcWoR": 5,
+    "vcHvQ": 8,
+    "vcvGl": 20,
+    "vc8Gr": 6,
+    "vcKeu": 12,
+    "vcKrE": 4,
+    "vcYVn": 11,
+    "vchbv": 4,
+    "vcLTP": 8,
+    "vchA3": 3,
+    "vcJsw": 32,
+    "vcefl": 10,
+    "vcvlY": 2,
+    "vcgkz": 1,
+}
 """Nodes of 8 GPUs in each Venus virtual cluster, September 2020 (Helios' cluster_gpu_number.csv)."""
 VENUS_VC_GPUS = {vc: 8 * nodes for vc, nodes in VENUS_NODES.items()}
 
@@ -192,36 +215,51 @@ def make(name: str, marginals: Marginals, dynamics: Dynamics) -> Parameters:
     m, d = marginals, dynamics
     if name == "philly":
         return Parameters(
-            "2017-10-16 00:00:00", "America/Los_Angeles", users=319,  # paper, Table 4
-            marginals=m, dynamics=d, max_run_s=60 * 86_400,  # paper, Table 4
+            "2017-10-16 00:00:00",
+            "America/Los_Angeles",
+            users=319,  # paper, Table 4
+            marginals=m,
+            dynamics=d,
+            max_run_s=60 * 86_400,  # paper, Table 4
             # Mean: paper, Table 2; the rest is our choice.
             waits=Waits(share_immediate=0.6, immediate_s=60, mean_s=2703.3, sigma=1.8),
-            heartbeat_s=600, vcs=m.vcs,
-        )  # fmt: skip
+            heartbeat_s=600,
+            vcs=m.vcs,
+        )
     if name == "helios":
         return Parameters(
-            "2020-07-01 00:00:00", "Asia/Shanghai",
+            "2020-07-01 00:00:00",
+            "Asia/Shanghai",
             users=64,  # Helios has 277 in four clusters (paper, Table 4); a quarter, rounded down to 64: our choice
-            marginals=m, dynamics=d, max_run_s=50 * 86_400,  # paper, Table 4
+            marginals=m,
+            dynamics=d,
+            max_run_s=50 * 86_400,  # paper, Table 4
             # Mean and median (0) of Venus' GPU jobs in the published cluster summary; sigma is our choice.
             waits=Waits(share_immediate=0.75, immediate_s=1, mean_s=1253.3, sigma=1.8),
             vcs={vc: float(nodes) for vc, nodes in VENUS_NODES.items()},  # by nodes: our choice
             vc_gpus=VENUS_VC_GPUS,
-        )  # fmt: skip
+        )
     if name == "alibaba2020":
         return Parameters(
             "1970-01-26 00:00:00",  # PAI's clock is shifted: a Monday of it
-            "Asia/Shanghai", users=1242,  # paper, Table 4
-            marginals=m, dynamics=d, max_run_s=30 * 86_400,  # paper, Table 4
+            "Asia/Shanghai",
+            users=1242,  # paper, Table 4
+            marginals=m,
+            dynamics=d,
+            max_run_s=30 * 86_400,  # paper, Table 4
             # Mean: paper, Table 2; the rest is our choice.
             waits=Waits(share_immediate=0.8, immediate_s=5, mean_s=22.1, sigma=1.5),
-        )  # fmt: skip
+        )
     if name == "hpc2n" and m.requests is not None:
         return Parameters(
-            "2002-07-29 00:00:00", "Europe/Stockholm", users=m.requests.users, marginals=m, dynamics=d,
+            "2002-07-29 00:00:00",
+            "Europe/Stockholm",
+            users=m.requests.users,
+            marginals=m,
+            dynamics=d,
             max_run_s=6 * 86_400,  # about the log's longest
             waits=m.requests.waits,
-        )  # fmt: skip
+        )
     raise KeyError(name)
 
 

@@ -36,23 +36,37 @@ def sdsc_sp2() -> Parameters:
     ratio = MEAN_RUN_S / _mean_run_s(base.marginals, base.marginals.runs)
     # Asked in multiples of five minutes, up to the limit.
     scaled = {int(min(LONGEST_RUN_S, max(300, round(s * ratio / 300) * 300))) for s in requests.values_s}
-    asked = replace(requests, values_s=tuple(sorted(scaled)), edges_s=tuple(round(s * ratio) for s in requests.edges_s),
-                    users=USERS, waits=WAITS)  # fmt: skip
+    asked = replace(
+        requests,
+        values_s=tuple(sorted(scaled)),
+        edges_s=tuple(round(s * ratio) for s in requests.edges_s),
+        users=USERS,
+        waits=WAITS,
+    )
     marginals = replace(
-        base.marginals, rate_per_s=JOBS_PER_MONTH / (30 * 86_400), gpu_shares=_processors(), runs=runs,
-        requests=asked,
-    )  # fmt: skip
+        base.marginals, rate_per_s=JOBS_PER_MONTH / (30 * 86_400), gpu_shares=_processors(), runs=runs, requests=asked
+    )
     return replace(
-        base, start="1998-04-27 00:00:00", time_zone="America/Los_Angeles", users=USERS, marginals=marginals,
-        max_run_s=LONGEST_RUN_S, waits=WAITS,
-    )  # fmt: skip
+        base,
+        start="1998-04-27 00:00:00",
+        time_zone="America/Los_Angeles",
+        users=USERS,
+        marginals=marginals,
+        max_run_s=LONGEST_RUN_S,
+        waits=WAITS,
+    )
 
 
 def _processors() -> dict[int, float]:
     """Powers of two, geometric shares, with the mean of Table 2 (allocated over jobs)."""
     counts = 2 ** np.arange(8)
-    shares = _bisect(lambda x: x ** np.arange(8) / (x ** np.arange(8)).sum(),
-                     lambda shares: float(shares @ counts), ALLOCATED / JOBS_PER_MONTH, 0.1, 2.0)  # fmt: skip
+    shares = _bisect(
+        lambda x: x ** np.arange(8) / (x ** np.arange(8)).sum(),
+        lambda shares: float(shares @ counts),
+        ALLOCATED / JOBS_PER_MONTH,
+        0.1,
+        2.0,
+    )
     return {int(n): round(float(share), 5) for n, share in zip(counts, shares, strict=True)}
 
 

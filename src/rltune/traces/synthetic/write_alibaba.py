@@ -17,14 +17,27 @@ from rltune.traces.synthetic.oddities import hex_names, pick
 from rltune.traces.synthetic.parameters import load
 
 SALT = 2022
-TASK_NAMES = {"tensorflow": 0.556, "worker": 0.29, "PyTorchWorker": 0.095, "xComputeWorker": 0.031, "evaluator": 0.02,
-              "chief": 0.008}
+TASK_NAMES = {
+    "tensorflow": 0.556,
+    "worker": 0.29,
+    "PyTorchWorker": 0.095,
+    "xComputeWorker": 0.031,
+    "evaluator": 0.02,
+    "chief": 0.008,
+}
 """Shares of the published tasks, the rarest replaced by chief."""
 GPU_TYPES = {"T4": 0.10, "MISC": 0.26, "P100": 0.19, "V100": 0.09, "V100M32": 0.11}
 """In proportion to the GPUs of each type in the published machine table (994, 2240, 1596, 832, 1080), in three tasks
 of four; the fourth names no type. The three quarters are our choice."""
-MACHINES = (("CPU", 96, 512, 0, 83), ("MISC", 96, 512, 8, 280), ("P100", 64, 512, 2, 798), ("T4", 96, 512, 2, 497),
-            ("V100", 96, 384, 8, 45), ("V100", 96, 512, 8, 59), ("V100M32", 96, 384, 8, 135))
+MACHINES = (
+    ("CPU", 96, 512, 0, 83),
+    ("MISC", 96, 512, 8, 280),
+    ("P100", 64, 512, 2, 798),
+    ("T4", 96, 512, 2, 497),
+    ("V100", 96, 384, 8, 45),
+    ("V100", 96, 512, 8, 59),
+    ("V100M32", 96, 384, 8, 135),
+)
 """Type, CPUs, memory in GB, GPUs, machines: counts of the published machine table."""
 CPU_TASKS_PER_GPU_TASK = 0.05
 UNFINISHED = {"Failed": 0.01, "Running": 0.002, "no end": 0.001, "zero run": 0.0005}

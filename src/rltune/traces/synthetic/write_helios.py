@@ -24,8 +24,20 @@ ODD = {"no start": 0.001, "zero run": 0.0005}
 """Our choice: cancelled before the start, ended at once."""
 CPU_PER_GPU_JOB = 1 / 9
 CPUS_PER_GPU = 6  # Venus nodes have 48 CPU threads for 8 GPUs
-COLUMNS = ["job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state", "submit_time", "start_time", "end_time",
-           "duration", "queue"]
+COLUMNS = [
+    "job_id",
+    "user",
+    "vc",
+    "gpu_num",
+    "cpu_num",
+    "node_num",
+    "state",
+    "submit_time",
+    "start_time",
+    "end_time",
+    "duration",
+    "queue",
+]
 
 
 def write(folder: Path, seed: int, jobs: int) -> list[Path]:

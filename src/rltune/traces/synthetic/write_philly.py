@@ -33,8 +33,7 @@ def write(folder: Path, seed: int, jobs: int) -> list[Path]:
     text = "[" + ",\n".join(json.dumps(job, separators=(",", ":")) for job in log) + "]\n"
     path = folder / "trace-data.tar.gz"
     write_tar_gz(
-        path,
-        {"trace-data/cluster_machine_list": _machines().encode(), "trace-data/cluster_job_log": text.encode()},
+        path, {"trace-data/cluster_machine_list": _machines().encode(), "trace-data/cluster_job_log": text.encode()}
     )
     return [path]
 

@@ -40,8 +40,16 @@ def _example() -> Parameters:
     helios = load("helios")
     shares = {n: share for n, share in helios.marginals.gpu_shares.items() if n <= 32}
     marginals = replace(helios.marginals, rate_per_s=1 / SECONDS_A_JOB, gpu_shares=shares)
-    return replace(helios, start="2024-01-08 00:00:00", time_zone="Europe/Berlin", users=48, max_run_s=LIMIT_S, vcs={},
-                   vc_gpus={}, marginals=marginals)
+    return replace(
+        helios,
+        start="2024-01-08 00:00:00",
+        time_zone="Europe/Berlin",
+        users=48,
+        max_run_s=LIMIT_S,
+        vcs={},
+        vc_gpus={},
+        marginals=marginals,
+    )
 
 
 @dataclass(frozen=True)
@@ -65,15 +73,25 @@ class Log:
 
 LOGS = {
     "example": Log(
-        2024, _example, GPUS, 8, LIMIT_S, LIMITS_S,
+        2024,
+        _example,
+        GPUS,
+        8,
+        LIMIT_S,
+        LIMITS_S,
         states={"FAILED": 0.12, "CANCELLED by 1007": 0.12, "OUT_OF_MEMORY": 0.02, "NODE_FAIL": 0.003},
         odd={"never started": 0.02, "unknown end": 0.001, "step": 0.05},
     ),
     "finetuning": Log(
-        2026, finetuning.parameters, finetuning.RECORDED_GPUS, finetuning.GPUS_A_NODE, finetuning.LIMIT_S,
-        finetuning.LIMITS_S, finetuning.MARGIN,
+        2026,
+        finetuning.parameters,
+        finetuning.RECORDED_GPUS,
+        finetuning.GPUS_A_NODE,
+        finetuning.LIMIT_S,
+        finetuning.LIMITS_S,
+        finetuning.MARGIN,
     ),
-}  # fmt: skip
+}
 """The logs, by ``part`` of a trace's configuration."""
 
 
@@ -96,7 +114,10 @@ def _rows(log: Log, zone: str, jobs: pd.DataFrame, rng: np.random.Generator) -> 
     state, odd = pick(rng, count, log.states), pick(rng, count, log.odd)
     state = np.where(run >= log.limit_s, "TIMEOUT", np.where(state == "", "COMPLETED", state))
     start = submit + _waits(submit, np.where(odd == "never started", 0, run), gpus, log.gpus)
-    at = {name: _slurm_time(seconds, zone) for name, seconds in (("submit", submit), ("start", start), ("end", start + run))}
+    at = {
+        name: _slurm_time(seconds, zone)
+        for name, seconds in (("submit", submit), ("start", start), ("end", start + run))
+    }
     lines = []
     for i in range(count):
         job, user = 100_000 + i, f"user{jobs['user'].iloc[i]:02d}"
@@ -108,12 +129,40 @@ def _rows(log: Log, zone: str, jobs: pd.DataFrame, rng: np.random.Generator) -> 
             had, said, elapsed, given, alive = ["None", at["start"][i]], "CANCELLED by 1007", 0, "", 0
         elif odd[i] == "unknown end":
             had[1], said = "Unknown", "NODE_FAIL"
-        fields = [job, user, "gpu", at["submit"][i], *had, elapsed, limit[i] // 60, said, nodes, cores, alive,
-                  f"{8 * cores}G", asked, given]
+        fields = [
+            job,
+            user,
+            "gpu",
+            at["submit"][i],
+            *had,
+            elapsed,
+            limit[i] // 60,
+            said,
+            nodes,
+            cores,
+            alive,
+            f"{8 * cores}G",
+            asked,
+            given,
+        ]
         lines.append("|".join(map(str, fields)))
         if odd[i] == "step":
-            step = [f"{job}.batch", "", "", at["start"][i], *had, elapsed, "", said, 1, cores, cores, "", "",
-                    f"cpu={cores},mem={8 * cores}G,node=1"]  # fmt: skip
+            step = [
+                f"{job}.batch",
+                "",
+                "",
+                at["start"][i],
+                *had,
+                elapsed,
+                "",
+                said,
+                1,
+                cores,
+                cores,
+                "",
+                "",
+                f"cpu={cores},mem={8 * cores}G,node=1",
+            ]
             lines.append("|".join(map(str, step)))
     return lines
 
