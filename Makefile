@@ -16,7 +16,7 @@ OPTIONS = $(call switch,YES,yes) $(call switch,VERBOSE,verbose)
 given = $(if $(filter command,$(origin $(1))),--$(2) "$($(1))")
 WHERE = $(call given,PROFILE,profile)
 AXES = $(call given,TRACE,trace) $(call given,CLUSTER,cluster) $(call given,POLICY,policy) \
-  $(call given,METRIC,metric) $(call given,BLOCKING,blocking) $(call given,PLACEMENT,placement) \
+  $(call given,METRIC,metric) $(call given,BACKFILL,backfill) $(call given,PLACEMENT,placement) \
   $(call given,LOCALITY,locality) $(call given,FEATURES,features) $(call given,ESTIMATE,estimate) \
   $(call given,PRESET,preset) $(call given,SEED,seed) $(call given,CELL,cell)
 

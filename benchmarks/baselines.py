@@ -1,4 +1,4 @@
-"""Mean wait of every heuristic under every blocking rule on held-out real rows, and how fast they are replayed.
+"""Mean wait of every heuristic under every backfill rule on held-out real rows, and how fast they are replayed.
 
 Needs the folder of CSV files that config/traces/{philly,venus,pai}-csv.yaml read (RLTUNE_REAL_TRACES, default
 ../shared/traces). Windows of 256 jobs, disjoint, from the last tenth; best_fit; exact estimates and lognormal(1).
@@ -25,24 +25,24 @@ from rltune.traces.split import disjoint_windows
 
 LENGTH = 256
 ESTIMATES = ("exact", "lognormal-1")
-BLOCKINGS = ("none", "fits", "easy", "conservative")
+BACKFILLS = ("none", "greedy", "easy", "conservative")
 
 
 def compare(name: str, load: Workload) -> dict:
-    """Every policy under every blocking rule on one workload's held-out windows."""
+    """Every policy under every backfill rule on one workload's held-out windows."""
     first = disjoint_windows(*load.split.test, LENGTH)
     n = np.full(len(first), LENGTH)
     simulate(load.jobs, load.layout, first[:1], n[:1], Setting("fifo", "easy"))  # compile
     bound = np.mean([lower_bound(load.jobs, load.layout, f, LENGTH).wait_s for f in first])
-    print(f"{name}, {len(first)} windows; mean wait in s ({' / '.join(BLOCKINGS)}); no schedule below {bound:.0f}")
+    print(f"{name}, {len(first)} windows; mean wait in s ({' / '.join(BACKFILLS)}); no schedule below {bound:.0f}")
     began, waits = time.perf_counter(), {}
     for policy in IDS:
-        for blocking in BLOCKINGS:
-            state = simulate(load.jobs, load.layout, first, n, Setting(policy, blocking))
+        for backfill in BACKFILLS:
+            state = simulate(load.jobs, load.layout, first, n, Setting(policy, backfill))
             table = sequence_table(load.jobs, state, load.layout.gpus)
-            waits.setdefault(policy, {})[blocking] = round(float(table["wait_s"].mean()), 1)
+            waits.setdefault(policy, {})[backfill] = round(float(table["wait_s"].mean()), 1)
         print(f"  {TITLES[policy]:>24}  " + " / ".join(f"{v:.0f}" for v in waits[policy].values()))
-    rate = len(IDS) * len(BLOCKINGS) * n.sum() / (time.perf_counter() - began)
+    rate = len(IDS) * len(BACKFILLS) * n.sum() / (time.perf_counter() - began)
     print(f"  {rate:,.0f} jobs/s", flush=True)
     return {"windows": len(first), "mean_wait_s": waits, "bound_s": round(float(bound), 1), "jobs_per_s": round(rate)}
 

@@ -1,8 +1,8 @@
 """RLTune's joint choice of order and way against every policy × mode × locality, where splitting and company cost time.
 
-As benchmarks/quality.py, with contention on: a job split over more nodes than it needs runs --stretch times as long, one
-of several GPUs that shares a node with another --sharing times. The localities strict, plus_one, any and worth_it are
-open to everybody; the strong baseline is the best of all policies × {none, fits, easy} × localities on the very windows
+As benchmarks/quality.py, with contention on: a job split over more nodes than it needs runs --multi_node_slowdown times as long, one
+of several GPUs that shares a node with another --interference_slowdown times. The localities strict, plus_one, any and worth_it are
+open to everybody; the strong baseline is the best of all policies × {none, greedy, easy} × localities on the very windows
 it is compared on. Best_fit places for them; quiet_fit and soonest_end, which RLTune may choose too, are tried beside them
 (`any` in the figures: the best of all rules tried), and `vs_way` is what the learned order adds to the way it chose.
 RLTune chooses order, reservations, locality and placement, once trained for mean wait and once for
@@ -31,14 +31,17 @@ def main() -> None:
     parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--metrics", nargs="+", choices=METRICS, default=list(METRICS))
-    parser.add_argument("--stretch", type=float, default=1.2)
-    parser.add_argument("--sharing", type=float, default=1.25)
+    parser.add_argument("--multi_node_slowdown", type=float, default=1.2)
+    parser.add_argument("--interference_slowdown", type=float, default=1.25)
     parser.add_argument("--epochs", type=int, help="default: the preset's")
     add_options(parser)
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began = time.perf_counter()
-    contention = (("stretch", args.stretch), ("sharing", args.sharing))
+    contention = (
+        ("multi_node_slowdown", args.multi_node_slowdown),
+        ("interference_slowdown", args.interference_slowdown),
+    )
     figures: dict = {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [

@@ -137,10 +137,10 @@ def philly() -> tuple[Jobs, Layout, np.ndarray, str]:
 def harvest(jobs: Jobs, layout: Layout, first: np.ndarray, length: int, config: LookaheadConfig, most: int) -> Harvest:
     """Questions of all orders, an equal share each."""
     every = Harvest(config, 0)
-    for policy, blocking in ORDERS:
+    for policy, backfill in ORDERS:
         every.most += most // len(ORDERS)
         n = np.full(len(first), length)
-        simulate(jobs, layout, first, n, Setting(policy, blocking, "lookahead"), placer=every)
+        simulate(jobs, layout, first, n, Setting(policy, backfill, "lookahead"), placer=every)
     return every
 
 

@@ -38,14 +38,14 @@ import pandas as pd  # noqa: E402
 
 from rltune.config import LookaheadConfig, Workspace  # noqa: E402
 from rltune.evaluation.intervals import FEWEST, improved  # noqa: E402
-from rltune.files import aside  # noqa: E402
+from rltune.files import atomic_write  # noqa: E402
 from rltune.pipeline.prepare import Workload, ensure_workload  # noqa: E402
 from rltune.placement.counts import Counts  # noqa: E402
 from rltune.placement.placers import placer_of  # noqa: E402
 from rltune.policies import IDS  # noqa: E402
 from rltune.report.style import GREEN, INK, MUTED, ORANGE, SKY, VERMILION, scheduler_title, styled  # noqa: E402
 from rltune.simulator.batch import Setting, simulate  # noqa: E402
-from rltune.simulator.how import BLOCKINGS  # noqa: E402
+from rltune.simulator.how import BACKFILLS  # noqa: E402
 from rltune.simulator.metrics import chunk_table, job_table, sequence_table  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
 from rltune.simulator.timeline import time_average, timeline  # noqa: E402
@@ -55,7 +55,7 @@ LENGTH, MOST_TO_CHOOSE = 256, 120
 RESAMPLES, CONFIDENCE = 5000, 0.95
 WORKLOADS = {"philly-csv": "philly-192", "venus-csv": "venus-160", "pai-csv": "pai-140", "openb-running": "openb-96"}
 CONTENTION = {"off": (1.0, 1.0), "split only": (1.2, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25), "high": (2.2, 1.5)}
-"""Name → (stretch, sharing) of a Setting."""
+"""Name → (multi_node_slowdown, interference_slowdown) of a Setting."""
 COLOURS = dict(zip(CONTENTION, (MUTED, SKY, GREEN, ORANGE, VERMILION), strict=True))
 POLICIES = ("saf+easy", "fifo+easy", "saf+none")
 PLACEMENTS = ("best_fit", "quiet_fit", "lookahead")
@@ -114,7 +114,7 @@ def run(task: Task) -> tuple[pd.DataFrame, Counts | None]:
     load, first = _loaded[trace]
     placer = placer_of(setting.placement, _config)
     state = simulate(load.jobs, load.layout, first, np.full(len(first), LENGTH), setting, placer=placer)
-    names = ("policy", "blocking", "stretch", "sharing", "placement", "locality")
+    names = ("policy", "backfill", "multi_node_slowdown", "interference_slowdown", "placement", "locality")
     table = pd.DataFrame(
         {
             "workload": trace,
@@ -153,11 +153,19 @@ def tasks(traces: list[str], policies: list[str], contentions: list[str]) -> tup
     found: list[Task] = []
     skipped: dict[str, str] = {}
     for trace, contention, policy in itertools.product(traces, contentions, policies):
-        stretch, sharing = CONTENTION[contention]
+        multi_node_slowdown, interference_slowdown = CONTENTION[contention]
         for placement, locality in itertools.product(PLACEMENTS, LOCALITIES):
             names = (*policy.split("+"), placement, locality)
             try:
-                found.append((trace, contention, Setting(*names, stretch=stretch, sharing=sharing)))
+                found.append(
+                    (
+                        trace,
+                        contention,
+                        Setting(
+                            *names, multi_node_slowdown=multi_node_slowdown, interference_slowdown=interference_slowdown
+                        ),
+                    )
+                )
             except ValueError as error:
                 skipped[f"{placement} {locality}"] = str(error)
     return found, skipped
@@ -198,22 +206,22 @@ def show(trace: str, rows: pd.DataFrame, best: str | None) -> list[dict]:
     n, found = rows["first_job"].nunique(), []
     print(f"\n{trace} on {WORKLOADS[trace]}: means over {n} windows of {LENGTH} jobs")
     for contention, block in rows.groupby("contention", sort=False):
-        title = f"contention {contention}: stretch {block['stretch'].iloc[0]}, sharing {block['sharing'].iloc[0]}"
+        title = f"contention {contention}: multi_node_slowdown {block['multi_node_slowdown'].iloc[0]}, interference_slowdown {block['interference_slowdown'].iloc[0]}"
         print(f"\n {title:46}" + "".join(f"{h:>11}" for h in HEADINGS.values()))
-        for names, part in block.groupby(["policy", "blocking", "placement", "locality"], sort=False):
+        for names, part in block.groupby(["policy", "backfill", "placement", "locality"], sort=False):
             mean = part[list(HEADINGS)].mean() * [100 if c in SHARES else 1 for c in HEADINGS]
             values = "".join(f"{v:11,.0f}" if c in ("wait_s", "jct_s") else f"{v:11.3f}" for c, v in mean.items())
             print(f"  {scheduler_title(*names[:2]):12}{names[2]:>11} {names[3]:20} {values}")
         print(f"  {'in %, with interval':57}" + "".join(f"{c:32}" for c in COMPARED.values()))
-        for (policy, blocking), part in block.groupby(["policy", "blocking"], sort=False):
+        for (policy, backfill), part in block.groupby(["policy", "backfill"], sort=False):
             for row in comparisons(part, best):
-                found.append({"workload": trace, "contention": contention, "policy": f"{policy}+{blocking}", **row})
+                found.append({"workload": trace, "contention": contention, "policy": f"{policy}+{backfill}", **row})
                 name, best_is = row["comparison"], row["locality"]
                 if name == f"best lookahead / best_fit {best_is}":
                     continue  # said above
                 name += f" [{best_is}]" if name.startswith("best") else ""
                 cells = ("{:+z.1f} ({:+z.1f} to {:+z.1f}) {}".format(*row[c]) for c in COMPARED)
-                print(f"  {scheduler_title(policy, blocking):12}{name:45}" + "".join(f"{c:32}" for c in cells))
+                print(f"  {scheduler_title(policy, backfill):12}{name:45}" + "".join(f"{c:32}" for c in cells))
     return found
 
 
@@ -263,8 +271,13 @@ def draw(found: list[dict], path: Path) -> None:
             Line2D([], [], color=COLOURS[c], marker="o", markersize=4, label=f"{c} {CONTENTION[c]}")
             for c in contentions
         ]
-        figure.legend(handles=dots, loc="outside upper center", ncols=len(dots), title="contention (stretch, sharing)")
-        with aside(path) as temporary:
+        figure.legend(
+            handles=dots,
+            loc="outside upper center",
+            ncols=len(dots),
+            title="contention (multi_node_slowdown, interference_slowdown)",
+        )
+        with atomic_write(path) as temporary:
             figure.savefig(temporary, dpi=150)
 
 
@@ -277,9 +290,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--policies",
         nargs="+",
-        choices=[f"{p}+{b}" for p in IDS for b in BLOCKINGS],
+        choices=[f"{p}+{b}" for p in IDS for b in BACKFILLS],
         default=POLICIES,
-        metavar="POLICY+BLOCKING",
+        metavar="POLICY+BACKFILL",
         help=f"(default {' '.join(POLICIES)})",
     )
     parser.add_argument("--contention", nargs="+", choices=CONTENTION, default=list(CONTENTION))
@@ -317,7 +330,7 @@ def main() -> None:
                 print(f"{len(tables)} of {len(todo)} runs, {told - began:.0f} s", file=sys.stderr, flush=True)
     rows = pd.concat(tables, ignore_index=True)
     path = OUT / ("placement.csv" if args.part == "test" else f"placement-{args.part}.csv")
-    with aside(path) as temporary:
+    with atomic_write(path) as temporary:
         rows.to_csv(temporary, index=False, float_format="%.6g")
     found = [r for trace in args.workloads for r in show(trace, rows[rows["workload"] == trace], args.best)]
     asked = answered(counts)

@@ -115,13 +115,13 @@ def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
     n = np.full(len(first), LENGTH)
     out = {}
     runs = (("fifo", "none"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy"), ("multifactor", "none"))
-    for policy, blocking in runs:
-        setting = Setting(policy, blocking)
+    for policy, backfill in runs:
+        setting = Setting(policy, backfill)
         simulate(jobs, layout, first[:1], n[:1], setting)
         took, _ = best_of(7, lambda setting=setting: simulate(jobs, layout, first, n, setting))
-        name = f"window_{policy}{'' if (policy, blocking) == ('fifo', 'none') else '_' + blocking}_jobs_per_s"
+        name = f"window_{policy}{'' if (policy, backfill) == ('fifo', 'none') else '_' + backfill}_jobs_per_s"
         out[name] = round(n.sum() / took)
-        print(f"{len(first)} windows of {LENGTH}, {policy}, {blocking}: {out[name]:,} jobs/s")
+        print(f"{len(first)} windows of {LENGTH}, {policy}, {backfill}: {out[name]:,} jobs/s")
     some = first[:: max(1, len(first) // 8)]
     began = time.perf_counter()
     starts = [twin.run(jobs, layout, int(f), LENGTH, "fifo", "none", "best_fit")[0] for f in some]
@@ -138,19 +138,19 @@ def whole_trace(jobs: Jobs, layout: Layout) -> dict[str, float]:
     """All jobs in one sequence on the full cluster."""
     n = len(jobs.row)
     out = {}
-    for policy, blocking in (("fifo", "none"), ("fifo", "fits"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy")):
-        took, state = best_of(5, lambda p=policy, b=blocking: simulate(jobs, layout, [0], [n], Setting(p, b)))
+    for policy, backfill in (("fifo", "none"), ("fifo", "greedy"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy")):
+        took, state = best_of(5, lambda p=policy, b=backfill: simulate(jobs, layout, [0], [n], Setting(p, b)))
         name = "_".join(
             [
                 "philly_full",
-                *([policy] if blocking == "none" or policy != "fifo" else []),
-                *([blocking] if blocking != "none" else []),
+                *([policy] if backfill == "none" or policy != "fifo" else []),
+                *([backfill] if backfill != "none" else []),
                 "jobs_per_s",
             ]
         )
         out[name] = round(n / took)
         wait = (state.start[0] - jobs.submit_s).mean()
-        where = f"{n:,} jobs on {len(layout.nodes.row)} nodes, {policy}, {blocking}"
+        where = f"{n:,} jobs on {len(layout.nodes.row)} nodes, {policy}, {backfill}"
         print(f"{where}: {out[name]:,} jobs/s (mean wait {wait:.0f} s)")
     return out
 
@@ -264,7 +264,7 @@ def scaling() -> None:
         n = len(jobs.row)
         took, state = best_of(2, lambda: simulate(jobs, layout, [0], [n], setting))
         queue = float(state.me["queue_sum"][0] / state.me["decisions"][0])
-        name = f"{setting.policy}, {setting.blocking}"
+        name = f"{setting.policy}, {setting.backfill}"
         rows.append({"axis": axis, "x": x, "run": name, "us_per_job": 1e6 * took / n, "mean_queue": queue})
         print(f"{axis} {x:>9,}  {name:>14}: {rows[-1]['us_per_job']:8.2f} µs/job, mean queue {queue:,.0f}", flush=True)
 
@@ -280,7 +280,7 @@ def scaling() -> None:
     layout = nodes_of(50)
     for n in (100, 1_000, 10_000):
         jobs = synthetic(2 * n, layout, 1e6)  # all at once: the queue is as long as there are jobs
-        for setting in (simple, Setting("saf", "fits"), backfilling, Setting("wfp3")):
+        for setting in (simple, Setting("saf", "greedy"), backfilling, Setting("wfp3")):
             measure("queue length", n, jobs, layout, setting)
     OUT.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)

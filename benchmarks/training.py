@@ -130,7 +130,9 @@ def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
     for first in np.linspace(0, len(jobs.row) - queued, 10).astype(int):
         some = jobs.take(np.arange(first, first + queued))
         some.row["submit_s"] = some.row["submit_s"][0]
-        ranker = AgentRanker(TrainedPolicy(weights, {}).logits, Observer(some, layout, CELL.features), residual=1.0)
+        ranker = AgentRanker(
+            TrainedPolicy(weights, {}).logits, Observer(some, layout, CELL.features), base_policy_bias=1.0
+        )
         run = Run(some, layout, np.array([0]), np.array([queued]), Setting("saf"), None, MAX_VISIBLE, track=True)
         asking = run.advance()
         while len(asking) and run.state.now[0] == some.submit_s[0]:

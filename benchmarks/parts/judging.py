@@ -1,7 +1,7 @@
 """Agents and base policies on held-out real rows, side by side: what the benchmarks quality and joint share.
 
 An agent is trained on the rows up to an origin and judged on disjoint windows from the tenth behind it. Base policies run
-under every blocking rule with best_fit; the strong baseline is the best of all policies × {none, fits, easy} (and
+under every backfill rule with best_fit; the strong baseline is the best of all policies × {none, greedy, easy} (and
 localities) on the very windows it is compared on, and beside it stands the one that was best on the validation windows,
 which one could have known. Everybody is given the same estimates, lognormal(1). Intervals: 95 %,
 moving blocks, paired by window, over seeds too where there are several.
@@ -31,7 +31,7 @@ from rltune.agent.ways import POLICIES, Way
 from rltune.config import Cell, LookaheadConfig, SimulationConfig, Workspace
 from rltune.config.preset import BUILT_IN
 from rltune.evaluation.intervals import improved
-from rltune.files import aside
+from rltune.files import atomic_write
 from rltune.pipeline.prepare import Workload, ensure_workload
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Setting, simulate
@@ -40,7 +40,7 @@ from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import disjoint_windows, split_points
 
 TRACES = {"philly": ("philly-csv", "philly-192"), "venus": ("venus-csv", "venus-160"), "pai": ("pai-csv", "pai-140")}
-BLOCKINGS = ("none", "fits", "easy")
+BACKFILLS = ("none", "greedy", "easy")
 MORE = ("conservative",)
 """Printed beside them; not among what the strong baseline is chosen from. Nor is …"""
 QUIET = "quiet_fit"
@@ -130,12 +130,12 @@ def run(
     load: Workload,
     length: int,
     setting: Setting,
-    believes: bool = False,
+    uses_calibrated: bool = False,
     policy: TrainedPolicy | None = None,
     validation: bool = False,
 ):
     """A row a window of that many jobs; in the order of ``policy``, or of the setting's."""
-    jobs = load.believed if believes and load.believed is not None else load.jobs
+    jobs = load.calibrated if uses_calibrated and load.calibrated is not None else load.jobs
     placer = placer_of(setting.placement, LookaheadConfig())
     ranker = ranker_of(policy, jobs, load.layout) if policy else None
     first = windows_of(load, length, validation)
@@ -144,19 +144,19 @@ def run(
 
 
 def heuristics(task: Task) -> pd.DataFrame:
-    """A row a base policy × blocking rule × locality × window; those of PICKED once more under that name."""
+    """A row a base policy × backfill rule × locality × window; those of PICKED once more under that name."""
     load, frames, before = loaded(task), [], []
     open_to_all = [(locality, "best_fit") for locality in task.localities]
     if len(task.localities) > 1:
         open_to_all += [("any", QUIET), ("soonest_end", QUIET)]
     for length in task.lengths:
         bound = [lower_bound(load.jobs, load.layout, int(f), length).wait_s for f in windows_of(load, length)]
-        for policy, blocking, (locality, placement) in product(POLICIES, (*BLOCKINGS, *MORE), open_to_all):
-            setting = Setting(policy, blocking, placement, locality, **rules(task))
+        for policy, backfill, (locality, placement) in product(POLICIES, (*BACKFILLS, *MORE), open_to_all):
+            setting = Setting(policy, backfill, placement, locality, **rules(task))
             table = run(load, length, setting)
             where = f" {locality}" if len(task.localities) > 1 else ""
             how = f" {placement}" if placement == QUIET else ""
-            name = f"{policy}+{blocking}{where}{how}"
+            name = f"{policy}+{backfill}{where}{how}"
             frames.append(table.assign(scheduler=name, rule=name, bound_s=bound))
             if is_candidate(name):
                 before.append(run(load, length, setting, validation=True).assign(scheduler=name))
@@ -174,7 +174,7 @@ def heuristics(task: Task) -> pd.DataFrame:
 
 def is_candidate(scheduler: str) -> bool:
     """Whether a base policy under its rules is one of those that the strong baseline is the best of."""
-    return scheduler.split()[0].split("+")[1] in BLOCKINGS and QUIET not in scheduler
+    return scheduler.split()[0].split("+")[1] in BACKFILLS and QUIET not in scheduler
 
 
 def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -197,17 +197,19 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     )
     began = time.perf_counter()
     simulation = SimulationConfig(**dict(task.simulation))
-    exercise = Exercise(cell, preset, LookaheadConfig(), load.jobs, load.layout, load.split, simulation, load.believed)
+    exercise = Exercise(
+        cell, preset, LookaheadConfig(), load.jobs, load.layout, load.split, simulation, load.calibrated
+    )
     policy = train(exercise, 1).policy
     seconds, facts = time.perf_counter() - began, policy.facts
     way = Way(**facts["way"])
-    setting, frames = way.of(Setting(cell.policy, cell.blocking, **rules(task))), []
+    setting, frames = way.of(Setting(cell.policy, cell.backfill, **rules(task))), []
     for length in task.lengths:
-        frames.append(run(load, length, setting, way.believes, policy).assign(scheduler=task.name))
+        frames.append(run(load, length, setting, way.uses_calibrated, policy).assign(scheduler=task.name))
         if task.name == "RLTune":
-            frames.append(run(load, length, setting, way.believes).assign(scheduler="its way alone"))
-            easy = replace(setting, blocking="easy")  # nodes reserved for the first job alone
-            frames.append(run(load, length, easy, way.believes, policy).assign(scheduler="RLTune, EASY only"))
+            frames.append(run(load, length, setting, way.uses_calibrated).assign(scheduler="its way alone"))
+            easy = replace(setting, backfill="easy")  # nodes reserved for the first job alone
+            frames.append(run(load, length, easy, way.uses_calibrated, policy).assign(scheduler="RLTune, EASY only"))
     some = {k: facts.get(k) for k in ("way", "best_epoch", "learned", "validation_metric", "validation_start")}
     log = {
         "trace": task.trace,
@@ -243,7 +245,7 @@ def work(job: tuple[str, Task]) -> tuple[pd.DataFrame, dict[str, Any]]:
     frame, facts = agent(task) if kind == "agent" else (heuristics(task), {})
     if path is not None:
         frame.attrs["facts"] = json.dumps(facts)
-        with aside(path) as temporary:
+        with atomic_write(path) as temporary:
             frame.to_parquet(temporary)
     return frame, facts
 
@@ -319,9 +321,9 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             for scheduler, value in means.sort_values().head(8).items():
                 print(f"  {scheduler:>30}  {value:9.5g}")
         else:
-            print(f"  {'':>14}  " + " / ".join(f"{b:>9}" for b in (*BLOCKINGS, *MORE)))
+            print(f"  {'':>14}  " + " / ".join(f"{b:>9}" for b in (*BACKFILLS, *MORE)))
             for policy in POLICIES:
-                print(f"  {policy:>14}  " + " / ".join(f"{means[f'{policy}+{b}']:9.4g}" for b in (*BLOCKINGS, *MORE)))
+                print(f"  {policy:>14}  " + " / ".join(f"{means[f'{policy}+{b}']:9.4g}" for b in (*BACKFILLS, *MORE)))
         strong, best = str(known.idxmin()), str(means.idxmin())
         print(f"  strong baseline: {strong} {known[strong]:.5g}; best of all rules: {best} {means[best]:.5g}")
         picked = ruled[ruled["scheduler"] == PICKED + metric]

@@ -14,7 +14,7 @@ def long_waits(policy):
     """The 95th percentile of the waits of each window [WINDOWS], s."""
     jobs, layout = example_workload()
     first = JOBS * np.arange(WINDOWS)
-    state = simulate(jobs, layout, first, np.full(WINDOWS, JOBS), Setting(policy, blocking="easy"))
+    state = simulate(jobs, layout, first, np.full(WINDOWS, JOBS), Setting(policy, backfill="easy"))
     return job_table(jobs, state).groupby("sequence")["wait_s"].quantile(0.95).to_numpy()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 
 @contextmanager
-def aside(path: Path | str, durable: bool = False) -> Iterator[Path]:
+def atomic_write(path: Path | str, durable: bool = False) -> Iterator[Path]:
     """Yield a path beside ``path`` to write to; on success it takes the name ``path``, on error it is removed.
 
     The extension is kept (``jobs.parquet`` → ``.jobs.<pid>.parquet``) because writers look at it. ``durable``: content and
@@ -42,7 +42,7 @@ def _sync(path: Path) -> None:
 
 def write_text(path: Path | str, text: str, durable: bool = False) -> None:
     """Write a text file atomically, UTF-8."""
-    with aside(path, durable) as temporary:
+    with atomic_write(path, durable) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

@@ -20,9 +20,9 @@ SHORT = Preset(sequence_jobs=32, trajectories=200, validation_windows=4)
 SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"agent": "rltune", "features": "unsampled"})
 
 
-def exercise(cell: Cell = CELL, preset: Preset = SHORT, jobs=JOBS, believed=None) -> Exercise:
+def exercise(cell: Cell = CELL, preset: Preset = SHORT, jobs=JOBS, calibrated=None) -> Exercise:
     split = split_points(1500, 0.8, 0.2)
-    return Exercise(cell, preset, LookaheadConfig(), jobs, LAYOUT, split, believed=believed)
+    return Exercise(cell, preset, LookaheadConfig(), jobs, LAYOUT, split, calibrated=calibrated)
 
 
 def test_sequences_lie_in_the_training_part_and_are_drawn_anew() -> None:
@@ -41,16 +41,16 @@ def test_a_share_of_them_is_contended() -> None:
     assert 0.7 < (waits[1] >= calm).mean() < 0.97, "0.8, and half of the others, but for the neighbourhood"
 
 
-def test_the_agent_goes_by_what_it_believes_and_the_base_policy_by_what_is_given() -> None:
-    believed = JOBS._replace(row=JOBS.row.copy())
-    believed.row["estimate_s"] = JOBS.run_s[::-1]
-    cell = CELL.but(policy="sjf", blocking="easy")
-    plain, other = exercise(cell), exercise(cell, believed=believed)
-    other.believed = believed  # as if it had chosen to
+def test_the_agent_goes_by_what_it_uses_calibrated_and_the_base_policy_by_what_is_given() -> None:
+    calibrated = JOBS._replace(row=JOBS.row.copy())
+    calibrated.row["estimate_s"] = JOBS.run_s[::-1]
+    cell = CELL.but(policy="sjf", backfill="easy")
+    plain, other = exercise(cell), exercise(cell, calibrated=calibrated)
+    other.calibrated = calibrated  # as if it had chosen to
     first = np.arange(0, 600, 32)
     assert plain.run(first)["wait_s"].tolist() == other.run(first)["wait_s"].tolist()
     assert (plain.held_base, plain.held_random) == (other.held_base, other.held_random)
-    runs = [e.run(first, ranker_of(SMALLEST, e.believed, LAYOUT))["wait_s"].to_numpy() for e in (plain, other)]
+    runs = [e.run(first, ranker_of(SMALLEST, e.calibrated, LAYOUT))["wait_s"].to_numpy() for e in (plain, other)]
     assert runs[0].mean() < 0.95 * runs[1].mean(), "the order of the estimates is worth something"
 
 
@@ -62,10 +62,12 @@ def test_the_same_numbers_are_the_same_jobs_whatever_memory_holds_between_them()
     assert between.any()
     copy.row.view(np.uint8).reshape(len(copy.row), -1)[:, between] = 7
     mine = exercise()
-    assert exercise(jobs=copy, believed=copy).identity == mine.identity
+    assert exercise(jobs=copy, calibrated=copy).identity == mine.identity
     for name, last in {"run_s": mine.split.validation[1] - 1, "gpus": 0}.items():
         copy.row[name][last] += 1
-        assert exercise(jobs=copy).identity["jobs"] != mine.identity["jobs"] != exercise(believed=copy).identity["jobs"]
+        assert (
+            exercise(jobs=copy).identity["jobs"] != mine.identity["jobs"] != exercise(calibrated=copy).identity["jobs"]
+        )
         copy.row[name][last] = JOBS.row[name][last]
     copy.row["run_s"][mine.split.test[0] :] += 1
     assert exercise(jobs=copy).identity == mine.identity, "training does not see the test part"

@@ -49,7 +49,7 @@ PRESETS = {
     ),
     "rlscheduler": Preset(agent="rlscheduler", epochs=20, **PPO),
     "schedinspector": Preset(
-        agent="schedinspector", epochs=20, residual=1.0, credit_horizon_s=1500.0, **PPO | {"rollouts": 8}
+        agent="schedinspector", epochs=20, base_policy_bias=1.0, credit_horizon_s=1500.0, **PPO | {"rollouts": 8}
     ),
 }
 SHORT = {name: preset.model_copy(update={"epochs": 2, "validate_every": 1}) for name, preset in PRESETS.items()}
@@ -120,9 +120,9 @@ def test_the_inspector_learns_to_hold_a_long_job_back_for_a_short_one() -> None:
 def test_area_weights_order_as_saf() -> None:
     jobs, layout = workload(300, load=4.0)
     first, n = np.array([0, 100]), np.array([200, 200])
-    for blocking in ("none", "easy"):
-        saf = simulate(jobs, layout, first, n, Setting("saf", blocking))
-        linear = simulate(jobs, layout, first, n, Setting("fifo", blocking), LinearRanker(jobs, layout, AREA[None]))
+    for backfill in ("none", "easy"):
+        saf = simulate(jobs, layout, first, n, Setting("saf", backfill))
+        linear = simulate(jobs, layout, first, n, Setting("fifo", backfill), LinearRanker(jobs, layout, AREA[None]))
         np.testing.assert_array_equal(saf.start, linear.start)
 
 
@@ -167,10 +167,10 @@ def always(rows: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("policy", ["saf", "wfp3"])
-@pytest.mark.parametrize("blocking", ["none", "easy", "conservative"])
-def test_who_accepts_everything_is_the_base_policy(policy: str, blocking: str) -> None:
+@pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
+def test_who_accepts_everything_is_the_base_policy(policy: str, backfill: str) -> None:
     jobs, layout = workload(300, load=4.0)
-    first, n, setting = np.array([0, 150]), np.array([150, 150]), Setting(policy, blocking)
+    first, n, setting = np.array([0, 150]), np.array([150, 150]), Setting(policy, backfill)
     base = simulate(jobs, layout, first, n, setting)
     mine = simulate(jobs, layout, first, n, setting, InspectorRanker(never, Observer(jobs, layout, "rich")))
     np.testing.assert_array_equal(base.start, mine.start)
@@ -244,24 +244,24 @@ def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "residual", "reason"),
+    ("agent", "base_policy_bias", "reason"),
     [
-        ("rlscheduler", 0.2, "agent rlscheduler: residual: found 0.2, expected 0"),
-        ("schedinspector", 0.0, "agent schedinspector: residual: found 0, expected more"),
+        ("rlscheduler", 0.2, "agent rlscheduler: base_policy_bias: found 0.2, expected 0"),
+        ("schedinspector", 0.0, "agent schedinspector: base_policy_bias: found 0, expected more"),
     ],
 )
-def test_presets_that_make_no_sense_are_refused(agent: str, residual: float, reason: str) -> None:
+def test_presets_that_make_no_sense_are_refused(agent: str, base_policy_bias: float, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        Preset(**SHORT[agent].model_dump() | {"residual": residual})
+        Preset(**SHORT[agent].model_dump() | {"base_policy_bias": base_policy_bias})
 
 
 @pytest.mark.parametrize("agent", list(PRESETS))
 def test_a_learner_is_judged_as_rltune_is(agent: str) -> None:
     """By the same function, on the same windows of the test part."""
     jobs, layout = case = workload(N, seed=5)
-    policy = trained(agent, case, SHORT, blocking="easy").policy
+    policy = trained(agent, case, SHORT, backfill="easy").policy
     ids, config = np.arange(N).astype(str), EvaluationConfig(sequence_jobs=[20, 30])
-    cell = CELL.but(blocking="easy")
+    cell = CELL.but(backfill="easy")
     windows, table = evaluate(
         cell, policy, jobs, ids, layout, split_points(N), config, LookaheadConfig(), SimulationConfig()
     )

@@ -28,7 +28,7 @@ PRESET = Preset(
     rollouts=2,
     sequence_jobs=40,
     contended=0.5,
-    residual=1.0,
+    base_policy_bias=1.0,
     actor_layers=[8],
     actor_lr=5e-3,
     lr_schedule="cosine",
@@ -46,7 +46,7 @@ CHOOSING = Preset(
     | dict(
         rollouts=3,
         sequence_jobs=20,
-        residual=0.3,
+        base_policy_bias=0.3,
         actor_lr=3e-2,
         actor_iterations=10,
         average=0.5,
@@ -137,16 +137,16 @@ def test_one_that_chooses_its_way_and_credits_decisions_goes_on_the_same(
     margin: float, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     preset = CHOOSING.model_copy(update={"margin": margin})
-    whole = run(None, preset=preset, jobs=CROWDED, believed=truly(CROWDED))
+    whole = run(None, preset=preset, jobs=CROWDED, calibrated=truly(CROWDED))
     facts, found = whole.policy.facts, whole.history["validation_rl"].min()
-    assert facts["way"]["believes"] and facts["way"]["blocking"] == "conservative" and facts["attention"] == 4
+    assert facts["way"]["uses_calibrated"] and facts["way"]["backfill"] == "conservative" and facts["attention"] == 4
     assert found < facts["validation_start"], "something better was found, and the margin decides"
     assert (facts["best_epoch"] > 0) == (facts["validation_metric"] == found) == (margin < 1)
     for stop in (3, 5):
         with pytest.raises(Killed):
-            run(tmp_path, stop, preset=preset, jobs=CROWDED, believed=truly(CROWDED))
+            run(tmp_path, stop, preset=preset, jobs=CROWDED, calibrated=truly(CROWDED))
     capsys.readouterr()
-    equal(run(tmp_path, preset=preset, jobs=CROWDED, believed=truly(CROWDED)), whole)
+    equal(run(tmp_path, preset=preset, jobs=CROWDED, calibrated=truly(CROWDED)), whole)
     told = capsys.readouterr().out
     assert "going on after epoch 4 of 6" in told and "18 known from before" in told
 
@@ -157,7 +157,7 @@ def test_one_that_chooses_its_way_and_credits_decisions_goes_on_the_same(
         ({"cell": CELL.but(seed=2)}, "cell"),
         ({"preset": PRESET.model_copy(update={"clip": 0.1})}, "preset"),
         ({"jobs": workload(900, seed=10)[0]}, "jobs"),
-        ({"believed": truly(JOBS)}, "jobs"),
+        ({"calibrated": truly(JOBS)}, "jobs"),
         ({"simulation": SimulationConfig(commit="head")}, "rules"),
         ({"lookahead": LookaheadConfig(jobs=3)}, "look-ahead"),
     ],

@@ -18,15 +18,17 @@ from rltune.simulator.batch import Setting, simulate
 from rltune.traces.split import split_points
 
 JOBS, LAYOUT = workload(900, seed=4, load=6)
-START = Preset(residual=0.7, epochs=1, trajectories=4, sequence_jobs=64, validate_every=1)
+START = Preset(base_policy_bias=0.7, epochs=1, trajectories=4, sequence_jobs=64, validate_every=1)
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
+@pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_first_agent_starts_every_job_when_its_base_policy_does(policy: str, blocking: str) -> None:
+def test_the_first_agent_starts_every_job_when_its_base_policy_does(policy: str, backfill: str) -> None:
     ppo = PPO(START, np.random.default_rng(1), 8)
-    ranker = AgentRanker(TrainedPolicy(ppo.weights(), {}).logits, Observer(JOBS, LAYOUT, "engineered"), residual=0.7)
-    how = JOBS, LAYOUT, [0, 300], [300, 500], Setting(policy, blocking)
+    ranker = AgentRanker(
+        TrainedPolicy(ppo.weights(), {}).logits, Observer(JOBS, LAYOUT, "engineered"), base_policy_bias=0.7
+    )
+    how = JOBS, LAYOUT, [0, 300], [300, 500], Setting(policy, backfill)
     np.testing.assert_array_equal(simulate(*how, ranker).start, simulate(*how).start)
     assert simulate(*how).me["queue_sum"].sum() > 20 * 800, "queues are long enough to differ in"
 

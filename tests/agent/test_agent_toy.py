@@ -50,10 +50,10 @@ JUDGED = {
 """What tells the agent whether a decision was good, with as many rollouts each; of λ = 0.5 only a good critic makes much."""
 
 
-@pytest.mark.parametrize("residual", [0.0, 0.3])
+@pytest.mark.parametrize("base_policy_bias", [0.0, 0.3])
 @pytest.mark.parametrize("judged", JUDGED)
 def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
-    judged: str, residual: float, monkeypatch: pytest.MonkeyPatch
+    judged: str, base_policy_bias: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs, layout = queue()
     if judged == "decision by decision":  # rewards say nothing then
@@ -61,7 +61,7 @@ def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
     preset = Preset(
         epochs=30,
         sequence_jobs=LENGTH,
-        residual=residual,
+        base_policy_bias=base_policy_bias,
         actor_layers=[16],
         actor_lr=1e-2,
         lr_schedule="cosine",

@@ -87,13 +87,13 @@ def test_lookahead_is_counted_in_the_history():
 
 
 def test_what_the_test_part_holds_changes_nothing(tmp_path):
-    short = TINY.model_copy(update={"epochs": 2, "validate_every": 1, "contended": 0.5, "residual": 0.5})
+    short = TINY.model_copy(update={"epochs": 2, "validate_every": 1, "contended": 0.5, "base_policy_bias": 0.5})
     jobs, layout = workload(2000, seed=9)
     poisoned = jobs._replace(row=jobs.row.copy())
     rows = slice(split_points(2000).test[0], None)
     poisoned.row["run_s"][rows], poisoned.row["estimate_s"][rows] = 1e7, 1.0
     for name, given in {"clean": jobs, "poisoned": poisoned}.items():
-        result = _train(CELL.but(policy="wfp3", blocking="easy"), short, (given, layout))
+        result = _train(CELL.but(policy="wfp3", backfill="easy"), short, (given, layout))
         save_policy(tmp_path / f"{name}.npz", result.policy)
         result.history.drop(columns=[c for c in result.history if "second" in c]).to_csv(tmp_path / f"{name}.csv")
     for kind in ("npz", "csv"):

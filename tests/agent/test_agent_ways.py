@@ -45,7 +45,7 @@ TUNED = Preset(
     trajectories=2,
     rollouts=2,
     sequence_jobs=32,
-    residual=1.0,
+    base_policy_bias=1.0,
     critic_iterations=0,
     actor_iterations=2,
     validate_every=1,
@@ -71,18 +71,18 @@ def cheapest(noise: float = 0.0) -> Callable[[Way], np.ndarray]:
 @pytest.mark.parametrize(
     ("chooses", "beliefs", "expected"),
     [
-        ("reservations", True, replace(START, policy="saf", blocking="conservative", believes=True)),
-        ("reservations", False, replace(START, policy="saf", blocking="conservative")),
+        ("reservations", True, replace(START, policy="saf", backfill="conservative", uses_calibrated=True)),
+        ("reservations", False, replace(START, policy="saf", backfill="conservative")),
         (
             "ways",
             True,
             replace(
                 START,
                 policy="saf",
-                blocking="conservative",
+                backfill="conservative",
                 placement="quiet_fit",
                 locality="soonest_end",
-                believes=True,
+                uses_calibrated=True,
             ),
         ),
     ],
@@ -106,19 +106,21 @@ def test_what_could_be_chance_is_not_taken() -> None:
     assert 0 < gain < error and choose(START, "ways", True, scores)[0] == START
 
 
-@pytest.mark.parametrize("blocking", list(RESERVATIONS))
-def test_never_fewer_reservations_than_the_cell_has(blocking: str) -> None:
-    ladder = ["none", "fits", "easy", "conservative"]
-    tried = {row["blocking"] for row in choose(replace(START, blocking=blocking), "ways", True, cheapest())[1]}
-    assert tried == set(RESERVATIONS[blocking])
-    assert min(map(ladder.index, tried)) == ladder.index(blocking) and (blocking == "none") == (tried == {"none"})
+@pytest.mark.parametrize("backfill", list(RESERVATIONS))
+def test_never_fewer_reservations_than_the_cell_has(backfill: str) -> None:
+    ladder = ["none", "greedy", "easy", "conservative"]
+    tried = {row["backfill"] for row in choose(replace(START, backfill=backfill), "ways", True, cheapest())[1]}
+    assert tried == set(RESERVATIONS[backfill])
+    assert min(map(ladder.index, tried)) == ladder.index(backfill) and (backfill == "none") == (tried == {"none"})
 
 
 def test_it_is_chosen_on_training_rows_alone() -> None:
     poisoned = JOBS._replace(row=JOBS.row.copy())
     poisoned.row["run_s"][SPLIT.train[1] + 32 :] *= 50
     poisoned.row["estimate_s"][SPLIT.train[1] + 32 :] = 1.0
-    found = [Exercise(CELL, TUNED, LookaheadConfig(), jobs, LAYOUT, SPLIT, believed=jobs) for jobs in (JOBS, poisoned)]
+    found = [
+        Exercise(CELL, TUNED, LookaheadConfig(), jobs, LAYOUT, SPLIT, calibrated=jobs) for jobs in (JOBS, poisoned)
+    ]
     assert found[0].way == found[1].way and found[0].choice == found[1].choice
     assert len(found[0].choice) >= len(POLICIES) and found[0].way.policy != "fifo"
 
@@ -128,7 +130,7 @@ def test_the_base_policy_keeps_the_cells_rules_and_the_agent_has_its_own() -> No
     plain = Exercise(CELL, TUNED.model_copy(update={"chooses": "nothing"}), LookaheadConfig(), JOBS, LAYOUT, SPLIT)
     first = np.arange(0, 320, 32)
     assert mine.run(first)["wait_s"].tolist() == plain.run(first)["wait_s"].tolist()
-    assert mine.own != mine.setting == plain.own == plain.setting and mine.believed is mine.jobs
+    assert mine.own != mine.setting == plain.own == plain.setting and mine.calibrated is mine.jobs
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_the_base_policy_keeps_the_cells_rules_and_the_agent_has_its_own() -> No
     [
         ("easy", "reservations", "easy", "conservative"),
         ("easy", "nothing", "easy", "easy"),
-        ("fits", "reservations", "easy", "conservative"),
+        ("greedy", "reservations", "easy", "conservative"),
         ("conservative", "reservations", "conservative", "conservative"),
     ],
 )
@@ -145,12 +147,12 @@ def test_only_reservations_that_were_chosen_are_left_out_in_practice(
 ) -> None:
     jobs, layout = RESERVED
     preset = TUNED.model_copy(update={"chooses": chooses})
-    mine = Exercise(CELL.but(blocking=cell), preset, LookaheadConfig(), jobs, layout, SPLIT)
-    assert mine.own.blocking == judged and mine.practised == replace(mine.own, blocking=practised)
+    mine = Exercise(CELL.but(backfill=cell), preset, LookaheadConfig(), jobs, layout, SPLIT)
+    assert mine.own.backfill == judged and mine.practised == replace(mine.own, backfill=practised)
     first, ranker = np.arange(0, 320, 32), LinearRanker(jobs, layout, AREA[None])
 
-    def jct_s(blocking: str) -> list[float]:
-        state = simulate(jobs, layout, first, np.full(10, 32), replace(mine.own, blocking=blocking), ranker)
+    def jct_s(backfill: str) -> list[float]:
+        state = simulate(jobs, layout, first, np.full(10, 32), replace(mine.own, backfill=backfill), ranker)
         return sequence_table(jobs, state, layout.gpus)["jct_s"].tolist()
 
     assert mine.run(first, ranker, practice=True)["jct_s"].tolist() == jct_s(practised)
@@ -168,7 +170,7 @@ def test_an_order_for_chosen_reservations_is_learned_without_and_judged_with_the
 
     def spying(jobs, layout, first, n, setting, ranker=None, placer=None):
         if ranker is not None and not isinstance(ranker, RandomRanker):
-            runs.append((bool((first < SPLIT.train[1]).all()), setting.blocking))
+            runs.append((bool((first < SPLIT.train[1]).all()), setting.backfill))
         return simulate(jobs, layout, first, n, setting, ranker, placer)
 
     monkeypatch.setattr("rltune.agent.exercise.simulate", spying)
@@ -177,12 +179,12 @@ def test_an_order_for_chosen_reservations_is_learned_without_and_judged_with_the
 
 
 def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
-    result = train(Exercise(CELL, TUNED, LookaheadConfig(), JOBS, LAYOUT, SPLIT, believed=JOBS))
+    result = train(Exercise(CELL, TUNED, LookaheadConfig(), JOBS, LAYOUT, SPLIT, calibrated=JOBS))
     assert result.policy.facts["way"]["policy"] != "fifo"
     ids = np.array([f"j{i}" for i in range(1200)])
     config = EvaluationConfig(sequence_jobs=[32], bootstrap=200)
     windows, _ = evaluate(
-        CELL, result.policy, JOBS, ids, LAYOUT, SPLIT, config, LookaheadConfig(), SimulationConfig(), believed=JOBS
+        CELL, result.policy, JOBS, ids, LAYOUT, SPLIT, config, LookaheadConfig(), SimulationConfig(), calibrated=JOBS
     )
     ours = windows[windows["role"] == "rltune"]
     assert set(ours["policy"]) == {result.policy.facts["way"]["policy"]}
@@ -190,8 +192,8 @@ def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
 
 
 def test_all_ways_are_settings() -> None:
-    for policy, blocking in itertools.product(POLICIES, RESERVATIONS):
-        setting = Setting(policy, blocking, "quiet_fit", "worth_it", worth=0.3)
+    for policy, backfill in itertools.product(POLICIES, RESERVATIONS):
+        setting = Setting(policy, backfill, "quiet_fit", "worth_it", worth=0.3)
         assert way_of(setting).of(Setting("fifo")) == setting
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rltune.config import Cell, Experiment, RunConfig, parse_estimate
-from rltune.config.cells import AXES, BLOCKINGS, LOCALITIES, POLICIES
+from rltune.config.cells import AXES, BACKFILLS, LOCALITIES, POLICIES
 from rltune.errors import ConfigError
 
 REST = ("wait", "none", "lookahead", "strict", "engineered", "lognormal-1")
@@ -22,7 +22,7 @@ OTHER: dict[str, str | int] = {
     "cluster": "venus-160",
     "policy": "sjf",
     "metric": "bsld",
-    "blocking": "easy",
+    "backfill": "easy",
     "placement": "best_fit",
     "locality": "any",
     "features": "raw",
@@ -40,7 +40,7 @@ def run(*experiments: dict, **more) -> RunConfig:
 def test_name_and_hash_are_stable() -> None:
     """Folders of earlier runs stay valid: a change of either is a change of format."""
     assert CELL.name == NAME
-    assert CELL.hash == "ce7936318069"
+    assert CELL.hash == "046f9ef10a6d"
 
 
 def test_every_axis_tells_cells_apart() -> None:
@@ -68,11 +68,11 @@ def test_a_name_is_fit_for_a_folder_and_a_wildcard() -> None:
 @given(st.data())
 def test_expansion_is_the_product_of_the_lists(data: st.DataObject) -> None:
     policy = data.draw(st.lists(st.sampled_from(POLICIES), min_size=1, unique=True))
-    blocking = data.draw(st.lists(st.sampled_from(BLOCKINGS), min_size=1, unique=True))
+    backfill = data.draw(st.lists(st.sampled_from(BACKFILLS), min_size=1, unique=True))
     seed = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True))
-    cells = run({"policy": policy, "blocking": blocking, "seed": seed}).cells()
-    assert len(cells) == len(policy) * len(blocking) * len(seed) == len({c.name for c in cells})
-    assert {(c.policy, c.blocking, c.seed) for c in cells} == set(itertools.product(policy, blocking, seed))
+    cells = run({"policy": policy, "backfill": backfill, "seed": seed}).cells()
+    assert len(cells) == len(policy) * len(backfill) * len(seed) == len({c.name for c in cells})
+    assert {(c.policy, c.backfill, c.seed) for c in cells} == set(itertools.product(policy, backfill, seed))
 
 
 def test_a_cell_that_two_experiments_name_is_there_once() -> None:

@@ -20,11 +20,11 @@ def run(*experiments: dict[str, Any]) -> RunConfig:
 @pytest.mark.parametrize(
     ("axes", "stands"),
     [
-        ({"blocking": ["easy"], "estimate": ["history-lightgbm"]}, True),
-        ({"blocking": ["easy"], "estimate": ["published"]}, True),
-        ({"blocking": ["none"], "estimate": ["history-rolling"]}, False),
-        ({"blocking": ["easy"], "estimate": ["lognormal-1"]}, False),
-        ({"blocking": ["easy"], "estimate": ["history-rolling"], "preset": ["linear"]}, False),
+        ({"backfill": ["easy"], "estimate": ["history-lightgbm"]}, True),
+        ({"backfill": ["easy"], "estimate": ["published"]}, True),
+        ({"backfill": ["none"], "estimate": ["history-rolling"]}, False),
+        ({"backfill": ["easy"], "estimate": ["lognormal-1"]}, False),
+        ({"backfill": ["easy"], "estimate": ["history-rolling"], "preset": ["linear"]}, False),
     ],
 )
 def test_against_qssf_stand_agents_with_easy_and_estimates_from_history(axes: dict[str, Any], stands: bool) -> None:
@@ -41,12 +41,12 @@ def test_of_a_metric_those_trained_for_it_then_those_trained_for_wait_then_all()
 def test_a_lineup_has_the_rules_that_most_kinds_of_agents_know() -> None:
     config = run(
         {"policy": ["fifo", "sjf"], "preset": ["tuned"]},
-        {"policy": ["sjf"], "blocking": ["easy"], "features": ["rich"], "preset": ["quick", "linear", "rlscheduler"]},
-        {"policy": ["fifo"], "blocking": ["easy"], "features": ["raw"], "preset": ["quick"]},
+        {"policy": ["sjf"], "backfill": ["easy"], "features": ["rich"], "preset": ["quick", "linear", "rlscheduler"]},
+        {"policy": ["fifo"], "backfill": ["easy"], "features": ["raw"], "preset": ["quick"]},
     )
     (lineup,) = lineups(config)
     assert [agent_of(config, c) for c in lineup.cells] == ["rlscheduler", "linear", "rltune"]
-    assert {(c.policy, c.blocking) for c in lineup.cells} == {("sjf", "easy")}, "the base policy that most of them know"
+    assert {(c.policy, c.backfill) for c in lineup.cells} == {("sjf", "easy")}, "the base policy that most of them know"
 
 
 def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_preset_once() -> None:

@@ -105,11 +105,11 @@ def test_wrong_value(kind: str, text: str, parts: list[str], mistake: Mistake) -
     ("kind", "text", "parts"),
     [
         ("run", RUN.replace("[fifo]", "[fifo, sfj]"), [":5: experiments[0].policy[1]: found 'sfj'", "'sjf'", "wfp3"]),
-        ("run", RUN + "    blocking: [easyy]\n", [":6: experiments[0].blocking[0]: found 'easyy'", "'easy'", "fits"]),
+        ("run", RUN + "    backfill: [easyy]\n", [":6: experiments[0].backfill[0]: found 'easyy'", "'easy'", "greedy"]),
         (
             "run",
-            RUN + "    blocking: [~]\n",
-            [":6: experiments[0].blocking[0]: found nothing (did you mean 'none'?)", "none, fits, easy"],
+            RUN + "    backfill: [~]\n",
+            [":6: experiments[0].backfill[0]: found nothing (did you mean 'none'?)", "none, greedy, easy"],
         ),
         ("run", RUN + "    placement: [bestfit]\n", ["found 'bestfit'", "'best_fit'", "first_fit", "lookahead"]),
         ("trace", TRACE.replace("data: own", "data: mine"), [":2: data: found 'mine'", "synthetic, sample, full, own"]),
@@ -154,7 +154,7 @@ def test_missing_file() -> None:
         ((RUN + "description: caf\xe9\n").encode("latin-1"), ["mine.yaml", "UTF-8"]),
         (RUN + "title: U\n", ["mine.yaml:6: title: found twice"]),
         (RUN + "    seed: [-1]\n", ["mine.yaml:6: experiments[0].seed[0]: found -1"]),
-        (RUN + "    blocking: []\n", ["mine.yaml:6: experiments[0].blocking: found []"]),
+        (RUN + "    backfill: []\n", ["mine.yaml:6: experiments[0].backfill: found []"]),
         (RUN + "evaluation: {sequence_jobs: [0]}\n", ["mine.yaml:6: evaluation.sequence_jobs[0]: found 0"]),
         (RUN + "evaluation: {sequence_jobs: [64, 64]}\n", ["mine.yaml:6: evaluation.sequence_jobs: found twice: 64"]),
         (RUN + "evaluation: {baseline_policies: []}\n", ["mine.yaml:6: evaluation.baseline_policies: found []"]),

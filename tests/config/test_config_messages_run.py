@@ -66,9 +66,12 @@ def test_a_preset_of_ones_own_is_known(tmp_path: Path) -> None:
     [
         ("simulation: {overrun: later}\n", ["simulation.overrun: found 'later'", "allowed: double, now"]),
         ("simulation: {commit: start}\n", ["simulation.commit: found 'start'", "allowed: decision, head"]),
-        ("simulation: {stretch: 0.5}\n", ["simulation.stretch: found 0.5", "1 or more"]),
-        ("simulation: {sharing: 0.5}\n", ["simulation.sharing: found 0.5", "1 or more"]),
-        ("simulation: {strech: 2}\n", ["simulation.strech: unknown key (did you mean 'stretch'?)"]),
+        ("simulation: {multi_node_slowdown: 0.5}\n", ["simulation.multi_node_slowdown: found 0.5", "1 or more"]),
+        ("simulation: {interference_slowdown: 0.5}\n", ["simulation.interference_slowdown: found 0.5", "1 or more"]),
+        (
+            "simulation: {multi_node_slowdwn: 2}\n",
+            ["simulation.multi_node_slowdwn: unknown key (did you mean 'multi_node_slowdown'?)"],
+        ),
         ("plugins: [nowhere.py]\n", ["plugins[0]: found 'nowhere.py'", "no such file", "expected a Python file"]),
         ("plugins: [config]\n", ["plugins[0]: found 'config'", "a folder"]),
         ("plugins: [a.py, a.py]\n", ["plugins: found twice: a.py"]),

@@ -13,7 +13,7 @@ from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import LOCALITIES, RULES
 from rltune.config import Workspace, load_cluster, load_run, load_trace
-from rltune.config.cells import BLOCKINGS, PLACEMENTS, POLICIES, Blocking, Features, Judged, Locality, Placement, Policy
+from rltune.config.cells import BACKFILLS, PLACEMENTS, POLICIES, Backfill, Features, Judged, Locality, Placement, Policy
 from rltune.config.metric import METRICS
 from rltune.config.preset import BUILT_IN
 from rltune.config.run import Commit, EvaluationConfig, Overrun, SimulationConfig
@@ -43,11 +43,11 @@ def test_the_report_calls_policies_what_they_call_themselves() -> None:
 def test_default_baselines() -> None:
     evaluation = EvaluationConfig()
     assert set(evaluation.baseline_policies) == set(POLICIES) - {"multifactor_size"}
-    assert evaluation.baseline_blockings == ["none", "fits", "easy"]
+    assert evaluation.baseline_backfills == ["none", "greedy", "easy"]
 
 
-def test_blockings() -> None:
-    assert set(get_args(Blocking)) == set(BLOCKINGS) == set(how.BLOCKINGS)
+def test_backfills() -> None:
+    assert set(get_args(Backfill)) == set(BACKFILLS) == set(how.BACKFILLS)
 
 
 def test_placements() -> None:
@@ -180,7 +180,7 @@ def test_a_workspace_keeps_every_file_below_its_base(tmp_path: Path, monkeypatch
 def test_the_simulator_is_described_in_full() -> None:
     """Every name that a configuration can give is explained."""
     text = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
-    names = [name for words in (Policy, Blocking, Placement, Locality, Overrun, Commit) for name in get_args(words)]
+    names = [name for words in (Policy, Backfill, Placement, Locality, Overrun, Commit) for name in get_args(words)]
     missing = [n for n in names if f"`{n}`" not in text and f": {n}`" not in text]
     assert not missing
     assert not [n for n in SimulationConfig.model_fields if n not in text]

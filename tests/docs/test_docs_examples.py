@@ -145,7 +145,7 @@ def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
         r"FIFO [\d,]+ s, SAF [\d,]+ s: -?[\d.]+% less \(-?[\d.]+% to -?[\d.]+%\)\n", capsys.readouterr().out
     )
     jobs, layout = example_workload()
-    state = simulate(jobs, layout, np.array([256]), np.array([256]), Setting("fifo", blocking="easy"))
+    state = simulate(jobs, layout, np.array([256]), np.array([256]), Setting("fifo", backfill="easy"))
     assert names["fifo"][1] == pytest.approx(np.percentile(job_table(jobs, state)["wait_s"], 95))
 
 

@@ -80,18 +80,18 @@ def test_every_feature_set_has_its_space(small: dict, features: str) -> None:
         observation, _, over, _, _ = env.step(env.action_space.sample())
 
 
-@pytest.mark.parametrize("blocking", ["none", "easy"])
-def test_acting_like_a_policy_gives_its_run(small: dict, blocking: str) -> None:
-    """Without blocking only the pick matters; else the others follow in the base policy's order, so it has to agree."""
-    env = SchedulingEnv(**small, setting=Setting("fifo" if blocking == "none" else "saf", blocking), check=True)
+@pytest.mark.parametrize("backfill", ["none", "easy"])
+def test_acting_like_a_policy_gives_its_run(small: dict, backfill: str) -> None:
+    """Without backfill only the pick matters; else the others follow in the base policy's order, so it has to agree."""
+    env = SchedulingEnv(**small, setting=Setting("fifo" if backfill == "none" else "saf", backfill), check=True)
     rewards, info = play(env, smallest, options={"first": 40, "n": 120})
     jobs, layout = small["jobs"], small["layout"]
-    saf, base = (simulate(jobs, layout, [40], [120], s) for s in (Setting("saf", blocking), env._many.setting))
+    saf, base = (simulate(jobs, layout, [40], [120], s) for s in (Setting("saf", backfill), env._many.setting))
     np.testing.assert_array_equal(env._many.state.start, saf.start)
     means = [sequence_table(jobs, state, layout.gpus)["wait_s"][0] for state in (saf, base)]
     assert [info["agent"], info["base"]] == means
     assert not any(rewards[:-1]) and rewards[-1] == reward(means[1], means[0], 1.0)
-    assert (rewards[-1] > 0) == (blocking == "none")
+    assert (rewards[-1] > 0) == (backfill == "none")
 
 
 def test_the_base_policys_choice_is_action_0_and_worth_nothing(small: dict) -> None:
@@ -100,9 +100,9 @@ def test_the_base_policys_choice_is_action_0_and_worth_nothing(small: dict) -> N
     assert rewards[-1] == 0
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
-def test_dense_rewards_add_up_to_the_total_wait(small: dict, blocking: str) -> None:
-    env = SchedulingEnv(**small, setting=Setting("fifo", blocking), reward="dense")
+@pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
+def test_dense_rewards_add_up_to_the_total_wait(small: dict, backfill: str) -> None:
+    env = SchedulingEnv(**small, setting=Setting("fifo", backfill), reward="dense")
     for seed in range(4):
         rewards, info = play(env, smallest, seed=seed)
         assert max(rewards) <= 0 and min(rewards[:-1]) < 0

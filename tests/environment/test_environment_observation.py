@@ -22,8 +22,8 @@ from rltune.simulator.state import State
 SETTINGS = {
     "none": Setting("fifo"),
     "easy": Setting("saf", "easy", "first_fit"),
-    "exclusive": Setting("wfp3", "fits", "exclusive"),
-    "any": Setting("sjf", "none", "spread", "any", stretch=1.5),
+    "exclusive": Setting("wfp3", "greedy", "exclusive"),
+    "any": Setting("sjf", "none", "spread", "any", multi_node_slowdown=1.5),
     "head": Setting("saf", "easy", commit="head"),
     "now": Setting("smallest", "easy", overrun="now"),
 }

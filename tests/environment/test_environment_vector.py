@@ -39,17 +39,17 @@ def run(env: VectorEnvironment, answer: Callable[[Observation], Observation], fi
     return env
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy", "conservative"])
-def test_scores_order_the_whole_queue(blocking: str) -> None:
+@pytest.mark.parametrize("backfill", ["none", "greedy", "easy", "conservative"])
+def test_scores_order_the_whole_queue(backfill: str) -> None:
     jobs, layout = workload(300, seed=1)
-    env = VectorEnvironment(jobs, layout, Setting("fifo", blocking), FEATURES, check=True)
+    env = VectorEnvironment(jobs, layout, Setting("fifo", backfill), FEATURES, check=True)
     run(env, lambda seen: env.step(seen.rows[:, AREA].astype(float)))
-    expected = simulate(jobs, layout, FIRST, N, Setting("saf", blocking))
+    expected = simulate(jobs, layout, FIRST, N, Setting("saf", backfill))
     np.testing.assert_array_equal(env.state.start, expected.start)
     pd.testing.assert_frame_equal(env.results(), sequence_table(jobs, expected, layout.gpus))
 
 
-def test_picks_without_blocking_are_the_order() -> None:
+def test_picks_without_backfill_are_the_order() -> None:
     jobs, layout = workload(300, seed=2)
     env = VectorEnvironment(jobs, layout, Setting("fifo"), FEATURES)
     run(env, lambda seen: env.pick(picks(seen, smallest)))
@@ -57,11 +57,11 @@ def test_picks_without_blocking_are_the_order() -> None:
 
 
 @pytest.mark.parametrize("base", ["saf", "f1", "wfp3", "unicep", "multifactor"])
-@pytest.mark.parametrize("blocking", ["none", "easy"])
-def test_the_first_row_is_the_base_policys_choice(base: str, blocking: str) -> None:
+@pytest.mark.parametrize("backfill", ["none", "easy"])
+def test_the_first_row_is_the_base_policys_choice(base: str, backfill: str) -> None:
     """Also where scores change with time and the queue is longer than what is seen."""
     jobs, layout = workload(300, seed=3)
-    setting = Setting(base, blocking)
+    setting = Setting(base, backfill)
     for visible in (256, 5):
         env = VectorEnvironment(jobs, layout, setting, visible=visible)
         run(env, lambda seen, env=env: env.pick(np.zeros(len(seen.asking), int)))

@@ -36,7 +36,7 @@ def run(scheduler: str, repetition: int, waits: list[float], run_s: float = 100.
 
 def under(rule: str, *frames: pd.DataFrame) -> pd.DataFrame:
     """Runs in the simulator."""
-    return pd.concat(frames).assign(blocking=rule)
+    return pd.concat(frames).assign(backfill=rule)
 
 
 def test_a_run_in_figures() -> None:
@@ -70,9 +70,9 @@ def test_a_completed_job_without_a_start_is_counted_as_such() -> None:
 
 
 def test_each_rule_of_the_simulator_is_a_row_of_its_own() -> None:
-    both = pd.concat([under("easy", run("slurm", 1, [0.0, 0.0])), under("fits", run("slurm", 1, [0.0, 20.0]))])
+    both = pd.concat([under("easy", run("slurm", 1, [0.0, 0.0])), under("greedy", run("slurm", 1, [0.0, 20.0]))])
     rows = per_run(both, GPUS)
-    assert list(rows["blocking"]) == ["easy", "fits"] and list(rows["wait_s"]) == [0.0, 10.0]
+    assert list(rows["backfill"]) == ["easy", "greedy"] and list(rows["wait_s"]) == [0.0, 10.0]
 
 
 def test_comparisons_are_over_the_repetitions_that_both_have() -> None:

@@ -46,7 +46,7 @@ def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
     assert windows.loc[held, "first_job"].min() == split.validation[0]
     assert (windows.loc[held, "first_job"] + windows.loc[held, "sequence_jobs"] <= split.validation[1]).all()
     for length, rows in windows[~held].groupby("sequence_jobs"):
-        starts = {tuple(r["first_job"]) for _, r in rows.groupby(["role", "policy", "blocking", "placement"])}
+        starts = {tuple(r["first_job"]) for _, r in rows.groupby(["role", "policy", "backfill", "placement"])}
         assert len(starts) == 1
         (start,) = starts
         assert start[0] == split.test[0] and start[-1] + length <= split.test[1]
@@ -96,7 +96,7 @@ def test_agent_and_base_are_run_in_other_placements_and_localities_too(results):
         pd.testing.assert_frame_equal(of(windows, role), of(plain, role))
     agent = of(others, "rltune_also", placement="best_fit")["wait_s"]
     assert agent.mean() < of(others, "base_also", placement="best_fit")["wait_s"].mean(), "smallest area, not FIFO"
-    assert agent.to_numpy() == pytest.approx(of(plain, "baseline", policy="saf", blocking="none")["wait_s"].to_numpy())
+    assert agent.to_numpy() == pytest.approx(of(plain, "baseline", policy="saf", backfill="none")["wait_s"].to_numpy())
 
 
 def test_job_rows_agree_with_window_rows(results):
@@ -111,7 +111,7 @@ def test_an_agent_that_ranks_like_a_policy_waits_like_it(results):
     windows, _, _, _ = results
     rows = windows[windows["sequence_jobs"] == 64]
     agent = rows[rows["role"] == "rltune"]["wait_s"].mean()
-    saf = rows[(rows["policy"] == "saf") & (rows["blocking"] == "none") & (rows["role"] == "baseline")]["wait_s"].mean()
+    saf = rows[(rows["policy"] == "saf") & (rows["backfill"] == "none") & (rows["role"] == "baseline")]["wait_s"].mean()
     base = rows[rows["role"] == "base"]["wait_s"].mean()
     assert agent == pytest.approx(saf, rel=0.1) and agent < base
 
@@ -151,7 +151,7 @@ def test_no_window_at_all_is_an_error():
 
 def baselines(policies: list[str], rules: SimulationConfig = RULES, localities: tuple[str, ...] = ("strict",)):
     jobs, layout = workload(1500, seed=3)
-    config = EvaluationConfig(sequence_jobs=[64], baseline_policies=policies, baseline_blockings=["none", "easy"])
+    config = EvaluationConfig(sequence_jobs=[64], baseline_policies=policies, baseline_backfills=["none", "easy"])
     return evaluate_baselines(jobs, layout, split_points(1500), config, rules, localities)
 
 
@@ -174,8 +174,8 @@ def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch):
 
     monkeypatch.setattr("rltune.evaluation.evaluate.simulate", watch)
     jobs, layout = workload(1500, seed=3)
-    cell = CELL.but(placement="spread", locality="plus_one", blocking="easy")
-    rules = SimulationConfig(overrun="now", commit="head", stretch=1.5)
+    cell = CELL.but(placement="spread", locality="plus_one", backfill="easy")
+    rules = SimulationConfig(overrun="now", commit="head", multi_node_slowdown=1.5)
     config = EvaluationConfig(sequence_jobs=[64], baseline_policies=["sjf"])
     ids = np.arange(1500).astype(str)
     windows, _ = evaluate(cell, SMALLEST, jobs, ids, layout, split_points(1500), config, LookaheadConfig(), rules)
@@ -193,7 +193,7 @@ def test_a_policy_of_ones_own_is_a_baseline_like_the_built_in_one_it_copies(monk
         frame[frame["policy"] == name].drop(columns=["policy", "seconds"]).reset_index(drop=True)
         for name in ("my_sjf", "sjf")
     )
-    columns = ["role", "blocking", "window", "wait_s", "jct_s", "bsld", "largest_wait_s", "utilisation", "makespan_s"]
+    columns = ["role", "backfill", "window", "wait_s", "jct_s", "bsld", "largest_wait_s", "utilisation", "makespan_s"]
     pd.testing.assert_frame_equal(own[columns], built_in[columns])
     assert own["wait_s"].sum() > 0
 
@@ -210,25 +210,27 @@ def test_more_utilisation_is_better(results):
     assert found.improvement == pytest.approx(found.ours_mean / found.theirs_mean - 1)
     assert found.low <= found.improvement <= found.high
     rows = windows[(windows["role"] == "baseline") & (windows["sequence_jobs"] == 64)]
-    means = rows.groupby(["policy", "blocking", "placement"])["utilisation"].mean()
+    means = rows.groupby(["policy", "backfill", "placement"])["utilisation"].mean()
     best = strong_baseline(windows, "utilisation", 64)
-    assert means[best["policy"], best["blocking"], best["placement"]] == means.max() > means.min()
+    assert means[best["policy"], best["backfill"], best["placement"]] == means.max() > means.min()
 
 
-def test_what_the_agent_alone_believes_changes_nobody_else():
+def test_what_the_agent_alone_uses_calibrated_changes_nobody_else():
     jobs, layout = workload(1500, seed=3)
-    believed = jobs._replace(row=jobs.row.copy())
-    believed.row["estimate_s"] = jobs.run_s
+    calibrated = jobs._replace(row=jobs.row.copy())
+    calibrated.row["estimate_s"] = jobs.run_s
     config, ids = EvaluationConfig(sequence_jobs=[64]), np.arange(1500).astype(str)
-    cell = CELL.but(blocking="easy", placement="best_fit")
-    way = way_of(Setting(cell.policy, cell.blocking))
+    cell = CELL.but(backfill="easy", placement="best_fit")
+    way = way_of(Setting(cell.policy, cell.backfill))
 
-    def judged(believes: bool, told: Jobs | None) -> pd.DataFrame:
-        policy = replace(SMALLEST, facts={**SMALLEST.facts, "way": asdict(replace(way, believes=believes))})
+    def judged(uses_calibrated: bool, told: Jobs | None) -> pd.DataFrame:
+        policy = replace(
+            SMALLEST, facts={**SMALLEST.facts, "way": asdict(replace(way, uses_calibrated=uses_calibrated))}
+        )
         given = cell, policy, jobs, ids, layout, split_points(1500), config, LookaheadConfig(), RULES
-        return evaluate(*given, believed=told)[0]
+        return evaluate(*given, calibrated=told)[0]
 
-    plain, told = judged(False, believed), judged(True, believed)
+    plain, told = judged(False, calibrated), judged(True, calibrated)
     for role in ("base", "random"):
         assert plain.loc[plain["role"] == role, "wait_s"].tolist() == told.loc[told["role"] == role, "wait_s"].tolist()
     waits = [frame.loc[frame["role"] == "rltune", "wait_s"].mean() for frame in (plain, told)]

@@ -13,13 +13,13 @@ from rltune.evaluation.intervals import block_length, bootstrap, holm, improved
 def _windows(**schedulers: list[float]) -> pd.DataFrame:
     rows = []
     for name, waits in schedulers.items():
-        role, policy, blocking = name.split("_")
+        role, policy, backfill = name.split("_")
         for i, wait in enumerate(waits):
             rows.append(
                 {
                     "role": role,
                     "policy": policy,
-                    "blocking": blocking,
+                    "backfill": backfill,
                     "placement": "best_fit",
                     "sequence_jobs": 64,
                     "window": i,
@@ -181,7 +181,7 @@ def test_strong_baseline_is_the_best_mean():
     assert strong_baseline(windows, "wait", 64) == {
         "role": "baseline",
         "policy": "f1",
-        "blocking": "fits",
+        "backfill": "greedy",
         "placement": "best_fit",
     }
 
@@ -191,7 +191,7 @@ def test_the_picked_baseline_is_the_best_on_validation_judged_on_test():
     assert picked_baseline(windows, "wait", 64) is None
     held = _windows(baseline_sjf_none=[5.0], baseline_saf_easy=[4.0]).assign(role="baseline_validation")
     picked = picked_baseline(pd.concat([windows, held]), "wait", 64)
-    assert picked == {"role": "baseline", "policy": "saf", "blocking": "easy", "placement": "best_fit"}
+    assert picked == {"role": "baseline", "policy": "saf", "backfill": "easy", "placement": "best_fit"}
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -14,7 +14,7 @@ from rltune.config import LookaheadConfig
 from rltune.errors import DataError
 from rltune.evaluation.contenders import Contender, Course, judge, run
 from rltune.evaluation.latency import at_once, decision_times, decisions
-from rltune.evaluation.long_run import BLOCK_JOBS, compare_long, long_run, stretch_of
+from rltune.evaluation.long_run import BLOCK_JOBS, compare_long, long_run, span_of
 from rltune.placement.lookahead import Lookahead
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table
@@ -48,7 +48,7 @@ def test_a_row_a_contender_and_window_and_an_agent_that_ranks_like_a_policy_does
 
 def test_an_agent_runs_in_the_way_it_chose(course: Course) -> None:
     plain = Setting("fifo", "none")
-    chosen = way_of(replace(plain, blocking="easy", locality="any"))
+    chosen = way_of(replace(plain, backfill="easy", locality="any"))
     agent = Contender(plain, TrainedPolicy(SMALLEST.weights, {**SMALLEST.facts, "way": asdict(chosen)}))
     first, n = np.array([0]), np.array([200])
     state, _ = run(course, agent, first, n)
@@ -56,32 +56,32 @@ def test_an_agent_runs_in_the_way_it_chose(course: Course) -> None:
     assert np.array_equal(state.start, other.start)
     assert not np.array_equal(state.start, run(course, Contender(plain, SMALLEST), first, n)[0].start)
     frame = judge(course, {"plain": Contender(plain, SMALLEST), "own way": agent}, first, 200).set_index("who")
-    ran = frame[["policy", "blocking", "placement", "locality"]].T.to_dict("list")
+    ran = frame[["policy", "backfill", "placement", "locality"]].T.to_dict("list")
     assert ran == {"plain": ["fifo", "none", "best_fit", "strict"], "own way": ["fifo", "easy", "best_fit", "any"]}
 
 
 def test_only_an_agent_that_goes_by_beliefs_is_told_them(course: Course) -> None:
     true = course.jobs._replace(row=course.jobs.row.copy())
     true.row["estimate_s"] = course.jobs.run_s
-    way = way_of(Setting("fifo", "easy"), believes=True)
+    way = way_of(Setting("fifo", "easy"), uses_calibrated=True)
     agent = Contender(Setting("fifo", "easy"), TrainedPolicy(SMALLEST.weights, {**SMALLEST.facts, "way": asdict(way)}))
     first, n = np.array([0]), np.array([300])
-    told, _ = run(replace(course, believed=true), agent, first, n)
+    told, _ = run(replace(course, calibrated=true), agent, first, n)
     as_if, _ = run(replace(course, jobs=true), Contender(Setting("fifo", "easy"), SMALLEST), first, n)
     assert np.array_equal(told.start, as_if.start)
     plain = Contender(Setting("saf", "easy"))
     assert np.array_equal(
-        run(replace(course, believed=true), plain, first, n)[0].start, run(course, plain, first, n)[0].start
+        run(replace(course, calibrated=true), plain, first, n)[0].start, run(course, plain, first, n)[0].start
     )
     with pytest.raises(DataError, match="goes by beliefs about run times, found a workload without any"):
         run(course, agent, first, n)
 
 
-@pytest.mark.parametrize(("test", "stretch"), [((90, 100), (90, 10)), ((900, 12_000), (900, 10_000))])
+@pytest.mark.parametrize(("test", "multi_node_slowdown"), [((90, 100), (90, 10)), ((900, 12_000), (900, 10_000))])
 def test_the_long_sequence_is_the_test_part_or_its_first_ten_thousand(
-    test: tuple[int, int], stretch: tuple[int, int]
+    test: tuple[int, int], multi_node_slowdown: tuple[int, int]
 ) -> None:
-    assert stretch_of(Split((0, 80), (80, test[0]), test)) == stretch
+    assert span_of(Split((0, 80), (80, test[0]), test)) == multi_node_slowdown
 
 
 def test_a_long_run_is_one_sequence_of_each(course: Course) -> None:

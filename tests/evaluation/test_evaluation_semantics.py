@@ -38,7 +38,7 @@ def test_the_released_rules_block_the_other_pool_and_ours_do_not() -> None:
     jobs, layout = in_pools((0, 100, 4, "a"), (1, 10, 4, "a"), (2, 10, 4, "b"))
     found = waits(ladder(jobs, layout, np.array([0]), 3, ["fifo"], "strict", RULES), "fifo")
     assert found["released"] * 3 == pytest.approx(99 + 98)
-    for rung in ("own_pool", "reranked", "fits", "easy", "conservative"):
+    for rung in ("own_pool", "reranked", "greedy", "easy", "conservative"):
         assert found[rung] * 3 == pytest.approx(99), rung
 
 
@@ -57,7 +57,7 @@ def test_backfilling_rungs_are_the_simulators_rules() -> None:
     found = waits(ladder(jobs, layout, np.array([0]), 5, ["fifo"], "strict", RULES), "fifo")
     submitted = sum(s for s, _, _ in rows)
     assert found["reranked"] * 5 == pytest.approx(0 + 100 + 200 + 200 + 200 - submitted)
-    assert found["fits"] * 5 == pytest.approx(0 + 252 + 2 + 52 + 100 - submitted)
+    assert found["greedy"] * 5 == pytest.approx(0 + 252 + 2 + 52 + 100 - submitted)
     assert found["easy"] * 5 == pytest.approx(0 + 100 + 2 + 200 + 60 - submitted)
 
 
@@ -109,7 +109,7 @@ def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
                         "who": "order",
                         "policy": policy,
                         "rung": rung,
-                        "blocking": rules.blocking,
+                        "backfill": rules.backfill,
                         "wait_s": wait * factor,
                     }
                 )
@@ -118,10 +118,10 @@ def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
                 **shared,
                 "who": "agent",
                 "policy": "fifo",
-                "base_blocking": "none",
+                "base_backfill": "none",
                 "other": "",
                 "rung": "",
-                "blocking": "none",
+                "backfill": "none",
                 "wait_s": agent,
             }
         )
@@ -159,7 +159,7 @@ def test_room_with_exact_estimates_and_bound() -> None:
     jobs, layout = workload(200, seed=4)
     first = np.array([0, 60, 120])
     frame = room(jobs, layout, first, 60, ["fifo", "sjf"], ["none", "easy"], "strict", RULES)
-    of = {key: rows["wait_s"].to_numpy() for key, rows in frame.groupby(["kind", "policy", "blocking"])}
+    of = {key: rows["wait_s"].to_numpy() for key, rows in frame.groupby(["kind", "policy", "backfill"])}
     assert np.allclose(of["given", "fifo", "none"], of["exact", "fifo", "none"]), "asks for no run time"
     assert not np.allclose(of["given", "sjf", "none"], of["exact", "sjf", "none"])
     assert all((waits >= of["bound", "", ""] - 1e-9).all() for waits in of.values())
@@ -187,8 +187,8 @@ def test_what_is_picked_from_the_room() -> None:
             "window": w,
             "kind": k,
             "policy": p,
-            "blocking": b,
-            "base_blocking": "none",
+            "backfill": b,
+            "base_backfill": "none",
             "other": "",
             "wait_s": v,
         }
@@ -216,7 +216,7 @@ def paying() -> pd.DataFrame:
                 "sequence_jobs": 4,
                 "scheduler": scheduler,
                 "policy": "fifo",
-                "blocking": "none",
+                "backfill": "none",
                 "window": w,
                 "vc": None,
             }
@@ -282,7 +282,7 @@ def test_who_pays_by_every_grouping_there_is() -> None:
 def test_slices_beside_balanced_clusters() -> None:
     rows = []
     for load, factor in (("slice", 10.0), ("balanced", 1.0)):
-        for role, policy, blocking, wait in (
+        for role, policy, backfill, wait in (
             ("base", "fifo", "none", 10.0),
             ("baseline", "fifo", "none", 10.0),
             ("baseline", "sjf", "easy", 4.0 if load == "slice" else 9.0),
@@ -298,7 +298,7 @@ def test_slices_beside_balanced_clusters() -> None:
                     "offered": factor,
                     "role": role,
                     "policy": policy,
-                    "blocking": blocking,
+                    "backfill": backfill,
                     "window": w,
                     "wait_s": wait * factor,
                 }

@@ -10,7 +10,7 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.evaluation import today
-from rltune.evaluation.today import CANDIDATES, as_near, replayed, stretch
+from rltune.evaluation.today import CANDIDATES, as_near, replayed, span
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table
 
@@ -46,8 +46,8 @@ def workload(gap_s: float = 520.0) -> tuple[Jobs, Layout]:
     return compile_jobs(fitted, run_s * rng.uniform(1, 4, JOBS), CLUSTER), build_layout(CLUSTER)
 
 
-def waits(jobs: Jobs, layout: Layout, policy: str, blocking: str) -> np.ndarray:
-    state = simulate(jobs, layout, np.array([0]), np.array([JOBS]), Setting(policy, blocking))
+def waits(jobs: Jobs, layout: Layout, policy: str, backfill: str) -> np.ndarray:
+    state = simulate(jobs, layout, np.array([0]), np.array([JOBS]), Setting(policy, backfill))
     return job_table(jobs, state)["wait_s"].to_numpy()
 
 
@@ -57,26 +57,26 @@ def busy() -> tuple[Jobs, Layout]:
 
 
 @pytest.mark.parametrize(
-    ("policy", "blocking"),
+    ("policy", "backfill"),
     [
         ("fifo", "none"),
         ("fifo", "easy"),
-        ("fifo", "fits"),
+        ("fifo", "greedy"),
         ("multifactor", "easy"),
         ("multifactor", "none"),
         ("saf", "conservative"),
     ],
 )
-def test_the_rule_that_made_the_log_is_found(policy: str, blocking: str, busy: tuple[Jobs, Layout]) -> None:
+def test_the_rule_that_made_the_log_is_found(policy: str, backfill: str, busy: tuple[Jobs, Layout]) -> None:
     """Though a scheduler looks once in a minute, and a twentieth of the jobs are held back for hours by dependencies."""
     rng = np.random.default_rng(1)
     held = np.where(rng.uniform(size=JOBS) < 0.05, rng.exponential(36_000, JOBS), 0.0)
-    recorded = waits(*busy, policy, blocking) + rng.uniform(0, 60, JOBS) + held
+    recorded = waits(*busy, policy, backfill) + rng.uniform(0, 60, JOBS) + held
     recorded[::17] = np.nan
     found = replayed(*busy, recorded, {})
-    assert len(found) == len(CANDIDATES) and next(iter(found)) == (policy, blocking)
+    assert len(found) == len(CANDIDATES) and next(iter(found)) == (policy, backfill)
     factors = [it.factor for it in found.values()]
-    assert factors == sorted(factors) and as_near(found)[0] == (policy, blocking)
+    assert factors == sorted(factors) and as_near(found)[0] == (policy, backfill)
 
 
 def test_undisturbed_it_is_exact(busy: tuple[Jobs, Layout]) -> None:
@@ -99,7 +99,7 @@ def test_only_the_end_is_replayed_and_less_of_it_where_queues_are_long(
     busy: tuple[Jobs, Layout], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(today, "MOST_JOBS", 400)
-    assert stretch(*busy) == (JOBS - 400, 400) and stretch(*workload(gap_s=100.0)) == (JOBS - 100, 100)
+    assert span(*busy) == (JOBS - 400, 400) and span(*workload(gap_s=100.0)) == (JOBS - 100, 100)
     recorded = waits(*busy, "fifo", "easy")
     changed = recorded.copy()
     changed[: JOBS - 360] = 1e6  # before what is compared, warm-up and all

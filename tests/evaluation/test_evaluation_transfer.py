@@ -50,7 +50,7 @@ def test_an_agent_that_ranks_like_a_policy_waits_like_it_whatever_its_base(there
 
 
 def test_an_agents_way_goes_with_it(there) -> None:
-    way = replace(way_of(Setting("saf", "easy")), believes=False)
+    way = replace(way_of(Setting("saf", "easy")), uses_calibrated=False)
     chose = replace(SMALLEST, facts={**SMALLEST.facts, "way": asdict(way)})
     expected = judged(*there, Setting("fifo", "easy"), LOOK, SMALLEST)
     assert judged(*there, FIFO, LOOK, chose)["wait_s"].tolist() == expected["wait_s"].tolist()
@@ -60,7 +60,7 @@ def test_beliefs_replace_estimates_for_an_agent_that_goes_by_them_and_for_nobody
     jobs, *rest = there
     exact = jobs._replace(row=jobs.row.copy())
     exact.row["estimate_s"] = jobs.run_s
-    believer = replace(SMALLEST, facts={**SMALLEST.facts, "way": asdict(way_of(FIFO, believes=True))})
+    believer = replace(SMALLEST, facts={**SMALLEST.facts, "way": asdict(way_of(FIFO, uses_calibrated=True))})
     told = judged(jobs, *rest, FIFO, LOOK, believer, exact)
     assert told["wait_s"].tolist() == judged(exact, *rest, FIFO, LOOK, SMALLEST)["wait_s"].tolist()
     plain = judged(jobs, *rest, FIFO, LOOK, SMALLEST, exact)

@@ -87,7 +87,7 @@ def test_a_simulated_wait_is_that_of_simulate_on_a_cluster_that_copes(project: A
     result = run(
         workspace,
         Request("tiny", "small", "exact", replay=True),
-        make_setting(workspace, policy="fifo", blocking="easy"),
+        make_setting(workspace, policy="fifo", backfill="easy"),
     )
     assert waits.tolist() == result.jobs()["wait_s"].tolist()
     assert known_wait(workspace, "tiny", jobs)[1] == "simulated: FIFO + EASY on Small", "large enough now"
@@ -148,29 +148,29 @@ def test_a_workload_gets_its_history_estimates_and_their_sources(estimate: str, 
     workspace = Workspace.open("config/tiny.yaml")
     written = ensure_workload(workspace, "waited", "small", estimate)
     table = pd.read_parquet(workspace.estimates("waited", "small", estimate))
-    assert list(table) == ["job_id", "estimate_s", "source", "belief_s"] and table["source"].notna().all()
+    assert list(table) == ["job_id", "estimate_s", "source", "calibrated_s"] and table["source"].notna().all()
     assert written.jobs.estimate_s.tolist() == table["estimate_s"].tolist()
     in_memory = make_workload(workspace, "waited", "small", estimate)
-    assert in_memory.jobs.estimate_s.tolist() == table["estimate_s"].tolist() and in_memory.believed is None
+    assert in_memory.jobs.estimate_s.tolist() == table["estimate_s"].tolist() and in_memory.calibrated is None
 
 
-def test_a_workload_has_its_jobs_as_they_are_believed_to_be(project: Any) -> None:
+def test_a_workload_has_its_jobs_as_they_are_calibrated_to_be(project: Any) -> None:
     """Also where a table of estimates was written before there were beliefs; the jobs themselves stay as they are."""
     workspace = Workspace.open("config/tiny.yaml")
     path = workspace.estimates("tiny", "small", "lognormal-1")
     ensure_workload(workspace, "tiny", "small", "lognormal-1")
     made = pd.read_parquet(path)
-    made.drop(columns="belief_s").to_parquet(path, index=False)
+    made.drop(columns="calibrated_s").to_parquet(path, index=False)
     ensure_workload(workspace, "tiny", "small", "lognormal-1")
     pd.testing.assert_frame_equal(pd.read_parquet(path), made)
-    made.assign(belief_s=2 * made["estimate_s"]).to_parquet(path, index=False)
+    made.assign(calibrated_s=2 * made["estimate_s"]).to_parquet(path, index=False)
     workload = ensure_workload(workspace, "tiny", "small", "lognormal-1")
-    jobs, believed = workload.jobs, workload.believed
-    assert believed is not None and believed.estimate_s.tolist() == (2 * made["estimate_s"]).tolist()
+    jobs, calibrated = workload.jobs, workload.calibrated
+    assert calibrated is not None and calibrated.estimate_s.tolist() == (2 * made["estimate_s"]).tolist()
     assert jobs.estimate_s.tolist() == made["estimate_s"].tolist()
     for name in set(jobs.row.dtype.names) - {"estimate_s"}:
-        assert np.array_equal(jobs.row[name], believed.row[name])
-    assert np.array_equal(jobs.cut, believed.cut)
+        assert np.array_equal(jobs.row[name], calibrated.row[name])
+    assert np.array_equal(jobs.cut, calibrated.cut)
 
 
 def test_a_cell_may_have_a_history_estimate(project: Any) -> None:

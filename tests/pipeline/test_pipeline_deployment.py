@@ -121,7 +121,7 @@ def test_the_order_of_each_scheduler(study: DeploymentStudy) -> None:
     assert (
         rule is not None
         and (rule.base_policy, rule.interval_s) == ("saf", 60.0)
-        and rule.policy.facts["residual"] == 1.0
+        and rule.policy.facts["base_policy_bias"] == 1.0
     )
 
 
@@ -241,8 +241,8 @@ def test_a_part_of_the_runs_is_not_shown_where_the_rest_cannot_be_made(
 def test_the_simulator_runs_the_same_jobs(study: DeploymentStudy) -> None:
     found = study.simulated()
     assert set(zip(found["scheduler"], found["repetition"])) == set(study.settings.runs())
-    assert set(found["blocking"]) == {"easy", "conservative"}
-    for (_, _, repetition), mine in found.groupby(["blocking", "scheduler", "repetition"]):
+    assert set(found["backfill"]) == {"easy", "conservative"}
+    for (_, _, repetition), mine in found.groupby(["backfill", "scheduler", "repetition"]):
         jobs = study.submissions(int(repetition))
         assert list(mine["index"]) == list(range(8)) and list(mine["run_s"]) == [job.run_s for job in jobs]
         assert np.allclose(mine["submit_s"], [job.at_s for job in jobs]) and (mine["start_s"] >= mine["submit_s"]).all()
@@ -253,16 +253,16 @@ def test_the_simulator_has_an_agent_go_by_each_rule_whichever_it_chose(
 ) -> None:
     """What an agent may choose in training, Slurm decides where it is deployed."""
     setting = setting_of(study.workspace, study.cell)
-    way = asdict(way_of(setting)) | {"policy": "saf", "blocking": "fits"}
+    way = asdict(way_of(setting)) | {"policy": "saf", "backfill": "greedy"}
     agent = Contender(
-        setting, replace(in_the_order_of("saf"), facts={"features": "engineered", "residual": 1.0, "way": way})
+        setting, replace(in_the_order_of("saf"), facts={"features": "engineered", "base_policy_bias": 1.0, "way": way})
     )
     monkeypatch.setattr(deployment, "agent_in", lambda workspace, cell, work: agent)
     went_by, run = [], deployment.run
 
     def seen(course: Any, contender: Contender, *where: Any) -> Any:
         if contender.policy is not None:
-            went_by.append((way_taken(course, contender)[0].policy, way_taken(course, contender)[0].blocking))
+            went_by.append((way_taken(course, contender)[0].policy, way_taken(course, contender)[0].backfill))
         return run(course, contender, *where)
 
     monkeypatch.setattr(deployment, "run", seen)

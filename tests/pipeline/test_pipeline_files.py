@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rltune.files import aside, read_json, write_json, write_text
+from rltune.files import atomic_write, read_json, write_json, write_text
 
 
 def names(folder: Path) -> list[str]:
@@ -16,7 +16,7 @@ def names(folder: Path) -> list[str]:
 
 def test_the_final_name_appears_only_when_all_is_written(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "er" / "table.parquet"
-    with aside(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("half")
         assert not path.exists() and temporary.suffix == ".parquet" and temporary.name.startswith(".")
     assert path.read_text() == "half" and names(path.parent) == ["table.parquet"]
@@ -25,7 +25,7 @@ def test_the_final_name_appears_only_when_all_is_written(tmp_path: Path) -> None
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("old")
-    with pytest.raises(RuntimeError), aside(path) as temporary:
+    with pytest.raises(RuntimeError), atomic_write(path) as temporary:
         temporary.write_text("half")
         raise RuntimeError
     assert path.read_text() == "old" and names(tmp_path) == ["table.csv"]

@@ -24,7 +24,7 @@ Cli = Callable[..., Any]
     ("options", "parts"),
     [
         (["--policy", "sfj"], ["--policy: found 'sfj' (did you mean 'sjf'?)", *POLICIES]),
-        (["--blocking", "eazy"], ["--blocking: found 'eazy' (did you mean 'easy'?)", "conservative"]),
+        (["--backfill", "eazy"], ["--backfill: found 'eazy' (did you mean 'easy'?)", "conservative"]),
         (["--placement", "best"], ["--placement: found 'best' (did you mean 'best_fit'?)", "algorithm1"]),
         (["--locality", "x"], ["--locality: found 'x', expected one of strict, plus_one"]),
         (["--overrun", "never"], ["--overrun: found 'never', expected one of double, now"]),
@@ -32,7 +32,7 @@ Cli = Callable[..., Any]
         (["--part", "tests"], ["--part: found 'tests' (did you mean 'test'?)", "validation"]),
         (["--by", "usr"], ["--by: found 'usr' (did you mean 'user'?)", "vc"]),
         (["--estimate", "lognormal"], ["--estimate: found 'lognormal', expected exact, lognormal-SIGMA"]),
-        (["--stretch", "0.5"], ["--stretch: found 0.5, expected a factor of 1 to 100"]),
+        (["--multi_node_slowdown", "0.5"], ["--multi_node_slowdown: found 0.5, expected a factor of 1 to 100"]),
         (["--warm-up", "0.5"], ["--warm-up: goes with --replay"]),
         (["--replay", "--warm-up", "50"], ["--warm-up: found 50, expected a share"]),
         (["--replay", "--windows", "9"], ["--windows: does not go with --replay"]),
@@ -75,9 +75,9 @@ def test_help_states_the_exit_statuses_and_groups_the_commands(cli: Cli) -> None
 
 def test_check_shows_the_rules_and_what_is_judged_too(project: Any, cli: Cli) -> None:
     also = "evaluation: {also: [{placement: spread}], "
-    project.change(project.run, "evaluation: {", f"simulation: {{stretch: 1.5}}\n{also}")
+    project.change(project.run, "evaluation: {", f"simulation: {{multi_node_slowdown: 1.5}}\n{also}")
     text = cli("config", "check", "config/tiny.yaml").out
-    assert "simulation: overrun double, commit decision, stretch 1.5, sharing 1.0" in text
+    assert "simulation: overrun double, commit decision, multi_node_slowdown 1.5, interference_slowdown 1.0" in text
     assert "judged also with: placement spread, locality strict" in text
 
 

@@ -151,7 +151,7 @@ def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monk
         "written: config/mine.yaml",
     ):
         assert part in outcome.out, part
-    assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy="fifo", blocking="none")
+    assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy="fifo", backfill="none")
     assert next(answers, None) is None
 
 
@@ -189,8 +189,8 @@ def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: A
             ["today: found 'lifo'", "fifo, sjf, saf"],
         ),
         (
-            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today-blocking", "off"],
-            ["today-blocking: found 'off'", "none, fits, easy"],
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today-backfill", "off"],
+            ["today-backfill: found 'off'", "none, greedy, easy"],
         ),
         (["short.txt", "--nodes", "nodes.txt", "--name", "mine"], ["500 jobs fit the cluster, at least 3,000"]),
     ],

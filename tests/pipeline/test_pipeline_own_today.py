@@ -35,7 +35,7 @@ FOUND = fake(fifo_none=1.1, fifo_easy=1.3, multifactor_easy=1.2, multifactor_non
 
 
 @pytest.mark.parametrize(
-    ("policy", "blocking", "rule", "why"),
+    ("policy", "backfill", "rule", "why"),
     [
         (None, None, ("fifo", "none"), "found in the log: 1.1 times the recorded hours, rank correlation 1.00: near"),
         ("multifactor", None, ("multifactor", "easy"), "as given, the rest found in the log: 1.2 times"),
@@ -46,16 +46,16 @@ FOUND = fake(fifo_none=1.1, fifo_easy=1.3, multifactor_easy=1.2, multifactor_non
     ],
 )
 def test_what_the_user_says_comes_first(
-    policy: str | None, blocking: str | None, rule: tuple[str, str], why: str
+    policy: str | None, backfill: str | None, rule: tuple[str, str], why: str
 ) -> None:
-    today = own_today.choose(FOUND, policy, blocking)
-    assert today.rule == Rule(policy=rule[0], blocking=rule[1]) and today.why.startswith(why)  # type: ignore[arg-type]
+    today = own_today.choose(FOUND, policy, backfill)
+    assert today.rule == Rule(policy=rule[0], backfill=rule[1]) and today.why.startswith(why)  # type: ignore[arg-type]
 
 
 def test_of_rules_hardly_to_be_told_apart_the_most_usual_is_taken() -> None:
     found = fake(saf_fits=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, multifactor_easy=1.3)
-    assert own_today.choose(found).rule == Rule(policy="fifo", blocking="easy")
-    assert own_today.choose(found, "saf").rule == Rule(policy="saf", blocking="fits")
+    assert own_today.choose(found).rule == Rule(policy="fifo", backfill="easy")
+    assert own_today.choose(found, "saf").rule == Rule(policy="saf", backfill="greedy")
 
 
 def test_an_answer_that_agrees_with_what_was_found_is_what_was_found() -> None:
@@ -90,7 +90,7 @@ def test_where_none_is_near_it_says_what_that_means() -> None:
 def test_where_nothing_is_recorded_it_cannot_be_found() -> None:
     told = own_today.told({}, own_today.choose({}))
     assert "cannot be found" in told and "multifactor easy" in told and "--today" in told
-    assert own_today.choose({}, "fifo", "none").rule == Rule(policy="fifo", blocking="none")
+    assert own_today.choose({}, "fifo", "none").rule == Rule(policy="fifo", backfill="none")
 
 
 def log(folder: Path, waits_s: np.ndarray | None = None) -> pd.DataFrame:
@@ -119,25 +119,25 @@ def examined(folder: Path) -> own.Examined:
     return own.examine(own.read_log(folder / "jobs.csv", "UTC"), folder / "nodes.csv", "mine")
 
 
-def scheduled(folder: Path, policy: str, blocking: str) -> np.ndarray:
+def scheduled(folder: Path, policy: str, backfill: str) -> np.ndarray:
     """Waits of the log under a rule."""
     log(folder)
     seen = examined(folder)
     jobs = compile_jobs(seen.fitted, seen.fitted["requested_s"].to_numpy(float), seen.cluster)
-    state = simulate(jobs, build_layout(seen.cluster), np.array([0]), np.array([JOBS]), Setting(policy, blocking))
+    state = simulate(jobs, build_layout(seen.cluster), np.array([0]), np.array([JOBS]), Setting(policy, backfill))
     return job_table(jobs, state)["wait_s"].to_numpy()
 
 
-@pytest.mark.parametrize(("policy", "blocking"), [("fifo", "none"), ("multifactor", "easy")])
+@pytest.mark.parametrize(("policy", "backfill"), [("fifo", "none"), ("multifactor", "easy")])
 def test_init_writes_the_rule_that_made_the_log(
-    policy: str, blocking: str, project: Any, cli: Any, monkeypatch: Any
+    policy: str, backfill: str, project: Any, cli: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr("rltune.cli.own._time", lambda config: "about a minute")
-    waits = scheduled(project.root, policy, blocking) + np.random.default_rng(3).uniform(0, 45, JOBS)
+    waits = scheduled(project.root, policy, backfill) + np.random.default_rng(3).uniform(0, 45, JOBS)
     log(project.root, waits)
     outcome = cli(*INIT)
     assert outcome.status == 0, outcome
-    assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy=policy, blocking=blocking)
+    assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy=policy, backfill=backfill)
     text = (project.root / "config" / "mine.yaml").read_text()
     assert "scheduled today, found in the log:" in text and ": near." in text
     assert cli(*INIT, "--force", "--today", "saf").status == 0

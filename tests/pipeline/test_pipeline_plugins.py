@@ -54,7 +54,7 @@ def test_it_is_a_baseline_with_the_results_of_the_built_in_one(plug: Plug, cli: 
     outcome = cli(*BASELINES)
     assert outcome.status == 0, outcome
     frame = pd.read_csv(Workspace.open("config/tiny.yaml").baselines("tiny", "small", "lognormal-1"))
-    waits = frame.pivot_table(index=["role", "blocking", "first_job"], columns="policy", values="wait_s")
+    waits = frame.pivot_table(index=["role", "backfill", "first_job"], columns="policy", values="wait_s")
     assert list(waits.columns) == ["my_sjf", "sjf"] and waits["sjf"].sum() > 0
     np.testing.assert_array_equal(waits["my_sjf"], waits["sjf"])
 
@@ -141,4 +141,4 @@ def test_the_example_file_does_what_it_says() -> None:
 def test_the_example_file_runs_as_it_is(plug: Plug, cli: Cli, project: Any) -> None:
     plug((ROOT / "config" / "own_policies.example.py").read_text(), "smallest, patient_smallest")
     outcome = cli("simulate", "--trace", "tiny", "--cluster", "small", "--policy", "patient_smallest", *RUN)
-    assert outcome.status == 0 and "patient_smallest, blocking none" in outcome.out, outcome
+    assert outcome.status == 0 and "patient_smallest, backfill none" in outcome.out, outcome

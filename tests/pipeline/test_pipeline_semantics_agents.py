@@ -10,7 +10,7 @@ from rltune.config import Cell
 from rltune.pipeline.semantics import agents
 
 SAF = Cell("philly", "philly-192", "saf", "wait", "easy", "best_fit", "strict", "rich", "lognormal-1", "tuned", 1)
-FIFO = SAF.but(policy="fifo", blocking="none")
+FIFO = SAF.but(policy="fifo", backfill="none")
 
 
 def study(*judged: tuple[Cell, str, float]) -> SimpleNamespace:
@@ -20,19 +20,19 @@ def study(*judged: tuple[Cell, str, float]) -> SimpleNamespace:
             {
                 "role": ["rltune", "rltune", "base"],
                 "policy": "sjf",
-                "blocking": [blocking, blocking, cell.blocking],
+                "backfill": [backfill, backfill, cell.backfill],
                 "window": [0, 1, 0],
                 "first_job": [0, 64, 0],
                 "wait_s": [wait, 2 * wait, 999.0],
             }
         )
-        for cell, blocking, wait in judged
+        for cell, backfill, wait in judged
     }
     return SimpleNamespace(cells=tuple(tables), results=tables.__getitem__)
 
 
 def waits(frame: pd.DataFrame) -> dict[tuple[str, ...], list[float]]:
-    keys = ["policy", "base_blocking", "other", "blocking"]
+    keys = ["policy", "base_backfill", "other", "backfill"]
     return {key: rows["wait_s"].tolist() for key, rows in frame.groupby(keys, sort=False)}
 
 

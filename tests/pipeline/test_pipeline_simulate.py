@@ -84,12 +84,18 @@ def test_which_jobs(request_: Request, first: list[int], n: int, workspace: Work
 
 def test_a_bound_is_a_bound(workspace: Workspace) -> None:
     for policy in ("fifo", "saf"):
-        least, ours = simulated(workspace, Request("tiny", "small", window=64), policy=policy, blocking="easy").bound()
+        least, ours = simulated(workspace, Request("tiny", "small", window=64), policy=policy, backfill="easy").bound()
         assert 0 < least <= ours
 
 
 def test_the_rules_reach_the_simulator(workspace: Workspace) -> None:
-    rules = {"blocking": "conservative", "placement": "spread", "locality": "any", "stretch": 2.0, "overrun": "now"}
+    rules = {
+        "backfill": "conservative",
+        "placement": "spread",
+        "locality": "any",
+        "multi_node_slowdown": 2.0,
+        "overrun": "now",
+    }
     setting = make_setting(workspace, policy="wfp3", commit="head", **rules)
     assert all(getattr(setting, name) == value for name, value in rules.items())
     alone = simulated(workspace, Request("tiny", "small", window=64), policy="wfp3")
@@ -103,7 +109,7 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
         *RUN,
         "--policy",
         "sjf",
-        "--blocking",
+        "--backfill",
         "easy",
         "--windows",
         "64",
@@ -121,7 +127,7 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
     for part in (
         "tiny (own data) on small",
         "jobs 1,080 to 1,143: 1 window of 64",
-        "sjf, blocking easy",
+        "sjf, backfill easy",
         "median",
         "wait (s)",
         "JCT (s)",
@@ -143,7 +149,7 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
 
 
 def test_the_rules_of_the_run_hold_unless_told(project: Any, cli: Cli) -> None:
-    rest = ("--blocking", "easy", "--windows", "64", "--csv")
+    rest = ("--backfill", "easy", "--windows", "64", "--csv")
     assert cli(*RUN, *rest, "a.csv", "--overrun", "now", "--commit", "head").status == 0
     assert cli(*RUN, *rest, "b.csv").status == 0
     project.change(project.run, "title: A tiny run", "title: T\nsimulation: {overrun: now, commit: head}")
@@ -155,8 +161,8 @@ def test_the_rules_of_the_run_hold_unless_told(project: Any, cli: Cli) -> None:
 def test_company_slows_jobs_of_several_gpus_down(project: Any, cli: Cli) -> None:
     rest = ("--windows", "64", "--csv")
     assert cli(*RUN, *rest, "alone.csv").status == 0
-    assert cli(*RUN, *rest, "shared.csv", "--sharing", "1.5").status == 0
-    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {sharing: 1.5}")
+    assert cli(*RUN, *rest, "shared.csv", "--interference_slowdown", "1.5").status == 0
+    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {interference_slowdown: 1.5}")
     assert cli(*RUN, *rest, "run.csv").status == 0
     alone, shared, run_ = (pd.read_csv(project.root / f"{name}.csv") for name in ("alone", "shared", "run"))
     pd.testing.assert_frame_equal(shared, run_)
@@ -180,13 +186,13 @@ def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
         (("--trace", "tinny"), ["'tinny'", "'tiny'", "config/traces"]),
         (("--cluster", "smal"), ["'smal'", "'small'", "config/clusters"]),
         (("--policy", "sjff"), ["--policy: found 'sjff'", "fifo, sjf, saf"]),
-        (("--blocking", "all"), ["--blocking: found 'all'", "none, fits, easy, conservative"]),
+        (("--backfill", "all"), ["--backfill: found 'all'", "none, greedy, easy, conservative"]),
         (("--placement", "x"), ["--placement: found 'x'", "spread, exclusive", "lookahead"]),
         (("--locality", "x"), ["--locality: found 'x'", "strict, plus_one, any, worth_it, soonest_end"]),
         (("--overrun", "x"), ["--overrun: found 'x'", "double, now"]),
         (("--commit", "x"), ["--commit: found 'x'", "decision, head"]),
-        (("--stretch", "0.5"), ["--stretch: found 0.5", "1 to 100"]),
-        (("--sharing", "0.9"), ["--sharing: found 0.9", "1 to 100"]),
+        (("--multi_node_slowdown", "0.5"), ["--multi_node_slowdown: found 0.5", "1 to 100"]),
+        (("--interference_slowdown", "0.9"), ["--interference_slowdown: found 0.9", "1 to 100"]),
         (("--estimate", "x"), ["found 'x'", "exact, lognormal-SIGMA"]),
         (("--placement", "algorithm1", "--locality", "any"), ["--placement algorithm1", "'any'", "strict"]),
         (("--part", "x"), ["--part: found 'x'", "all, train, validation, test"]),

@@ -41,7 +41,7 @@ presets:
 """
 SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
 """Smallest area first."""
-RULES = {"blocking": "none", "placement": "best_fit", "locality": "strict", "estimate": "lognormal-1"}
+RULES = {"backfill": "none", "placement": "best_fit", "locality": "strict", "estimate": "lognormal-1"}
 
 
 @pytest.fixture
@@ -120,28 +120,28 @@ def test_only_the_estimates_change_from_one_spread_to_the_next(workspace: Worksp
     found = under_noise(workspace, cells)
     assert list(found["sigma"].unique()) == list(SIGMAS)
     assert not found["cell"].str.contains("history").any()
-    fifo = waits(found, policy="fifo", blocking="none", cell="", sigma=0.0)
+    fifo = waits(found, policy="fifo", backfill="none", cell="", sigma=0.0)
     for sigma in SIGMAS:
-        assert waits(found, policy="fifo", blocking="none", cell="", sigma=sigma) == fifo
-        saf = waits(found, policy="saf", blocking="none", sigma=sigma)
+        assert waits(found, policy="fifo", backfill="none", cell="", sigma=sigma) == fifo
+        saf = waits(found, policy="saf", backfill="none", sigma=sigma)
         for cell in cells[:2]:
             assert waits(found, cell=cell.name, sigma=sigma) == pytest.approx(saf)
     own = simulated(workspace, "saf")
-    assert waits(found, policy="saf", blocking="none", sigma=1.0) == own, "the run's own estimates"
+    assert waits(found, policy="saf", backfill="none", sigma=1.0) == own, "the run's own estimates"
     assert sum(waits(found, policy="sjf", sigma=0.0)) < sum(waits(found, policy="sjf", sigma=2.0))
 
 
-def test_an_agent_that_believes_gets_beliefs_made_of_the_other_estimates(workspace: Workspace) -> None:
+def test_an_agent_that_uses_calibrated_gets_beliefs_made_of_the_other_estimates(workspace: Workspace) -> None:
     cell = workspace.config.cells()[0]
     save_policy(
         workspace.policy(cell),
         TrainedPolicy(
-            SMALLEST.weights, {"features": "unsampled", "way": asdict(way_of(Setting("fifo"), believes=True))}
+            SMALLEST.weights, {"features": "unsampled", "way": asdict(way_of(Setting("fifo"), uses_calibrated=True))}
         ),
     )
     found = under_noise(workspace, [cell])
-    saf = {sigma: waits(found, policy="saf", blocking="none", sigma=sigma) for sigma in (0.0, 2.0)}
-    assert waits(found, cell=cell.name, sigma=0.0) == pytest.approx(saf[0.0]), "exact estimates are believed"
+    saf = {sigma: waits(found, policy="saf", backfill="none", sigma=sigma) for sigma in (0.0, 2.0)}
+    assert waits(found, cell=cell.name, sigma=0.0) == pytest.approx(saf[0.0]), "exact estimates are calibrated"
     assert len(waits(found, cell=cell.name, sigma=2.0)) == len(saf[2.0])
 
 

@@ -24,7 +24,7 @@ from rltune.simulator import twin
 HOURS = 6
 """Of a block, so that the last tenth of a day's log has several."""
 BLOCK = """
-whatif: {today: {policy: fifo, blocking: none}, others: [{policy: sjf}, {policy: fifo, blocking: none}], warm_up: 0.05,
+whatif: {today: {policy: fifo, backfill: none}, others: [{policy: sjf}, {policy: fifo, backfill: none}], warm_up: 0.05,
          block_h: 6, predicted: history-rolling}
 """
 
@@ -72,7 +72,7 @@ def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
     begin, end = study.measured
     for scheduler, _, _, contender, work in study.contenders():
         setting = contender.setting
-        start, _ = twin.run(work.jobs, work.layout, study.begins, end - study.begins, setting.policy, setting.blocking)
+        start, _ = twin.run(work.jobs, work.layout, study.begins, end - study.begins, setting.policy, setting.backfill)
         wait_h = gpu_h = used = 0.0
         since, until = work.jobs.submit_s[begin], work.jobs.submit_s[end - 1]
         per_block: dict[pd.Timestamp, float] = {}
@@ -109,27 +109,31 @@ def test_what_was_recorded_is_the_logs_own(study: WhatIfStudy) -> None:
     assert days[days["scheduler"] == "recorded"]["wait_h"].sum() == pytest.approx(known)
 
 
-@pytest.mark.parametrize("believes", [False, True])
+@pytest.mark.parametrize("uses_calibrated", [False, True])
 def test_the_way_an_agent_chose_runs_alone_too(
-    believes: bool, study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch
+    uses_calibrated: bool, study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no rule has it: its order, its reservations and its beliefs, without a network."""
 
     def agent(workspace: Workspace, cell: Any, work: Any) -> Contender:
         setting = setting_of(
-            workspace, cell, policy="sjf", blocking="conservative" if not believes else "easy", placement="best_fit"
+            workspace,
+            cell,
+            policy="sjf",
+            backfill="conservative" if not uses_calibrated else "easy",
+            placement="best_fit",
         )
-        way = asdict(way_of(setting, believes))
+        way = asdict(way_of(setting, uses_calibrated))
         return Contender(setting, SimpleNamespace(facts={"way": way, "learned": True, "best_epoch": 0}))  # type: ignore[arg-type]
 
     monkeypatch.setattr(whatif, "agent_in", agent)
-    believed = replace(study.workload, belief_s=np.full(len(study.workload.jobs.submit_s), 1000.0))
-    study.__dict__["workload"] = believed
+    calibrated = replace(study.workload, calibrated_s=np.full(len(study.workload.jobs.submit_s), 1000.0))
+    study.__dict__["workload"] = calibrated
     told = {scheduler: (contender, work) for scheduler, _, _, contender, work in study.contenders()}
     assert list(told) == ["today", "sjf-easy", "qssf", "way", "rltune"]
     alone, work = told["way"]
     assert alone.policy is None and alone.setting == told["rltune"][0].setting
-    assert (work.jobs.row["estimate_s"] == 1000.0).all() == believes
+    assert (work.jobs.row["estimate_s"] == 1000.0).all() == uses_calibrated
     assert study.facts_of_agents() == {"way": "way", "agents": 1, "idle": 1}
 
 
@@ -138,7 +142,7 @@ def test_a_way_that_a_rule_has_is_not_run_twice(study: WhatIfStudy, monkeypatch:
         whatif,
         "agent_in",
         lambda workspace, cell, work: Contender(
-            setting_of(workspace, cell, policy="sjf", blocking="easy", placement="best_fit")
+            setting_of(workspace, cell, policy="sjf", backfill="easy", placement="best_fit")
         ),
     )
     assert study.way == "sjf-easy" and [c[0] for c in study.contenders()] == ["today", "sjf-easy", "qssf", "rltune"]
@@ -173,7 +177,7 @@ def test_jobs_behind_the_measured_part_do_not_decide_what_is_told_of_users(study
         ("whatif: {today: {policy: lifo}}", ["whatif.today.policy", "'lifo'", "fifo"]),
         ("whatif: {others: []}", ["whatif.others"]),
         (
-            "whatif: {today: {policy: saf}, others: [{policy: saf}, {policy: saf, blocking: easy}]}",
+            "whatif: {today: {policy: saf}, others: [{policy: saf}, {policy: saf, backfill: easy}]}",
             ["whatif", "saf-easy", "today's order", "at least one other rule"],
         ),
         ("whatif: {worth: 2}", ["whatif.worth", "2"]),

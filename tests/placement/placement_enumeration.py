@@ -58,7 +58,7 @@ class Enumeration(Ways):
             self._given_back(present, slot * self.slot_s + 1e-6) if slot else present for slot in range(self.slots)
         )
         self.wide = {m for j, _, chunks in self.running if jobs.gpus[j] > 1 for m, _ in chunks}
-        self.together = setting.sharing > 1 and jobs.gpus[self.chosen] > 1
+        self.together = setting.interference_slowdown > 1 and jobs.gpus[self.chosen] > 1
 
     # what running jobs do
 
@@ -87,11 +87,15 @@ class Enumeration(Ways):
 
     def pace(self, j: int, chunks: list) -> float:
         """How many times as long a running job takes as by itself."""
-        pace = self.setting.stretch if len(chunks) > self.strict_nodes(j, self.node["type"][chunks[0][0]]) else 1.0
+        pace = (
+            self.setting.multi_node_slowdown
+            if len(chunks) > self.strict_nodes(j, self.node["type"][chunks[0][0]])
+            else 1.0
+        )
         mine = {m for m, _ in chunks}
         for other, _, theirs in self.running:
             if other != j and min(self.jobs.gpus[[j, other]]) > 1 and mine & {m for m, _ in theirs}:
-                pace = max(pace, self.setting.sharing)
+                pace = max(pace, self.setting.interference_slowdown)
         return pace
 
     def price_s(self, m: int) -> float:
@@ -99,9 +103,15 @@ class Enumeration(Ways):
         price_s = 0.0
         for j, run, chunks in self.running:
             pace = self.pace(j, chunks)
-            if self.jobs.gpus[j] > 1 and pace < self.setting.sharing and m in [node for node, _ in chunks]:
+            if (
+                self.jobs.gpus[j] > 1
+                and pace < self.setting.interference_slowdown
+                and m in [node for node, _ in chunks]
+            ):
                 own_s = self.ends_in(j, run) / pace
-                price_s += min(own_s, float(self.jobs.estimate_s[self.chosen])) * (self.setting.sharing - pace)
+                price_s += min(own_s, float(self.jobs.estimate_s[self.chosen])) * (
+                    self.setting.interference_slowdown - pace
+                )
         return price_s
 
     # ways
@@ -133,7 +143,7 @@ class Enumeration(Ways):
         for split, ways in ((False, self.whole(self.chosen, self.free[0])), (True, self.splits())):
             if split == (self.kind != NOW):
                 for way in ways:
-                    factor = self.setting.stretch if self.is_longer(way) else 1.0
+                    factor = self.setting.multi_node_slowdown if self.is_longer(way) else 1.0
                     free = self.after(self.chosen, way, 0, self.free, factor)
                     if free is not None:
                         yield way, self.cost(way, split), free
@@ -150,11 +160,11 @@ class Enumeration(Ways):
         cost = less * config.whole_node * sum(free[m][0] == self.largest for m, _ in way)
         _, full, _ = self.jobs.cut[self.chosen, self.node["type"][way[0][0]]].tolist()
         cost += less * config.tightness * sum(free[m][0] - gpus for m, gpus in (way if split else way[full:]))
-        pace = self.setting.stretch if self.is_longer(way) else 1.0
+        pace = self.setting.multi_node_slowdown if self.is_longer(way) else 1.0
         lost_s = estimate_s * (pace - 1)
         if self.together and (met := [m for m, _ in way if m in self.wide]):
             lost_s += sum(self.price_s(m) for m in met)
-            lost_s += estimate_s * max(self.setting.sharing - pace, 0.0)
+            lost_s += estimate_s * max(self.setting.interference_slowdown - pace, 0.0)
         return cost + lost_s / self.horizon_s
 
     def is_longer(self, way: Way) -> bool:

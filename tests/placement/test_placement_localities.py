@@ -41,8 +41,8 @@ def random_setting(seed: int) -> Setting:
         LOCALITIES[seed % len(LOCALITIES)],
         str(rng.choice(["double", "now"])),
         str(rng.choice(["decision", "head"])),
-        stretch=float(rng.choice([1.1, 1.3, 2.0])),
-        sharing=float(rng.choice([1.0, 1.25, 1.6])),
+        multi_node_slowdown=float(rng.choice([1.1, 1.3, 2.0])),
+        interference_slowdown=float(rng.choice([1.0, 1.25, 1.6])),
     )
 
 
@@ -67,7 +67,7 @@ def last_objective(placer: Lookahead) -> float:
     return list(placer._memory.values())[-1].objective
 
 
-WORTH_IT = Setting("fifo", "none", "lookahead", "worth_it", stretch=1.2)
+WORTH_IT = Setting("fifo", "none", "lookahead", "worth_it", multi_node_slowdown=1.2)
 
 
 def test_a_split_that_costs_less_than_waiting() -> None:
@@ -93,7 +93,7 @@ def test_waiting_for_the_sake_of_the_next_job(others: float, start_s: float) -> 
     against w − 1/2."""
     config = LookaheadConfig(others=others)
     rows = [(0, 1000, 3), (0, 1000, 3), (970, 100, 2), (970, 10, 1)]
-    setting = Setting("fifo", "fits", "lookahead", "worth_it", stretch=1.2)
+    setting = Setting("fifo", "greedy", "lookahead", "worth_it", multi_node_slowdown=1.2)
     state, placer = run(setting, config, 2, *rows)
     assert state.start[0, 2] == start_s
     assert next(iter(placer._memory.values())).objective == pytest.approx(max(others / 2 - 1 / 3, others - 1 / 2))
@@ -104,12 +104,12 @@ def test_a_split_leaves_the_node_that_the_next_job_needs() -> None:
     two and two leave them. Nothing is left beside either chunk; split, the job loses 30 s of 600."""
     config = LookaheadConfig()
     rows = [(0, 900, 1), (0, 10, 3), (0, 900, 2), (0, 10, 2), (0, 900, 2), (0, 10, 2), (11, 100, 4), (11, 100, 3)]
-    state, placer = run(Setting("fifo", "none", "lookahead", "any", stretch=1.3), config, 3, *rows)
+    state, placer = run(Setting("fifo", "none", "lookahead", "any", multi_node_slowdown=1.3), config, 3, *rows)
     assert chunks_of(state, 6) == [(1, 2), (2, 2)] and chunks_of(state, 7) == [(0, 3)]
     assert state.start[0, 6:].tolist() == [11, 11] and state.end[0, 6] == 141
     assert last_objective(placer) == pytest.approx(1 - 30 / 600)
     jobs, layout = simple(cluster([group(3, 4)]), *rows)
-    rule = simulate(jobs, layout, [0], [8], Setting("fifo", "none", "best_fit", "any", stretch=1.3))
+    rule = simulate(jobs, layout, [0], [8], Setting("fifo", "none", "best_fit", "any", multi_node_slowdown=1.3))
     assert chunks_of(rule, 6) == [(0, 3), (1, 1)] and chunks_of(rule, 7) == [(1, 1), (2, 2)]  # the next is split, too
 
 
@@ -118,7 +118,7 @@ def test_company_is_kept_where_it_lets_the_next_job_start(next_gpus: int, node: 
     """Two of four GPUs of the first node are in use by one job. Two more for 100 s: both jobs would take half as long
     again for 100 s, 50 s each of 600 s. It goes to the idle node (a whole one, two GPUs left), unless the next job
     needs that one."""
-    setting = Setting("fifo", "none", "lookahead", sharing=1.5)
+    setting = Setting("fifo", "none", "lookahead", interference_slowdown=1.5)
     state, placer = run(setting, LookaheadConfig(), 2, (0, 1000, 2), (1, 100, 2), (1, 100, next_gpus))
     assert chunks_of(state, 1) == [(node, 2)]
     assert last_objective(placer) == pytest.approx(objective)
@@ -130,7 +130,10 @@ def test_the_company_that_loses_least() -> None:
     not. The price is what the company has left, 9 s or all 100 s of the job's own estimate, times a half; the second
     node, where fewer GPUs are left, would be best_fit's."""
     jobs, layout = simple(cluster([group(2, 8)]), (0, 10, 2), (0, 900, 3), (1, 100, 2), (1, 5, 2))
-    placer, setting = Lookahead(LookaheadConfig(tightness=0.0)), Setting("fifo", "none", "lookahead", sharing=1.5)
+    placer, setting = (
+        Lookahead(LookaheadConfig(tightness=0.0)),
+        Setting("fifo", "none", "lookahead", interference_slowdown=1.5),
+    )
     state = simulate(jobs, layout, [0], [4], setting, placer=placer, check=True)
     assert [chunks_of(state, job) for job in range(3)] == [[(0, 2)], [(1, 3)], [(0, 2)]]
     assert last_objective(placer) == pytest.approx(1 - (9 * 0.5 + 50) / 600)
@@ -279,23 +282,30 @@ def test_what_is_not_answered_is_placed_by_the_simulators_own_rule(
         assert placer.counts.optimal == placer.counts.cached == 0
 
 
-@pytest.mark.parametrize("sharing", [1.0, 1.5])
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy", "conservative"])
+@pytest.mark.parametrize("interference_slowdown", [1.0, 1.5])
+@pytest.mark.parametrize("backfill", ["none", "greedy", "easy", "conservative"])
 @pytest.mark.parametrize("locality", LOCALITIES)
 def test_a_run_without_any_answer_is_the_rules_run(
-    locality: str, blocking: str, sharing: float, monkeypatch: pytest.MonkeyPatch
+    locality: str, backfill: str, interference_slowdown: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Under both commits."""
     monkeypatch.setattr(GlpkModel, "solve", lambda self, instance: Solution(Outcome.FAILURE, float("nan")))
     real = lookahead.settle
     monkeypatch.setattr(lookahead, "settle", lambda *a: (*real(*a)[:2], 0))
-    rule, failures = "best_fit" if sharing == 1 else "quiet_fit", 0
+    rule, failures = "best_fit" if interference_slowdown == 1 else "quiet_fit", 0
     for seed in range(4):
         jobs, layout = random_case(seed, n=60)
-        n, rest = [len(jobs.gpus)], {"commit": ("decision", "head")[seed % 2], "stretch": 1.3, "sharing": sharing}
+        n, rest = (
+            [len(jobs.gpus)],
+            {
+                "commit": ("decision", "head")[seed % 2],
+                "multi_node_slowdown": 1.3,
+                "interference_slowdown": interference_slowdown,
+            },
+        )
         placer = Lookahead(LookaheadConfig())
-        state = simulate(jobs, layout, [0], n, Setting("saf", blocking, "lookahead", locality, **rest), placer=placer)
-        expected = simulate(jobs, layout, [0], n, Setting("saf", blocking, rule, locality, **rest))
+        state = simulate(jobs, layout, [0], n, Setting("saf", backfill, "lookahead", locality, **rest), placer=placer)
+        expected = simulate(jobs, layout, [0], n, Setting("saf", backfill, rule, locality, **rest))
         np.testing.assert_array_equal(state.start, expected.start)
         assert chunk_table(state).equals(chunk_table(expected))
         failures += placer.counts.failure
@@ -310,7 +320,7 @@ def test_a_whole_run_with_contention_loses_no_job(locality: str) -> None:
         jobs, layout = random_case(700 + seed, n=60)
         n = len(jobs.gpus)
         placer = Lookahead(LookaheadConfig(jobs=5))
-        setting = Setting("saf", "easy", "lookahead", locality, stretch=1.3, sharing=1.5)
+        setting = Setting("saf", "easy", "lookahead", locality, multi_node_slowdown=1.3, interference_slowdown=1.5)
         state = simulate(jobs, layout, [0], [n], setting, placer=placer, check=True)
         assert (state.start[0] >= jobs.submit_s).all() and (state.end[0] >= state.start[0] + jobs.run_s - 1e-6).all()
         chunks = chunk_table(state)

@@ -151,15 +151,15 @@ def test_memory_and_solver_agree_on_random_questions() -> None:
     assert placer.counts.cached >= placer.counts.optimal > 10
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
-def test_a_whole_run_never_exceeds_a_node(blocking: str) -> None:
+@pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
+def test_a_whole_run_never_exceeds_a_node(backfill: str) -> None:
     """Starts, ends and allocations of every job replayed: nothing is over capacity at any start."""
     asked = 0
     for seed in range(4):
         jobs, layout = random_case(300 + seed, n=50)
         n, node = len(jobs.gpus), layout.nodes.row
         placer = Lookahead(CONFIG)
-        state = simulate(jobs, layout, [0], [n], Setting("saf", blocking, "lookahead"), placer=placer, check=True)
+        state = simulate(jobs, layout, [0], [n], Setting("saf", backfill, "lookahead"), placer=placer, check=True)
         chunks = chunk_table(state)
         start, end = state.start[0], state.start[0] + jobs.run_s
         assert (start >= jobs.submit_s).all()
@@ -177,7 +177,7 @@ def test_a_whole_run_never_exceeds_a_node(blocking: str) -> None:
     assert asked > 10
 
 
-def test_counts_of_a_stretch() -> None:
+def test_counts_of_a_multi_node_slowdown() -> None:
     before = Counts(asked=3, settled=1, optimal=2, times_s=array("d", [0.5, 0.25]))
     now = Counts(asked=10, settled=4, optimal=4, limit=1, times_s=array("d", [0.5, 0.25, 0.001, 0.002, 0.003]))
     assert now.since(before) == Counts(

@@ -151,5 +151,5 @@ def test_accounts_that_come_later_change_nothing_before() -> None:
         for i in range(60)
     ]
     late = [{"gpus": 1, "user": f"new{i}", "run_s": 10.0, "submit_s": 1e6 + i} for i in range(5)]
-    for blocking in ("none", "easy"):
-        assert starts(rows + late, blocking=blocking)[:60] == starts(rows, blocking=blocking)
+    for backfill in ("none", "easy"):
+        assert starts(rows + late, backfill=backfill)[:60] == starts(rows, backfill=backfill)

@@ -135,7 +135,7 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
             figures.ablation_training(cells, curves, paper, "figures"),
         ]
     if has_placements(workspace.config):
-        made.append(tables.placements(cells, wins, stretch=1.2, sharing=1.0, **judge))
+        made.append(tables.placements(cells, wins, multi_node_slowdown=1.2, interference_slowdown=1.0, **judge))
     made += [
         tables.table1(paper, "system"),
         tables.table3(system.features(), paper, "system"),
@@ -176,23 +176,23 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
     base = TRACES[cell.trace][1] * LEVEL[cell.policy]
     gain = GAIN[cell.policy] * (0.6 if cell.features == "raw" else 1)
     roles = [
-        ("base", cell.policy, cell.blocking, cell.placement, 1.0),
-        ("base_best_fit", cell.policy, cell.blocking, "best_fit", 1.03),
-        ("random", cell.policy, cell.blocking, "best_fit", 0.4),
-        ("rltune", cell.policy, cell.blocking, cell.placement, 1 - gain),
+        ("base", cell.policy, cell.backfill, cell.placement, 1.0),
+        ("base_best_fit", cell.policy, cell.backfill, "best_fit", 1.03),
+        ("random", cell.policy, cell.backfill, "best_fit", 0.4),
+        ("rltune", cell.policy, cell.backfill, cell.placement, 1 - gain),
     ]
     # heuristics do not depend on the base policy the agent was trained against
     level = TRACES[cell.trace][1] / base
     roles += [
         ("baseline", p, b, "best_fit", level * LEVEL[p] * factor)
         for p in HEURISTICS
-        for b, factor in {"none": 1.0, "fits": 0.6, "easy": 0.55}.items()
+        for b, factor in {"none": 1.0, "greedy": 0.6, "easy": 0.55}.items()
     ]
     bound = 0.05 * TRACES[cell.trace][1] * min(LEVEL.values())
     luck = np.random.default_rng(cell.seed).normal(1, 0.1)
     for n, count in WINDOWS.items():
         hardness = rng.lognormal(0, 0.8, count)
-        for role, policy, blocking, placement, factor in roles:
+        for role, policy, backfill, placement, factor in roles:
             agent = role == "rltune"
             for w in range(count):
                 wait = base * factor * hardness[w] * (n / 256) ** 0.5 * rng.lognormal(0, 0.15)
@@ -200,7 +200,7 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
                     {
                         "role": role,
                         "policy": policy,
-                        "blocking": blocking,
+                        "backfill": backfill,
                         "placement": placement,
                         "locality": "strict",
                         "sequence_jobs": n,
@@ -251,7 +251,7 @@ def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
     """Every agent's base policy on the shortest windows, as the transfer stage gathers them."""
     chosen = carried(cells)
     own = wins[(wins["role"] == "base") & (wins["sequence_jobs"] == min(WINDOWS)) & wins["cell"].isin(chosen["cell"])]
-    axes = chosen[["cell", "trace", "cluster", "blocking", "placement", "locality", "estimate", "policy"]]
+    axes = chosen[["cell", "trace", "cluster", "backfill", "placement", "locality", "estimate", "policy"]]
     return (
         own[["cell", "sequence_jobs", "window", "first_job", "wait_s"]].merge(axes, on="cell").assign(simulated=False)
     )
@@ -260,7 +260,7 @@ def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
 def away(cells: pd.DataFrame) -> pd.DataFrame:
     """Every agent on every workload: a fifth less wait than its base at home, else a tenth; random a third more."""
     rng, chosen, n = np.random.default_rng(5), carried(cells), min(WINDOWS)
-    rules = {k: chosen[k].iloc[0] for k in ("blocking", "placement", "locality", "estimate")}
+    rules = {k: chosen[k].iloc[0] for k in ("backfill", "placement", "locality", "estimate")}
     rows = []
     for (trace, cluster), _ in chosen.groupby(["trace", "cluster"], sort=False):
         base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])
@@ -286,9 +286,9 @@ def noise(cells: pd.DataFrame) -> pd.DataFrame:
         who += [(c["policy"], "none", c["cell"], 0.3, 0.2) for _, c in group.iterrows()]
         for sigma in (0.0, 1.0, 2.0):
             where = {"trace": trace, "cluster": cluster, "locality": "strict", "sigma": sigma}
-            for policy, blocking, cell, level, slope in who:
+            for policy, backfill, cell, level, slope in who:
                 one = _windows(base * level * (1 + slope * sigma), n)
-                rows.append(one.assign(**where, policy=policy, blocking=blocking, cell=cell))
+                rows.append(one.assign(**where, policy=policy, backfill=backfill, cell=cell))
     return pd.concat(rows, ignore_index=True)
 
 

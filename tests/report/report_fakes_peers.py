@@ -50,7 +50,7 @@ def qssf_windows(names: list[str], count: int = 12, best_fit: bool = True) -> pd
     who = [w for w in ("rltune", "qssf", "fifo_easy", "qssf_best_fit", "saf_lognormal") if best_fit or "best" not in w]
     return pd.concat(
         [
-            judged(w, count, 256).assign(cell=name, blocking="conservative" if w == "rltune" else "easy")
+            judged(w, count, 256).assign(cell=name, backfill="conservative" if w == "rltune" else "easy")
             for name in names
             for w in who
         ],
@@ -69,7 +69,7 @@ def batches(cells: pd.DataFrame, agents: tuple[str, ...] = ("rlscheduler", "rltu
                     cell=cell["cell"] if agent else "",
                     preset="quick" if agent else "",
                     policy="saf" if who == "strong" else "fifo",
-                    blocking="easy" if who == "strong" else "none",
+                    backfill="easy" if who == "strong" else "none",
                     placement="best_fit",
                     base="fifo" if agent else "",
                     **{axis: cell[axis] for axis in ("trace", "cluster", "estimate", "locality")},

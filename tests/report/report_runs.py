@@ -25,7 +25,7 @@ experiments:
     policy: [fifo, sjf]
     features: [raw]
     placement: [best_fit]
-simulation: {stretch: 1.2}
+simulation: {multi_node_slowdown: 1.2}
 evaluation: {bootstrap: 200, also: [{placement: best_fit}, {placement: lookahead, locality: soonest_end}]}
 """
 METRICS = """title: RLTune, a test run of every metric

@@ -39,7 +39,7 @@ def ladders() -> pd.DataFrame:
                         "who": "order",
                         "policy": policy,
                         "rung": rung,
-                        "blocking": rules.blocking,
+                        "backfill": rules.backfill,
                         "wait_s": level * hard * 0.8**i,
                     }
                     for i, (rung, rules) in enumerate(RUNGS.items())
@@ -50,10 +50,10 @@ def ladders() -> pd.DataFrame:
                         **about,
                         "who": "agent",
                         "policy": policy,
-                        "base_blocking": "none",
+                        "base_backfill": "none",
                         "other": "",
                         "rung": "",
-                        "blocking": "none",
+                        "backfill": "none",
                         "wait_s": wait * hard,
                     }
                 )
@@ -76,14 +76,14 @@ def rooms() -> pd.DataFrame:
                 **_about(workload, w),
                 "kind": kind,
                 "policy": policy,
-                "base_blocking": "none",
+                "base_backfill": "none",
                 "other": "",
-                "blocking": blocking,
+                "backfill": backfill,
                 "wait_s": wait * hard,
             }
             for workload in WORKLOADS
             for w, hard in enumerate(_hardness(2) / _hardness(2).mean())
-            for (kind, policy, blocking), wait in told.items()
+            for (kind, policy, backfill), wait in told.items()
         ]
     )
 
@@ -105,7 +105,7 @@ def payers() -> pd.DataFrame:
                             **_about(workload, w),
                             "scheduler": scheduler,
                             "policy": policy,
-                            "blocking": "none",
+                            "backfill": "none",
                             "user": f"u{i}" if workload == "Philly" else None,
                             "vc": f"v{i % 2}",
                             "size": size,
@@ -133,11 +133,11 @@ def loads() -> pd.DataFrame:
                 "offered": offered,
                 "role": role,
                 "policy": policy,
-                "blocking": blocking,
+                "backfill": backfill,
                 "wait_s": waits[at] * hard,
             }
             for at, (load, offered) in enumerate((("slice", 7.5), ("balanced", 0.9)))
-            for role, policy, blocking, *waits in told
+            for role, policy, backfill, *waits in told
             for w, hard in enumerate(_hardness(3) / _hardness(3).mean())
         ]
     )

@@ -87,7 +87,7 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Mad
 
 def test_the_papers_figures_are_not_set_beside_another_setting(made: Made, matrix: pd.DataFrame) -> None:
     windows = read.windows(made.workspace)
-    easy, bases = matrix.assign(blocking="easy"), fakes.bases(matrix, windows).assign(blocking="easy")
+    easy, bases = matrix.assign(backfill="easy"), fakes.bases(matrix, windows).assign(backfill="easy")
     artefact, frame = tables.table7(easy, windows, bases, PAPER, **JUDGE)
     assert frame["fifo_paper"].isna().all() and "fifo_verdict" not in artefact.columns
 

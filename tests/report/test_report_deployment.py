@@ -71,8 +71,8 @@ def in_simulator(factors: dict[str, float]) -> pd.DataFrame:
     """The same with EASY; with conservative backfilling all wait as long as under Slurm's order."""
     return pd.concat(
         [
-            jobs(factors).assign(blocking="easy"),
-            jobs(dict.fromkeys(factors, factors["slurm"])).assign(blocking="conservative"),
+            jobs(factors).assign(backfill="easy"),
+            jobs(dict.fromkeys(factors, factors["slurm"])).assign(backfill="conservative"),
         ]
     )
 

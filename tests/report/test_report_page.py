@@ -275,7 +275,7 @@ def test_methods_say_what_the_configuration_says(page: Page, made: Made) -> None
     told = " ".join(next(x for _, a, x in page.all("section", id="methods")).split()).replace("\u00a0", " ")
     judging = made.workspace.config.evaluation
     assert f"{judging.bootstrap:,} times" in told and "256 and 1,024 consecutive jobs" in told and "90.0 %" in told
-    assert f"best of {len(judging.baseline_policies) * len(judging.baseline_blockings)}," in told
+    assert f"best of {len(judging.baseline_policies) * len(judging.baseline_backfills)}," in told
 
 
 def test_evidence_for_deviations_exists() -> None:

@@ -34,7 +34,7 @@ def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
         cells[cells["policy"] == "fifo"]
         .drop_duplicates("trace")
         .head(2)
-        .assign(**{"blocking": "easy", "estimate": "history-rolling", **axes})
+        .assign(**{"backfill": "easy", "estimate": "history-rolling", **axes})
     )
 
 
@@ -59,7 +59,7 @@ def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_phi
 
 def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.DataFrame) -> None:
     pair = cells[(cells["trace"] == "philly") & (cells["features"] == "engineered")].head(2)
-    pair = pair.assign(policy="saf", blocking="easy", estimate="published", metric=["wait", "bsld"])
+    pair = pair.assign(policy="saf", backfill="easy", estimate="published", metric=["wait", "bsld"])
     _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, **fakes.JUDGE)
     assert frame.groupby("measure")["metric"].unique().map(list).to_dict() == {
         "Wait, s": ["wait"],
@@ -213,7 +213,7 @@ def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differ
     for ending, changed, wait in (
         ("-2", {"seed": 2}, 0.5),
         ("-t", {"preset": "tuned"}, 1.0),
-        ("-e", {"blocking": "easy"}, 1.0),
+        ("-e", {"backfill": "easy"}, 1.0),
     ):
         again = windows[windows["cell"].isin(pair["cell"])]
         again = again.assign(
@@ -266,7 +266,7 @@ def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> N
                     "name": "all",
                     "workloads": [{"trace": "philly", "cluster": "philly-192"}],
                     "policy": ["saf"],
-                    "blocking": ["easy"],
+                    "backfill": ["easy"],
                     "estimate": ["history-rolling"],
                     "features": ["engineered7", "engineered"],
                 }

@@ -35,9 +35,9 @@ def test_a_share_by_the_agents_own_rule_is_told_where_its_seeds_chose_one_rule(m
     mine = frame["who"] == "agent"
     had = "73.8 % (73.8 to 73.8 %) is had by FIFO in step e, which has RLTune’s own"
     for chosen, told in (("easy", had), ("none or easy", "")):
-        artefact, _ = tables.semantics(frame.assign(blocking=frame["blocking"].mask(mine, chosen)), 0.95)
+        artefact, _ = tables.semantics(frame.assign(backfill=frame["backfill"].mask(mine, chosen)), 0.95)
         note = artefact.notes[0].replace("\u00a0", " ")
-        assert told in note and ("own blocking rule" in note) is bool(told) and "without learning at all" in note
+        assert told in note and ("own backfill rule" in note) is bool(told) and "without learning at all" in note
 
 
 def test_the_waterfall_draws_one_agent_and_every_order(made: Made) -> None:

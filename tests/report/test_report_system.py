@@ -120,7 +120,7 @@ def test_the_network_is_the_one_that_is_trained() -> None:
     assert [found["queue"], len(found["critic_columns"])] == shapes_of(found["features"])["critic"]
     assert found["actor"] == [32, 16, 8, 1] and found["critic"] == [*CRITIC_LAYERS, 1]
     assert found["others"] == ["feature set raw, actor 32-16-8-1, a critic"]
-    assert NETWORKS["tuned"]["critic"] == [] and NETWORKS["tuned"]["residual"]
+    assert NETWORKS["tuned"]["critic"] == [] and NETWORKS["tuned"]["base_policy_bias"]
 
 
 def test_weights_are_counted_as_keras_counts_them() -> None:

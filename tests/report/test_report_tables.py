@@ -29,7 +29,7 @@ def test_comparison_means_and_improvements_are_those_of_the_windows(made: Made) 
         assert row["rltune_mean"] == pytest.approx(mean["rltune"])
         assert row["base_mean"] == pytest.approx(mean["base"])
         assert row["improvement"] == pytest.approx(1 - mean["rltune"] / mean["base"])
-        rivals = windows[windows["role"] == "baseline"].groupby(["policy", "blocking", "placement"])["wait_s"].mean()
+        rivals = windows[windows["role"] == "baseline"].groupby(["policy", "backfill", "placement"])["wait_s"].mean()
         assert row["strong_mean"] == pytest.approx(rivals.min())
         assert row["low"] <= row["improvement"] <= row["high"]
         assert row["rivals"] == 15
@@ -46,7 +46,7 @@ def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> Non
 
 
 def test_backfilling_has_no_figure_in_the_paper(made: Made) -> None:
-    cells = read.cells(made.workspace, PAPER).assign(blocking="easy")
+    cells = read.cells(made.workspace, PAPER).assign(backfill="easy")
     _, frame = tables.comparison(cells, read.windows(made.workspace), read.histories(made.workspace), PAPER, **JUDGE)
     assert frame["paper"].isna().all() and (frame["verdict"] == "").all()
 
@@ -69,7 +69,7 @@ def test_what_an_agent_chose_itself_is_named(made: Made) -> None:
     artefact, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
     assert not frame["way"].any() and "way" not in artefact.columns
     ours = windows["role"] == "rltune"
-    windows.loc[ours, ["policy", "blocking", "locality"]] = ["saf", "conservative", "any"]
+    windows.loc[ours, ["policy", "backfill", "locality"]] = ["saf", "conservative", "any"]
     artefact, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
     assert set(frame["way"]) == {"from SAF + conservative, any"} and "way" in artefact.columns
 
@@ -147,12 +147,18 @@ def test_the_table_says_what_a_split_and_company_cost(made: Made) -> None:
         "runs 1.2 times as long; jobs that share a node do not slow" in n
         for n in made.there["placements"].artefact.notes
     )
-    for stretch, sharing, said in (
+    for multi_node_slowdown, interference_slowdown, said in (
         (1.0, 1.0, "a split costs nothing"),
         (1.0, 1.3, "GPUs runs 1.3 times as long"),
         (1.5, 1.3, "runs 1.5 times as long; a job of several GPUs runs 1.3 times"),
     ):
-        artefact, _ = tables.placements(cells, windows, stretch=stretch, sharing=sharing, **JUDGE)
+        artefact, _ = tables.placements(
+            cells,
+            windows,
+            multi_node_slowdown=multi_node_slowdown,
+            interference_slowdown=interference_slowdown,
+            **JUDGE,
+        )
         assert sum(said in n for n in artefact.notes) == 1, artefact.notes
         assert not any("placement lookahead" in n for n in artefact.notes), "it differs between the rows"
 
@@ -161,9 +167,11 @@ def test_cells_judged_in_their_own_placement_only_are_left_out(made: Made) -> No
     cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
     also = windows["role"].isin(["rltune_also", "base_also"])
     first = cells["cell"].iloc[0]
-    _, frame = tables.placements(cells, windows[~also | (windows["cell"] == first)], stretch=1, sharing=1, **JUDGE)
+    _, frame = tables.placements(
+        cells, windows[~also | (windows["cell"] == first)], multi_node_slowdown=1, interference_slowdown=1, **JUDGE
+    )
     assert set(frame["cell"]) == {first}
-    artefact, frame = tables.placements(cells, windows[~also], stretch=1, sharing=1, **JUDGE)
+    artefact, frame = tables.placements(cells, windows[~also], multi_node_slowdown=1, interference_slowdown=1, **JUDGE)
     assert frame.empty and artefact.columns == {}
 
 
@@ -224,7 +232,7 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> 
     jobs.loc[jobs["cell"] == "other", "wait_s"] *= 3
     own = jobs[(jobs["cell"] == name) & (jobs["sequence_jobs"] == 1024)].groupby("role")["wait_s"].agg(["mean", "size"])
     for changed, called, pooled in (
-        ({"blocking": "easy"}, ["FIFO", "FIFO + EASY"], False),
+        ({"backfill": "easy"}, ["FIFO", "FIFO + EASY"], False),
         ({"estimate": "exact"}, ["FIFO, lognormal-1", "FIFO, exact"], False),
         ({"seed": 2}, ["FIFO"], True),
     ):
@@ -242,7 +250,7 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> 
 def test_improvements_of_several_settings_are_called_by_what_differs(made: Made) -> None:
     cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
     curves, name = read.histories(made.workspace), cells["cell"][0]
-    for other, changed in (("easy", {"blocking": "easy"}), ("exact", {"blocking": "easy", "estimate": "exact"})):
+    for other, changed in (("easy", {"backfill": "easy"}), ("exact", {"backfill": "easy", "estimate": "exact"})):
         cells = twice(cells, name, other, **changed)
         windows, curves = twice(windows, name, other), twice(curves, name, other)
     _, numbers = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
@@ -277,7 +285,7 @@ def test_inputs_are_left_as_they_were(made: Made) -> None:
     before = cells.copy(), windows.copy()
     tables.comparison(cells, windows, read.histories(made.workspace), PAPER, **JUDGE)
     tables.ablation(cells, windows, PAPER, **JUDGE)
-    tables.placements(cells, windows, stretch=1.0, sharing=1.0, **JUDGE)
+    tables.placements(cells, windows, multi_node_slowdown=1.0, interference_slowdown=1.0, **JUDGE)
     pd.testing.assert_frame_equal(cells, before[0])
     pd.testing.assert_frame_equal(windows, before[1])
 
@@ -318,7 +326,7 @@ def test_heuristics_stand_beside_a_bound_that_all_are_above(made: Made) -> None:
     for _, rows in frame.groupby(["trace_title", "sequence_jobs"]):
         assert rows["policy"].is_unique and {"fifo", "sjf"} < set(rows["policy"])
         assert rows["bound"].nunique() == 1 and (rows["best"] > rows["bound"]).all()
-        assert (rows[["none", "fits", "easy"]].min(axis=1) == rows["best"]).all()
+        assert (rows[["none", "greedy", "easy"]].min(axis=1) == rows["best"]).all()
         assert rows["over_bound"].to_numpy() == pytest.approx((rows["best"] / rows["bound"]).to_numpy())
         starred = rows["title"].str.endswith("★")
         assert starred.sum() == 1 and rows["best"][starred].item() == rows["best"].min()

@@ -27,10 +27,10 @@ RAN = pd.DataFrame(
         ("today", "today", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
         ("saf-easy", "rule", 0, "saf", "easy", "best_fit", "requested", 0.7, 0.1),
         ("qssf", "qssf", 0, "saf", "easy", "best_fit", "history-lightgbm", 0.7, 0.1),
-        ("way", "way", 1, "saf", "conservative", "best_fit", "requested, as believed", 0.7, 0.1),
+        ("way", "way", 1, "saf", "conservative", "best_fit", "requested, as calibrated", 0.7, 0.1),
         ("rltune", "rltune", 1, "saf", "conservative", "best_fit", "requested", 0.7, 0.1),
     ],
-    columns=["scheduler", "kind", "seed", "policy", "blocking", "placement", "estimate", "utilisation", "seconds"],
+    columns=["scheduler", "kind", "seed", "policy", "backfill", "placement", "estimate", "utilisation", "seconds"],
 )
 FACTS = {
     "trace": "Mine",
@@ -202,7 +202,7 @@ def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
 
 
 def test_backfilling_is_switched_on_where_there_is_none() -> None:
-    ran = RAN.assign(blocking=RAN["blocking"].where(RAN["scheduler"] != TODAY, "none"))
+    ran = RAN.assign(backfill=RAN["backfill"].where(RAN["scheduler"] != TODAY, "none"))
     assert told({"saf-easy": 0.7}, ran)["Recommendation"].startswith("Switch on EASY backfilling, with the order SAF: ")
     assert names(ran)["today"] == "Today: Slurm multifactor without backfilling"
 
@@ -226,7 +226,7 @@ def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
     """A network that only repeats the better way gets no credit for it, and the way is recommended without it."""
     said = told({"saf-easy": 0.9, "qssf": 0.9, "way": 0.5, "rltune": 0.5})
     assert said["Recommendation"].startswith(
-        "Take RLTune’s way, no network: SAF + conservative, best_fit, requested, as believed"
+        "Take RLTune’s way, no network: SAF + conservative, best_fit, requested, as calibrated"
     )
     assert "adds nothing measurable over RLTune’s way, no network" in said["What it learned"]
     assert "do not bother" in said["RLTune"] and "kept nothing" not in said["What it learned"]

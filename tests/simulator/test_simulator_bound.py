@@ -182,16 +182,16 @@ def test_never_above_any_list_schedule(seed: int) -> None:
     jobs, layout = tiny(seed)
     found = bound((jobs, layout)).wait_s
     for order in itertools.permutations(range(len(jobs.gpus))):
-        for blocking in ("none", "fits"):
-            reached = wait(jobs, layout, "fifo", blocking, "best_fit", scores=lambda _, q, o=order: [o[j] for j in q])
-            assert found <= reached * (1 + ROUNDING), (order, blocking)
+        for backfill in ("none", "greedy"):
+            reached = wait(jobs, layout, "fifo", backfill, "best_fit", scores=lambda _, q, o=order: [o[j] for j in q])
+            assert found <= reached * (1 + ROUNDING), (order, backfill)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_never_above_any_policy(seed: int) -> None:
     case = random_case(seed, n=24)
     found = [bound(case, **options).wait_s for options in ({}, {"grid": 8}, {"reference_wait_s": 1.0})]
-    for setting in itertools.product(twin.POLICIES, ("none", "fits", "easy"), ("first_fit", "best_fit")):
+    for setting in itertools.product(twin.POLICIES, ("none", "greedy", "easy"), ("first_fit", "best_fit")):
         assert max(found) <= wait(*case, *setting) * (1 + ROUNDING), setting
 
 

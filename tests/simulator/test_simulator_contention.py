@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from twin_cases import BLOCKINGS, LOCALITIES, allocations, in_order, played, run_engine, starts, where
+from twin_cases import BACKFILLS, LOCALITIES, allocations, in_order, played, run_engine, starts, where
 from workload_cases import cluster, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
@@ -29,19 +29,19 @@ def test_the_pace_changes_when_the_neighbour_comes_and_goes() -> None:
     The second has 30 s of work, all in company: 60 s. Until 100 the first has done 40 + 60/2 = 70 of its 100.
     """
     case = simple(ONE_NODE, (0, 100, 2), (40, 30, 2))
-    assert ends(case, sharing=2.0) == [130, 100]
+    assert ends(case, interference_slowdown=2.0) == [130, 100]
     assert ends(case) == [100, 70]
 
 
 def test_jobs_of_one_gpu_neither_slow_down_nor_are_slowed_down() -> None:
     case = simple(ONE_NODE, (0, 100, 2), (0, 100, 1), (0, 50, 1))
-    assert ends(case, sharing=2.0) == [100, 100, 50]
+    assert ends(case, interference_slowdown=2.0) == [100, 100, 50]
 
 
 def test_company_costs_the_same_however_many_it_is() -> None:
     """Three jobs of two GPUs on a node of eight; the last two end together, after which nobody is left."""
     case = simple(cluster([group(1, 8)]), (0, 10, 2), (0, 20, 2), (0, 20, 2))
-    assert ends(case, sharing=1.5) == [15, 30, 30]
+    assert ends(case, interference_slowdown=1.5) == [15, 30, 30]
 
 
 def test_split_and_in_company_costs_as_much_as_the_dearer_of_the_two() -> None:
@@ -49,25 +49,25 @@ def test_split_and_in_company_costs_as_much_as_the_dearer_of_the_two() -> None:
     case = simple(TWO_NODES, (0, 100, 3), (0, 10, 2), (0, 30, 3))
     assert where(case, locality="any")[2] == {1: 2, 0: 1}
     # the first has the third beside it from the start on; nobody is ever alone before the third has ended
-    assert ends(case, locality="any", stretch=1.2, sharing=1.5)[1:] == [15, 45]
+    assert ends(case, locality="any", multi_node_slowdown=1.2, interference_slowdown=1.5)[1:] == [15, 45]
     # with the large job gone early, its 20 s of work left at 15 go at 1.2: 15 + 20 × 1.2
     case = simple(TWO_NODES, (0, 10, 3), (0, 10, 2), (0, 30, 3))
-    assert ends(case, locality="any", stretch=1.2, sharing=1.5) == [15, 15, 39]
-    assert ends(case, locality="any", stretch=2.0, sharing=1.5)[2] == 60
+    assert ends(case, locality="any", multi_node_slowdown=1.2, interference_slowdown=1.5) == [15, 15, 39]
+    assert ends(case, locality="any", multi_node_slowdown=2.0, interference_slowdown=1.5)[2] == 60
 
 
 def test_the_end_expected_by_the_estimate_moves_too() -> None:
     """The head wants the whole node. Company makes the end of the first 130 and not 100, so a job of one GPU that ends
     at 125 does not delay it."""
     case = simple(cluster([group(1, 5)]), (0, 100, 2), (40, 30, 2), (45, 10, 5), (50, 75, 1))
-    assert starts(case, "fifo", "easy", sharing=2.0) == [0, 40, 130, 50]
+    assert starts(case, "fifo", "easy", interference_slowdown=2.0) == [0, 40, 130, 50]
     assert starts(case, "fifo", "easy") == [0, 40, 100, 110]
 
 
 def test_a_run_lasts_until_the_last_end() -> None:
     """Metrics see the true ends, also of jobs that speed up after the last start."""
     jobs, layout = simple(ONE_NODE, (0, 100, 2), (40, 30, 2))
-    state = simulate(jobs, layout, [0], [2], Setting("fifo", sharing=2.0))
+    state = simulate(jobs, layout, [0], [2], Setting("fifo", interference_slowdown=2.0))
     table = job_table(jobs, state)
     assert table["end_s"].tolist() == [130, 100] and table["wait_s"].tolist() == [0, 0]
     assert sequence_table(jobs, state, 4)["makespan_s"].tolist() == [130]
@@ -117,16 +117,18 @@ def test_soonest_end_reserves_for_a_split_that_is_still_to_come(
     A job that holds the two beyond 60 may pass the head where its reservation is 300.
     """
     case = simple(TWO_NODES, (0, 60, 3), (0, 300, 1), (0, 300, 2), (10, 100, 4), (11, run_s, 2))
-    assert starts(case, "fifo", "easy", locality=locality, stretch=1.5)[3:] == expected
+    assert starts(case, "fifo", "easy", locality=locality, multi_node_slowdown=1.5)[3:] == expected
 
 
 def test_soonest_end_waits_where_a_split_would_end_later() -> None:
     """The same, but 300 s of work would lose 250 s of the 240 s won."""
     case = simple(TWO_NODES, (0, 60, 3), (0, 300, 1), (0, 300, 2), (10, 300, 4), (11, 150, 2))
-    assert starts(case, "fifo", "easy", locality="soonest_end", stretch=1.0 + 250 / 300)[3:] == [300, 11]
+    assert starts(case, "fifo", "easy", locality="soonest_end", multi_node_slowdown=1.0 + 250 / 300)[3:] == [300, 11]
 
 
-def work_done(jobs: Jobs, layout: Layout, state: State, stretch: float, sharing: float) -> tuple[np.ndarray, Counter]:
+def work_done(
+    jobs: Jobs, layout: Layout, state: State, multi_node_slowdown: float, interference_slowdown: float
+) -> tuple[np.ndarray, Counter]:
     """Seconds of work that each job gets done between its start and its end, added up moment by moment; and the
     number of jobs that were split, in company, or both."""
     start, end, places = state.start[0], state.end[0], allocations(state, 0)
@@ -135,30 +137,40 @@ def work_done(jobs: Jobs, layout: Layout, state: State, stretch: float, sharing:
     for j, nodes in enumerate(places):
         cut = jobs.cut[j, layout.nodes.row["type"][min(nodes)]]
         split = len(nodes) > cut["full"] + (cut["rem"] > 0)
-        alone, slowed = stretch if split else 1.0, False
+        alone, slowed = multi_node_slowdown if split else 1.0, False
         wide = np.flatnonzero(jobs.gpus > 1) if jobs.gpus[j] > 1 else []
         beside = [i for i in wide if i != j and nodes.keys() & places[i]]
         mine = moments[(moments >= start[j]) & (moments <= end[j])]
         for now, then in zip(mine, mine[1:], strict=False):
             company = ((start[beside] <= now) & (end[beside] >= then)).any()
-            done[j] += (then - now) / (max(alone, sharing) if company else alone)
+            done[j] += (then - now) / (max(alone, interference_slowdown) if company else alone)
             slowed |= bool(company)
         count.update({"split": int(split), "company": int(slowed), "both": int(split and slowed)})
     return done, count
 
 
-@pytest.mark.parametrize("stretch", [1.3, 1.9])
+@pytest.mark.parametrize("multi_node_slowdown", [1.3, 1.9])
 @pytest.mark.parametrize("locality", LOCALITIES)
-@pytest.mark.parametrize("blocking", BLOCKINGS)
+@pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("commit", ["decision", "head"])
-def test_all_work_is_done_when_a_job_ends(commit: str, blocking: str, locality: str, stretch: float) -> None:
+def test_all_work_is_done_when_a_job_ends(
+    commit: str, backfill: str, locality: str, multi_node_slowdown: float
+) -> None:
     """At each moment by the pace of the nodes it has and of the jobs beside it then; none on exclusive nodes."""
     count: Counter = Counter()
     for seed, placement in enumerate(["best_fit", "quiet_fit", "exclusive", "spread"] * 2):
         jobs, layout = random_case(seed, n=80, pools=1)
-        setting = Setting("saf", blocking, placement, locality, commit=commit, stretch=stretch, sharing=1.6)
+        setting = Setting(
+            "saf",
+            backfill,
+            placement,
+            locality,
+            commit=commit,
+            multi_node_slowdown=multi_node_slowdown,
+            interference_slowdown=1.6,
+        )
         state = run_engine(jobs, layout, [0], [len(jobs.gpus)], setting)
-        done, met = work_done(jobs, layout, state, stretch, 1.6)
+        done, met = work_done(jobs, layout, state, multi_node_slowdown, 1.6)
         np.testing.assert_allclose(done, jobs.run_s, rtol=1e-9)
         assert placement != "exclusive" or met["company"] == 0
         count += met

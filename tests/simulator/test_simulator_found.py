@@ -61,7 +61,7 @@ def laid_down(case: Case, state: State, now_s: float) -> tuple[Case, Found, np.n
         lambda c: (
             c.visible is None
             and c.setting.commit == "decision"
-            and c.setting.sharing == 1.0
+            and c.setting.interference_slowdown == 1.0
             and not c.setting.policy.startswith("multifactor")
         )
     ),

@@ -72,14 +72,14 @@ def test_a_queue_held_back_once_is_asked_again_at_the_next_event(alone: bool, st
     assert state.start[0].tolist() == starts
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy", "conservative"])
+@pytest.mark.parametrize("backfill", ["none", "greedy", "easy", "conservative"])
 @pytest.mark.parametrize("pools", [1, 3])
-def test_who_always_holds_back_starts_jobs_only_when_nothing_else_could_happen(blocking: str, pools: int) -> None:
+def test_who_always_holds_back_starts_jobs_only_when_nothing_else_could_happen(backfill: str, pools: int) -> None:
     """A hold is without effect once all is over and nobody is to come, so that every job starts."""
     jobs, layout = random_case(5, n=40, pools=pools)
     jobs, n = jobs._replace(row=jobs.row.copy()), len(jobs.gpus)
     jobs.row["sla"] = False  # of those nobody is asked
-    state = held_back(Case(jobs, layout, [0], [n], Setting("sjf", blocking), 256), True, lambda now, rows: True)
+    state = held_back(Case(jobs, layout, [0], [n], Setting("sjf", backfill), 256), True, lambda now, rows: True)
     start, end = state.start[0], state.end[0]
     assert start.min() >= jobs.submit_s.max(), "every job starts, none before nobody is to come"
     for at in start:  # nothing was running just before

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twin_cases import BLOCKINGS, PLACEMENTS, SETTINGS, Case, assert_same, cases, played, workloads
+from twin_cases import BACKFILLS, PLACEMENTS, SETTINGS, Case, assert_same, cases, played, workloads
 from workload_cases import cluster, compiled, group, random_cluster, random_rows, simple, table
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
@@ -44,7 +44,7 @@ def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, setting: Set
     Where company slows jobs down, a reservation is no guarantee: it does not foresee who will join whom.
     """
     jobs, layout = with_estimates(case[0], factor), case[1]
-    setting = replace(setting, policy=order, blocking="easy", sharing=1.0)
+    setting = replace(setting, policy=order, backfill="easy", interference_slowdown=1.0)
     twin = played((jobs, layout), **vars(setting))
 
     def key(j: int) -> tuple:
@@ -90,12 +90,12 @@ def test_conservative_gives_no_job_away(gpus: int, data: st.DataObject) -> None:
 @given(
     st.integers(1, 6),
     st.booleans(),
-    st.sampled_from(BLOCKINGS),
+    st.sampled_from(BACKFILLS),
     st.sampled_from(PLACEMENTS),
     st.lists(st.tuples(st.integers(0, 30), st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=60),
 )
 def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
-    servers: int, one_node: bool, blocking: str, placement: str, steps: list[tuple[int, int, int]]
+    servers: int, one_node: bool, backfill: str, placement: str, steps: list[tuple[int, int, int]]
 ) -> None:
     """Jobs of one GPU, first come, first served: each takes the GPU that is free first, on whatever nodes they are."""
     if placement == "exclusive":
@@ -107,7 +107,7 @@ def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
     for at, (_, run_s, _) in zip(submit, steps):
         expected.append(max(float(at), heapq.heappop(free_at)))
         heapq.heappush(free_at, expected[-1] + run_s)
-    assert run(jobs, layout, Setting("fifo", blocking, placement)).tolist() == expected
+    assert run(jobs, layout, Setting("fifo", backfill, placement)).tolist() == expected
 
 
 def test_one_server_follows_the_recursion_of_lindley() -> None:
@@ -221,15 +221,15 @@ def test_an_own_policy_has_a_name_of_its_own_and_is_no_base() -> None:
 
 
 def test_the_engine_is_compared_under_every_rule_of_a_setting() -> None:
-    """One case of many jobs, every pair of a blocking and a placement rule, both commitments, both overruns."""
+    """One case of many jobs, every pair of a backfill and a placement rule, both commitments, both overruns."""
     rng = np.random.default_rng(8)
     config = random_cluster(rng, pools=2)
     case = compiled(config, [{"submit_s": 0.0, "vc": "a"}, *random_rows(rng, config, 30)])
-    for number, (blocking, placement) in enumerate((b, p) for b in BLOCKINGS for p in PLACEMENTS):
+    for number, (backfill, placement) in enumerate((b, p) for b in BACKFILLS for p in PLACEMENTS):
         for commit in ("decision", "head"):
             setting = Setting(
                 "wfp3",
-                blocking,
+                backfill,
                 placement,
                 ("strict", "any", "worth_it")[number % 3],
                 ("double", "now")[number % 2],

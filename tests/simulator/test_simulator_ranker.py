@@ -14,7 +14,7 @@ from rltune.simulator.state import MAX_VISIBLE, State
 
 
 COUNTS = ["decisions", "choices", "queue_sum", "cut", "events"]
-BLOCKINGS = ["none", "fits", "easy", "conservative"]
+BACKFILLS = ["none", "greedy", "easy", "conservative"]
 
 
 class Recorder:
@@ -41,17 +41,17 @@ def agreed(case: tuple[Jobs, Layout], sla: object) -> tuple[Jobs, Layout]:
     return jobs._replace(row=row), layout
 
 
-@pytest.mark.parametrize("blocking", BLOCKINGS)
+@pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("policy", ["fifo", "saf"])
-def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, blocking: str) -> None:
+def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, backfill: str) -> None:
     for seed in range(8):
         jobs, layout = agreed(random_case(seed, n=50), False)
         n = len(jobs.gpus)
         score = {"fifo": jobs.submit_s, "saf": jobs.estimate_s * jobs.gpus}[policy]
         ranker = Recorder(jobs, lambda rows, now, score=score: score[rows])
         # the base policy is another one: it must not matter while the queue is in sight
-        asked = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], Setting("f1", blocking, "best_fit"), ranker)
-        own = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], Setting(policy, blocking, "best_fit"))
+        asked = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], Setting("f1", backfill, "best_fit"), ranker)
+        own = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], Setting(policy, backfill, "best_fit"))
         np.testing.assert_array_equal(asked.start, own.start)
         assert asked.me[COUNTS].tolist() == own.me[COUNTS].tolist()
         assert len(ranker.visible) == asked.me["choices"].sum()
@@ -59,8 +59,8 @@ def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, blocki
         assert ranker.visible == ranker.queued
 
 
-@pytest.mark.parametrize("blocking", BLOCKINGS)
-def test_a_ranker_of_its_own_equals_the_twin(blocking: str) -> None:
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_a_ranker_of_its_own_equals_the_twin(backfill: str) -> None:
     for seed in range(8):
         jobs, layout = agreed(random_case(100 + seed, n=50), False)
         taste = np.random.default_rng(seed).integers(0, 5, len(jobs.gpus)).astype(float)
@@ -69,10 +69,10 @@ def test_a_ranker_of_its_own_equals_the_twin(blocking: str) -> None:
             return (taste[rows] * 7 + now) % 5
 
         state = simulate(
-            jobs, layout, [0], [len(jobs.gpus)], Setting("fifo", blocking, "best_fit"), Recorder(jobs, score)
+            jobs, layout, [0], [len(jobs.gpus)], Setting("fifo", backfill, "best_fit"), Recorder(jobs, score)
         )
         expected, _ = twin.run(
-            jobs, layout, 0, len(jobs.gpus), "fifo", blocking, "best_fit", lambda now, rows: list(score(rows, now))
+            jobs, layout, 0, len(jobs.gpus), "fifo", backfill, "best_fit", lambda now, rows: list(score(rows, now))
         )
         np.testing.assert_array_equal(state.start[0], expected)
 
@@ -93,8 +93,8 @@ def test_jobs_that_never_meet_are_decisions_without_a_choice() -> None:
     assert not ranker.visible
 
 
-@pytest.mark.parametrize("blocking", ["none", "fits", "easy"])
-def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(blocking: str) -> None:
+@pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
+def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(backfill: str) -> None:
     rng = np.random.default_rng(7)
     runs = rng.permutation(320) + 1.0
     rows = [{"submit_s": float(i // 40), "run_s": r, "gpus": int(rng.choice([1, 2, 4, 8]))} for i, r in enumerate(runs)]
@@ -104,14 +104,14 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(blocking: str
         return -np.asarray(rows, float)
 
     ranker = Recorder(jobs, newest_first)
-    state = simulate(jobs, layout, [0], [320], Setting("sjf", blocking, "best_fit"), ranker)
+    state = simulate(jobs, layout, [0], [320], Setting("sjf", backfill, "best_fit"), ranker)
 
     def as_seen(now: float, queue: list[int]) -> list[tuple]:
         by_base = sorted(queue, key=lambda j: jobs.estimate_s[j])
         seen = set(by_base[:MAX_VISIBLE])
         return [(0, -j) if j in seen else (1, jobs.estimate_s[j]) for j in queue]
 
-    expected, _ = twin.run(jobs, layout, 0, 320, "sjf", blocking, "best_fit", as_seen)
+    expected, _ = twin.run(jobs, layout, 0, 320, "sjf", backfill, "best_fit", as_seen)
     np.testing.assert_array_equal(state.start[0], expected)
     assert max(ranker.visible) == MAX_VISIBLE < max(ranker.queued)
     assert state.me["cut"][0] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0

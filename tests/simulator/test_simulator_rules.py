@@ -57,7 +57,7 @@ def test_backfilling_beside_an_exclusive_head_needs_a_whole_node() -> None:
 def test_a_split_job_runs_longer(locality: str, third: float, fourth: float) -> None:
     """One GPU is free on one node, two are on the other, and the jobs want three: 2 + 1, for 60 s and not 40 s."""
     case = simple(TWO_NODES, (0, 100, 3), (0, 100, 2), (1, 40, 3), (2, 10, 3))
-    twin = played(case, locality=locality, stretch=1.5)
+    twin = played(case, locality=locality, multi_node_slowdown=1.5)
     assert in_order(twin.start) == [0, 0, third, fourth]
     assert in_order(twin.end)[2:] == ([140, 110] if locality == "strict" else [61, 76])
     assert twin.allocation[2] == ({0: 3} if locality == "strict" else {1: 2, 0: 1})
@@ -74,7 +74,7 @@ def test_how_many_nodes_more_than_strict_a_job_may_have(locality: str, start: fl
 def test_as_many_nodes_as_strict_are_no_split() -> None:
     """Strictly 4 + 1, here 3 + 2: not longer."""
     case = simple(TWO_NODES, (0, 100, 1), (0, 100, 1), (0, 100, 1), (1, 40, 5))
-    twin = played(case, placement="spread", locality="plus_one", stretch=2.0)
+    twin = played(case, placement="spread", locality="plus_one", multi_node_slowdown=2.0)
     # free after the first three: 2 and 3
     assert (twin.allocation[3], twin.end[3]) == ({1: 3, 0: 2}, 41)
 
@@ -83,16 +83,16 @@ def test_as_many_nodes_as_strict_are_no_split() -> None:
 def test_a_split_is_worth_it_where_it_costs_less_than_the_wait(estimate: float, start: float) -> None:
     """Half of the estimate is lost, 80 s of waiting won."""
     case = simple(TWO_NODES, (0, 100, 3), (0, 100, 2), (20, 10, 3, estimate))
-    twin = played(case, locality="worth_it", stretch=1.5)
+    twin = played(case, locality="worth_it", multi_node_slowdown=1.5)
     assert (twin.start[2], twin.end[2]) == ((20, 35) if start == 20 else (100, 110))
 
 
 def test_only_the_first_job_is_split_where_it_is_worth_it() -> None:
     """The first is too long to be split; the second would be short enough."""
     case = simple(TWO_NODES, (0, 100, 3), (0, 100, 2), (20, 160, 3), (20, 1, 3))
-    assert starts(case, "fifo", "fits", locality="worth_it", stretch=1.5) == [0, 0, 100, 100]
-    assert starts(case, "sjf", "fits", locality="worth_it", stretch=1.5) == [0, 0, 100, 20]
-    assert starts(case, "fifo", "fits", locality="any", stretch=1.5) == [0, 0, 20, 100]
+    assert starts(case, "fifo", "greedy", locality="worth_it", multi_node_slowdown=1.5) == [0, 0, 100, 100]
+    assert starts(case, "sjf", "greedy", locality="worth_it", multi_node_slowdown=1.5) == [0, 0, 100, 20]
+    assert starts(case, "fifo", "greedy", locality="any", multi_node_slowdown=1.5) == [0, 0, 20, 100]
 
 
 def test_conservative_keeps_the_second_in_line_from_being_passed() -> None:
@@ -104,7 +104,7 @@ def test_conservative_keeps_the_second_in_line_from_being_passed() -> None:
     assert starts(case, "fifo", "easy") == [0, 100, 303, 3, 200]
     assert starts(case, "fifo", "conservative") == [0, 100, 200, 300, 4]
     assert starts(case, "fifo", "none") == [0, 100, 200, 300, 300]
-    assert starts(case, "fifo", "fits") == [0, 100, 303, 3, 200]
+    assert starts(case, "fifo", "greedy") == [0, 100, 303, 3, 200]
 
 
 def test_conservative_plans_again_when_a_job_ends_early() -> None:
@@ -119,16 +119,24 @@ def test_conservative_allows_for_a_split_where_one_is_possible() -> None:
     """The last would end at 98, split at 196: only without splits does it surely end before the head's turn."""
     jobs = [(0, 100, 3), (1, 100, 4), (2, 96, 1)]
     assert starts(simple(ONE_NODE, *jobs), "fifo", "conservative") == [0, 100, 2]
-    assert starts(simple(ONE_NODE, *jobs), "fifo", "conservative", locality="any", stretch=2.0) == [0, 100, 200]
-    assert starts(simple(ONE_NODE, *jobs), "fifo", "conservative", locality="any", stretch=1.0) == [0, 100, 2]
+    assert starts(simple(ONE_NODE, *jobs), "fifo", "conservative", locality="any", multi_node_slowdown=2.0) == [
+        0,
+        100,
+        200,
+    ]
+    assert starts(simple(ONE_NODE, *jobs), "fifo", "conservative", locality="any", multi_node_slowdown=1.0) == [
+        0,
+        100,
+        2,
+    ]
 
 
-@pytest.mark.parametrize(("blocking", "double", "now"), [("easy", 150, 1010), ("conservative", 150, 1010)])
-def test_a_job_past_its_estimate_ends_at_once_or_runs_as_long_again(blocking: str, double: float, now: float) -> None:
+@pytest.mark.parametrize(("backfill", "double", "now"), [("easy", 150, 1010), ("conservative", 150, 1010)])
+def test_a_job_past_its_estimate_ends_at_once_or_runs_as_long_again(backfill: str, double: float, now: float) -> None:
     """Estimated at 100 s, running for 1000 s: at 150 the head is expected to start at 300, or then and there."""
     case = simple(ONE_NODE, (0, 1000, 3, 100), (1, 10, 4), (150, 150, 1))
-    assert starts(case, "fifo", blocking, overrun="double") == [0, 1000, double]
-    assert starts(case, "fifo", blocking, overrun="now") == [0, 1000, now]
+    assert starts(case, "fifo", backfill, overrun="double") == [0, 1000, double]
+    assert starts(case, "fifo", backfill, overrun="now") == [0, 1000, now]
 
 
 TWO_POOLS = cluster([group(1, 2)], [group(1, 2)])
@@ -140,13 +148,13 @@ def two_pools(*jobs: tuple[float, float, str]) -> tuple:
 
 
 @pytest.mark.parametrize(
-    ("blocking", "decision", "head"), [("none", 2, 100), ("fits", 2, 2), ("easy", 2, 2), ("conservative", 2, 2)]
+    ("backfill", "decision", "head"), [("none", 2, 100), ("greedy", 2, 2), ("easy", 2, 2), ("conservative", 2, 2)]
 )
-def test_a_head_committed_to_holds_up_every_pool(blocking: str, decision: float, head: float) -> None:
+def test_a_head_committed_to_holds_up_every_pool(backfill: str, decision: float, head: float) -> None:
     """The last job's pool is idle; the reservation in the other pool does not bind it."""
     case = two_pools((0, 100, "a"), (1, 100, "a"), (2, 1000, "b"))
-    assert starts(case, "fifo", blocking) == [0, 100, decision]
-    assert starts(case, "fifo", blocking, commit="head") == [0, 100, head]
+    assert starts(case, "fifo", backfill) == [0, 100, decision]
+    assert starts(case, "fifo", backfill, commit="head") == [0, 100, head]
 
 
 def test_a_head_committed_to_stays_head() -> None:
@@ -165,7 +173,7 @@ def test_behind_a_kept_head_the_base_policy_rules(commit: str, expected: list[fl
     """
     case = simple(cluster([group(1, 2)]), (0, 100, 1), (1, 10, 2), (1, 30, 1), (1, 20, 1), (1, 40, 1))
     order = np.array([0.0, 1.0, 3.0, 4.0, 2.0])
-    setting = Setting("sjf", "fits", commit=commit)
+    setting = Setting("sjf", "greedy", commit=commit)
     state = run_engine(*case, [0], [5], setting, visible=256, taste=lambda now, rows: order[rows])
     assert state.start[0].tolist() == expected
 
@@ -195,6 +203,6 @@ def test_sixteen_gpus_on_one_node_of_eight_and_four_of_four(rule: str) -> None:
     assert starts(case, placement=rule) == [0, 50, 50, 50]
     assert sorted(where(case, placement=rule)[1].values()) == [4, 4, 8]
     # on four small nodes, one more than strict, half as long again
-    assert starts(case, placement=rule, locality="any", stretch=1.5) == [0, 1, 50, 50]
+    assert starts(case, placement=rule, locality="any", multi_node_slowdown=1.5) == [0, 1, 50, 50]
     case = simple(cluster([group(1, 8), group(4, 4)]), (0, 500, 8), (1, 100, 16), (2, 10, 4))
-    assert starts(case, placement=rule, locality="any", stretch=1.5) == [0, 1, 151]
+    assert starts(case, placement=rule, locality="any", multi_node_slowdown=1.5) == [0, 1, 151]

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from twin_cases import BLOCKINGS, PLACEMENTS, in_order, played, starts, where
+from twin_cases import BACKFILLS, PLACEMENTS, in_order, played, starts, where
 from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.simulator.batch import Setting, simulate
@@ -15,19 +15,19 @@ ONE_NODE = cluster([group(1, 4)])
 
 
 @pytest.mark.parametrize(
-    ("blocking", "expected"),
+    ("backfill", "expected"),
     [
         # the second job needs the whole node and waits for the first to end at 100
         ("none", [0, 100, 200, 200, 200]),
         # the fourth job takes the GPU that the third gives back at 52 and keeps it until 252
-        ("fits", [0, 252, 2, 52, 100]),
+        ("greedy", [0, 252, 2, 52, 100]),
         # reserved for 100: the third (until 52) and the fifth (until 100) may go before, the fourth may not
         ("easy", [0, 100, 2, 200, 60]),
     ],
 )
-def test_blocking_rules_differ_as_worked_out_by_hand(blocking: str, expected: list[float]) -> None:
+def test_backfill_rules_differ_as_worked_out_by_hand(backfill: str, expected: list[float]) -> None:
     case = simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 50, 1), (3, 200, 1), (60, 40, 1))
-    assert starts(case, blocking=blocking) == expected
+    assert starts(case, backfill=backfill) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_easy_lets_a_long_job_use_what_the_shadow_allocation_leaves() -> None:
     """The head is to take node 0 at 100; two GPUs of node 1 are nobody's."""
     config = cluster([group(2, 4)])
     jobs = [(0, 100, 4), (0, 1000, 2), (1, 100, 4), (2, 5000, 2), (3, 5000, 1)]
-    assert starts(simple(config, *jobs), blocking="easy") == [0, 0, 100, 2, 200]
+    assert starts(simple(config, *jobs), backfill="easy") == [0, 0, 100, 2, 200]
 
 
 def test_shadow_allocation_sees_all_that_is_expected_to_end_at_the_reserved_time() -> None:
@@ -94,20 +94,20 @@ def test_shadow_allocation_sees_all_that_is_expected_to_end_at_the_reserved_time
     been reserved because its end is looked at first, the last job would have had to wait.
     """
     jobs = [(0, 100, 4, 100), (0, 90, 3, 100), (1, 100, 4, 100), (2, 300, 1, 300)]
-    assert starts(simple(cluster([group(2, 4)]), *jobs), blocking="easy") == [0, 0, 100, 2]
+    assert starts(simple(cluster([group(2, 4)]), *jobs), backfill="easy") == [0, 0, 100, 2]
 
 
 @pytest.mark.parametrize(("estimate", "expected"), [(150, 150), (151, 1010)])
 def test_a_job_past_its_estimate_is_expected_to_run_as_long_again(estimate: float, expected: float) -> None:
     """Estimated at 100 s, still running at 150 s: expected to end at 300 s."""
     jobs = [(0, 1000, 3, 100), (1, 10, 4, 10), (150, 150, 1, estimate)]
-    assert starts(simple(ONE_NODE, *jobs), blocking="easy") == [0, 1000, expected]
+    assert starts(simple(ONE_NODE, *jobs), backfill="easy") == [0, 1000, expected]
 
 
 def test_doubling_begins_at_the_very_end_of_the_estimate() -> None:
     """An event exactly 100 s after a start with estimate 100 s: expected to end at 200 s."""
     jobs = [(0, 1000, 3, 100), (1, 10, 4, 10), (100, 100, 1, 100)]
-    assert starts(simple(ONE_NODE, *jobs), blocking="easy") == [0, 1000, 100]
+    assert starts(simple(ONE_NODE, *jobs), backfill="easy") == [0, 1000, 100]
 
 
 def test_first_fit_takes_the_lowest_node_and_best_fit_the_fullest() -> None:
@@ -120,8 +120,8 @@ def test_first_fit_takes_the_lowest_node_and_best_fit_the_fullest() -> None:
 def test_a_multi_node_job_takes_full_nodes_and_one_remainder() -> None:
     config = cluster([group(3, 4)])
     case = simple(config, (0, 100, 2), (0, 50, 10), (0, 50, 6))
-    for blocking in BLOCKINGS:
-        twin = played(case, "fifo", blocking)
+    for backfill in BACKFILLS:
+        twin = played(case, "fifo", backfill)
         assert in_order(twin.start) == [0, 0, 50]
         assert in_order(twin.allocation) == [{0: 2}, {1: 4, 2: 4, 0: 2}, {1: 4, 0: 2}]
 
@@ -129,8 +129,8 @@ def test_a_multi_node_job_takes_full_nodes_and_one_remainder() -> None:
 def test_jobs_that_never_meet_start_at_once() -> None:
     jobs, layout = random_case(5, n=60)
     jobs.row["submit_s"] = np.arange(len(jobs.gpus)) * 1e5
-    for blocking, placement in itertools.product(BLOCKINGS, PLACEMENTS):
-        assert starts((jobs, layout), "fifo", blocking, placement) == jobs.submit_s.tolist()
+    for backfill, placement in itertools.product(BACKFILLS, PLACEMENTS):
+        assert starts((jobs, layout), "fifo", backfill, placement) == jobs.submit_s.tolist()
 
 
 def test_lookahead_needs_a_placer_and_others_take_none() -> None:
@@ -143,15 +143,18 @@ def test_lookahead_needs_a_placer_and_others_take_none() -> None:
     ("names", "match"),
     [
         ({"policy": "lifo"}, "policy: found 'lifo', expected one of fifo, "),
-        ({"policy": "fifo", "blocking": "some"}, "blocking: found 'some', expected one of none, fits, easy"),
+        ({"policy": "fifo", "backfill": "some"}, "backfill: found 'some', expected one of none, greedy, easy"),
         ({"policy": "fifo", "placement": "worst_fit"}, "placement: found 'worst_fit', expected one of first_fit, "),
         ({"policy": "fifo", "locality": "two"}, "locality: found 'two', expected one of strict, plus_one"),
         ({"policy": "fifo", "overrun": "kill"}, "overrun: found 'kill', expected one of double, now"),
         ({"policy": "fifo", "commit": "job"}, "commit: found 'job', expected one of decision, head"),
-        ({"policy": "fifo", "stretch": 0.9}, "stretch: found 0.9, expected 1 to 100"),
-        ({"policy": "fifo", "stretch": float("nan")}, "stretch: found nan"),
-        ({"policy": "fifo", "sharing": float("inf")}, "sharing: found inf, expected 1 to 100"),
-        ({"policy": "fifo", "sharing": 0.9}, "sharing: found 0.9, expected 1 to 100"),
+        ({"policy": "fifo", "multi_node_slowdown": 0.9}, "multi_node_slowdown: found 0.9, expected 1 to 100"),
+        ({"policy": "fifo", "multi_node_slowdown": float("nan")}, "multi_node_slowdown: found nan"),
+        (
+            {"policy": "fifo", "interference_slowdown": float("inf")},
+            "interference_slowdown: found inf, expected 1 to 100",
+        ),
+        ({"policy": "fifo", "interference_slowdown": 0.9}, "interference_slowdown: found 0.9, expected 1 to 100"),
         ({"policy": "fifo", "placement": "algorithm1", "locality": "any"}, "found locality 'any', expected strict"),
     ],
 )

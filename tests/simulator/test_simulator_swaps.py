@@ -12,7 +12,7 @@ from twin_cases import starts, where
 from workload_cases import cluster, group, simple
 
 from rltune.pipeline.motivation.jobs import (
-    BLOCKING,
+    BACKFILL,
     JOBS,
     PANELS,
     POLICY,
@@ -50,7 +50,7 @@ def judged(case: tuple, setting: Setting, order: list[int]) -> tuple[list[float]
         return rank[queue.row]
 
     try:
-        own = simulate(jobs, layout, [0], [len(order)], Setting("by_hand", setting.blocking, setting.placement))
+        own = simulate(jobs, layout, [0], [len(order)], Setting("by_hand", setting.backfill, setting.placement))
     finally:
         del OWN["by_hand"]
     assert own.start.tolist() == state.start.tolist()
@@ -79,8 +79,8 @@ def test_the_schedules_of_the_report(panel: Panel) -> None:
     case = workload()
     assert (play(panel, *case).start[0] / 60).tolist() == SHOWN[panel.figure]
     if panel.raised is None:
-        assert starts(case, POLICY, BLOCKING, panel.placement) == [60 * m for m in SHOWN[panel.figure]]
-        by_hand, _, _ = judged(case, Setting(POLICY, BLOCKING, panel.placement), priorities(case[0]).tolist())
+        assert starts(case, POLICY, BACKFILL, panel.placement) == [60 * m for m in SHOWN[panel.figure]]
+        by_hand, _, _ = judged(case, Setting(POLICY, BACKFILL, panel.placement), priorities(case[0]).tolist())
         assert by_hand == [60 * m for m in SHOWN[panel.figure]], "the order said is the order that Slurm's policy makes"
 
 
@@ -176,7 +176,7 @@ def test_packing_lets_start_what_a_node_per_job_keeps_waiting() -> None:
     assert starts(case, placement="exclusive") == [0, 0, 10, 10]
 
 
-@pytest.mark.parametrize(("blocking", "expected"), [("none", [0, 10, 30]), ("easy", [0, 10, 0])])
-def test_backfilling_finds_the_first_swap_by_itself(blocking: str, expected: list[float]) -> None:
+@pytest.mark.parametrize(("backfill", "expected"), [("none", [0, 10, 30]), ("easy", [0, 10, 0])])
+def test_backfilling_finds_the_first_swap_by_itself(backfill: str, expected: list[float]) -> None:
     case = simple(TWO_NODES, (0, 10, 2), (0, 20, 5), (0, 10, 1))
-    assert starts(case, "fifo", blocking, "exclusive") == expected
+    assert starts(case, "fifo", backfill, "exclusive") == expected

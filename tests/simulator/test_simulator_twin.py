@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from twin_cases import BLOCKINGS, LOCALITIES, PLACEMENTS, Case, allocations, assert_same, cases, run_engine, twin_of
+from twin_cases import BACKFILLS, LOCALITIES, PLACEMENTS, Case, allocations, assert_same, cases, run_engine, twin_of
 from workload_cases import random_case
 
 from rltune.policies import IDS
@@ -47,7 +47,7 @@ def test_random_cases_are_worth_comparing() -> None:
         if any(twin.place.is_split(j, way) for j, way in twin.allocation.items()):
             seen[setting.locality] += 1
         if (np.diff(start) < 0).any():
-            seen[setting.blocking] += 1
+            seen[setting.backfill] += 1
 
     look()
     assert {what for what, n in seen.items() if n >= 4} >= {
@@ -65,7 +65,7 @@ def test_random_cases_are_worth_comparing() -> None:
         "plus_one",
         "any",
         "worth_it",
-        *BLOCKINGS,
+        *BACKFILLS,
     }
     assert seen["waits"] > 100 and not seen["strict"]
 
@@ -75,20 +75,22 @@ def test_engine_equals_twin_where_many_queue(seed: int) -> None:
     jobs, layout = random_case(seed, n=150, pools=1)
     for i, policy in enumerate(IDS):
         placement, locality = PLACEMENTS[(i + seed) % 4], LOCALITIES[(i // 2 + seed) % 4]
-        setting = Setting(policy, ("none", "fits", "easy")[(i + seed) % 3], placement, locality, stretch=1.5)
+        setting = Setting(
+            policy, ("none", "greedy", "easy")[(i + seed) % 3], placement, locality, multi_node_slowdown=1.5
+        )
         assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], setting, [None, 0, 20][(i + 2 * seed) % 3]))
 
 
 @pytest.mark.parametrize("commit", ["decision", "head"])
-@pytest.mark.parametrize("blocking", BLOCKINGS)
-def test_sequences_of_a_batch_do_not_influence_each_other(blocking: str, commit: str) -> None:
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_sequences_of_a_batch_do_not_influence_each_other(backfill: str, commit: str) -> None:
     jobs, layout = random_case(4, n=60)
     n = len(jobs.gpus)
     rng = np.random.default_rng(0)
     first = rng.integers(0, n - 5, 20)
     length = np.array([rng.integers(1, n - f + 1) for f in first])
     for policy in ("wfp3", "multifactor"):
-        setting = Setting(policy, blocking, "best_fit", "any", commit=commit, stretch=1.5)
+        setting = Setting(policy, backfill, "best_fit", "any", commit=commit, multi_node_slowdown=1.5)
         together = run_engine(jobs, layout, first, length, setting)
         for s in range(20):
             alone = run_engine(jobs, layout, first[s : s + 1], length[s : s + 1], setting)
@@ -98,12 +100,12 @@ def test_sequences_of_a_batch_do_not_influence_each_other(blocking: str, commit:
                 assert together.me[count][s] == alone.me[count][0]
 
 
-@pytest.mark.parametrize("blocking", BLOCKINGS)
-def test_pools_do_not_influence_each_other(blocking: str) -> None:
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_pools_do_not_influence_each_other(backfill: str) -> None:
     """Where each has its own queue and no policy looks at what the others use."""
     for seed in range(10):
         jobs, layout = random_case(seed, n=50, pools=3)
-        setting = Setting("saf", blocking, "best_fit")
+        setting = Setting("saf", backfill, "best_fit")
         together = simulate(jobs, layout, [0], [len(jobs.gpus)], setting).start[0]
         for pool in range(3):
             mine = np.flatnonzero(jobs.pool == pool)
@@ -113,12 +115,12 @@ def test_pools_do_not_influence_each_other(blocking: str) -> None:
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-@pytest.mark.parametrize("blocking", BLOCKINGS)
-def test_everything_is_free_again_at_the_end(blocking: str, placement: str) -> None:
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_everything_is_free_again_at_the_end(backfill: str, placement: str) -> None:
     """No job is lost, none starts before its submission, and no GPU, CPU or MB goes missing."""
     jobs, layout = random_case(11, n=60)
     n = len(jobs.gpus)
-    state = simulate(jobs, layout, [0], [n], Setting("sjf", blocking, placement, "any", stretch=2.0))
+    state = simulate(jobs, layout, [0], [n], Setting("sjf", backfill, placement, "any", multi_node_slowdown=2.0))
     assert (state.start[0, :n] >= jobs.submit_s).all()
     nodes, free, where = layout.nodes.row, state.free.row[0], allocations(state, 0)
     used = np.zeros((3, len(nodes)), np.int64)

@@ -17,7 +17,7 @@ from rltune.simulator import twin
 from rltune.simulator.batch import Run, Setting
 from rltune.simulator.state import State
 
-BLOCKINGS = ("none", "fits", "easy", "conservative")
+BACKFILLS = ("none", "greedy", "easy", "conservative")
 PLACEMENTS = ("first_fit", "best_fit", "spread", "exclusive", "quiet_fit")
 LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
 
@@ -175,7 +175,7 @@ def _times(value: float | None, gpus: int) -> float | None:
 SETTINGS = st.builds(
     Setting,
     st.sampled_from(list(IDS)),
-    st.sampled_from(BLOCKINGS),
+    st.sampled_from(BACKFILLS),
     st.sampled_from(PLACEMENTS),
     st.sampled_from(LOCALITIES),
     st.sampled_from(["double", "now"]),

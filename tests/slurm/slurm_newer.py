@@ -1,7 +1,7 @@
 """The recorded answers of Slurm 22.05 in the form of 23.02 to 24.11, by the published schema of v0.0.39 to v0.0.41.
 
 https://slurm.schedmd.com/rest_api.html (v0.0.41_job_info, sinfo): numbers that may be unset are objects, states are
-lists, texts of sharing are lists, resources are nested otherwise, nodes are rows of sinfo.
+lists, texts of interference_slowdown are lists, resources are nested otherwise, nodes are rows of sinfo.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def test_jobs_keep_their_place_where_one_starts_between_queue_and_nodes(
 
 def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path) -> None:
     slurm = beside_one("OK")
-    made = controller(slurm, tmp_path, exclusive="model", sharing=2.0)
+    made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
     made.cycle()
     assert slurm.queue[10].shared == "NO" and made.folder.touched()[10].alone
     made.cycle()
@@ -117,7 +117,7 @@ def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path
 
 
 def test_whole_nodes_are_remembered_while_only_the_priority_changes(tmp_path: Path) -> None:
-    slurm, rules = beside_one("OK"), {"exclusive": "model", "sharing": 2.0}
+    slurm, rules = beside_one("OK"), {"exclusive": "model", "interference_slowdown": 2.0}
     controller(slurm, tmp_path, **rules).cycle()
     made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000}, **rules)
     made.cycle()
@@ -129,10 +129,10 @@ def test_whole_nodes_are_remembered_while_only_the_priority_changes(tmp_path: Pa
 @pytest.mark.parametrize(
     ("shared", "rules"),
     [
-        ("YES", {"exclusive": "model", "sharing": 2.0}),
-        ("NO", {"exclusive": "model", "sharing": 2.0}),
+        ("YES", {"exclusive": "model", "interference_slowdown": 2.0}),
+        ("NO", {"exclusive": "model", "interference_slowdown": 2.0}),
         ("OK", {"exclusive": "model"}),
-        ("OK", {"sharing": 2.0}),
+        ("OK", {"interference_slowdown": 2.0}),
     ],
 )
 def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: dict) -> None:
@@ -148,7 +148,7 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
 @pytest.mark.parametrize("then", ["held", "never"])
 def test_whole_nodes_are_taken_back_from_held_jobs_and_when_switched_off(tmp_path: Path, then: str) -> None:
     slurm = beside_one("OK")
-    made = controller(slurm, tmp_path, exclusive="model", sharing=2.0)
+    made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
     made.cycle()
     assert slurm.queue[10].shared == "NO"
     if then == "held":

@@ -42,7 +42,7 @@ def of_two(slurm: Emulation, *options: str) -> tuple[int, int]:
 
 
 def ranking(slurm: Emulation, folder: Path, **told: object) -> Controller:
-    return controller(slurm, folder, **{"exclusive": "model", "sharing": 2.0, **told})
+    return controller(slurm, folder, **{"exclusive": "model", "interference_slowdown": 2.0, **told})
 
 
 def test_whole_nodes_are_given_and_taken_back(idle: Emulation, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_released_is_what_was_released_where_slurm_falls_silent(
 
 def test_whole_nodes_that_are_taken_back_and_jobs_that_are_forgotten(tmp_path: Path) -> None:
     slurm = beside_one("OK")
-    made = controller(slurm, tmp_path, exclusive="model", sharing=2.0)
+    made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
     made.cycle()
     assert [line["oversubscribe"] for line in lines(tmp_path, "change")] == ["NO"]
     slurm.queue[10] = replace(slurm.queue[10], priority=0, held=True, reason="JobHeldUser")

@@ -80,20 +80,20 @@ def test_a_job_that_asks_one_node_for_its_gpus_is_not_thought_to_go_on_smaller_n
 
 
 def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
-    """With a residual so large that the network has no say, the order is the base policy's."""
+    """With a base_policy_bias so large that the network has no say, the order is the base policy's."""
     slurm = busy(40)
     for k, number in enumerate(sorted(n for n in slurm.queue if n >= 10)):
         slurm.queue[number] = replace(slurm.queue[number], time_limit_s=60.0 * ((k * 7) % 40 + 1))
     write_policy(
         tmp_path / "policy.npz",
-        residual=1e6,
+        base_policy_bias=1e6,
         way={
             "policy": "sjf",
-            "blocking": "easy",
+            "backfill": "easy",
             "placement": "best_fit",
             "locality": "strict",
             "worth": 1.0,
-            "believes": False,
+            "uses_calibrated": False,
         },
     )
     made = controller(slurm, tmp_path)

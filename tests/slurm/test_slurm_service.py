@@ -167,7 +167,7 @@ def test_the_watchdog_makes_it_hand_back_and_stay_stopped(tmp_path: Path) -> Non
     """Hours go by and nothing moves, where in the simulation the running jobs end and the waiting ones start."""
     slurm = busy()
     rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 2}
-    made = controller(slurm, tmp_path, watchdog=rules, blocking="none")
+    made = controller(slurm, tmp_path, watchdog=rules, backfill="none")
     now_s, highest = [NOW_S], []
 
     def say(line: str) -> None:
@@ -186,7 +186,7 @@ def test_the_watchdog_makes_it_hand_back_and_stay_stopped(tmp_path: Path) -> Non
 
 def test_a_dry_run_says_what_the_watchdog_says_and_goes_on(tmp_path: Path) -> None:
     rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 1}
-    made = controller(busy(), tmp_path, live=False, watchdog=rules, blocking="none")
+    made = controller(busy(), tmp_path, live=False, watchdog=rules, backfill="none")
     now_s, service = [NOW_S], Service(made)
 
     def say(line: str) -> None:
@@ -230,7 +230,7 @@ def test_after_the_clock_was_set_the_watchdog_begins_anew(tmp_path: Path) -> Non
     """Two hours forward: by then the simulation has started everything, and here nothing has moved."""
     slurm = busy()
     rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 1}
-    made = controller(slurm, tmp_path, watchdog=rules, blocking="none")
+    made = controller(slurm, tmp_path, watchdog=rules, backfill="none")
     now_s, service, seen = [NOW_S], Service(made, between_tries_s=0.0), []
 
     def say(line: str) -> None:

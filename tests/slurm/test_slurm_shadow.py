@@ -19,7 +19,7 @@ STEP_S = 30.0
 
 
 def config(**told: object) -> SlurmConfig:
-    rules = {"policy": "fifo", "blocking": "none", "jobs": 5, "every_s": STEP_S, "times": 3, **told}
+    rules = {"policy": "fifo", "backfill": "none", "jobs": 5, "every_s": STEP_S, "times": 3, **told}
     return make_config(watchdog=rules)
 
 
@@ -56,11 +56,11 @@ def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.n
 
 
 def played(
-    jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig, blocking: str = "none"
+    jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig, backfill: str = "none"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends, s since 1970, of all of them under a policy on the idle cluster."""
     rows, _ = compiled(jobs, view, rules)
-    state = simulate(rows, view.layout, [0], [len(jobs)], Setting(policy, blocking))
+    state = simulate(rows, view.layout, [0], [len(jobs)], Setting(policy, backfill))
     return state.start[0] + view.t0_s, state.end[0] + view.t0_s
 
 
@@ -87,17 +87,17 @@ def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) ->
     assert waits.ours_s == pytest.approx(np.mean((start_s - [one.submit_s for one in jobs])[mine]))
 
 
-@pytest.mark.parametrize(("most", "blocking"), [(150, "conservative"), (149, "easy")])
+@pytest.mark.parametrize(("most", "backfill"), [(150, "conservative"), (149, "easy")])
 def test_unless_told_otherwise_it_is_slurms_own_order_with_reservations(
-    most: int, blocking: str, monkeypatch: pytest.MonkeyPatch
+    most: int, backfill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For every job, up to a number of jobs."""
     monkeypatch.setattr(shadow, "MOST_RESERVED", most)
     rules, jobs = make_config(), arrivals(np.random.default_rng(1), 150)
     begin = observe([one for one in jobs if one.submit_s <= NOW_S], five_nodes(), rules, NOW_S)
     assert begin is not None
-    other = {"conservative": "easy", "easy": "conservative"}[blocking]
-    (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", rules, how) for how in (blocking, other))
+    other = {"conservative": "easy", "easy": "conservative"}[backfill]
+    (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", rules, how) for how in (backfill, other))
     assert (start_s != other_s).any()
     watching, now_s = Shadow(begin, rules), NOW_S
     while now_s <= end_s.max():

@@ -213,7 +213,11 @@ DEPLOY, DEPLOY_ALL = ({"deploy": n} if HAS_SLURM else {} for n in (1, 2))
         ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY}),
         ("[best_fit]", "[first_fit]", {"train": 1, "evaluate": 1, "compare": 1, "ablation": 1, **CHAPTERS_AFTER}),
         ("{placement: best_fit}, ", "", {"evaluate": 3, **ALL_AFTER}),
-        ("sharing: 1.25", "sharing: 1.5", {"baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY}),
+        (
+            "interference_slowdown: 1.25",
+            "interference_slowdown: 1.5",
+            {"baselines": 2, "train": 3, "evaluate": 3, **FIRST_AFTER, **DEPLOY},
+        ),
         ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, **FIRST_AFTER}),
         ("whatif: {}", "whatif: {worth: 0.1}", {"whatif": 1, "report": 1}),
         (
@@ -233,7 +237,7 @@ DEPLOY, DEPLOY_ALL = ({"deploy": n} if HAS_SLURM else {} for n in (1, 2))
         "budget",
         "one-cell",
         "also",
-        "sharing",
+        "interference_slowdown",
         "evaluation",
         "whatif",
         "another-preset",

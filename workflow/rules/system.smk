@@ -10,7 +10,7 @@ ABSENT = packages.absent(accounting=True, speed=run.motivation.speed) if run.mot
 def network_of(cell):
     """What decides the shapes of a cell's networks."""
     preset = run.preset(cell.preset)
-    return preset.agent, cell.features, tuple(preset.actor_layers), preset.critic_iterations > 0, preset.residual > 0
+    return preset.agent, cell.features, tuple(preset.actor_layers), preset.critic_iterations > 0, preset.base_policy_bias > 0
 
 
 rule motivation:

@@ -14,7 +14,7 @@ import numpy as np
 from rltune.agent.logs import Log
 from rltune.agent.trials import NAME as TRIALS
 from rltune.config import Preset
-from rltune.files import aside
+from rltune.files import atomic_write
 
 NAME = "checkpoint.npz"
 
@@ -78,7 +78,7 @@ def save_checkpoint(folder: Path, of: dict[str, Any], checkpoint: Checkpoint) ->
     """Write the state of the training that ``of`` tells apart (rltune.agent.exercise.Exercise.identity), atomically."""
     arrays = {f"{group}{i}": a for group, members in checkpoint.arrays.items() for i, a in enumerate(members)}
     text = json.dumps({"of": of, "groups": {g: len(m) for g, m in checkpoint.arrays.items()}, **checkpoint.facts})
-    with aside(folder / NAME) as temporary, open(temporary, "wb") as file:
+    with atomic_write(folder / NAME) as temporary, open(temporary, "wb") as file:
         np.savez(file, facts=np.array(text), **arrays)
 
 

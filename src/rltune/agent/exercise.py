@@ -38,15 +38,15 @@ GRID = 2000
 class Exercise:
     """A cell's training and validation parts, and its rules; the test part is never touched.
 
-    ``believed`` is the same jobs with other run-time estimates, that the agent may go by in what it sees, in
+    ``calibrated`` is the same jobs with other run-time estimates, that the agent may go by in what it sees, in
     reservations and in backfilling; None: there are none. The base policy and a random order always go by ``jobs``.
     ``folder``: where what was tried in choosing a way is kept, for a training that is interrupted; None: nowhere.
 
     Attributes:
         identity: what it is made of: of two that are equal in it, all runs are the same.
-        setting: base policy, blocking, placement, locality and the other rules.
+        setting: base policy, backfill, placement, locality and the other rules.
         own: the same of the agent, which may have chosen others (rltune.agent.ways).
-        believed: the jobs as the agent goes by them.
+        calibrated: the jobs as the agent goes by them.
         choice: a row a way it tried, the one it had first.
         held: first jobs of the validation windows, disjoint.
     """
@@ -60,11 +60,11 @@ class Exercise:
         layout: Layout,
         split: Split,
         simulation: SimulationConfig = SimulationConfig(),
-        believed: Jobs | None = None,
+        calibrated: Jobs | None = None,
         folder: Path | None = None,
     ) -> None:
         self.cell, self.preset, self.jobs, self.layout, self.split = cell, preset, jobs, layout, split
-        self.setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
+        self.setting = Setting(cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump())
         self.length = preset.sequence_jobs
         self.held = spread(disjoint_windows(*split.validation, self.length), preset.validation_windows)
         self.lookahead, self.simulation = lookahead, simulation
@@ -75,12 +75,12 @@ class Exercise:
         same = cell.but(features="", placement="", preset="").hash
         self.stream = np.random.default_rng([cell.seed, int(same, 16)])
         """Draws the sequences, and nothing else."""
-        self.identity = self._identity(believed)
-        self.way, self.choice = self._choose(believed, folder)
+        self.identity = self._identity(calibrated)
+        self.way, self.choice = self._choose(calibrated, folder)
         self.own = self.way.of(self.setting)
-        self.believed = jobs if believed is None or not self.way.believes else believed
-        quicker = self.own.blocking == "conservative" != self.setting.blocking
-        self.practised = replace(self.own, blocking="easy") if quicker else self.own
+        self.calibrated = jobs if calibrated is None or not self.way.uses_calibrated else calibrated
+        quicker = self.own.backfill == "conservative" != self.setting.backfill
+        self.practised = replace(self.own, backfill="easy") if quicker else self.own
         """What sequences are run under to learn from: to plan every reservation takes ten times as long."""
 
     @property
@@ -151,7 +151,7 @@ class Exercise:
         if ranker is None:
             return self._scored(first, self._table(first, self.jobs, self.setting))
         own = self.practised if practice else self.own
-        table = self._table(first, self.believed, own, ranker)
+        table = self._table(first, self.calibrated, own, ranker)
         self.last = self._state
         return self._scored(first, table)
 
@@ -178,8 +178,8 @@ class Exercise:
         start, last = self.split.train[0], self.split.train[1] - self.length
         step = max(self.length // 4, -(-(last - start + 1) // GRID), 1)
         at = np.arange(start, last + 1, step)
-        blocking = "none" if self.setting.blocking == "none" else "easy"
-        quick = Setting(self.setting.policy, blocking, **self.simulation.model_dump())
+        backfill = "none" if self.setting.backfill == "none" else "easy"
+        quick = Setting(self.setting.policy, backfill, **self.simulation.model_dump())
         wait_s = np.concatenate(
             [
                 sequence_table(
@@ -197,11 +197,11 @@ class Exercise:
         once, where = np.unique(first, return_inverse=True)
         return self._table(once, self.jobs, self.setting).iloc[where].reset_index(drop=True)
 
-    def _identity(self, believed: Jobs | None) -> dict[str, Any]:
+    def _identity(self, calibrated: Jobs | None) -> dict[str, Any]:
         """Of the jobs, those of the training and the validation part count, which are all that training sees."""
         seen = slice(0, self.split.validation[1])
         digest = hashlib.sha256(repr(self.split).encode())
-        both = self.jobs, self.jobs if believed is None else believed
+        both = self.jobs, self.jobs if calibrated is None else calibrated
         for table in (*(part[seen] for jobs in both for part in jobs), self.layout.nodes.row):
             for name in table.dtype.names:  # not whole rows: the bytes between their fields may hold anything
                 digest.update(table[name].tobytes())
@@ -214,7 +214,7 @@ class Exercise:
             "version": sources_digest("traces", *COMPILED),
         }
 
-    def _choose(self, believed: Jobs | None, folder: Path | None) -> tuple[Way, list[dict[str, Any]]]:
+    def _choose(self, calibrated: Jobs | None, folder: Path | None) -> tuple[Way, list[dict[str, Any]]]:
         """The agent's way, and what was tried."""
         start = way_of(self.setting)
         if self.preset.chooses == "nothing":
@@ -229,11 +229,11 @@ class Exercise:
             )
 
         def scored(way: Way) -> np.ndarray:
-            jobs = believed if believed is not None and way.believes else self.jobs
+            jobs = calibrated if calibrated is not None and way.uses_calibrated else self.jobs
             return self._scored(windows, self._table(windows, jobs, way.of(self.setting)))["score"].to_numpy()
 
         trials = Trials(scored, self.identity, folder)
-        chosen = choose(start, self.preset.chooses, believed is not None, trials)
+        chosen = choose(start, self.preset.chooses, calibrated is not None, trials)
         trials.end()
         self._placer = placer_of("lookahead", self.lookahead)  # what was tried does not count
         return chosen

@@ -16,7 +16,7 @@ from rltune.config import Preset
 from rltune.environment.features import FEATURE_SETS, width_of
 from rltune.environment.observation import CRITIC_WIDTH
 from rltune.errors import DataError
-from rltune.files import aside
+from rltune.files import atomic_write
 from rltune.simulator.setting import Setting
 from rltune.simulator.state import MAX_VISIBLE
 
@@ -105,7 +105,7 @@ def shapes_of(features: str, agent: str = "rltune") -> dict[str, list[int]]:
 def save_policy(path: Path, policy: TrainedPolicy) -> None:
     """Write the policy atomically; equal policies give equal bytes."""
     facts = json.dumps({"format": FORMAT, **policy.facts}, sort_keys=True)
-    with aside(path) as temporary, open(temporary, "wb") as file:
+    with atomic_write(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, facts=np.array(facts), **{f"w{i}": w for i, w in enumerate(policy.weights)})
 
 
@@ -161,9 +161,9 @@ def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
         return (
             f"weights of shapes {[w.shape for w in weights]}, expected layers that follow on one another, to one logit"
         )
-    residual = facts.get("residual", 0.0)
-    if not isinstance(residual, (int, float)) or not 0 <= residual < np.inf:
-        return f"residual {residual!r}, expected a number from 0"
+    base_policy_bias = facts.get("base_policy_bias", 0.0)
+    if not isinstance(base_policy_bias, (int, float)) or not 0 <= base_policy_bias < np.inf:
+        return f"base_policy_bias {base_policy_bias!r}, expected a number from 0"
     if "way" in facts:
         try:
             Way(**facts["way"]).of(Setting("fifo"))

@@ -38,7 +38,7 @@ class PPO:
 
     def __init__(self, preset: Preset, rng: np.random.Generator, width: int) -> None:
         self.preset, self.rng = preset, rng
-        self.actor = Actor(width, preset.actor_layers, preset.residual > 0, preset.attention)
+        self.actor = Actor(width, preset.actor_layers, preset.base_policy_bias > 0, preset.attention)
         self.critic = build_critic()
         self.actor_optimiser = keras.optimizers.Adam(preset.actor_lr)
         self.critic_optimiser = keras.optimizers.Adam(preset.critic_lr)
@@ -58,7 +58,7 @@ class PPO:
     @property
     def facts(self) -> dict[str, float]:
         """What has to be known of the actor besides its weights."""
-        return {"residual": self.preset.residual, "attention": self.preset.attention}
+        return {"base_policy_bias": self.preset.base_policy_bias, "attention": self.preset.attention}
 
     def weights(self) -> tuple[np.ndarray, ...]:
         """The actor's as they are now: what acts in training."""

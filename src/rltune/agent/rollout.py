@@ -37,13 +37,13 @@ class RandomRanker:
 class AgentRanker:
     """Ranks queues by the actor's logits; with ``rng`` it samples and remembers every decision.
 
-    ``residual``: what a place in the order of the base policy takes from a logit (rltune.config.preset).
+    ``base_policy_bias``: what a place in the order of the base policy takes from a logit (rltune.config.preset).
     """
 
     logits: Logits
     observer: Observer
     rng: np.random.Generator | None = None
-    residual: float = 0.0
+    base_policy_bias: float = 0.0
     _obs: list[np.ndarray] = field(default_factory=list, repr=False)
     _critic: list[np.ndarray] = field(default_factory=list, repr=False)
     _prior: list[np.ndarray] = field(default_factory=list, repr=False)
@@ -63,7 +63,7 @@ class AgentRanker:
         by_submission(seen.offsets, seen.jobs, order)
         rows = seen.rows[order]
         prior = np.empty(len(rows), np.float32)
-        base_logits(seen.offsets, order, self.residual, prior)
+        base_logits(seen.offsets, order, self.base_policy_bias, prior)
         logits = self.logits(rows, seen.offsets) + prior
         noise = self.rng.gumbel(size=len(logits)).astype(np.float32) if self.rng else np.zeros_like(logits)
         action, log_prob = np.empty(len(asking), np.int64), np.empty(len(asking), np.float32)
@@ -107,4 +107,4 @@ class AgentRanker:
 def ranker(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> AgentRanker:
     """A trained policy, greedy, as a ranker of runs on ``jobs``."""
     observer = Observer(jobs, layout, policy.features)
-    return AgentRanker(policy.logits, observer, residual=policy.facts.get("residual", 0.0))
+    return AgentRanker(policy.logits, observer, base_policy_bias=policy.facts.get("base_policy_bias", 0.0))

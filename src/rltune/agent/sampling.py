@@ -23,11 +23,11 @@ def by_submission(offsets, jobs, order):
 
 
 @kernel
-def base_logits(offsets, order, residual, logits):
-    """Write −residual · place in the base policy's order to ``logits`` [rows], those of the queues' rows ``order``."""
+def base_logits(offsets, order, base_policy_bias, logits):
+    """Write −base_policy_bias · place in the base policy's order to ``logits`` [rows], those of the queues' rows ``order``."""
     for a in range(offsets.shape[0] - 1):
         for i in range(offsets[a], offsets[a + 1]):
-            logits[i] = -residual * (order[i] - offsets[a])
+            logits[i] = -base_policy_bias * (order[i] - offsets[a])
 
 
 @kernel

@@ -62,14 +62,14 @@ class Course:
         preset, cell = self.preset, self.cell
         self.rng = np.random.default_rng([cell.seed, int(cell.hash, 16)])
         self.features = self.features or cell.features
-        self.observer = Observer(exercise.believed, exercise.layout, self.features)
+        self.observer = Observer(exercise.calibrated, exercise.layout, self.features)
         self.ppo = PPO(preset, self.rng, shapes_of(self.features, self.agent)["actor"][1])
         self.rows: list[dict[str, float]] = []
         self.stale = 0
         self.best_score, self.best_epoch, self.best_weights = math.inf, 0, self.ppo.kept_weights()
         self._before = Counts()
         self.start_scores: np.ndarray | None = None
-        if preset.residual > 0:  # the heuristic it starts from, which may turn out to be the best
+        if preset.base_policy_bias > 0:  # the heuristic it starts from, which may turn out to be the best
             self.start_scores = self._validation()
             self.best_score = float(self.start_scores.mean())
 
@@ -189,4 +189,6 @@ class Course:
         return gain > self.preset.margin * error
 
     def _ranker(self, weights: tuple[np.ndarray, ...], rng: np.random.Generator | None = None) -> AgentRanker:
-        return AgentRanker(TrainedPolicy(weights, self.ppo.facts).logits, self.observer, rng, self.preset.residual)
+        return AgentRanker(
+            TrainedPolicy(weights, self.ppo.facts).logits, self.observer, rng, self.preset.base_policy_bias
+        )

@@ -1,7 +1,7 @@
 """What an agent decides besides the order of the queue, chosen on the training part before it learns an order.
 
 A *way* is whose order the agent starts from, for whom nodes are reserved, where jobs go, when they are split, and
-whether it goes by the estimates it is given or by its beliefs about them (rltune.traces.beliefs). All candidates are
+whether it goes by the estimates it is given or by its beliefs about them (rltune.traces.calibrated). All candidates are
 heuristics that the compiled simulator runs without a network, so that hundreds of windows tell them apart.
 """
 
@@ -20,11 +20,11 @@ from rltune.simulator.setting import Setting
 POLICIES = ("fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor")
 RESERVATIONS = {
     "none": ("none",),
-    "fits": ("fits", "easy", "conservative"),
+    "greedy": ("greedy", "easy", "conservative"),
     "easy": ("easy", "conservative"),
     "conservative": ("conservative",),
 }
-"""Blocking rule of a cell → those its agent may have: it may reserve for more jobs than the rule asks, not for fewer."""
+"""Backfill rule of a cell → those its agent may have: it may reserve for more jobs than the rule asks, not for fewer."""
 PLACES = ("best_fit", "quiet_fit", "lookahead")
 SPLITS = (
     ("strict", 1.0),
@@ -48,39 +48,39 @@ class Way:
     """Fields of rltune.simulator.setting.Setting, and whether the agent goes by its beliefs."""
 
     policy: str
-    blocking: str
+    backfill: str
     placement: str
     locality: str
     worth: float
-    believes: bool
+    uses_calibrated: bool
 
     def of(self, setting: Setting) -> Setting:
         """A setting with these in the place of its own."""
-        return replace(setting, **{name: value for name, value in asdict(self).items() if name != "believes"})
+        return replace(setting, **{name: value for name, value in asdict(self).items() if name != "uses_calibrated"})
 
 
-def way_of(setting: Setting, believes: bool = False) -> Way:
+def way_of(setting: Setting, uses_calibrated: bool = False) -> Way:
     """The way of a setting."""
-    fields = ("policy", "blocking", "placement", "locality", "worth")
-    return Way(**{name: getattr(setting, name) for name in fields}, believes=believes)
+    fields = ("policy", "backfill", "placement", "locality", "worth")
+    return Way(**{name: getattr(setting, name) for name in fields}, uses_calibrated=uses_calibrated)
 
 
 def taken(
-    facts: dict[str, Any], setting: Setting, jobs: Jobs, believed: Jobs | None, who: str = "trained policy"
+    facts: dict[str, Any], setting: Setting, jobs: Jobs, calibrated: Jobs | None, who: str = "trained policy"
 ) -> tuple[Setting, Jobs]:
     """(The setting, the jobs with the estimates) that a policy of these facts goes by: its own way where it chose one.
 
-    ``believed``: the jobs with beliefs in the place of their estimates. Raises DataError, naming ``who``, for a policy
+    ``calibrated``: the jobs with beliefs in the place of their estimates. Raises DataError, naming ``who``, for a policy
     that goes by beliefs where there are none.
     """
     if "way" not in facts:
         return setting, jobs
     way = Way(**facts["way"])
-    if not way.believes:
+    if not way.uses_calibrated:
         return way.of(setting), jobs
-    if believed is None:
+    if calibrated is None:
         raise DataError(f"{who}: goes by beliefs about run times, found a workload without any")
-    return way.of(setting), believed
+    return way.of(setting), calibrated
 
 
 Scores = Callable[[Way], np.ndarray]
@@ -118,8 +118,8 @@ def choose(start: Way, chooses: str, beliefs: bool, scores: Scores) -> tuple[Way
             vary(axis)
         if best == before:
             break
-    vary(lambda way: [replace(way, blocking=blocking) for blocking in RESERVATIONS[start.blocking]])
-    if best.blocking != start.blocking:
+    vary(lambda way: [replace(way, backfill=backfill) for backfill in RESERVATIONS[start.backfill]])
+    if best.backfill != start.backfill:
         for axis in rest:
             vary(axis)
     return best, rows
@@ -142,7 +142,7 @@ def _axes(chooses: str, beliefs: bool) -> Iterator[Axis]:
         yield lambda way: [replace(way, locality=locality, worth=worth) for locality, worth in SPLITS]
         yield lambda way: [replace(way, placement=placement) for placement in PLACES]
     if beliefs:
-        yield lambda way: [replace(way, believes=believes) for believes in (False, True)]
+        yield lambda way: [replace(way, uses_calibrated=uses_calibrated) for uses_calibrated in (False, True)]
 
 
 def _row(way: Way, scores: np.ndarray, so_far: np.ndarray, kept: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rltune.traces.split import disjoint_windows
 from rltune.calibration.likeness import WAITS, WINDOW, Tolerance
 
 POLICIES = ("fifo", "sjf", "saf")
-BLOCKINGS = ("none", "easy")
+BACKFILLS = ("none", "easy")
 SEED = 1
 """Of the estimates: run time × exp(z), as the project's default."""
 
@@ -23,15 +23,15 @@ CONTENDED_S = 60
 CONTENDED = f"windows with a mean FIFO wait over {CONTENDED_S} s"
 
 
-def _title(policy: str, blocking: str) -> str:
-    return f"mean wait, {policy.upper()}{' + EASY' if blocking == 'easy' else ''}, s"
+def _title(policy: str, backfill: str) -> str:
+    return f"mean wait, {policy.upper()}{' + EASY' if backfill == 'easy' else ''}, s"
 
 
-WAIT_TOLERANCES = {**{_title(p, b): WAITS for p in POLICIES for b in BLOCKINGS}, CONTENDED: Tolerance(difference=0.2)}
+WAIT_TOLERANCES = {**{_title(p, b): WAITS for p in POLICIES for b in BACKFILLS}, CONTENDED: Tolerance(difference=0.2)}
 
 
 def window_waits(jobs: pd.DataFrame, cluster: ClusterConfig) -> dict[tuple[str, str], np.ndarray]:
-    """Policy and blocking → mean wait of each disjoint window of 256 jobs, s, from an idle cluster."""
+    """Policy and backfill → mean wait of each disjoint window of 256 jobs, s, from an idle cluster."""
     fitted, _ = fit(jobs, cluster)
     estimate_s = estimate_run_s(fitted, "lognormal", 1.0, "likeness", SEED)
     compiled, layout = compile_jobs(fitted, estimate_s, cluster), build_layout(cluster)
@@ -39,9 +39,9 @@ def window_waits(jobs: pd.DataFrame, cluster: ClusterConfig) -> dict[tuple[str, 
     n = np.full(len(first), WINDOW)
     waits = {}
     for policy in POLICIES:
-        for blocking in BLOCKINGS:
-            state = simulate(compiled, layout, first, n, Setting(policy, blocking))
-            waits[policy, blocking] = sequence_table(compiled, state, layout.gpus)["wait_s"].to_numpy()
+        for backfill in BACKFILLS:
+            state = simulate(compiled, layout, first, n, Setting(policy, backfill))
+            waits[policy, backfill] = sequence_table(compiled, state, layout.gpus)["wait_s"].to_numpy()
     return waits
 
 

@@ -27,7 +27,7 @@ from rltune.cli.own import init
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
 from rltune.cli.slurm import slurm_app
-from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES
+from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
 from rltune.errors import RLTuneError
 from rltune.files import write_text
@@ -92,11 +92,13 @@ def simulate(
     trace: Annotated[str, typer.Option(help="Name of a file in config/traces.")],
     cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters.")],
     policy: Annotated[str, typer.Option(help=f"{', '.join(POLICIES)}; or one of the run's `plugins`.")] = "fifo",
-    blocking: Annotated[str, typer.Option(help=f"While the first job does not fit: {', '.join(BLOCKINGS)}.")] = "none",
+    backfill: Annotated[str, typer.Option(help=f"While the first job does not fit: {', '.join(BACKFILLS)}.")] = "none",
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
-    stretch: Annotated[float | None, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")] = None,
-    sharing: Annotated[
+    multi_node_slowdown: Annotated[
+        float | None, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
+    ] = None,
+    interference_slowdown: Annotated[
         float | None,
         typer.Option(help="Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1."),
     ] = None,
@@ -127,7 +129,7 @@ def simulate(
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print what it was worth. Times are in seconds.
 
-    What --stretch, --sharing, --overrun and --commit do not say is as in the run's `simulation`: by default 1, 1, double,
+    What --multi_node_slowdown, --interference_slowdown, --overrun and --commit do not say is as in the run's `simulation`: by default 1, 1, double,
     decision.
     """
     from rltune.config import Workspace
@@ -136,13 +138,13 @@ def simulate(
     check_outputs(csv=csv, timeline=timeline)
     check_outputs((".svg", ".png"), gantt=gantt)
     check_goes_together(replay, warm_up, windows, part, begin, jobs)
-    check_factors(stretch=stretch, sharing=sharing)
+    check_factors(multi_node_slowdown=multi_node_slowdown, interference_slowdown=interference_slowdown)
     check_estimate(estimate)
     workspace = Workspace.open(config, base)
     check_words(
         bool(workspace.plugins),
         policy=policy,
-        blocking=blocking,
+        backfill=backfill,
         placement=placement,
         locality=locality,
         overrun=overrun,
@@ -156,11 +158,16 @@ def simulate(
         from rltune.pipeline import simulate as simulation
         from rltune.report.simulation import draw, groups_summary, summary
 
-    rules = {"stretch": stretch, "sharing": sharing, "overrun": overrun, "commit": commit}
+    rules = {
+        "multi_node_slowdown": multi_node_slowdown,
+        "interference_slowdown": interference_slowdown,
+        "overrun": overrun,
+        "commit": commit,
+    }
     setting = simulation.make_setting(
         workspace,
         policy=policy,
-        blocking=blocking,
+        backfill=backfill,
         placement=placement,
         locality=locality,
         **{**workspace.config.simulation.model_dump(), **{k: v for k, v in rules.items() if v is not None}},

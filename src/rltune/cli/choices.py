@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rltune.config import Workspace
-from rltune.config.cells import BLOCKINGS, LOCALITIES, PLACEMENTS, POLICIES, parse_estimate
+from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, parse_estimate
 from rltune.config.messages import nearest
 from rltune.errors import ConfigError
 
@@ -14,7 +14,7 @@ OVERRUNS, COMMITS = ("double", "now"), ("decision", "head")
 PARTS, GROUPS = ("all", "train", "validation", "test"), ("user", "vc")
 BUILT_IN = {
     "policy": POLICIES,
-    "blocking": BLOCKINGS,
+    "backfill": BACKFILLS,
     "placement": PLACEMENTS,
     "locality": LOCALITIES,
     "overrun": OVERRUNS,

@@ -28,10 +28,10 @@ def init(
         str | None,
         typer.Option(help="Today's order: multifactor (Slurm's), fifo, sjf, saf, …; unless told, found in the log."),
     ] = None,
-    today_blocking: Annotated[
+    today_backfill: Annotated[
         str | None,
         typer.Option(
-            help="What starts while the first job does not fit: easy, conservative, fits, none; unless told, found."
+            help="What starts while the first job does not fit: easy, conservative, greedy, none; unless told, found."
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
@@ -48,7 +48,7 @@ def init(
     from rltune.traces.inspect import suggested
 
     make_verbose(verbose)
-    own_today.check(today, today_blocking)
+    own_today.check(today, today_backfill)
     root = project_root()
     sniffed: dict[Path, tuple[Found, str]] = {}
 
@@ -84,16 +84,16 @@ def init(
     print(seen.understood)
     with step("replaying the log under the orders that clusters have"):
         found = own_today.find(seen.fitted, read.clean.meta, seen.cluster, seen.estimate)
-    rule = own_today.choose(found, today, today_blocking)
+    rule = own_today.choose(found, today, today_backfill)
     print(own_today.told(found, rule))
     if not yes:
-        if today is None and today_blocking is None:
-            default = f"{rule.rule.policy} {rule.rule.blocking}"
+        if today is None and today_backfill is None:
+            default = f"{rule.rule.policy} {rule.rule.backfill}"
             rule = own_today.answered(
                 found,
                 rule,
                 _asked(
-                    "Today's order and blocking, two words (Enter: as found)", "--today", None, own_today.parse, default
+                    "Today's order and backfill, two words (Enter: as found)", "--today", None, own_today.parse, default
                 ),
             )
         if not _agreed():

@@ -16,7 +16,7 @@ from rltune.config.metric import Metric
 from rltune.errors import ConfigError
 
 Policy = Literal["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor", "multifactor_size"]
-Blocking = Literal["none", "fits", "easy", "conservative"]
+Backfill = Literal["none", "greedy", "easy", "conservative"]
 Placement = Literal["first_fit", "best_fit", "quiet_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
@@ -41,7 +41,7 @@ def parse_estimate(name: str) -> tuple[str, float]:
 Estimate = Annotated[str, parsed_by(parse_estimate)]
 
 POLICIES: tuple[str, ...] = get_args(Policy)
-BLOCKINGS: tuple[str, ...] = get_args(Blocking)
+BACKFILLS: tuple[str, ...] = get_args(Backfill)
 PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
 """Those of a cell, and Algorithm 1 of the paper, with which nothing is trained."""
 LOCALITIES: tuple[str, ...] = get_args(Locality)
@@ -70,14 +70,14 @@ class Cell:
     """One trained agent and the setting it is trained and judged in.
 
     ``policy`` is the base policy the agent is rewarded against and compared with; both get the same
-    ``blocking``, ``placement``, ``locality`` and run-time ``estimate``.
+    ``backfill``, ``placement``, ``locality`` and run-time ``estimate``.
     """
 
     trace: str
     cluster: str
     policy: str
     metric: str
-    blocking: str
+    backfill: str
     placement: str
     locality: str
     features: str
@@ -126,7 +126,7 @@ class Experiment(Block):
     """Base policies (paper Table 5; saf: smallest area first; smallest: fewest GPUs first)."""
     metric: list[Metric] = Field(["wait"], min_length=1)
     """What the reward measures: wait, jct, bsld, utilisation, or a mix such as 0.7*wait+0.3*utilisation."""
-    blocking: list[Blocking] = Field(["none"], min_length=1)
+    backfill: list[Backfill] = Field(["none"], min_length=1)
     """What may start while the first job of the queue does not fit."""
     placement: list[Placement] = Field(["lookahead"], min_length=1)
     """How a job's nodes are chosen; lookahead: by the placement model."""

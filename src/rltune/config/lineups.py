@@ -35,7 +35,7 @@ def against_qssf(config: RunConfig) -> list[Cell]:
     return [
         cell
         for cell in config.cells()
-        if agent_of(config, cell) == "rltune" and cell.blocking == "easy" and cell.estimate in HISTORY
+        if agent_of(config, cell) == "rltune" and cell.backfill == "easy" and cell.estimate in HISTORY
     ]
 
 
@@ -60,7 +60,7 @@ def lineups(config: RunConfig) -> list[Lineup]:
 def _lineup(config: RunConfig, cells: list[Cell]) -> Lineup:
     rules: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
-        rules.setdefault((cell.estimate, cell.blocking, cell.locality), []).append(cell)
+        rules.setdefault((cell.estimate, cell.backfill, cell.locality), []).append(cell)
     group = max(rules.values(), key=lambda some: len({agent_of(config, c) for c in some}))  # the first of equals
     known = {(agent_of(config, cell), cell.policy) for cell in group}
     kinds = Counter(policy for _, policy in known)

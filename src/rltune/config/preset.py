@@ -32,11 +32,11 @@ class Preset(Block):
     its own row alone."""
     chooses: Literal["nothing", "reservations", "ways"] = "nothing"
     """What the agent decides before it learns an order, by windows of the training part: nothing; `reservations`: whose
-    order it starts from, whether nodes are held for more jobs than the cell's blocking asks, whether it goes by its
+    order it starts from, whether nodes are held for more jobs than the cell's backfill asks, whether it goes by its
     beliefs about run times; `ways`: also placement and locality. Base policies keep the cell's."""
     choice_windows: int = Field(300, ge=8)
     """Windows that is decided on, at most, evenly spread."""
-    residual: float = Field(0.0, ge=0)
+    base_policy_bias: float = Field(0.0, ge=0)
     """Logits fall by this with every place in the order of the base policy and the network's last layer starts at zero,
     so that training starts from the base policy; 0: from nothing."""
     clip: float = Field(0.2, gt=0, lt=1)
@@ -73,7 +73,7 @@ class Preset(Block):
     """Windows of the validation part used, at most, evenly spread."""
     margin: float = Field(0.0, ge=0)
     """Standard errors, over validation windows, by which weights have to be better than those training starts from to
-    be kept; with a residual only."""
+    be kept; with a base_policy_bias only."""
     patience: int | None = Field(None, ge=1)
     """Stop after so many validations without a better one; null: never."""
 
@@ -85,16 +85,20 @@ class Preset(Block):
             raise ValueError(
                 "credit_horizon_s: found with one rollout, expected more rollouts to compare with, or null"
             )
-        if self.margin > 0 and (self.residual == 0 or self.validation_windows == 1):
-            raise ValueError("margin: found above 0, expected a residual above 0 and two validation windows or more")
+        if self.margin > 0 and (self.base_policy_bias == 0 or self.validation_windows == 1):
+            raise ValueError(
+                "margin: found above 0, expected a base_policy_bias above 0 and two validation windows or more"
+            )
         if self.agent != "rltune" and self.attention:
             raise ValueError(f"agent {self.agent}: attention: found {self.attention}, expected 0: it has none")
-        if self.agent == "rlscheduler" and self.residual:
+        if self.agent == "rlscheduler" and self.base_policy_bias:
             raise ValueError(
-                f"agent rlscheduler: residual: found {self.residual:g}, expected 0: it starts from nothing"
+                f"agent rlscheduler: base_policy_bias: found {self.base_policy_bias:g}, expected 0: it starts from nothing"
             )
-        if self.agent == "schedinspector" and not self.residual:  # it would reject half of all choices
-            raise ValueError("agent schedinspector: residual: found 0, expected more (3: one in twenty rejected)")
+        if self.agent == "schedinspector" and not self.base_policy_bias:  # it would reject half of all choices
+            raise ValueError(
+                "agent schedinspector: base_policy_bias: found 0, expected more (3: one in twenty rejected)"
+            )
         return self
 
 
@@ -107,7 +111,7 @@ BUILT_IN: dict[str, Preset] = {
         contended=1.0,
         actor_layers=[32, 32],
         chooses="reservations",
-        residual=0.5,
+        base_policy_bias=0.5,
         actor_lr=5e-3,
         lr_schedule="cosine",
         actor_iterations=40,
@@ -146,7 +150,7 @@ BUILT_IN: dict[str, Preset] = {
         trajectories=12,
         rollouts=8,
         contended=1.0,
-        residual=3.0,
+        base_policy_bias=3.0,
         actor_lr=1e-3,
         lr_schedule="cosine",
         actor_iterations=40,

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from rltune.config.base import Block, Name
-from rltune.config.cells import Blocking, Cell, Experiment, Judged, Workload
+from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
 from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.motivation import Motivation
 from rltune.config.preset import BUILT_IN, Preset
@@ -68,9 +68,9 @@ class SimulationConfig(Block):
     """When a job past its estimate is expected to end: `double`: after as long again as it has run; `now`: at once."""
     commit: Commit = "decision"
     """Until when the first job of a ranking stays first: the queue's next event (`decision`), or its start (`head`)."""
-    stretch: float = Field(1.0, ge=1, le=100)
+    multi_node_slowdown: float = Field(1.0, ge=1, le=100)
     """Run time of a job on more nodes than the fewest that hold it, over its run time on those (a factor)."""
-    sharing: float = Field(1.0, ge=1, le=100)
+    interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time (a factor)."""
 
 
@@ -85,7 +85,7 @@ class EvaluationConfig(Block):
         ["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor"], min_length=1
     )
     """Strong baselines: each of these, built in or one of your own from `plugins` …"""
-    baseline_blockings: Annotated[list[Blocking], EachOnce] = Field(["none", "fits", "easy"], min_length=1)
+    baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
     """… under each of these, with best_fit."""
     also: Annotated[list[Judged], EachOnce] = []
     """Other placements and localities in which each agent and its base policy are run too, on the same windows."""

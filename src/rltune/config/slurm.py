@@ -66,8 +66,8 @@ class WatchdogConfig(Block):
     """Whether it watches."""
     policy: Literal["multifactor_size", "multifactor", "fifo"] = "multifactor_size"
     """Slurm's own order as the simulation has it; `multifactor` counts a shorter job for more, in place of a larger one."""
-    blocking: Literal["none", "fits", "easy", "conservative"] = "conservative"
-    """What the simulation lets start behind a job that does not fit, as the controller's `blocking`. With more than 2,000
+    backfill: Literal["none", "greedy", "easy", "conservative"] = "conservative"
+    """What the simulation lets start behind a job that does not fit, as the controller's `backfill`. With more than 2,000
     jobs `easy` takes the place of `conservative`, which takes too long then."""
     every_s: float = Field(600.0, gt=0)
     """Seconds between two comparisons."""
@@ -100,7 +100,7 @@ class SlurmConfig(Block):
     """Where state, decisions and metrics are written."""
     base_policy: str | None = None
     """Order of what the agent does not see (all but the first 256) and that it started from; null: the policy's."""
-    blocking: Literal["none", "fits", "easy", "conservative"] = "easy"
+    backfill: Literal["none", "greedy", "easy", "conservative"] = "easy"
     """What Slurm's scheduler lets start behind a job that does not fit: sched/backfill reserves nodes for every job of the
     queue, as `conservative` does; `easy` reserves for the first alone, which is quicker to plan."""
     placement: Literal["lookahead", "best_fit"] = "lookahead"
@@ -109,9 +109,9 @@ class SlurmConfig(Block):
     """The placement model."""
     exclusive: Literal["never", "model"] = "never"
     """Who gets OverSubscribe=NO, a node to itself: nobody, or a job of several GPUs that the placement model puts on idle
-    nodes although others would hold it (with `sharing` above 1). Slurm cannot be told to forget the flag: a job that is
+    nodes although others would hold it (with `interference_slowdown` above 1). Slurm cannot be told to forget the flag: a job that is
     given back has OverSubscribe=YES, which on a partition of OverSubscribe=YES lets it share."""
-    sharing: float = Field(1.0, ge=1, le=100)
+    interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time by itself."""
     default_limit_s: float = Field(86400.0, gt=0)
     """Expected run time of a job without a time limit."""

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from rltune.config.base import Block
-from rltune.config.cells import Blocking, Policy
+from rltune.config.cells import Backfill, Policy
 
 
 class Rule(Block):
@@ -15,22 +15,22 @@ class Rule(Block):
 
     policy: Policy
     """Order of the queue."""
-    blocking: Blocking = "easy"
+    backfill: Backfill = "easy"
     """What may start while the first job of the queue does not fit."""
 
     @property
     def id(self) -> str:
         """`saf-easy`: its name in tables."""
-        return f"{self.policy}-{self.blocking}"
+        return f"{self.policy}-{self.backfill}"
 
 
 class WhatIf(Block):
     """Today's order against others, on a replay of the log's last part, for the run's first agent and its workload."""
 
-    today: Rule = Rule(policy="multifactor", blocking="easy")
+    today: Rule = Rule(policy="multifactor", backfill="easy")
     """How the cluster is scheduled today, as near as the simulator has it; `multifactor` is Slurm's priority."""
     others: list[Rule] = Field(
-        [*(Rule(policy=p) for p in ("fifo", "sjf", "saf")), Rule(policy="saf", blocking="conservative")], min_length=1
+        [*(Rule(policy=p) for p in ("fifo", "sjf", "saf")), Rule(policy="saf", backfill="conservative")], min_length=1
     )
     """Rules to compare it with, at least one of them other than today's; none of them learns. The agent may choose to
     reserve nodes for every queued job (`conservative`), so one of the rules does so too."""
@@ -51,7 +51,7 @@ class WhatIf(Block):
         if not self.rules():
             raise ValueError(
                 f"others: found {', '.join(rule.id for rule in self.others)} alone, which is today's order "
-                "(whatif.today); expected at least one other rule, such as {policy: saf, blocking: easy}"
+                "(whatif.today); expected at least one other rule, such as {policy: saf, backfill: easy}"
             )
         return self
 

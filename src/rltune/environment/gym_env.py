@@ -32,7 +32,7 @@ class SchedulingEnv(gymnasium.Env):
 
     Jobs of a trace arrive at a GPU cluster that is idle at first and wait in queues, one a virtual cluster. Whenever
     a queue holds two jobs or more, the agent says which of them goes first (RLTune, §3.2). If that job fits it starts,
-    and the next decision follows at once; if not, the blocking rule of the setting says what else may start until the
+    and the next decision follows at once; if not, the backfill rule of the setting says what else may start until the
     next arrival or end, in the order of the base policy. Time passes between decisions, in seconds of the trace.
 
     ## Action space
@@ -104,7 +104,7 @@ class SchedulingEnv(gymnasium.Env):
     ## Arguments
 
     ``jobs`` and ``layout``: the workload and its cluster, both or neither (a small made-up workload). ``setting``:
-    base policy, blocking, placement and the other rules, default FIFO without blocking; with placement ``lookahead`` it
+    base policy, backfill, placement and the other rules, default FIFO without backfill; with placement ``lookahead`` it
     takes a ``placer``. ``features``: a feature set (rltune.environment.features). ``visible``: jobs seen of a queue.
     ``sequence_jobs``: jobs a sequence. ``rows``: rows of the workload that sequences are drawn from (start, stop),
     default all. ``reward`` as above; ``metric`` of it, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, over

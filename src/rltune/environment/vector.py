@@ -40,14 +40,14 @@ class VectorEnvironment:
     seen and the others follow behind them.
 
     Two ways to answer, which may be mixed from step to step. :meth:`step` gives a score to every row: the best goes
-    first, and where it does not fit the blocking rule tries the others in the order of the scores. :meth:`pick` names
-    one row of each queue: it goes first, and the others follow in the order of the base policy. Without blocking the
+    first, and where it does not fit the backfill rule tries the others in the order of the scores. :meth:`pick` names
+    one row of each queue: it goes first, and the others follow in the order of the base policy. Without backfill the
     two are the same for the same choices, for only the first job matters.
 
     Args:
         jobs: the workload, S sequences are windows of it.
         layout: the cluster.
-        setting: base policy, blocking, placement, locality and the other rules (rltune.simulator.setting).
+        setting: base policy, backfill, placement, locality and the other rules (rltune.simulator.setting).
         features: a feature set (rltune.environment.features).
         visible: jobs of a queue that are seen, at most; 1 or more.
         placer: answers placement questions; with placement ``lookahead`` only.

@@ -127,6 +127,6 @@ def _best(windows: pd.DataFrame, metric: str, sequence_jobs: int, role: str) -> 
     rows = windows[(windows["role"] == role) & (windows["sequence_jobs"] == sequence_jobs)]
     if not len(rows):
         raise ValueError(f"no {role} rows among the windows of {sequence_jobs} jobs")
-    labels = ["policy", "blocking", "placement"]
+    labels = ["policy", "backfill", "placement"]
     means = METRIC_SIGN[metric] * rows.groupby(labels, sort=True)[METRIC_COLUMN[metric]].mean()
     return dict(zip(labels, means.idxmin(), strict=True))

@@ -20,7 +20,7 @@ from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
 
 
-RAN = ("policy", "blocking", "placement", "locality")
+RAN = ("policy", "backfill", "placement", "locality")
 """Fields of a setting that say what a contender ran with."""
 
 
@@ -31,7 +31,7 @@ class Course:
     jobs: Jobs
     layout: Layout
     lookahead: LookaheadConfig
-    believed: Jobs | None = None
+    calibrated: Jobs | None = None
     """The same jobs with beliefs in the place of their estimates, for agents that go by them."""
 
 
@@ -49,13 +49,13 @@ def way_taken(course: Course, contender: Contender) -> tuple[Setting, Jobs]:
     Raises DataError when it goes by beliefs and the course has none.
     """
     facts = contender.policy.facts if contender.policy is not None else {}
-    return taken(facts, contender.setting, course.jobs, course.believed)
+    return taken(facts, contender.setting, course.jobs, course.calibrated)
 
 
 def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) -> tuple[State, float]:
     """(Sequences of ``n[s]`` jobs from job ``first[s]``, each from an idle cluster; seconds on the clock).
 
-    An agent is greedy, and blocks, places and believes as it chose to in training (rltune.agent.ways). Raises as
+    An agent is greedy, and blocks, places and uses_calibrated as it chose to in training (rltune.agent.ways). Raises as
     :func:`way_taken`.
     """
     policy = contender.policy
@@ -69,7 +69,7 @@ def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) 
 
 def judge(course: Course, contenders: dict[str, Contender], first: np.ndarray, length: int) -> pd.DataFrame:
     """A row a contender × window: ``who`` (its name), ``policy`` (its order, of an agent the one it started from),
-    ``blocking``, ``placement`` and ``locality`` it ran with, window, sequence_jobs, ``seconds`` (of one window, on the
+    ``backfill``, ``placement`` and ``locality`` it ran with, window, sequence_jobs, ``seconds`` (of one window, on the
     clock, the engine compiled beforehand) and the columns of rltune.simulator.metrics.sequence_table.
 
     All windows of ``length`` jobs that begin at ``first`` run side by side on one core.

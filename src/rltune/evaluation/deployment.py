@@ -39,14 +39,14 @@ def sizes_of(jobs: pd.DataFrame) -> dict[int, str]:
 
 
 def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
-    """One row a scheduler × repetition, and × ``blocking`` where jobs have it. Empty without jobs.
+    """One row a scheduler × repetition, and × ``backfill`` where jobs have it. Empty without jobs.
 
     jobs, ``others`` (that ended otherwise than COMPLETED), ``untimed`` (without a start or an end in the accounts: no
     measure has them), makespan_s (first submission to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s and
     wait_median_s, wait_p95_s, wait_max_s, a column a size of :func:`sizes_of`, last_gpus and last_wait_s (of the job that
     ended last), jct_s, bsld.
     """
-    by = [name for name in ("blocking", "scheduler", "repetition") if name in jobs]
+    by = [name for name in ("backfill", "scheduler", "repetition") if name in jobs]
     rows, sizes = [], sizes_of(jobs)
     for key, all_of_it in jobs.groupby(by, sort=False) if len(jobs) else ():
         mine = with_measures(all_of_it)

@@ -1,6 +1,6 @@
 """What the simulator says of the deployment's jobs, beside what Slurm did with them.
 
-Frames of jobs as in rltune.evaluation.deployment; those of the simulator have ``blocking`` too, a rule of backfilling, and a
+Frames of jobs as in rltune.evaluation.deployment; those of the simulator have ``backfill`` too, a rule of backfilling, and a
 row for each.
 """
 
@@ -31,7 +31,7 @@ def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.D
         theirs = per_run(mine.reset_index(), gpus).iloc[0]
         row["jobs"] = len(mine)
         row |= {f"{column}_slurm": float(theirs[column]) for column in ("wait_s", "makespan_s")}
-        for rule, frame in there.groupby("blocking", sort=False):
+        for rule, frame in there.groupby("backfill", sort=False):
             told = with_measures(frame).set_index(JOB).loc[mine.index]
             ours = per_run(told.reset_index(), gpus).iloc[0]
             for column in ("wait_s", "makespan_s"):
@@ -55,7 +55,7 @@ def predicted(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.
             continue
         same = pair.ours.set_index(JOB).index
         runs = {"gain": pair.runs(gpus)}
-        for rule, frame in simulated.groupby("blocking", sort=False):
+        for rule, frame in simulated.groupby("backfill", sort=False):
             by_job = {name: side.set_index(JOB) for name, side in frame.groupby("scheduler")}
             runs[f"gain_{rule}"] = tuple(per_run(by_job[name].loc[same].reset_index(), gpus) for name in (ours, theirs))
         for measure in PREDICTED:

@@ -29,7 +29,7 @@ from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
 from rltune.traces.split import Split, disjoint_windows, spread
 
-LABELS = ["role", "policy", "blocking", "placement", "locality", "sequence_jobs", "window"]
+LABELS = ["role", "policy", "backfill", "placement", "locality", "sequence_jobs", "window"]
 
 
 def evaluate(
@@ -43,25 +43,25 @@ def evaluate(
     lookahead: LookaheadConfig,
     simulation: SimulationConfig,
     progress: Callable[[str], None] | None = None,
-    believed: Jobs | None = None,
+    calibrated: Jobs | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(windows, jobs): a row a scheduler × test window, and a row a job of the agent and its base.
 
-    Roles: ``rltune`` the greedy agent; ``base`` its base policy with the same blocking, placement and
+    Roles: ``rltune`` the greedy agent; ``base`` its base policy with the same backfill, placement and
     locality; ``base_best_fit`` the base with best_fit, where that differs; ``random`` an order drawn anew at
     every decision, the mean of RANDOM_ORDERS runs with best_fit: what not staying blocked is worth without
     any learning; ``rltune_also`` and ``base_also`` both under the other placements and localities of
     ``evaluation.also``. All see the same test windows, each from an idle cluster, the same run-time estimates, and the
-    rules of ``simulation``. ``believed``: the same jobs with other estimates, that the agent alone goes by,
+    rules of ``simulation``. ``calibrated``: the same jobs with other estimates, that the agent alone goes by,
     if it chose to; the roles of an agent that chose its own way (rltune.agent.ways) are run so.
     """
     windows, tables = [], []
-    setting = Setting(cell.policy, cell.blocking, cell.placement, cell.locality, **simulation.model_dump())
-    own, believed = taken(policy.facts, setting, jobs, believed, f"policy of {cell.name}")
+    setting = Setting(cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump())
+    own, calibrated = taken(policy.facts, setting, jobs, calibrated, f"policy of {cell.name}")
     simple = replace(setting, placement="best_fit")
     for length, first in test_windows(split, evaluation).items():
         runs: list[tuple[str, Setting, Ranker | None, int]] = [
-            ("rltune", own, ranker_of(policy, believed, layout), 1),
+            ("rltune", own, ranker_of(policy, calibrated, layout), 1),
             ("base", setting, None, 1),
             ("random", simple, RandomRanker(np.random.default_rng(evaluation.seed)), RANDOM_ORDERS),
         ]
@@ -77,7 +77,7 @@ def evaluate(
             began = time.perf_counter()
             placer = placer_of(how.placement, lookahead)
             begins = np.repeat(first, times)
-            told = believed if role in ("rltune", "rltune_also") else jobs
+            told = calibrated if role in ("rltune", "rltune_also") else jobs
             state = simulate(told, layout, begins, np.full(len(begins), length), how, ranker, placer)
             seconds = time.perf_counter() - began
             counts = placer.counts if placer else Counts()
@@ -87,7 +87,7 @@ def evaluate(
                 tables.append(mine.assign(role=role, sequence_jobs=length, job_id=job_ids[mine["job"]]))
             if progress:
                 name = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}.get(role, how.policy)
-                where = f"{how.blocking}, {how.placement}, {how.locality}"
+                where = f"{how.backfill}, {how.placement}, {how.locality}"
                 mean = windows[-1]["wait_s"].mean()
                 progress(f"{len(first)} windows of {length} jobs, {name}, {where}: mean wait {mean:.0f} s")
     all_windows = pd.concat(windows, ignore_index=True)
@@ -106,7 +106,7 @@ def evaluate_baselines(
     simulation: SimulationConfig,
     localities: Sequence[str] = ("strict",),
 ) -> pd.DataFrame:
-    """A row a heuristic × window: every policy under every blocking rule and locality, with best_fit.
+    """A row a heuristic × window: every policy under every backfill rule and locality, with best_fit.
 
     Roles: ``baseline`` on the test windows of :func:`evaluate`; ``baseline_validation`` on windows of the
     validation part, which is what an operator could choose a heuristic by. Policies of the user's own have to be
@@ -128,10 +128,10 @@ def evaluate_baselines(
             bounds = (
                 [lower_bound(jobs, layout, int(f), length).wait_s for f in begins] if role == "baseline" else np.nan
             )
-            for policy, blocking, locality in product(
-                evaluation.baseline_policies, evaluation.baseline_blockings, localities
+            for policy, backfill, locality in product(
+                evaluation.baseline_policies, evaluation.baseline_backfills, localities
             ):
-                setting = Setting(policy, blocking, "best_fit", locality, **simulation.model_dump())
+                setting = Setting(policy, backfill, "best_fit", locality, **simulation.model_dump())
                 began = time.perf_counter()
                 state = simulate(jobs, layout, begins, np.full(len(begins), length), setting)
                 seconds = time.perf_counter() - began

@@ -21,7 +21,7 @@ class Rung(NamedTuple):
 
     commit: str
     """As in Setting."""
-    blocking: str
+    backfill: str
     apart: bool
     """Whether every pool is run by itself, so that a head that stays blocks its own pool only."""
 
@@ -30,7 +30,7 @@ RUNGS = {
     "released": Rung("head", "none", False),
     "own_pool": Rung("head", "none", True),
     "reranked": Rung("decision", "none", False),
-    "fits": Rung("decision", "fits", False),
+    "greedy": Rung("decision", "greedy", False),
     "easy": Rung("decision", "easy", False),
     "conservative": Rung("decision", "conservative", False),
 }
@@ -51,7 +51,7 @@ def ladder(
     locality: str,
     simulation: SimulationConfig,
 ) -> pd.DataFrame:
-    """A row a policy × rung × window: policy, rung, blocking, window, first_job, wait_s (the mean over its jobs).
+    """A row a policy × rung × window: policy, rung, backfill, window, first_job, wait_s (the mean over its jobs).
 
     ``first``: first jobs of windows of ``length`` jobs, each from an idle cluster; all with best_fit, and with the
     overrun rule and the contention of ``simulation`` (its ``commit`` is the ladder's matter). Raises ValueError for a
@@ -64,14 +64,14 @@ def ladder(
     frames = []
     for policy in policies:
         for name, rung in RUNGS.items():
-            setting = Setting(policy, rung.blocking, "best_fit", locality, commit=rung.commit, **shared)
+            setting = Setting(policy, rung.backfill, "best_fit", locality, commit=rung.commit, **shared)
             run = _apart if rung.apart else _together
             frames.append(
                 pd.DataFrame(
                     {
                         "policy": policy,
                         "rung": name,
-                        "blocking": rung.blocking,
+                        "backfill": rung.backfill,
                         "window": np.arange(len(first)),
                         "first_job": first,
                         "wait_s": run(jobs, layout, first, np.full(len(first), length), setting) / length,

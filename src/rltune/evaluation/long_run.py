@@ -32,7 +32,7 @@ class LongComparison:
     high: float
 
 
-def stretch_of(split: Split, most: int = LONGEST) -> tuple[int, int]:
+def span_of(split: Split, most: int = LONGEST) -> tuple[int, int]:
     """(First job, number of jobs) of the sequence: the first of the test part, all of it where it is not longer."""
     begin, end = split.test
     return begin, min(most, end - begin)

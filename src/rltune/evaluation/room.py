@@ -31,21 +31,21 @@ def heuristics_on(
     first: np.ndarray,
     length: int,
     policies: Sequence[str],
-    blockings: Sequence[str],
+    backfills: Sequence[str],
     locality: str,
     simulation: SimulationConfig,
 ) -> pd.DataFrame:
-    """A row a policy × blocking rule × window, with best_fit: policy, blocking, window, first_job, wait_s."""
+    """A row a policy × backfill rule × window, with best_fit: policy, backfill, window, first_job, wait_s."""
     frames = []
-    for policy, blocking in product(policies, blockings):
-        setting = Setting(policy, blocking, "best_fit", locality, **simulation.model_dump())
+    for policy, backfill in product(policies, backfills):
+        setting = Setting(policy, backfill, "best_fit", locality, **simulation.model_dump())
         state = simulate(jobs, layout, first, np.full(len(first), length), setting)
         waits = sequence_table(jobs, state, layout.gpus)["wait_s"].to_numpy()
         frames.append(
             pd.DataFrame(
                 {
                     "policy": policy,
-                    "blocking": blocking,
+                    "backfill": backfill,
                     "window": np.arange(len(first)),
                     "first_job": first,
                     "wait_s": waits,
@@ -61,17 +61,17 @@ def room(
     first: np.ndarray,
     length: int,
     policies: Sequence[str],
-    blockings: Sequence[str],
+    backfills: Sequence[str],
     locality: str,
     simulation: SimulationConfig,
 ) -> pd.DataFrame:
     """The rows of :func:`heuristics_on` with the jobs' estimates (kind ``given``), with true run times in their place
-    (``exact``), and a row a window of what no schedule goes below (``bound``, without policy and blocking)."""
-    asked = (layout, first, length, policies, blockings, locality, simulation)
+    (``exact``), and a row a window of what no schedule goes below (``bound``, without policy and backfill)."""
+    asked = (layout, first, length, policies, backfills, locality, simulation)
     bound = pd.DataFrame(
         {
             "policy": "",
-            "blocking": "",
+            "backfill": "",
             "window": np.arange(len(first)),
             "first_job": first,
             "wait_s": [lower_bound(jobs, layout, int(f), length).wait_s for f in first],

@@ -18,7 +18,7 @@ from rltune.simulator.fairness import UNKNOWN
 AGENT = "agent"
 BASIC = ("fifo", "none")
 """The heuristic that everything is compared with where a run has it."""
-WHO = ["policy", "base_blocking", "other"]
+WHO = ["policy", "base_backfill", "other"]
 """Columns that tell the agents of a workload apart."""
 GROUPINGS = {"user": "user", "vc": "virtual cluster", "size": "job size"}
 """Columns by which jobs are grouped, and what they are called."""
@@ -31,7 +31,7 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     policy); step: how much less than there, a fraction with interval (step_low, step_high); share: of what the first
     agent of the workload gains over the first rung of its base policy, how much is had here (share_low, share_high; NaN
     where it gains nothing); best: whether no other order and rung waits less; reference: the base policy in question
-    (fifo where its own is not among the orders); base_blocking and other, which tell agents apart (empty of orders).
+    (fifo where its own is not among the orders); base_backfill and other, which tell agents apart (empty of orders).
     """
     rows = []
     for part, about in _workloads(results, ["pools"]):
@@ -39,7 +39,7 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
         first = next(iter(mine["policy"]))
         reference = first if first in set(orders["policy"]) else BASIC[0]
         start = _waits(orders, policy=reference, rung="released")
-        agents = mine[[*WHO, "blocking"]].drop_duplicates().to_dict("records")
+        agents = mine[[*WHO, "backfill"]].drop_duplicates().to_dict("records")
         whole = _waits(mine, **_who(agents[0]))
         least = orders.groupby(["policy", "rung"])["wait_s"].mean().idxmin()
         for policy in dict.fromkeys(orders["policy"]):
@@ -51,10 +51,10 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
                         **about,
                         "who": "order",
                         "policy": policy,
-                        "base_blocking": "",
+                        "base_backfill": "",
                         "other": "",
                         "rung": rung,
-                        "blocking": rules.blocking,
+                        "backfill": rules.backfill,
                         **_step(here, before, start, whole, judge),
                         "best": (policy, rung) == least,
                         "reference": reference,
@@ -101,7 +101,7 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
 
     what: basic (FIFO, nothing behind the head; where the run has it), strong (the heuristic that waits least on these
     windows), agent (the first agent), same_exact (the strong heuristic with exact run times), strong_exact (the one
-    that waits least with these), bound. policy, blocking; wait_s: mean; less: than the strong heuristic, a fraction
+    that waits least with these), bound. policy, backfill; wait_s: mean; less: than the strong heuristic, a fraction
     with interval (low, high); over_bound: times the bound (NaN where that is 0).
     """
     rows = []
@@ -110,7 +110,7 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
         strong, exact = (_least(kinds[kind]) for kind in (GIVEN, EXACT))
         mine = kinds[AGENT]
         kinds[AGENT] = mine[(mine[WHO] == mine[WHO].iloc[0]).all(axis=1)]
-        agent = tuple(kinds[AGENT][["policy", "blocking"]].iloc[0])
+        agent = tuple(kinds[AGENT][["policy", "backfill"]].iloc[0])
         looked = {
             "basic": (GIVEN, BASIC),
             "strong": (GIVEN, strong),
@@ -119,10 +119,10 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
             "strong_exact": (EXACT, exact),
             "bound": (BOUND, ("", "")),
         }
-        theirs = _waits(kinds[GIVEN], policy=strong[0], blocking=strong[1])
+        theirs = _waits(kinds[GIVEN], policy=strong[0], backfill=strong[1])
         bound = _waits(kinds[BOUND]).mean()
-        for what, (kind, (policy, blocking)) in looked.items():
-            here = _waits(kinds[kind], policy=policy, blocking=blocking)
+        for what, (kind, (policy, backfill)) in looked.items():
+            here = _waits(kinds[kind], policy=policy, backfill=backfill)
             if not len(here):
                 continue
             less = judge.less(here, theirs) if what != "strong" else Improvement()
@@ -131,7 +131,7 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
                     **about,
                     "what": what,
                     "policy": policy,
-                    "blocking": blocking,
+                    "backfill": backfill,
                     "wait_s": float(here.mean()),
                     **dict(zip(("less", "low", "high"), less)),
                     "over_bound": float(here.mean() / bound) if bound > 0 else NAN,
@@ -145,11 +145,11 @@ class Paid:
     """Who pays, of all workloads: what the tables and figures of fairness take."""
 
     sizes: pd.DataFrame
-    """`by_group` by job size, with workload, data, sequence_jobs, policy, blocking."""
+    """`by_group` by job size, with workload, data, sequence_jobs, policy, backfill."""
     unequal: pd.DataFrame
     """`unequal` of every grouping, with the same columns and grouping."""
     losers: pd.DataFrame
-    """`losers` of users, virtual clusters and job sizes, with the same columns; policy and blocking are the base's."""
+    """`losers` of users, virtual clusters and job sizes, with the same columns; policy and backfill are the base's."""
     without: dict[str, list[str]]
     """Grouping → workloads of which it is not known of any job, or the same of all."""
 
@@ -160,7 +160,7 @@ def paid(jobs: pd.DataFrame, judge: Judge) -> Paid:
     without: dict[str, list[str]] = {name: [] for name in GROUPINGS.values()}
     for workload, part in jobs.groupby("workload", sort=False):
         about = part[["workload", "data", "sequence_jobs"]].iloc[0].to_dict()
-        who = part[["scheduler", "policy", "blocking"]].drop_duplicates()
+        who = part[["scheduler", "policy", "backfill"]].drop_duplicates()
         for column, name in GROUPINGS.items():
             grouped = part.assign(group=part[column].astype(object).where(part[column].notna(), UNKNOWN).astype(str))
             if grouped["group"].nunique() < 2:
@@ -171,7 +171,7 @@ def paid(jobs: pd.DataFrame, judge: Judge) -> Paid:
             base = who[who["scheduler"] == "base"].iloc[0]
             worst.append(
                 losers(grouped, "base", "rltune").assign(
-                    **about, grouping=name, policy=base["policy"], blocking=base["blocking"]
+                    **about, grouping=name, policy=base["policy"], backfill=base["backfill"]
                 )
             )
             if column == "size":
@@ -184,7 +184,7 @@ def paid(jobs: pd.DataFrame, judge: Judge) -> Paid:
 def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     """One row a workload × scheduler, of what rltune.pipeline.semantics.balanced gives.
 
-    role (baseline | rltune), policy, blocking, base (the policy compared with) and, for the slice and the balanced
+    role (baseline | rltune), policy, backfill, base (the policy compared with) and, for the slice and the balanced
     cluster, as ``slice_…`` and ``balanced_…``: cluster, offered, windows, wait_s, less: than the agent's base policy
     there, a fraction with interval (low, high; NaN where nobody waits), best (whether it waits least of the heuristics
     there; none where nobody waits).
@@ -193,21 +193,21 @@ def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     for _, part in results.groupby("workload", sort=False):
         about = part[["workload", "data", "sequence_jobs"]].iloc[0].to_dict()
         base = part[part["role"] == "base"].iloc[0]
-        who = part[part["role"] != "base"][["role", "policy", "blocking"]].drop_duplicates()
-        for role, policy, blocking in who.itertuples(index=False, name=None):
+        who = part[part["role"] != "base"][["role", "policy", "backfill"]].drop_duplicates()
+        for role, policy, backfill in who.itertuples(index=False, name=None):
             row = {
                 **about,
                 "role": role,
                 "policy": policy,
-                "blocking": blocking,
+                "backfill": backfill,
                 "base": base["policy"],
-                "base_blocking": base["blocking"],
+                "base_backfill": base["backfill"],
             }
             for load, here in part.groupby("load", sort=False):
-                waits, theirs = _waits(here, role=role, policy=policy, blocking=blocking), _waits(here, role="base")
+                waits, theirs = _waits(here, role=role, policy=policy, backfill=backfill), _waits(here, role="base")
                 less = judge.less(waits, theirs)
                 simple = here[here["role"] == "baseline"]
-                best = role == "baseline" and simple["wait_s"].any() and (policy, blocking) == _least(simple)
+                best = role == "baseline" and simple["wait_s"].any() and (policy, backfill) == _least(simple)
                 found = {
                     "cluster": here["cluster"].iloc[0],
                     "offered": here["offered"].iloc[0],
@@ -238,5 +238,5 @@ def _waits(frame: pd.DataFrame, **values: str) -> np.ndarray:
 
 
 def _least(frame: pd.DataFrame) -> tuple[str, str]:
-    """(policy, blocking) of the least mean wait."""
-    return frame.groupby(["policy", "blocking"])["wait_s"].mean().idxmin()
+    """(policy, backfill) of the least mean wait."""
+    return frame.groupby(["policy", "backfill"])["wait_s"].mean().idxmin()

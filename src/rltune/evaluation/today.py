@@ -16,9 +16,9 @@ from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table
 
 POLICIES = ("multifactor", "fifo", "multifactor_size", "sjf", "saf")
-BLOCKINGS = ("easy", "conservative", "fits", "none")
-CANDIDATES = tuple(product(POLICIES, BLOCKINGS))
-"""(Order, blocking) of rules that clusters run, the more usual first (our choice): Slurm's priority, first come first
+BACKFILLS = ("easy", "conservative", "greedy", "none")
+CANDIDATES = tuple(product(POLICIES, BACKFILLS))
+"""(Order, backfill) of rules that clusters run, the more usual first (our choice): Slurm's priority, first come first
 served, shortest or smallest first; with backfilling that keeps the first job's place (EASY) or every job's, as Slurm's plan
 does (conservative), starting whatever fits, as Kubernetes does, or nothing before the first."""
 MOST_JOBS = 12_000
@@ -30,7 +30,7 @@ AS_NEAR = 1.02
 """Rules whose waits are off by no more than so many times the nearest one's are hardly to be told from it. Our choice."""
 
 Found = dict[tuple[str, str], Nearness]
-"""(Order, blocking) → how near its waits are to the recorded ones, the nearest first."""
+"""(Order, backfill) → how near its waits are to the recorded ones, the nearest first."""
 
 
 def replayed(jobs: Jobs, layout: Layout, recorded_s: np.ndarray, simulation: Mapping[str, Any]) -> Found:
@@ -39,21 +39,21 @@ def replayed(jobs: Jobs, layout: Layout, recorded_s: np.ndarray, simulation: Map
 
     ``simulation``: what all simulations of a run have in common (rltune.config.run.SimulationConfig).
     """
-    total, (begin, number) = len(recorded_s), stretch(jobs, layout)
+    total, (begin, number) = len(recorded_s), span(jobs, layout)
     compared = slice(begin + round(WARM_UP * number), total)
     if not np.nansum(recorded_s[compared]) > 0:
         return {}
     found = {}
-    for policy, blocking in CANDIDATES:
-        setting = Setting(policy, blocking, **simulation)
+    for policy, backfill in CANDIDATES:
+        setting = Setting(policy, backfill, **simulation)
         table = job_table(jobs, simulate(jobs, layout, np.array([begin]), np.array([number]), setting))
         wait_s = np.full(total, np.nan)
         wait_s[table["job"]] = table["wait_s"]
-        found[policy, blocking] = nearness(wait_s[compared], recorded_s[compared])
+        found[policy, backfill] = nearness(wait_s[compared], recorded_s[compared])
     return dict(sorted(found.items(), key=lambda of: of[1].factor))
 
 
-def stretch(jobs: Jobs, layout: Layout) -> tuple[int, int]:
+def span(jobs: Jobs, layout: Layout) -> tuple[int, int]:
     """(First job, number of jobs) of the replay."""
     span_s = np.ptp(jobs.submit_s)
     crowded = (jobs.gpus * jobs.run_s).sum() > layout.gpus * span_s

@@ -44,17 +44,17 @@ def judged(
     setting: Setting,
     lookahead: LookaheadConfig,
     policy: TrainedPolicy | None = None,
-    believed: Jobs | None = None,
+    calibrated: Jobs | None = None,
 ) -> pd.DataFrame:
     """A row a window of ``length`` jobs that starts at ``first`` [S] (rltune.simulator.metrics.sequence_table).
 
     Without ``policy`` the setting's base policy orders the queue; with it the agent does, and where it chose its own
-    way when it was trained (rltune.agent.ways), that way comes with it. ``believed``: the jobs with beliefs in the
+    way when it was trained (rltune.agent.ways), that way comes with it. ``calibrated``: the jobs with beliefs in the
     place of estimates. Raises DataError for an agent that goes by beliefs where there are none.
     """
     if policy is None:
         return _table(jobs, layout, first, length, setting, lookahead)
-    own, jobs = taken(policy.facts, setting, jobs, believed)
+    own, jobs = taken(policy.facts, setting, jobs, calibrated)
     return _table(jobs, layout, first, length, own, lookahead, ranker_of(policy, jobs, layout))
 
 

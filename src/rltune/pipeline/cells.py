@@ -14,7 +14,7 @@ from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy
 from rltune.config import Cell, Workspace
 from rltune.errors import DataError
 from rltune.evaluation.evaluate import evaluate, evaluate_baselines
-from rltune.files import aside, write_text
+from rltune.files import atomic_write, write_text
 from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_workload
 
@@ -46,7 +46,7 @@ def train_cell(
         workload.layout,
         workload.split,
         workspace.config.simulation,
-        workload.believed,
+        workload.calibrated,
         folder,
     )
     result = train(exercise, threads(), progress, folder)
@@ -119,7 +119,7 @@ def evaluate_cell(
         config.lookahead,
         config.simulation,
         progress,
-        workload.believed,
+        workload.calibrated,
     )
     baselines = baselines[baselines["locality"] == cell.locality]
     tested = baselines[baselines["role"] == "baseline"]
@@ -130,7 +130,7 @@ def evaluate_cell(
             f"{path}: made for other test windows or localities than this run's; delete it and run the stage again"
         )
     windows = pd.concat([windows, baselines], ignore_index=True)
-    with aside(workspace.test_jobs(cell)) as temporary:
+    with atomic_write(workspace.test_jobs(cell)) as temporary:
         jobs.to_parquet(temporary, index=False)
     write_text(workspace.windows(cell), windows.to_csv(index=False))
     return windows, jobs

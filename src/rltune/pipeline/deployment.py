@@ -227,22 +227,22 @@ class DeploymentStudy:
 
     def simulated(self) -> pd.DataFrame:
         """The same jobs in the simulator, from an idle cluster, under the same orders and each rule of BACKFILLING:
-        blocking, scheduler, repetition, index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the
+        backfill, scheduler, repetition, index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the
         repetition's first submission), state. An agent keeps its order and goes by the rule all the same, as on Slurm."""
         course, n = course_of(self.workspace, self.workload), self.settings.jobs
         frames = []
-        for blocking in BACKFILLING:
+        for backfill in BACKFILLING:
             for scheduler in self.settings.schedulers:
                 if scheduler == "rltune":
                     agent = agent_in(self.workspace, self.cell, self.workload)
                     policy = agent.policy
                     if policy is not None and "way" in policy.facts:
-                        way = {**policy.facts["way"], "blocking": blocking}
+                        way = {**policy.facts["way"], "backfill": backfill}
                         policy = replace(policy, facts={**policy.facts, "way": way})
-                    contender = Contender(replace(agent.setting, blocking=blocking), policy)
+                    contender = Contender(replace(agent.setting, backfill=backfill), policy)
                 else:
                     rule = SLURM if scheduler == "slurm" else scheduler
-                    contender = Contender(setting_of(self.workspace, self.cell, policy=rule, blocking=blocking))
+                    contender = Contender(setting_of(self.workspace, self.cell, policy=rule, backfill=backfill))
                 state, _ = run(course, contender, self.firsts, np.full(len(self.firsts), n))
                 table = job_table(self.workload.jobs, state)
                 first = self.firsts[table["sequence"]]
@@ -251,7 +251,7 @@ class DeploymentStudy:
                 frames.append(
                     pd.DataFrame(
                         {
-                            "blocking": blocking,
+                            "backfill": backfill,
                             "scheduler": scheduler,
                             "repetition": table["sequence"] + 1,
                             "index": table["job"] - first,

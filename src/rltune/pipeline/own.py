@@ -277,7 +277,7 @@ experiments:
   - name: the agent
     workloads: [{{trace: {quoted(name)}, cluster: {quoted(name)}}}]
     policy: [saf]
-    blocking: [easy]
+    backfill: [easy]
     placement: [best_fit]
     features: [rich]
     estimate: [{estimate}]
@@ -286,8 +286,8 @@ experiments:
 
 whatif:
   # How the cluster is scheduled today, {today.why}.
-  # blocking: {MEANT}
-  today: {{policy: {today.rule.policy}, blocking: {today.rule.blocking}}}
+  # backfill: {MEANT}
+  today: {{policy: {today.rule.policy}, backfill: {today.rule.backfill}}}
 
 evaluation:
   sequence_jobs: [{length}]

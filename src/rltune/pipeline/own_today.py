@@ -9,7 +9,7 @@ import pandas as pd
 
 from rltune.cluster.fit import compile_jobs
 from rltune.cluster.layout import build_layout
-from rltune.config.cells import BLOCKINGS, POLICIES
+from rltune.config.cells import BACKFILLS, POLICIES
 from rltune.config.cluster import ClusterConfig
 from rltune.config.messages import nearest
 from rltune.config.run import SimulationConfig, SplitConfig
@@ -51,39 +51,39 @@ def find(fitted: pd.DataFrame, meta: TraceMeta, cluster: ClusterConfig, estimate
     return replayed(jobs, build_layout(cluster), recorded_s, SimulationConfig().model_dump())
 
 
-def check(policy: str | None, blocking: str | None) -> None:
+def check(policy: str | None, backfill: str | None) -> None:
     """Refuse words that name no rule. Raises ConfigError."""
-    for option, given, allowed in (("today", policy, POLICIES), ("today-blocking", blocking, BLOCKINGS)):
+    for option, given, allowed in (("today", policy, POLICIES), ("today-backfill", backfill, BACKFILLS)):
         if given is not None and given not in allowed:
             raise ConfigError(f"--{option}: found {given!r}{nearest(given, allowed)}; allowed: {', '.join(allowed)}")
 
 
 def parse(text: str) -> tuple[str, str | None]:
-    """`fifo none` or `fifo` as (order, blocking). Raises ConfigError."""
+    """`fifo none` or `fifo` as (order, backfill). Raises ConfigError."""
     words = text.replace(",", " ").split()
     if len(words) not in (1, 2):
-        raise ConfigError(f"today: found {text!r}; expected an order and a blocking, such as: fifo none")
-    policy, blocking = words[0], words[1] if len(words) == 2 else None
-    check(policy, blocking)
-    return policy, blocking
+        raise ConfigError(f"today: found {text!r}; expected an order and a backfill, such as: fifo none")
+    policy, backfill = words[0], words[1] if len(words) == 2 else None
+    check(policy, backfill)
+    return policy, backfill
 
 
-def choose(found: Found, policy: str | None = None, blocking: str | None = None) -> Today:
+def choose(found: Found, policy: str | None = None, backfill: str | None = None) -> Today:
     """What the user says of it, and of what they leave open the nearest, or the most usual of those hardly to be told from
     it; multifactor and easy where nothing is known."""
-    fits = {rule: it for rule, it in found.items() if policy in (None, rule[0]) and blocking in (None, rule[1])}
-    if policy is None and blocking is None:
+    fits = {rule: it for rule, it in found.items() if policy in (None, rule[0]) and backfill in (None, rule[1])}
+    if policy is None and backfill is None:
         source = "found in the log" if found else "assumed, for the log records no waits"
     else:
-        source = f"as given{'' if policy and blocking else ', the rest found in the log' if fits else ''}"
-    chosen = likely(fits) if fits else (policy or "multifactor", blocking or "easy")
-    rule = Rule.model_validate({"policy": chosen[0], "blocking": chosen[1]})
+        source = f"as given{'' if policy and backfill else ', the rest found in the log' if fits else ''}"
+    chosen = likely(fits) if fits else (policy or "multifactor", backfill or "easy")
+    rule = Rule.model_validate({"policy": chosen[0], "backfill": chosen[1]})
     return Today(rule, f"{source}: {_near(found[chosen])}" if chosen in found else source)
 
 
 def answered(found: Found, today: Today, answer: tuple[str, str | None]) -> Today:
     """What the user answered; where that is what was found, that."""
-    same = (today.rule.policy, today.rule.blocking) == (answer[0], answer[1] or today.rule.blocking)
+    same = (today.rule.policy, today.rule.backfill) == (answer[0], answer[1] or today.rule.backfill)
     return today if same else choose(found, *answer)
 
 
@@ -99,17 +99,17 @@ def _word(it: Nearness) -> str:
 
 def told(found: Found, today: Today) -> str:
     """The candidates beside the log, and what to make of it, line by line."""
-    chosen = (today.rule.policy, today.rule.blocking)
+    chosen = (today.rule.policy, today.rule.backfill)
     if not found:
         return (
             f"today's order: the log records no waits, so that it cannot be found; {' '.join(chosen)} is {today.why}. "
-            "Every difference in the report is one to it: say what your cluster does (--today, --today-blocking)"
+            "Every difference in the report is one to it: say what your cluster does (--today, --today-backfill)"
         )
     nearest, first = next(iter(found)), next(iter(found.values()))
     lines = [
         f"today's order ({MEANT}): rules on {first.jobs:,} jobs before the measured tenth, whose recorded mean wait is "
         f"{first.recorded_mean_s:,.0f} s",
-        f"  {'order':<17}{'blocking':<13}{'mean wait':>12}{'of recorded':>13}{'rank':>7}{'off by':>8}",
+        f"  {'order':<17}{'backfill':<13}{'mean wait':>12}{'of recorded':>13}{'rank':>7}{'off by':>8}",
     ]
     for i, (rule, it) in enumerate(found.items()):
         if i < SHOWN or rule == chosen:

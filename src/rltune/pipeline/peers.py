@@ -14,7 +14,7 @@ from rltune.config.lineups import YARDSTICK, Lineup, against_qssf, agent_of, for
 from rltune.evaluation.contenders import Contender, Course, judge
 from rltune.evaluation.evaluate import test_windows
 from rltune.evaluation.latency import QUEUES, decision_times
-from rltune.evaluation.long_run import compare_long, long_run, stretch_of
+from rltune.evaluation.long_run import compare_long, long_run, span_of
 from rltune.pipeline.cells import ensure_evaluated, ensure_policy, workload_of
 from rltune.pipeline.plugins import load_plugins
 from rltune.pipeline.prepare import Workload, ensure_workload
@@ -27,12 +27,12 @@ BATCHES, BATCH_JOBS = 10, 256
 
 def course_of(workspace: Workspace, workload: Workload) -> Course:
     """A workload under the run's rules."""
-    return Course(workload.jobs, workload.layout, workspace.config.lookahead, workload.believed)
+    return Course(workload.jobs, workload.layout, workspace.config.lookahead, workload.calibrated)
 
 
 def setting_of(workspace: Workspace, cell: Cell, **changes: str) -> Setting:
     """The rules of a cell, with some of them changed."""
-    names = {name: getattr(cell, name) for name in ("policy", "blocking", "placement", "locality")}
+    names = {name: getattr(cell, name) for name in ("policy", "backfill", "placement", "locality")}
     return Setting(**{**names, **changes}, **workspace.config.simulation.model_dump())
 
 
@@ -85,7 +85,7 @@ def qssf_long_runs(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame]:
             "qssf": Contender(setting_of(workspace, cell, policy="saf")),
         }
         course = course_of(workspace, workload)
-        jobs = long_run(course, contenders, *stretch_of(workload.split))
+        jobs = long_run(course, contenders, *span_of(workload.split))
         jct_s = {who: one["jct_s"].to_numpy() for who, one in jobs.groupby("who")}
         found = compare_long(
             jct_s["rltune"], jct_s["qssf"], evaluation.bootstrap, evaluation.confidence, evaluation.seed
@@ -99,9 +99,9 @@ def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
     """A row a scheduler × window: BATCHES windows of BATCH_JOBS jobs of the test part, disjoint and evenly spread;
     fewer, or shorter, where it has not so many.
 
-    ``who``: fifo, strong (of the run's heuristics under its blocking rules with best_fit the one that waits least on
+    ``who``: fifo, strong (of the run's heuristics under its backfill rules with best_fit the one that waits least on
     these windows, in hindsight), or the kind of agent; ``cell``, ``preset`` and ``base`` (base policy) of agents;
-    ``policy``, ``blocking``, ``placement`` and ``locality`` it ran with, of an agent that chose its way those of it;
+    ``policy``, ``backfill``, ``placement`` and ``locality`` it ran with, of an agent that chose its way those of it;
     ``seconds`` of a window on the clock.
     """
     load_plugins(workspace)
@@ -112,10 +112,10 @@ def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
     first = spread(disjoint_windows(begin, end, length), BATCHES)
     evaluation, course = workspace.config.evaluation, course_of(workspace, workload)
     rivals = {
-        f"strong {policy} {blocking}": Contender(
-            setting_of(workspace, lead, policy=policy, blocking=blocking, placement="best_fit")
+        f"strong {policy} {backfill}": Contender(
+            setting_of(workspace, lead, policy=policy, backfill=backfill, placement="best_fit")
         )
-        for policy, blocking in product(evaluation.baseline_policies, evaluation.baseline_blockings)
+        for policy, backfill in product(evaluation.baseline_policies, evaluation.baseline_backfills)
     }
     waits = judge(course, rivals, first, length).groupby("who", sort=False)["wait_s"].mean()
     fifo = Contender(setting_of(workspace, lead, policy="fifo", placement="best_fit"))

@@ -15,9 +15,9 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit, in_slots
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig, Workspace, parse_estimate
 from rltune.errors import DataError
-from rltune.files import aside, read_json, write_json
+from rltune.files import atomic_write, read_json, write_json
 from rltune.traces.audit import Audit
-from rltune.traces.beliefs import believed
+from rltune.traces.calibrated import calibrated
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.estimates import estimates
 from rltune.traces.estimates_published import NOT_PUBLISHED, PUBLISHED, published_run_s
@@ -37,17 +37,17 @@ class Workload:
     meta: TraceMeta
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason → rows of the trace that are not simulated: what cleaning and the fit left out, where they were done now."""
-    belief_s: np.ndarray | None = None
-    """[J] what to believe of each run time, given its estimate and the jobs before (rltune.traces.beliefs), s; None
+    calibrated_s: np.ndarray | None = None
+    """[J] what to believe of each run time, given its estimate and the jobs before (rltune.traces.calibrated), s; None
     where none were made."""
 
     @property
-    def believed(self) -> Jobs | None:
+    def calibrated(self) -> Jobs | None:
         """The jobs with beliefs in the place of their estimates (a copy); None where none were made."""
-        if self.belief_s is None:
+        if self.calibrated_s is None:
             return None
         row = self.jobs.row.copy()
-        row["estimate_s"] = self.belief_s
+        row["estimate_s"] = self.calibrated_s
         return self.jobs._replace(row=row)
 
 
@@ -94,7 +94,7 @@ def fit_workload(workspace: Workspace, trace: str, cluster: str) -> Audit:
     """Fit a trace to a cluster: write job_id and pool of the jobs it can hold, and the audit of the rest."""
     jobs, _ = ensure_clean(workspace, trace)
     fitted, audit = fit(jobs, workspace.cluster(cluster), f"{trace} on {cluster}", workspace.config.split.train)
-    with aside(workspace.fitted(trace, cluster)) as temporary:
+    with atomic_write(workspace.fitted(trace, cluster)) as temporary:
         fitted[["job_id", "pool"]].to_parquet(temporary, index=False)
     write_json(workspace.fit_audit(trace, cluster), audit.to_dict())
     return audit
@@ -111,12 +111,12 @@ def ensure_fitted(workspace: Workspace, trace: str, cluster: str) -> tuple[pd.Da
 
 def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: str) -> None:
     """Write the run-time estimates every policy gets for a workload, a row a job: job_id, estimate_s, source; and what
-    an agent may believe instead: belief_s."""
+    an agent may believe instead: calibrated_s."""
     jobs, meta = ensure_fitted(workspace, trace, cluster)
     made = _of_its_kind(estimate_jobs(workspace, jobs, meta, estimate), meta, estimate)
     made.insert(0, "job_id", jobs["job_id"])
-    made["belief_s"] = believed(jobs, meta, made["estimate_s"].to_numpy())["belief_s"]
-    with aside(workspace.estimates(trace, cluster, estimate)) as temporary:
+    made["calibrated_s"] = calibrated(jobs, meta, made["estimate_s"].to_numpy())["calibrated_s"]
+    with atomic_write(workspace.estimates(trace, cluster, estimate)) as temporary:
         made.to_parquet(temporary, index=False)
 
 
@@ -127,11 +127,11 @@ def ensure_workload(workspace: Workspace, trace: str, cluster: str, estimate: st
     if not path.is_file():
         write_estimates(workspace, trace, cluster, estimate)
     told = _in_step(jobs, path)
-    if "belief_s" not in told:  # written before there were beliefs
+    if "calibrated_s" not in told:  # written before there were beliefs
         write_estimates(workspace, trace, cluster, estimate)
         told = _in_step(jobs, path)
     workload = _workload(workspace, told, told["estimate_s"].to_numpy(), workspace.cluster(cluster), meta)
-    return replace(workload, belief_s=told["belief_s"].to_numpy())
+    return replace(workload, calibrated_s=told["calibrated_s"].to_numpy())
 
 
 def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str) -> Workload:

@@ -110,7 +110,7 @@ def studies(workspace: Workspace, chosen: pd.DataFrame) -> list[Study]:
 def ladders(these: Sequence[Study]) -> pd.DataFrame:
     """Orders under every rung (rltune.evaluation.ladder) and the agents, on the same windows.
 
-    Columns: workload, data, sequence_jobs, pools, who (order | agent), policy, rung, blocking, window, first_job,
+    Columns: workload, data, sequence_jobs, pools, who (order | agent), policy, rung, backfill, window, first_job,
     wait_s; of agents those of :func:`agents`.
     """
     frames = []
@@ -134,8 +134,8 @@ def ladders(these: Sequence[Study]) -> pd.DataFrame:
 def agents(study: Study) -> pd.DataFrame:
     """A row an agent × window; agents that differ in their seed alone are one, with their mean wait.
 
-    Columns: who, policy (its base policy), base_blocking (the base's rule), other (values of the further axes in which
-    agents of this base and rule differ), rung, blocking (what it was judged under; "easy or conservative" where seeds
+    Columns: who, policy (its base policy), base_backfill (the base's rule), other (values of the further axes in which
+    agents of this base and rule differ), rung, backfill (what it was judged under; "easy or conservative" where seeds
     chose differently), window, first_job, wait_s.
     """
     alike: dict[Cell, list[Cell]] = {}
@@ -143,19 +143,19 @@ def agents(study: Study) -> pd.DataFrame:
         alike.setdefault(cell.but(seed=0), []).append(cell)
     frames = []
     for own, seeds in alike.items():
-        rivals = [cell for cell in alike if (cell.policy, cell.blocking) == (own.policy, own.blocking)]
+        rivals = [cell for cell in alike if (cell.policy, cell.backfill) == (own.policy, own.backfill)]
         other = [str(getattr(own, a)) for a in AXES if len({getattr(cell, a) for cell in rivals}) > 1]
         rows = pd.concat([study.results(cell).query("role == 'rltune'") for cell in seeds])
         means = rows.groupby(["window", "first_job"], sort=False)["wait_s"].mean().reset_index()
-        rules = " or ".join(dict.fromkeys(rows["blocking"]))
+        rules = " or ".join(dict.fromkeys(rows["backfill"]))
         frames.append(
             means.assign(
                 who="agent",
                 policy=own.policy,
-                base_blocking=own.blocking,
+                base_backfill=own.backfill,
                 other=", ".join(other),
                 rung="",
-                blocking=rules,
+                backfill=rules,
             )
         )
     return pd.concat(frames, ignore_index=True)
@@ -176,7 +176,7 @@ def rooms(these: Sequence[Study]) -> pd.DataFrame:
                 first,
                 length,
                 config.evaluation.baseline_policies,
-                config.evaluation.baseline_blockings,
+                config.evaluation.baseline_backfills,
                 study.main.locality,
                 config.simulation,
             )
@@ -189,7 +189,7 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
     """Every job of the windows under the first agent (``rltune``), its base policy (``base``) and the heuristic that
     is best on these windows (``strong``): a row a job × scheduler.
 
-    Columns: workload, data, sequence_jobs, scheduler, policy (of rltune: its base policy), blocking (of rltune: what it
+    Columns: workload, data, sequence_jobs, scheduler, policy (of rltune: its base policy), backfill (of rltune: what it
     was judged under), window, job_id, gpus, wait_s, bsld, user, vc, size (rltune.evaluation.groups).
     """
     frames = []
@@ -199,8 +199,8 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
         told = strong_baseline(results, "wait", length)
         saved = pd.read_parquet(study.workspace.test_jobs(study.main))
         saved = saved[saved["sequence_jobs"] == length]
-        at = results[results["role"] == "rltune"][["window", "first_job", "blocking"]]
-        rules = {"rltune": at["blocking"].iloc[0]}
+        at = results[results["role"] == "rltune"][["window", "first_job", "backfill"]]
+        rules = {"rltune": at["backfill"].iloc[0]}
         every = test_windows(study.workload.split, study.workspace.config.evaluation)[length]
         numbers = dict(zip(np.searchsorted(every, at["first_job"]), at["window"], strict=True))
         saved = saved[saved["window"].isin(numbers)]
@@ -208,11 +208,11 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
             window=saved["window"].map(numbers),
             scheduler=saved["role"],
             policy=study.main.policy,
-            blocking=saved["role"].map(rules).fillna(study.main.blocking),
+            backfill=saved["role"].map(rules).fillna(study.main.backfill),
         )
         setting = Setting(
             told["policy"],
-            told["blocking"],
+            told["backfill"],
             told["placement"],
             study.main.locality,
             **study.workspace.config.simulation.model_dump(),
@@ -224,10 +224,10 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
         strong = strong.assign(
             scheduler="strong",
             policy=told["policy"],
-            blocking=told["blocking"],
+            backfill=told["backfill"],
             job_id=study.workload.job_ids[strong["job"]],
         )
-        columns = ["scheduler", "policy", "blocking", "window", "job_id", "gpus", "wait_s", "bsld"]
+        columns = ["scheduler", "policy", "backfill", "window", "job_id", "gpus", "wait_s", "bsld"]
         table, _ = ensure_fitted(study.workspace, study.main.trace, study.main.cluster)
         base, mine = (saved[saved["scheduler"] == who][columns] for who in ("base", "rltune"))
         both = pd.concat([base, strong[columns], mine], ignore_index=True)
@@ -242,7 +242,7 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
     begins idle, and a cluster that keeps up takes long to fill.
 
     Columns: workload, data, sequence_jobs, load (slice | balanced), cluster (title), offered (load of the test part),
-    role (baseline | rltune | base), policy, blocking, window, first_job, wait_s. Empty where no workload has
+    role (baseline | rltune | base), policy, backfill, window, first_job, wait_s. Empty where no workload has
     one; those too short for a window are left out (:func:`too_short`). Raises ConfigError where all of them are.
     """
     pairs = [(study, there) for study in these if (there := _thinned(study)) is not None]
@@ -274,7 +274,7 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
             evaluation,
             config.lookahead,
             config.simulation,
-            believed=work.believed,
+            calibrated=work.calibrated,
         )
         load_plugins(study.workspace)
         with explaining(study.workspace.plugins):
@@ -284,7 +284,7 @@ def balanced(these: Sequence[Study]) -> pd.DataFrame:
                 test_windows(work.split, evaluation)[length],
                 length,
                 evaluation.baseline_policies,
-                evaluation.baseline_blockings,
+                evaluation.baseline_backfills,
                 thin.locality,
                 config.simulation,
             )
@@ -313,7 +313,7 @@ def _loaded(study: Study, results: pd.DataFrame, load: str) -> pd.DataFrame:
     cluster, split = study.workspace.cluster(study.main.cluster), study.workload.split
     table, _ = ensure_fitted(study.workspace, study.main.trace, study.main.cluster)
     kept = results[results["role"].isin(["baseline", "rltune", "base"])]
-    kept = kept[["role", "policy", "blocking", "window", "first_job", "wait_s"]]
+    kept = kept[["role", "policy", "backfill", "window", "first_job", "wait_s"]]
     offered = offered_load(table.iloc[slice(*split.test)], cluster.gpus)
     return study.labelled(_in_front(kept, load=load, cluster=cluster.title, offered=offered))
 

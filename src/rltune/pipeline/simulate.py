@@ -240,7 +240,7 @@ def run(workspace: Workspace, request: Request, setting: Setting, step: Step = l
     with step("compiling the simulator; a minute after a change of the sources, else at once"):
         simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), setting, placer=placer())
     began = time.perf_counter()
-    what = f"simulating {int(n.sum()):,} jobs under {setting.policy}, blocking {setting.blocking}"
+    what = f"simulating {int(n.sum()):,} jobs under {setting.policy}, backfill {setting.backfill}"
     with explaining(workspace.plugins), step(what):
         asked = placer()
         state = simulate(workload.jobs, workload.layout, first, n, setting, placer=asked)

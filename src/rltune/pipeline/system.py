@@ -100,7 +100,7 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
         "queue": queue,
         "actor": [*preset.actor_layers, 1],
         "critic": [*CRITIC_LAYERS, 1] if preset.critic_iterations else [],
-        "residual": preset.residual > 0,
+        "base_policy_bias": preset.base_policy_bias > 0,
         "attention": preset.attention,
     }
 

@@ -19,15 +19,15 @@ from rltune.config import Cell, Workspace, parse_estimate
 from rltune.evaluation.transfer import MOST_WINDOWS, judged, random_order, shortest_windows
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload, estimate_jobs
 from rltune.simulator.batch import Setting
-from rltune.traces.beliefs import believed
+from rltune.traces.calibrated import calibrated
 
 HOME = ("trace", "cluster")
-RULES = ("blocking", "placement", "locality", "estimate")
+RULES = ("backfill", "placement", "locality", "estimate")
 """What both sides of a comparison share."""
 SIGMAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 """Spreads of the logarithm of lognormal estimates; 0 is the true run time."""
 HEURISTICS = (("fifo", "none"), ("sjf", "none"), ("saf", "none"), ("fifo", "easy"), ("saf", "easy"))
-"""(Policy, blocking) that the agents are drawn beside; the first goes by no estimate at all."""
+"""(Policy, backfill) that the agents are drawn beside; the first goes by no estimate at all."""
 KEPT = ["sequence_jobs", "window", "first_job", "wait_s"]
 
 Say = Callable[[str], None]
@@ -92,7 +92,7 @@ def across_traces(workspace: Workspace, cells: Sequence[Cell], say: Say = lambda
             add(random_order(*here, setting, config.lookahead, config.evaluation.seed), "random", "")
             for cell in group:
                 setting = _setting(workspace, cell.policy, **rules)
-                rows = judged(*here, setting, config.lookahead, policy_of(cell), workload.believed)
+                rows = judged(*here, setting, config.lookahead, policy_of(cell), workload.calibrated)
                 add(rows, "rltune", cell.policy, cell.name)
             say(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home[0]} on {home[1]}")
     return pd.concat(frames, ignore_index=True)
@@ -102,9 +102,9 @@ def under_noise(workspace: Workspace, cells: Sequence[Cell], say: Say = lambda t
     """Agents and heuristics on the same test windows, with estimates of every spread of SIGMAS.
 
     The estimates of a job err the same way at every spread, only further (rltune.traces.estimates). Heuristics have
-    best_fit and their own blocking rule. Agents trained on estimates of another kind than exact or lognormal are left
+    best_fit and their own backfill rule. Agents trained on estimates of another kind than exact or lognormal are left
     out.
-    Columns: HOME, locality, sigma, cell ("" for a heuristic), policy, blocking, and KEPT.
+    Columns: HOME, locality, sigma, cell ("" for a heuristic), policy, backfill, and KEPT.
     """
     config, frames = workspace.config, []
     for where, group in _grouped([c for c in cells if noisy(c.estimate)], (*HOME, "locality")):
@@ -112,21 +112,21 @@ def under_noise(workspace: Workspace, cells: Sequence[Cell], say: Say = lambda t
         workload = ensure_workload(workspace, *home, group[0].estimate)
         length, first = shortest_windows(workload.split, config.evaluation.sequence_jobs, MOST_WINDOWS)
         agents = [(c, load_policy(workspace.policy(c))) for c in group]
-        beliefs = any(policy.facts.get("way", {}).get("believes") for _, policy in agents)
+        beliefs = any(policy.facts.get("way", {}).get("uses_calibrated") for _, policy in agents)
         for sigma in SIGMAS:
             jobs, belief = _estimated(workspace, workload, *home, sigma, beliefs)
 
-            def add(rows: pd.DataFrame, policy: str, blocking: str, cell: str = "") -> None:
+            def add(rows: pd.DataFrame, policy: str, backfill: str, cell: str = "") -> None:
                 rows = rows.assign(sequence_jobs=length)[KEPT]
-                frames.append(rows.assign(**where, sigma=sigma, cell=cell, policy=policy, blocking=blocking))
+                frames.append(rows.assign(**where, sigma=sigma, cell=cell, policy=policy, backfill=backfill))
 
-            for policy, blocking in HEURISTICS:
-                setting = _setting(workspace, policy, blocking, "best_fit", where["locality"])
-                add(judged(jobs, workload.layout, first, length, setting, config.lookahead), policy, blocking)
+            for policy, backfill in HEURISTICS:
+                setting = _setting(workspace, policy, backfill, "best_fit", where["locality"])
+                add(judged(jobs, workload.layout, first, length, setting, config.lookahead), policy, backfill)
             for cell, policy in agents:
-                setting = _setting(workspace, cell.policy, cell.blocking, cell.placement, cell.locality)
+                setting = _setting(workspace, cell.policy, cell.backfill, cell.placement, cell.locality)
                 rows = judged(jobs, workload.layout, first, length, setting, config.lookahead, policy, belief)
-                add(rows, cell.policy, cell.blocking, cell.name)
+                add(rows, cell.policy, cell.backfill, cell.name)
         say(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home[0]}, {len(SIGMAS)} estimates")
     return pd.concat(frames, ignore_index=True)
 
@@ -139,11 +139,11 @@ def noisy(estimate: str) -> bool:
 def _estimated(
     workspace: Workspace, workload: Workload, trace: str, cluster: str, sigma: float, beliefs: bool
 ) -> tuple[Jobs, Jobs | None]:
-    """The workload's jobs with estimates of this spread, and with what is believed of them, if that is asked for."""
+    """The workload's jobs with estimates of this spread, and with what is calibrated of them, if that is asked for."""
     frame, meta = ensure_fitted(workspace, trace, cluster)
     told_s = estimate_jobs(workspace, frame, meta, f"lognormal-{sigma:g}")["estimate_s"].to_numpy()
-    belief_s = believed(frame, meta, told_s)["belief_s"].to_numpy() if beliefs else None
-    return _with(workload.jobs, told_s), None if belief_s is None else _with(workload.jobs, belief_s)
+    calibrated_s = calibrated(frame, meta, told_s)["calibrated_s"].to_numpy() if beliefs else None
+    return _with(workload.jobs, told_s), None if calibrated_s is None else _with(workload.jobs, calibrated_s)
 
 
 def _with(jobs: Jobs, estimate_s: np.ndarray) -> Jobs:
@@ -152,8 +152,8 @@ def _with(jobs: Jobs, estimate_s: np.ndarray) -> Jobs:
     return jobs._replace(row=row)
 
 
-def _setting(workspace: Workspace, policy: str, blocking: str, placement: str, locality: str, **_: str) -> Setting:
-    return Setting(policy, blocking, placement, locality, **workspace.config.simulation.model_dump())
+def _setting(workspace: Workspace, policy: str, backfill: str, placement: str, locality: str, **_: str) -> Setting:
+    return Setting(policy, backfill, placement, locality, **workspace.config.simulation.model_dump())
 
 
 def _grouped(cells: Iterable[Cell], axes: Sequence[str]) -> list[tuple[dict[str, str], list[Cell]]]:

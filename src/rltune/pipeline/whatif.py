@@ -91,7 +91,7 @@ class WhatIfStudy:
         """
         for scheduler, contender in self._rules().items():
             yield scheduler, "today" if scheduler == TODAY else "rule", 0, contender, self.workload
-        yield QSSF, "qssf", 0, self._rule(Rule(policy="saf", blocking="easy")), self.predicted
+        yield QSSF, "qssf", 0, self._rule(Rule(policy="saf", backfill="easy")), self.predicted
         if self.way == WAY:
             for cell, agent in zip(self.cells, self.agents, strict=True):
                 setting, told = way_taken(course_of(self.workspace, self.workload), agent)
@@ -100,7 +100,7 @@ class WhatIfStudy:
             yield RLTUNE, "rltune", cell.seed, agent, self.workload
 
     def _rule(self, of: Rule) -> Contender:
-        changes = {"policy": of.policy, "blocking": of.blocking, "placement": "best_fit"}
+        changes = {"policy": of.policy, "backfill": of.backfill, "placement": "best_fit"}
         return Contender(setting_of(self.workspace, self.main, **changes))
 
     def _rules(self) -> dict[str, Contender]:
@@ -125,7 +125,7 @@ class WhatIfStudy:
 
     def replays(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """(Measured jobs: a row a scheduler × seed × job, with block, user group and size, as rltune.evaluation.whatif
-        has them, and job, start_s, end_s, run_s; a row a scheduler × seed: policy, blocking, placement and estimate it
+        has them, and job, start_s, end_s, run_s; a row a scheduler × seed: policy, backfill, placement and estimate it
         ran with, ``utilisation`` of the cluster while measured jobs arrived, ``seconds`` of the replay).
 
         Raises ConfigError where nothing is left to replay.
@@ -154,9 +154,9 @@ class WhatIfStudy:
                     "kind": kind,
                     "seed": seed,
                     "policy": setting.policy,
-                    "blocking": setting.blocking,
+                    "backfill": setting.backfill,
                     "placement": setting.placement,
-                    "estimate": f"{estimate}, as believed" if told is not known[kind] else estimate,
+                    "estimate": f"{estimate}, as calibrated" if told is not known[kind] else estimate,
                     "utilisation": self._used(table["start_s"], table["end_s"], table["gpus"]),
                     "seconds": seconds,
                 }

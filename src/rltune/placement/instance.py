@@ -82,12 +82,12 @@ def build_instance(
     if me["split"]:
         _splits(nodes, jobs, state, s, split)
     question["wait_s"] = me["reserved"] - me["now"] if me["may_wait"] else -1.0
-    together = how.sharing != 1.0 and chosen["gpus"] > 1
+    together = how.interference_slowdown != 1.0 and chosen["gpus"] > 1
     if together:
-        question["own_s"] = chosen["estimate_s"] * (how.sharing - 1.0)
+        question["own_s"] = chosen["estimate_s"] * (how.interference_slowdown - 1.0)
     strict = np.maximum(full, 0) + (rem > 0)
-    pace = np.where(split > strict[0], how.stretch, 1.0)
-    own_split_s = chosen["estimate_s"] * np.maximum((how.sharing if together else 1.0) - pace, 0.0)
+    pace = np.where(split > strict[0], how.multi_node_slowdown, 1.0)
+    own_split_s = chosen["estimate_s"] * np.maximum((how.interference_slowdown if together else 1.0) - pace, 0.0)
     strict[0] = np.maximum(strict[0], split)
     chunks = int(strict.max(axis=1).sum())
     if together or slots > 1:
@@ -154,13 +154,13 @@ def _prices(nodes, jobs, st, s, pool, lasts_s):
         job = one.heap[i].job
         row, run = jobs.row[one.me.first + job], one.run[job]
         pace = run.pace
-        if row.pool != pool or row.gpus < 2 or pace >= how.sharing:
+        if row.pool != pool or row.gpus < 2 or pace >= how.interference_slowdown:
             continue
         now, left = one.me.now, run.due - one.me.now
         if run.late:
             left = now - run.start if how.overrun == DOUBLE else 0.0
         for c in range(run.at, run.at + run.len):
-            price_s[one.chunk[c].node - begin] += min(left / pace, lasts_s) * (how.sharing - pace)
+            price_s[one.chunk[c].node - begin] += min(left / pace, lasts_s) * (how.interference_slowdown - pace)
     return price_s
 
 

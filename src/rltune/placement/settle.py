@@ -63,7 +63,7 @@ def is_solved(jobs: Jobs, state: State, s: int) -> bool:
     if state.me["split"][s]:
         return True
     chosen = state.me["first"][s] + state.me["chosen"][s]
-    return state.how.sharing != 1.0 and bool(jobs.row["gpus"][chosen] > 1)
+    return state.how.interference_slowdown != 1.0 and bool(jobs.row["gpus"][chosen] > 1)
 
 
 @allocating

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.errors import DataError
-from rltune.files import aside, read_json, write_json
+from rltune.files import atomic_write, read_json, write_json
 from rltune.report.format import FORMATS
 from rltune.report.style import styled
 
@@ -121,9 +121,9 @@ def save_figure(folder: Path, artefact: Artefact, figure: Figure, frame: pd.Data
     _discard(folder, artefact.id)
     # a salt instead of a random one names the SVG's ids; no date, no version: nothing but the drawing decides the bytes
     with styled(), matplotlib.rc_context({"svg.hashsalt": artefact.id, "svg.fonttype": "none"}):
-        with aside(folder / f"{artefact.id}.svg") as path:
+        with atomic_write(folder / f"{artefact.id}.svg") as path:
             figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
-        with aside(folder / f"{artefact.id}.png") as path:
+        with atomic_write(folder / f"{artefact.id}.png") as path:
             figure.savefig(path, format="png", dpi=PNG_DPI, metadata={"Software": None})
     _save_data(folder, artefact, frame)
     write_json(folder / f"{artefact.id}.json", artefact.to_json())
@@ -165,5 +165,5 @@ def _discard(folder: Path, name: str) -> None:
 
 
 def _save_data(folder: Path, artefact: Artefact, frame: pd.DataFrame) -> None:
-    with aside(folder / f"{artefact.id}.csv") as path:
+    with atomic_write(folder / f"{artefact.id}.csv") as path:
         frame.to_csv(path, index=False, lineterminator="\n")

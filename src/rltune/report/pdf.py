@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from rltune.errors import DataError, RLTuneError
-from rltune.files import aside
+from rltune.files import atomic_write
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 """What the program may be called."""
@@ -34,7 +34,7 @@ def print_page(page: Path) -> Path:
             "with: apt-get install chromium; or open the page in any browser and print it from there"
         )
     target = page.with_name("report.pdf")
-    with tempfile.TemporaryDirectory() as folder, aside(target) as path:
+    with tempfile.TemporaryDirectory() as folder, atomic_write(target) as path:
         command = [
             program,
             "--headless",

@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib
 import pandas as pd
 
-from rltune.files import aside
+from rltune.files import atomic_write
 from rltune.report.artefact import PNG_DPI
 from rltune.report.figures.gantt import gantt
 from rltune.report.format import show
@@ -77,5 +77,9 @@ def draw(bars: pd.DataFrame, node_gpus: Sequence[int], title: str, path: Path) -
     """
     figure = gantt(bars, node_gpus, title, until_s=until_s(bars))
     metadata = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}
-    with styled(), matplotlib.rc_context({"svg.hashsalt": "gantt", "svg.fonttype": "none"}), aside(path) as temporary:
+    with (
+        styled(),
+        matplotlib.rc_context({"svg.hashsalt": "gantt", "svg.fonttype": "none"}),
+        atomic_write(path) as temporary,
+    ):
         figure.savefig(temporary, format=path.suffix[1:], dpi=PNG_DPI, metadata=metadata)

@@ -95,10 +95,10 @@ def trace_colours(traces: dict[str, str]) -> dict[str, str]:
     return chosen
 
 
-def scheduler_title(policy: str, blocking: str = "none") -> str:
-    """`SAF + EASY`, `FIFO`, `F1 + fits`: a heuristic's name in tables and figures."""
+def scheduler_title(policy: str, backfill: str = "none") -> str:
+    """`SAF + EASY`, `FIFO`, `F1 + greedy`: a heuristic's name in tables and figures."""
     name = POLICY_TITLE.get(policy, policy)
-    return name + {"none": "", "easy": " + EASY", "fits": " + fits"}.get(blocking, f" + {blocking}")
+    return name + {"none": "", "easy": " + EASY", "greedy": " + greedy"}.get(backfill, f" + {backfill}")
 
 
 def name_ticks(axes: Axes, names: Iterable[str], upright: bool, size: float | None = None) -> None:

@@ -52,7 +52,7 @@ def _plan_pool(nodes, jobs, one, how, p, ranked):
         total[x] = profile[x, 0].sum()
     low = np.empty((3, width), np.int64)
     whole = how.rule == EXCLUSIVE
-    longer = how.stretch if how.splits else 1.0
+    longer = how.multi_node_slowdown if how.splits else 1.0
     # a copy of what is free, to search on
     spare = Free(one.free.row.copy(), one.free.total.copy(), one.free.count.copy(), one.free.words.copy())
     # reservations are made anew at every event: once nothing behind could start now, the rest need none

@@ -18,8 +18,8 @@ from rltune.simulator.releases import move_running
 @inlined
 def pace_split(nodes, jobs, how, j, m, n):
     """How many times as long job ``j`` runs on ``n`` nodes like ``m`` for being split."""
-    if how.stretch != 1.0 and n > strict_nodes(jobs, j, nodes.row[m].type):
-        return how.stretch
+    if how.multi_node_slowdown != 1.0 and n > strict_nodes(jobs, j, nodes.row[m].type):
+        return how.multi_node_slowdown
     return 1.0
 
 
@@ -33,10 +33,10 @@ def split_loses_s(nodes, jobs, how, j, m, n):
 def pace_on(nodes, jobs, one, how, j, place, n):
     """How many times as long job ``j`` would run on these ``n`` chunks, by what runs beside them now."""
     pace = pace_split(nodes, jobs, how, j, place[0].node, n)
-    if how.sharing > pace and jobs.row[j].gpus > 1:
+    if how.interference_slowdown > pace and jobs.row[j].gpus > 1:
         for c in range(n):
             if one.free.row[place[c].node].wide > 0:
-                return how.sharing
+                return how.interference_slowdown
     return pace
 
 
@@ -52,7 +52,7 @@ def come_or_go(nodes, jobs, one, how, job, sign):
         m = one.chunk[c].node
         one.free.row[m].wide += sign
         some = some or one.free.row[m].wide == changed
-    if not some or how.sharing == 1.0:
+    if not some or how.interference_slowdown == 1.0:
         return
     # a change of pace moves a job in the heap: those to change are found first
     n = 0
@@ -84,10 +84,10 @@ def _change_pace(nodes, jobs, one, how, job):
     if run.end <= now:  # ends at this very instant too
         return
     pace = pace_split(nodes, jobs, how, j, one.chunk[run.at].node, run.len)
-    if how.sharing > pace:
+    if how.interference_slowdown > pace:
         for c in range(run.at, run.at + run.len):
             if one.free.row[one.chunk[c].node].wide > 1:
-                pace = how.sharing
+                pace = how.interference_slowdown
     if pace == run.pace:
         return
     run.done_s += (now - run.since) / run.pace

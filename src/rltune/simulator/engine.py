@@ -7,7 +7,7 @@ sequence's next instant, at which it is asked again; without effect where no ins
 
 At one instant completions come before arrivals. At each instant, per queue with an event: while it has jobs and no
 head, take the best (lowest score; ties by submission, then id). If it fits it starts and the rest is ranked again;
-if not it is the head until the queue's next event, and the blocking rule says which others may start, in the order
+if not it is the head until the queue's next event, and the backfill rule says which others may start, in the order
 of the same scores. With ``commit: head`` there is one queue for the whole cluster, and the head stays head until it
 starts. Jobs under a service-level agreement come before all others, by the base policy; while one is queued, so are
 the others.
@@ -21,7 +21,7 @@ from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
 from rltune.cluster.ways import classes, count_ways, room
 from rltune.kernels import allocating, inlined, kernel
 from rltune.policies import FIRST_DYNAMIC
-from rltune.simulator.blocking import backfill, reserve
+from rltune.simulator.backfill import backfill, reserve
 from rltune.simulator.check import check
 from rltune.simulator.conservative import reserve_all
 from rltune.simulator.contention import split_loses_s
@@ -44,7 +44,7 @@ def advance_all(nodes, jobs, st):
                 if how.check and me.events > 0:
                     check(nodes, jobs, one, how)
                 # where running jobs still slow one another down, the last end counts, not the last start
-                done = me.started == me.n and (how.sharing == 1.0 or me.running == 0)
+                done = me.started == me.n and (how.interference_slowdown == 1.0 or me.running == 0)
                 me.phase = DONE if done else POOL
                 if me.phase == POOL:
                     _next_event(nodes, jobs, one, how)
@@ -75,8 +75,8 @@ def advance_all(nodes, jobs, st):
                 me.phase = POOL
             elif me.phase == BEHIND:
                 # the head waits, and the queue is done for this instant
-                if line[me.queue].len + (me.head >= 0) > 1 and how.blocking != NONE:
-                    if how.blocking == CONSERVATIVE:
+                if line[me.queue].len + (me.head >= 0) > 1 and how.backfill != NONE:
+                    if how.backfill == CONSERVATIVE:
                         reserve_all(nodes, jobs, one, how)
                     else:
                         backfill(nodes, jobs, one, how)
@@ -128,7 +128,7 @@ def _decide(nodes, jobs, one, how):
     # an agent, which sees so many jobs only, is asked neither of jobs under an agreement nor behind a kept head
     few = 0 if how.alone else 1
     own = how.order != EXTERNAL or line.len <= few or (how.visible > 0 and (line.sla > 0 or me.head >= 0))
-    own = own or (me.head >= 0 and how.blocking == NONE)
+    own = own or (me.head >= 0 and how.backfill == NONE)
     if (own or visible < line.len) and not line.ranked:
         rank(nodes, jobs, one, me.queue, how.base)
     me.scored = not own
@@ -181,7 +181,7 @@ def _order(jobs, one):
 
 @kernel
 def _try(nodes, jobs, one, how):
-    """Start the first job of the ranking where it fits; else it is the head, and others may go by the blocking rule."""
+    """Start the first job of the ranking where it fits; else it is the head, and others may go by the backfill rule."""
     me = one.me
     if me.head >= 0:
         me.chosen = me.head
@@ -193,7 +193,7 @@ def _try(nodes, jobs, one, how):
         me.place_len = n
         me.phase = PLACED
         others = how.asks_place == ALWAYS or how.asks_place == AMONG_OTHERS and me.queued > 1
-        company = how.sharing != 1.0 and jobs.row[me.first + me.chosen].gpus > 1
+        company = how.interference_slowdown != 1.0 and jobs.row[me.first + me.chosen].gpus > 1
         split_ways = me.split and _in_equal_chunks(jobs, me.first + me.chosen)
         if me.may_wait or others and (split_ways or _ways(nodes, jobs, one, me.chosen) > (0 if company else 1)):
             _fill_top(jobs, one)
@@ -208,12 +208,12 @@ def _wait(jobs, one, how):
     """The chosen job becomes the head."""
     me = one.me
     me.phase = BEHIND
-    if me.scored and how.blocking != NONE:
+    if me.scored and how.backfill != NONE:
         _order(jobs, one)
     if how.commit and me.head < 0:
         me.head = me.chosen
         dequeue(jobs, one, me.queue, me.picked)
-        if me.scored and how.blocking != NONE:  # the places move up behind the one that is gone
+        if me.scored and how.backfill != NONE:  # the places move up behind the one that is gone
             for i in range(one.line[me.queue].len):
                 place = one.order[i + 1]
                 one.order[i] = place - 1 if place > me.picked else place

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 EXTERNAL = -1  # the order is asked of the driver
 
-NONE, FITS, EASY, CONSERVATIVE = range(4)
-BLOCKINGS = {"none": NONE, "fits": FITS, "easy": EASY, "conservative": CONSERVATIVE}
+NONE, GREEDY, EASY, CONSERVATIVE = range(4)
+BACKFILLS = {"none": NONE, "greedy": GREEDY, "easy": EASY, "conservative": CONSERVATIVE}
 DOUBLE, NOW = range(2)
 OVERRUNS = {"double": DOUBLE, "now": NOW}
 COMMITS = {"decision": False, "head": True}
@@ -23,7 +23,7 @@ class How(NamedTuple):
     """Policy that orders what an external ranking does not cover."""
     visible: int
     """Jobs an external ranking covers at most; 0: all."""
-    blocking: int
+    backfill: int
     rule: int
     locality: int
     extra: int
@@ -32,9 +32,9 @@ class How(NamedTuple):
     commit: bool
     asks_place: int
     """Ask PLACE where the chosen job has more than one way: NEVER, AMONG_OTHERS (others are queued), ALWAYS."""
-    stretch: float
+    multi_node_slowdown: float
     """Run time of a job on more nodes than strict, over its run time."""
-    sharing: float
+    interference_slowdown: float
     """Run time of a job of several GPUs while another is on one of its nodes, over its run time."""
     worth: float
     """Seconds of waiting that a split has to save for every second it makes the job run longer."""

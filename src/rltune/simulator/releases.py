@@ -22,7 +22,7 @@ def _key(run, job, late):
 
 @kernel
 def _place(row, run, late, at, n, job):
-    """Where ``job`` stands, or would, in a stretch sorted by (due end or start, job)."""
+    """Where ``job`` stands, or would, in a span sorted by (due end or start, job)."""
     key = _key(run, job, late)
     lo, hi = at, at + n
     while lo < hi:
@@ -46,7 +46,7 @@ def _insert(row, run, late, at, n, job):
 
 @kernel
 def _remove(row, run, late, at, n, job):
-    """Take a job out; how far the stretch's beginning moves."""
+    """Take a job out; how far the span's beginning moves."""
     lo = _place(row, run, late, at, n, job)
     if lo == at:
         return 1

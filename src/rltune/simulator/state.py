@@ -87,13 +87,13 @@ class One(NamedTuple):
     me: np.ndarray  # SEQUENCE
     free: Free
     line: np.ndarray  # [Q] LINE
-    queue: np.ndarray  # [N] int64, a stretch a queue, by the base policy where ``line`` says it is ranked
+    queue: np.ndarray  # [N] int64, a span a queue, by the base policy where ``line`` says it is ranked
     run: np.ndarray  # [N] RUN
     heap: np.ndarray  # [N] HEAP, running jobs by their true end
     chunk: np.ndarray  # [chunks] CHUNK, in the order of the starts
     ends: np.ndarray  # [P] ENDS
-    due: np.ndarray  # [N] int64, a stretch a pool: running jobs within their estimate, by its end
-    late: np.ndarray  # [N] int64, a stretch a pool: running jobs past their estimate, by start
+    due: np.ndarray  # [N] int64, a span a pool: running jobs within their estimate, by its end
+    late: np.ndarray  # [N] int64, a span a pool: running jobs past their estimate, by start
     share: np.ndarray  # [accounts + 1] SHARE, all accounts in the last (Slurm multifactor)
     score: np.ndarray  # [N] float64, lower first; the answer to RANK, in the order of the queue
     place: np.ndarray  # [X] CHUNK, the answer to PLACE

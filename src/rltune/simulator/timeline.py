@@ -46,7 +46,7 @@ def time_average(timeline: pd.DataFrame, column: str, until_s: float | None = No
     """Mean of a column over time, from the first instant to ``until_s`` (the last instant unless given).
 
     Every state counts for as long as it holds, the last one until ``until_s``; largest_wait_s is followed as it grows.
-    NaN for a stretch of no length. Raises ValueError on an empty timeline or an end before its beginning.
+    NaN for a span of no length. Raises ValueError on an empty timeline or an end before its beginning.
     """
     if timeline.empty:
         raise ValueError("the timeline is empty")

@@ -21,7 +21,7 @@ conservative  every job has a reservation, first the head, then the others in th
 A running job past its estimate is expected to run as long again as it has so far (``overrun: double``) or to end at
 once (``now``). Where a job goes: rltune.simulator.twin_placement. How many nodes more than strict a job may have:
 ``strict`` none, ``plus_one`` one, ``any`` as many as there are, ``worth_it`` as many as there are, but only the first
-of a ranking and only where the time it loses to its ``stretch`` is less than that to its strict reservation;
+of a ranking and only where the time it loses to its ``multi_node_slowdown`` is less than that to its strict reservation;
 ``soonest_end`` the same, and where it cannot be split now, its reservation is the earliest time at which it can, if
 it loses less than what is left from then to the strict reservation.
 """
@@ -81,24 +81,28 @@ class Twin:
         first: int,
         n: int,
         policy: str,
-        blocking: str = "none",
+        backfill: str = "none",
         placement: str = "best_fit",
         scores: Scores | None = None,
         *,
         locality: str = "strict",
         overrun: str = "double",
         commit: str = "decision",
-        stretch: float = 1.0,
-        sharing: float = 1.0,
+        multi_node_slowdown: float = 1.0,
+        interference_slowdown: float = 1.0,
         worth: float = 1.0,
         visible: int = 0,
         holds: Holds | None = None,
         alone: bool = False,
     ) -> None:
-        assert blocking in ("none", "fits", "easy", "conservative"), blocking
+        assert backfill in ("none", "greedy", "easy", "conservative"), backfill
         assert overrun in ("double", "now") and commit in ("decision", "head"), (overrun, commit)
-        self.blocking, self.overrun, self.locality = blocking, overrun, locality
-        self.stretch, self.sharing, self.worth = stretch, sharing, worth
+        self.backfill, self.overrun, self.locality = backfill, overrun, locality
+        self.multi_node_slowdown, self.interference_slowdown, self.worth = (
+            multi_node_slowdown,
+            interference_slowdown,
+            worth,
+        )
         self.extra, self.one_queue = EXTRA[locality], commit == "head"
         self.score, self.scores, self.visible = POLICIES[policy], scores, visible
         self.holds, self.alone, self.coming = holds, alone, True
@@ -122,7 +126,7 @@ class Twin:
     def play(self) -> None:
         """From the first submission until every job has started, and ended where sharing nodes slows jobs down."""
         coming, held = list(self.rows), set()
-        while len(self.start) < len(self.rows) or (self.sharing != 1.0 and self.running):
+        while len(self.start) < len(self.rows) or (self.interference_slowdown != 1.0 and self.running):
             now = min([self.end[j] for j in self.running] + [self.submit[j] for j in coming])
             ended = [j for j in self.running if self.end[j] <= now]
             arrived = [j for j in coming if self.submit[j] <= now]
@@ -212,22 +216,24 @@ class Twin:
 
     def _loses_s(self, j: int, way: Allocation) -> float:
         """Seconds by its estimate that a job loses by being split, each counted ``worth`` times."""
-        return self.worth * self.estimate[j] * ((self.stretch if self.place.is_split(j, way) else 1.0) - 1.0)
+        return (
+            self.worth * self.estimate[j] * ((self.multi_node_slowdown if self.place.is_split(j, way) else 1.0) - 1.0)
+        )
 
     def _behind_kept(self, others: list[int], now: float) -> list[int]:
         """The order behind a head kept from an earlier instant: the policy's, also one of the user's own."""
         return self._by_policy(others, now) if self.visible or not others else self._ranking(others, now)
 
     def _start_behind(self, head: int, others: list[int], now: float) -> None:
-        """Start what the blocking rule allows while the head waits."""
-        if self.blocking == "fits":
+        """Start what the backfill rule allows while the head waits."""
+        if self.backfill == "greedy":
             for j in others:
                 way = self.place.find(j, self.free, self.extra)
                 if way is not None:
                     self._start(j, way, now)
-        elif self.blocking == "easy":
+        elif self.backfill == "easy":
             self._start_beside(head, others, now)
-        elif self.blocking == "conservative":
+        elif self.backfill == "conservative":
             for pool in range(len(self.pools)):
                 self._plan([j for j in [head, *others] if self.pool[j] == pool], pool, now)
 
@@ -273,7 +279,7 @@ class Twin:
         """Conservative backfilling in one pool."""
         present: Point = (now, 0)
         empty = {m: self.place.capacity[m] for m in self.place.nodes_of_pool[pool]}
-        # every stretch of time in which a job has, or is to have, its nodes: (from, until, job, where)
+        # every span of time in which a job has, or is to have, its nodes: (from, until, job, where)
         held: list[tuple[Point, Point, int, Allocation]] = []
         free_at: dict[Point, Free] = {present: empty}
 
@@ -292,7 +298,7 @@ class Twin:
             if self.pool[j] == pool:
                 hold(present, (self._expected_end(j, now), 1), j, self.allocation[j])
         for j in ranking:
-            lasts = self.estimate[j] * (1.0 if self.locality == "strict" else self.stretch)
+            lasts = self.estimate[j] * (1.0 if self.locality == "strict" else self.multi_node_slowdown)
             since, until, way = self._earliest(j, lasts, free_at)
             hold(since, until, j, way)
             if since == present:
@@ -321,7 +327,10 @@ class Twin:
             self.gpus[j] > 1 and self.gpus[i] > 1 and i != j and set(way) & set(self.allocation[i])
             for i in self.running
         )
-        return max(self.stretch if self.place.is_split(j, way) else 1.0, self.sharing if beside else 1.0)
+        return max(
+            self.multi_node_slowdown if self.place.is_split(j, way) else 1.0,
+            self.interference_slowdown if beside else 1.0,
+        )
 
     def _set_paces(self, now: float) -> None:
         """Note from when on which running job goes at which pace."""

@@ -38,7 +38,7 @@ def setting_of(policy: TrainedPolicy, config: SlurmConfig) -> Setting:
     """How decisions are thought out: whose order stands behind, what may start behind a job that does not fit, where."""
     way = policy.facts.get("way", {})
     base = config.base_policy or way.get("policy") or policy.facts.get("policy", "fifo")
-    return Setting(base, config.blocking, config.placement, sharing=config.sharing)
+    return Setting(base, config.backfill, config.placement, interference_slowdown=config.interference_slowdown)
 
 
 def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
@@ -63,7 +63,7 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
             scores |= {ids[int(job)]: -float(value) for job, value in zip(mine, score, strict=True)}
             orders[view.layout.pools[pool]] = _order(run, ids, mine, score)
     starts = {ids[job]: _places(run, view, job) for job in ids if state.start[0, job] == view.found.now_s}
-    alone = _alone(view, starts) if config.exclusive == "model" and config.sharing > 1 else frozenset()
+    alone = _alone(view, starts) if config.exclusive == "model" and config.interference_slowdown > 1 else frozenset()
     return Decision({pool: order for pool, order in orders.items() if order}, scores, starts, alone)
 
 

@@ -115,8 +115,8 @@ class Shadow:
         ends = np.maximum(ends - begin.t0_s, begin.found.now_s + 1.0)
         found = replace(begin.found, end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
         rules = self.config.watchdog
-        blocking = "easy" if rules.blocking == "conservative" and len(rows.row) > MOST_RESERVED else rules.blocking
-        run = resume(rows, begin.layout, found, Setting(rules.policy, blocking))
+        backfill = "easy" if rules.backfill == "conservative" and len(rows.row) > MOST_RESERVED else rules.backfill
+        run = resume(rows, begin.layout, found, Setting(rules.policy, backfill))
         run.advance()
         until = now_s - begin.t0_s
         shadow = np.minimum(run.state.start[0, first:], until) - rows.submit_s[first:]

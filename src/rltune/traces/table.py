@@ -37,7 +37,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from rltune.errors import DataError
-from rltune.files import aside
+from rltune.files import atomic_write
 
 STATUSES = ("passed", "failed", "killed", "running", "unknown")
 RESOURCES = ("gpu", "cpu")
@@ -229,7 +229,7 @@ def write_table(jobs: pd.DataFrame, meta: TraceMeta, path: Path | str) -> None:
     table = pyarrow.Table.from_pandas(jobs, schema=schema, preserve_index=False)
     text = json.dumps(asdict(meta), ensure_ascii=False).encode()
     table = table.replace_schema_metadata({_METADATA_KEY: text})
-    with aside(path) as temporary:
+    with atomic_write(path) as temporary:
         pyarrow.parquet.write_table(table, temporary, compression="zstd")
 
 

@@ -115,4 +115,4 @@ class InspectorRanker:
 
 def ranker(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> InspectorRanker:
     """A trained policy, greedy, as a ranker of runs on ``jobs``."""
-    return InspectorRanker(policy.logits, Observer(jobs, layout, FEATURES), reluctance=policy.facts["residual"])
+    return InspectorRanker(policy.logits, Observer(jobs, layout, FEATURES), reluctance=policy.facts["base_policy_bias"])

@@ -86,7 +86,7 @@ class Search:
         base = exercise.run(first)
         rolling = time.perf_counter()
         candidates = np.array(self._search.ask())
-        ranker = LinearRanker(exercise.believed, exercise.layout, candidates)
+        ranker = LinearRanker(exercise.calibrated, exercise.layout, candidates)
         agent = exercise.run(np.repeat(first, len(candidates)), ranker, practice=True)
         rolled = time.perf_counter()
         scores = agent["score"].to_numpy().reshape(len(first), -1).mean(axis=0)
@@ -140,7 +140,7 @@ class Search:
             self.best, self.best_score, self.best_epoch = self._search.mean.copy(), score, self.done
 
     def _validation(self, weights: np.ndarray) -> float:
-        ranker = LinearRanker(self.exercise.believed, self.exercise.layout, weights[None])
+        ranker = LinearRanker(self.exercise.calibrated, self.exercise.layout, weights[None])
         return float(self.exercise.run(self.exercise.held, ranker)["score"].mean())
 
 

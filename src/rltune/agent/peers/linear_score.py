@@ -19,13 +19,13 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import find
 from rltune.kernels import kernel
-from rltune.simulator.blocking import free_in_pool
+from rltune.simulator.backfill import free_in_pool
 from rltune.simulator.state import State, one_of
 
 WEIGHTS = MADE["linear"]
 AREA = np.array([1.0, 1.0] + [0.0] * (WEIGHTS - 2))
 """Orders by the smallest area."""
-LOG_SCALE, FITS, QUEUE_SCALE = 0.1, 0.1, 1 / 6
+LOG_SCALE, GREEDY, QUEUE_SCALE = 0.1, 0.1, 1 / 6
 
 
 class Work(NamedTuple):
@@ -81,5 +81,5 @@ def _score(nodes, jobs, st, asking, weights, work):
             total = (by[0] + by[4] * queue + by[8] * free) * work.log[j, 0]
             total += (by[1] + by[5] * queue + by[9] * free) * work.log[j, 1]
             total += (by[2] + by[6] * queue + by[10] * free) * LOG_SCALE * math.log(1.0 + one.me.now - row.submit_s)
-            total += (by[3] + by[7] * queue + by[11] * free) * FITS * known[1]
+            total += (by[3] + by[7] * queue + by[11] * free) * GREEDY * known[1]
             one.score[i] = total

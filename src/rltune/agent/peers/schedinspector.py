@@ -3,7 +3,7 @@ HPDC '22).
 
 The base policy decides which job is next, and the agent inspects that choice: it accepts, or rejects, which leaves the
 queue until its next event. A small network trained by PPO, rewarded for what the sequence gains over the base policy
-alone, as its authors do (the relative gain is their best reward too). The preset's ``residual`` is how reluctant it is
+alone, as its authors do (the relative gain is their best reward too). The preset's ``base_policy_bias`` is how reluctant it is
 to reject at first; the last layer starts at zero, so that the greedy agent starts as its base policy.
 """
 
@@ -25,7 +25,7 @@ class InspectorCourse(training.Course):
     features = FEATURES
 
     def _ranker(self, weights: tuple[np.ndarray, ...], rng: np.random.Generator | None = None) -> InspectorRanker:
-        return InspectorRanker(TrainedPolicy(weights, {}).logits, self.observer, rng, self.preset.residual)
+        return InspectorRanker(TrainedPolicy(weights, {}).logits, self.observer, rng, self.preset.base_policy_bias)
 
 
 learn = partial(training.learn, kind=InspectorCourse)

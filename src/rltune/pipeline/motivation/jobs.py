@@ -23,7 +23,7 @@ from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.state import State
 from rltune.traces.table import empty_columns
 
-POLICY, BLOCKING = "multifactor_size", "conservative"
+POLICY, BACKFILL = "multifactor_size", "conservative"
 """`PriorityType=priority/multifactor` with Slurm's own job size (larger first), and `SchedulerType=sched/backfill`, which
 starts a job that delays none before it (paper §2)."""
 MINUTE_S = 60.0
@@ -122,9 +122,9 @@ def order_of(panel: Panel, jobs: Jobs) -> np.ndarray:
     return order if panel.raised is None else raise_above(order, panel.raised, panel.above)
 
 
-def play(panel: Panel, jobs: Jobs, layout: Layout, blocking: str = BLOCKING) -> State:
+def play(panel: Panel, jobs: Jobs, layout: Layout, backfill: str = BACKFILL) -> State:
     """The jobs under a panel's placement and order."""
-    setting = Setting(POLICY, blocking, panel.placement)
+    setting = Setting(POLICY, backfill, panel.placement)
     first, n = np.array([0]), np.array([len(jobs.gpus)])
     if panel.raised is None:
         return simulate(jobs, layout, first, n, setting, check=True)
@@ -139,12 +139,12 @@ def play(panel: Panel, jobs: Jobs, layout: Layout, blocking: str = BLOCKING) -> 
     return simulate(jobs, layout, first, n, setting, by_rank, check=True)
 
 
-def simulated(blocking: str = BLOCKING) -> pd.DataFrame:
+def simulated(backfill: str = BACKFILL) -> pd.DataFrame:
     """The four schedules in the simulator, a row a figure × job × node; columns: COLUMNS."""
     jobs, layout = workload()
     frames = []
     for panel in PANELS:
-        state = play(panel, jobs, layout, blocking)
+        state = play(panel, jobs, layout, backfill)
         priority = pd.Series(np.arange(len(jobs.gpus), 0, -1), order_of(panel, jobs))
         table = job_table(jobs, state)[["job", "submit_s", "start_s", "end_s"]]
         both = chunk_table(state)[["job", "node", "gpus"]].merge(table, on="job")

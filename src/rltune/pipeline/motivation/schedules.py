@@ -52,7 +52,7 @@ def schedules(workspace: Workspace | None = None) -> Schedules:
 def put_together(
     runs: pd.DataFrame, twin: pd.DataFrame, first_only: pd.DataFrame, source: dict[str, object]
 ) -> Schedules:
-    """Bars and facts of schedules, beside the simulator's under BLOCKING and with nodes kept for the first job alone."""
+    """Bars and facts of schedules, beside the simulator's under BACKFILL and with nodes kept for the first job alone."""
     layout = build_layout(CLUSTER)
     drawn, rows = {}, []
     for panel in PANELS:

@@ -116,13 +116,13 @@ def ablation_training(
 
 
 def _settings(rows: pd.DataFrame, measures: pd.Series) -> list[str]:
-    """Trace, base policy and its blocking rule, the measure where there are several, and what else tells settings
+    """Trace, base policy and its backfill rule, the measure where there are several, and what else tells settings
     apart; `measures`: what each row is about, in words."""
     several = measures.nunique() > 1
     return told_apart(
         rows,
         [
-            f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}" + (f", {measure}" if several else "")
+            f"{r['trace_title']}, {scheduler_title(r['policy'], r['backfill'])}" + (f", {measure}" if several else "")
             for (_, r), measure in zip(rows.iterrows(), measures, strict=True)
         ],
         without=(*PARTS, "seed"),

@@ -117,12 +117,12 @@ def _chosen(study: Study, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _settings(cells: pd.DataFrame) -> pd.Series:
-    """Base policy and its blocking rule, and what else tells the settings of a trace apart."""
+    """Base policy and its backfill rule, and what else tells the settings of a trace apart."""
     return (
         pd.concat(
             [
                 pd.Series(
-                    told_apart(part, list(map(scheduler_title, part["policy"], part["blocking"]))), index=part.index
+                    told_apart(part, list(map(scheduler_title, part["policy"], part["backfill"]))), index=part.index
                 )
                 for _, part in cells.groupby("trace_title", sort=False)
             ]

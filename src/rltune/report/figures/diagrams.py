@@ -74,7 +74,7 @@ SYSTEM = (
     _box(
         "cluster",
         "5  Cluster",
-        "the job runs to its end;\nbehind one that does not fit\na blocking rule decides",
+        "the job runs to its end;\nbehind one that does not fit\na backfill rule decides",
         "simulator",
         MIDDLE,
         5,

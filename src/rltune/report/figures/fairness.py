@@ -30,7 +30,7 @@ ACROSS = 3
 def fairness(sizes: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean wait above and mean bounded slowdown below by class of job size: a column of panels a workload.
 
-    ``sizes``: workload, data, sequence_jobs, policy, blocking and the columns of rltune.evaluation.groups.by_group by
+    ``sizes``: workload, data, sequence_jobs, policy, backfill and the columns of rltune.evaluation.groups.by_group by
     size; the frame is the same with `title` (the scheduler).
     """
     frame = sizes.assign(title=scheduler_names(sizes))

@@ -64,13 +64,13 @@ def improvements(
 
 
 def _labels(frame: pd.DataFrame) -> list[str]:
-    """What rows are called: trace, base policy and its blocking rule, the metric where there are several, and the
+    """What rows are called: trace, base policy and its backfill rule, the metric where there are several, and the
     settings in which rows differ that would be called the same."""
     several = frame["measure"].nunique() > 1
     return told_apart(
         frame,
         [
-            f"{r['trace_title']} · {scheduler_title(r['policy'], r['blocking'])}"
+            f"{r['trace_title']} · {scheduler_title(r['policy'], r['backfill'])}"
             + (f" · {SHORT[r['measure']]}" if several else "")
             + (" (mix)" if r["metric"] != r["measure"] else "")
             for _, r in frame.iterrows()

@@ -27,7 +27,7 @@ def fig9(
     queue: int,
     actor: Sequence[int],
     critic: Sequence[int],
-    residual: bool,
+    base_policy_bias: bool,
     attention: int,
     others: Sequence[str],
     paper: PaperResults,
@@ -37,10 +37,10 @@ def fig9(
 
     ``features``: name of the set; ``columns``, ``critic_columns``: what a row of actor and critic has; ``queue``: rows
     at most; ``actor``, ``critic``: units of every layer, the last 1, ``critic`` empty where there is none;
-    ``residual``: whether the base policy's order is added to the scores; ``attention``: columns that each row gets from
+    ``base_policy_bias``: whether the base policy's order is added to the scores; ``attention``: columns that each row gets from
     an attention over the queue; ``others``: other agents of the run, in words.
     """
-    boxes, arrows = _actor(features, len(columns), queue, actor, residual, attention)
+    boxes, arrows = _actor(features, len(columns), queue, actor, base_policy_bias, attention)
     more = _critic(len(critic_columns), queue, critic) if critic else _no_critic()
     boxes, arrows = boxes + more[0], arrows + more[1]
     looks = (len(columns) + 1) * (1 + attention) if attention else 0
@@ -105,7 +105,7 @@ def _chain(boxes: Sequence[Box]) -> list[Arrow]:
 
 
 def _actor(
-    features: str, width: int, queue: int, units: Sequence[int], residual: bool, attention: int
+    features: str, width: int, queue: int, units: Sequence[int], base_policy_bias: bool, attention: int
 ) -> tuple[list[Box], list[Arrow]]:
     rows = f"and {attention} of an attention" if attention else "each row by itself"
     seen = Box(
@@ -118,7 +118,7 @@ def _actor(
         INPUT,
         HIGH,
     )
-    last = "base order\nadded, then\nsoftmax" if residual else "softmax\nover the\nqueue"
+    last = "base order\nadded, then\nsoftmax" if base_policy_bias else "softmax\nover the\nqueue"
     boxes = [seen, *_layers("actor", width + attention, queue, units, ROWS[0], ("Scores", last))]
     return boxes, _chain(boxes)
 

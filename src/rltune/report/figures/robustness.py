@@ -52,7 +52,7 @@ def robustness(
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
     ``cells`` as `report.read` gives them, ``runs`` as `pipeline.transfer.under_noise` does. The frame has a row a
-    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of ``reference`` (policy, blocking), which goes by no
+    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of ``reference`` (policy, backfill), which goes by no
     estimate, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact
     estimates, a fraction of that, with its interval. Agents that differ by seed are one scheduler.
     """
@@ -67,7 +67,7 @@ def robustness(
             exact = waits(where(mine, sigma=0.0))
             for sigma, at in mine.groupby("sigma"):
                 ours = waits(at)
-                plain = where(found, sigma=sigma, cell="", policy=reference[0], blocking=reference[1])
+                plain = where(found, sigma=sigma, cell="", policy=reference[0], backfill=reference[1])
                 less_than = less(ours, waits(plain), *judge)
                 better = less(ours, exact, *judge) if sigma else Improvement(0.0, 0.0, 0.0)
                 rows.append(
@@ -104,8 +104,8 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
         told = [POLICY_TITLE.get(cell["policy"], cell["policy"]), *(str(cell[c]) for c in differ)]
         if len(mine):
             found.append(("agent", f"RLTune, trained on {', '.join(told)}", mine))
-    for (policy, blocking), mine in where(runs, cell="").groupby(["policy", "blocking"], sort=False):
-        found.append(("heuristic", scheduler_title(policy, blocking), mine))
+    for (policy, backfill), mine in where(runs, cell="").groupby(["policy", "backfill"], sort=False):
+        found.append(("heuristic", scheduler_title(policy, backfill), mine))
     return found
 
 

@@ -30,7 +30,7 @@ def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Ar
     """A panel a workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.steps.roomy gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(
-        title=[scheduler_title(p, b) if p else "" for p, b in zip(numbers["policy"], numbers["blocking"], strict=True)]
+        title=[scheduler_title(p, b) if p else "" for p, b in zip(numbers["policy"], numbers["backfill"], strict=True)]
     )
     with styled():
         figure = _draw(frame)

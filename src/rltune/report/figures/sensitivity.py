@@ -81,7 +81,7 @@ def sensitivity(
                 rows.append(row)
     frame = best_measured(pd.DataFrame(rows)).sort_values(["group", "count", "features"]).reset_index(drop=True)
     titles = [
-        f"{r['trace_title']}, {scheduler_title(r['policy'], r['blocking'])}, {r['measure'].split(',')[0].lower()}"
+        f"{r['trace_title']}, {scheduler_title(r['policy'], r['backfill'])}, {r['measure'].split(',')[0].lower()}"
         for _, r in frame.iterrows()
     ]
     frame["panel"] = told_apart(frame, titles, without=("features", "seed"))

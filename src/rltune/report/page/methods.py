@@ -36,10 +36,10 @@ class Methods:
     windows: str
     """How many of each, in words."""
     policies: str
-    blockings: str
+    backfills: str
     """Of the heuristics."""
     rivals: int
-    """Policies times blockings."""
+    """Policies times backfills."""
     bootstrap: str
     confidence: str
     fewest: int
@@ -47,8 +47,8 @@ class Methods:
     estimates: str
     commit: str
     overrun: str
-    stretch: float
-    sharing: float
+    multi_node_slowdown: float
+    interference_slowdown: float
     seeds: str
     sources: list[Source]
 
@@ -67,16 +67,16 @@ def methods(workspace: Workspace) -> Methods:
         if judging.max_windows is None
         else f"at most {show(judging.max_windows, 'int')} of each length, evenly spread",
         policies=_listed([POLICY_TITLE.get(p, p) for p in judging.baseline_policies]),
-        blockings=_listed(list(judging.baseline_blockings)),
-        rivals=len(judging.baseline_policies) * len(judging.baseline_blockings),
+        backfills=_listed(list(judging.baseline_backfills)),
+        rivals=len(judging.baseline_policies) * len(judging.baseline_backfills),
         bootstrap=show(judging.bootstrap, "int"),
         confidence=f"{100 * judging.confidence:.0f}\u00a0%",
         fewest=FEWEST,
         estimates=_listed(sorted({c.estimate for c in cells})),
         commit=rules.commit,
         overrun=rules.overrun,
-        stretch=rules.stretch,
-        sharing=rules.sharing,
+        multi_node_slowdown=rules.multi_node_slowdown,
+        interference_slowdown=rules.interference_slowdown,
         seeds=_listed([str(s) for s in sorted({c.seed for c in cells})]),
         sources=[_source(workspace, name) for name in config.traces()],
     )

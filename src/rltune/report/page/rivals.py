@@ -18,7 +18,7 @@ OPPONENTS = {
     "The strongest heuristic": ("over_strong", "over_strong_low", "over_strong_high", "shows_strong", "strong_mean"),
 }
 """Opponent → columns of a study's table: improvement, its interval, what that shows, the opponent's mean."""
-BLOCKING = {"none": "no backfilling", "fits": "whatever fits starts", "easy": "EASY"}
+BACKFILL = {"none": "no backfilling", "greedy": "whatever fits starts", "easy": "EASY"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def said(rows: dict[Study, pd.DataFrame], trace: str) -> Markup:
 
 def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:
     unit = f"\u00a0{study.unit}" if study.unit else ""
-    told = [BLOCKING.get(row["blocking"], row["blocking"]), *([row["preset"], row["estimate"]] if with_setting else [])]
+    told = [BACKFILL.get(row["backfill"], row["backfill"]), *([row["preset"], row["estimate"]] if with_setting else [])]
     learned = (
         ""
         if not str(row.get("learned")).startswith("no")

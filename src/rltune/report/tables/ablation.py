@@ -135,7 +135,7 @@ def _row(
     over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, bootstrap, confidence, seed)
     row |= {"pro_over": over.improvement, "pro_over_low": over.low, "pro_over_high": over.high, "pro_over_p": over.p}
     entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == NAIVE_PAPER else None
-    if entry is not None and cell["blocking"] == "none":
+    if entry is not None and cell["backfill"] == "none":
         row |= {
             "paper": entry.value,
             "paper_says": show(entry.value, "percent").replace(NBSP, " "),

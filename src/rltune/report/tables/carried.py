@@ -31,7 +31,7 @@ def carried(cells: pd.DataFrame) -> pd.DataFrame:
 
 def has_transfer(config: RunConfig) -> bool:
     """Whether agents of the same rules were trained on more than one workload."""
-    rules = ["blocking", "placement", "locality", "estimate"]
+    rules = ["backfill", "placement", "locality", "estimate"]
     return any(len(group[HOME].drop_duplicates()) > 1 for _, group in carried_cells(config).groupby(rules))
 
 

@@ -16,7 +16,7 @@ NAIVE_PAPER = {"features": "raw", "placement": "exclusive"}
 
 SETTING_TITLE = {
     "cluster_title": "cluster",
-    "blocking": "backfilling",
+    "backfill": "backfilling",
     "placement": "placement",
     "locality": "locality",
     "features": "features",

@@ -110,7 +110,7 @@ def _row(
             row |= _side(name, against({"role": role}))
     if (runs["role"] == "baseline").any():
         best = strong_baseline(each[0], metric, n)
-        rivals = where(runs, role="baseline")[["policy", "blocking", "placement"]].drop_duplicates()
+        rivals = where(runs, role="baseline")[["policy", "backfill", "placement"]].drop_duplicates()
         row |= {"strong": _title(best), **_side("strong", against(best)), "rivals": len(rivals)}
     if (picked := picked_baseline(each[0], metric, n)) is not None:
         row |= {"picked": _title(picked), **_side("picked", against(picked))}
@@ -131,13 +131,13 @@ def _side(name: str, c: Comparison) -> dict[str, Any]:
 
 def way_of(cell: pd.Series, run: pd.Series) -> str:
     """What the agent chose to do otherwise than its cell says, as its test runs tell (rltune.agent.ways)."""
-    chosen = scheduler_title(run["policy"], run["blocking"])
-    other = [] if chosen == scheduler_title(cell["policy"], cell["blocking"]) else [f"from {chosen}"]
+    chosen = scheduler_title(run["policy"], run["backfill"])
+    other = [] if chosen == scheduler_title(cell["policy"], cell["backfill"]) else [f"from {chosen}"]
     return ", ".join(other + [run[k] for k in ("placement", "locality") if run[k] != cell[k]])
 
 
 def _title(baseline: dict[str, str]) -> str:
-    return scheduler_title(baseline["policy"], baseline["blocking"])
+    return scheduler_title(baseline["policy"], baseline["backfill"])
 
 
 def learned_in(histories: Sequence[pd.DataFrame]) -> str:
@@ -161,7 +161,7 @@ def _one_learned(history: pd.DataFrame) -> str:
 
 def _printed(cell: pd.Series, study: Study, paper: PaperResults) -> PaperEntry | None:
     """The paper's figure for this setting: agents trained for this metric alone, without backfilling."""
-    if not study.paper or cell["metric"] != study.metric or cell["blocking"] != "none":
+    if not study.paper or cell["metric"] != study.metric or cell["backfill"] != "none":
         return None
     policy = PAPER_POLICY.get(cell["policy"], cell["policy"])
     return paper.find(study.paper, cell["paper_trace"], policy, study.metric)

@@ -188,7 +188,7 @@ def deployment_runs(
         [
             runs.assign(system="Slurm", system_title="Slurm") if len(runs) else runs,
             *(
-                simulated[simulated["blocking"] == rule]
+                simulated[simulated["backfill"] == rule]
                 .sort_values("repetition", kind="stable")
                 .assign(system="simulator", system_title=title)
                 for rule, title in ON.items()

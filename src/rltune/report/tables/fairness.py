@@ -10,12 +10,12 @@ from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels
 
 
 def scheduler_names(frame: pd.DataFrame) -> pd.Series:
-    """`Base: FIFO`, `Best heuristic: SAF + EASY`, `RLTune`, of the columns scheduler, policy and blocking."""
+    """`Base: FIFO`, `Best heuristic: SAF + EASY`, `RLTune`, of the columns scheduler, policy and backfill."""
     named = {"base": "Base: {}", "strong": "Best heuristic: {}", "rltune": "RLTune"}
     return pd.Series(
         [
             named[s].format(scheduler_title(p, b))
-            for s, p, b in zip(frame["scheduler"], frame["policy"], frame["blocking"], strict=True)
+            for s, p, b in zip(frame["scheduler"], frame["policy"], frame["backfill"], strict=True)
         ],
         index=frame.index,
         dtype=object,
@@ -27,7 +27,7 @@ def fairness(
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `fairness-numbers`: one row a workload × grouping × scheduler.
 
-    ``unequal``: workload, data, sequence_jobs, grouping, policy, blocking, and the columns of
+    ``unequal``: workload, data, sequence_jobs, grouping, policy, backfill, and the columns of
     rltune.evaluation.groups.unequal. ``without``: grouping → workloads that do not have it. The frame is the same with
     `title` (the scheduler).
     """
@@ -74,9 +74,9 @@ def fairness(
 
 def losers(found: pd.DataFrame, without: dict[str, list[str]], source: str = "") -> tuple[Artefact, pd.DataFrame]:
     """The table `fairness-losers`: one row a workload × grouping × group that waits longer in all under RLTune than
-    under the base policy, the largest first. ``found``: workload, data, grouping, policy, blocking (the base's) and the
+    under the base policy, the largest first. ``found``: workload, data, grouping, policy, backfill (the base's) and the
     columns of rltune.evaluation.groups.losers; ``without`` as for `fairness`."""
-    frame = found.assign(base=[scheduler_title(p, b) for p, b in zip(found["policy"], found["blocking"], strict=True)])
+    frame = found.assign(base=[scheduler_title(p, b) for p, b in zip(found["policy"], found["backfill"], strict=True)])
     return Artefact(
         "fairness-losers",
         "table",

@@ -10,18 +10,18 @@ from rltune.report.tables.common import data_labels, lengths, where
 
 RULES = {
     "none": ("Nothing", ""),
-    "fits": ("What fits", ""),
+    "greedy": ("What fits", ""),
     "easy": ("EASY", "EASY backfilling leaves the first job its reservation."),
     "conservative": ("Conservative", "Conservative backfilling leaves every job before its own."),
 }
-"""Blocking rules: what the table calls them, and what has to be said of them."""
+"""Backfill rules: what the table calls them, and what has to be said of them."""
 
 
 def heuristics(cells: pd.DataFrame, windows: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame]:
-    """One row a trace × window length × policy, a column a blocking rule: mean wait in s.
+    """One row a trace × window length × policy, a column a backfill rule: mean wait in s.
 
     ``cells`` and ``windows`` as `report.read` gives them; baselines are the same for all cells of a trace, cluster,
-    estimate and locality. The frame has `policy`, `title`, `windows`, the blocking rules, `best` (the least of the
+    estimate and locality. The frame has `policy`, `title`, `windows`, the backfill rules, `best` (the least of the
     row), `bound` (a mean wait that no schedule goes below) and `over_bound`, best / bound, NaN where that is 0. The
     policy with the least wait of a trace and length has a star in its title.
     """
@@ -64,7 +64,7 @@ def heuristics(cells: pd.DataFrame, windows: pd.DataFrame, source: str = "") -> 
 
 def _rows(windows: pd.DataFrame, n: int) -> list[dict[str, object]]:
     mine = where(windows, sequence_jobs=n)
-    means = mine.pivot_table(index="policy", columns="blocking", values="wait_s", sort=False)
+    means = mine.pivot_table(index="policy", columns="backfill", values="wait_s", sort=False)
     bound = float(mine.groupby("window")["bound_s"].first().mean())
     best = means.min(axis=1)
     return [

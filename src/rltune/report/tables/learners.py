@@ -36,7 +36,7 @@ def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
 
     def title(row: pd.Series, several: int) -> str:
         if row["who"] == "strong":
-            return f"Best heuristic: {scheduler_title(row['policy'], row['blocking'])}"
+            return f"Best heuristic: {scheduler_title(row['policy'], row['backfill'])}"
         return TITLE[row["who"]] + (f", {row['preset']}" if several > 1 else "")
 
     titles = [title(row, several) for (_, row), several in zip(frame.iterrows(), kinds)]
@@ -73,7 +73,7 @@ def table9(
         caption=f"Means over disjoint, evenly spread batches of the test part, each from an idle cluster: {counted}. "
         "All schedulers of a trace are given the same estimates and locality; an agent that chose its own way in "
         "training goes by that instead. The best heuristic is that which waits least on these batches, in hindsight, "
-        "of all orders and blocking rules of the run.",
+        "of all orders and backfill rules of the run.",
         data=data_labels(frame),
         source=source,
         columns={
@@ -86,7 +86,7 @@ def table9(
             "utilisation_span": Column("until the last submission", "", "percent", mean),
             "time_s": Column("Time", "s", "number", help="To schedule all batches."),
             "base": Column("Base policy"),
-            "blocking": Column("Backfilling", help="That it ran with."),
+            "backfill": Column("Backfilling", help="That it ran with."),
             "placement": Column("Placement", help="That it ran with."),
             "preset": Column("Preset"),
             "remark": Column("Remark"),
@@ -113,7 +113,7 @@ def _ours(windows: pd.DataFrame) -> dict[str, Any]:
         "windows": len(windows),
         "sequence_jobs": int(first["sequence_jobs"]),
         "base": POLICY_TITLE.get(first["base"], first["base"]),
-        "blocking": first["blocking"],
+        "backfill": first["backfill"],
         "placement": first["placement"],
         "preset": first["preset"],
         "cell": first["cell"],

@@ -26,7 +26,7 @@ def loads_compared(
     is the best heuristic of the slice, ☆ of the balanced cluster). ``too_short``: workloads that were left out, in words.
     """
     title = [
-        ("RLTune, trained on the slice" if r["role"] == AGENT else scheduler_title(r["policy"], r["blocking"]))
+        ("RLTune, trained on the slice" if r["role"] == AGENT else scheduler_title(r["policy"], r["backfill"]))
         + (" ★" if r["slice_best"] else "")
         + (" ☆" if r["balanced_best"] else "")
         for _, r in loaded.iterrows()
@@ -49,8 +49,8 @@ def loads_compared(
         "loads-compared-numbers",
         "table",
         "Overloaded and balanced, in numbers",
-        caption="Every heuristic under every blocking rule, and RLTune, on the slice that RLTune was trained for and "
-        "on the same nodes with fewer arrivals. Less than base: than the base policy under the blocking rule of the "
+        caption="Every heuristic under every backfill rule, and RLTune, on the slice that RLTune was trained for and "
+        "on the same nodes with fewer arrivals. Less than base: than the base policy under the backfill rule of the "
         "agent’s setting, both named below; RLTune itself blocks as it chose to in training, where it chose. "
         f"Brackets: {100 * confidence:.0f} % interval, paired by window.",
         data=data_labels(frame),
@@ -79,5 +79,5 @@ def _told(part: pd.DataFrame) -> str:
     ]
     idle = [LOADS[load] for load in LOADS if not part[f"{load}_wait_s"].any()]
     nothing = "".join(f" {name} cluster: nobody waits, whoever schedules; there is nothing to win." for name in idle)
-    base = scheduler_title(first["base"], first["base_blocking"])
+    base = scheduler_title(first["base"], first["base_backfill"])
     return f"{first['workload']}: {', and '.join(each)}. Base: {base}.{nothing}"

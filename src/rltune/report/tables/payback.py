@@ -58,7 +58,7 @@ def payback(
             if (mine["role"] == "baseline").any():
                 best = strong_baseline(own, "wait", n)
                 row |= {
-                    "strong": scheduler_title(best["policy"], best["blocking"]),
+                    "strong": scheduler_title(best["policy"], best["backfill"]),
                     **_saved("over_strong", against(best), daily),
                 }
             rows.append(row)

@@ -28,8 +28,8 @@ def placements(
     bootstrap: int,
     confidence: float,
     seed: int,
-    stretch: float,
-    sharing: float,
+    multi_node_slowdown: float,
+    interference_slowdown: float,
     source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a cell × window length × (placement, locality), the cell's own first, for cells judged in several.
@@ -37,7 +37,7 @@ def placements(
     Of the agent (`rltune_…`) and of its base policy (`base_…`): mean wait in s, mean BSLD, utilisation of the GPUs over
     the submission span, and the improvement over the same scheduler under the cell's own placement and locality, a
     fraction with interval (empty in the cell's own row). `milp_asked` and `milp_calls` count both schedulers' questions
-    to the placer and its solves. ``stretch``, ``sharing``: the factors of the run's `simulation`. Empty when no cell
+    to the placer and its solves. ``multi_node_slowdown``, ``interference_slowdown``: the factors of the run's `simulation`. Empty when no cell
     was judged in more than its own.
     """
     rows: list[dict[str, Any]] = []
@@ -54,7 +54,9 @@ def placements(
     frame = pd.DataFrame(rows)
     if len(frame):
         frame = with_holm(frame, TESTED)
-    return _artefact(cells[cells["cell"].isin(used)], frame, confidence, stretch, sharing, source), frame
+    return _artefact(
+        cells[cells["cell"].isin(used)], frame, confidence, multi_node_slowdown, interference_slowdown, source
+    ), frame
 
 
 def _row(
@@ -96,7 +98,12 @@ def _row(
 
 
 def _artefact(
-    cells: pd.DataFrame, frame: pd.DataFrame, confidence: float, stretch: float, sharing: float, source: str
+    cells: pd.DataFrame,
+    frame: pd.DataFrame,
+    confidence: float,
+    multi_node_slowdown: float,
+    interference_slowdown: float,
+    source: str,
 ) -> Artefact:
     sides = {"rltune": "RLTune", "base": "Base policy"}
     differ = varying(cells) if len(cells) else []
@@ -142,7 +149,7 @@ def _artefact(
         "“better” and “worse” where the interval is on one side of zero, “open” where it covers zero: no difference is "
         "shown.",
         holm_note(frame, TESTED, "over ★", confidence) if len(frame) else "",
-        _costs(stretch, sharing),
+        _costs(multi_node_slowdown, interference_slowdown),
         constant_settings(cells, without=CHOICE) if len(cells) else "",
     )
     return Artefact(
@@ -159,22 +166,22 @@ def _artefact(
     )
 
 
-def _costs(stretch: float, sharing: float) -> str:
+def _costs(multi_node_slowdown: float, interference_slowdown: float) -> str:
     """What a split and company cost in this run, in a sentence or two."""
-    if stretch == sharing == 1:
+    if multi_node_slowdown == interference_slowdown == 1:
         return (
             "In this run a split costs nothing: a job runs no longer on more nodes than it needs, nor beside other "
-            "jobs (stretch and sharing are 1). What spreads jobs looks better here than on a real cluster."
+            "jobs (multi_node_slowdown and interference_slowdown are 1). What spreads jobs looks better here than on a real cluster."
         )
     split = (
-        f"A job on more nodes than the fewest that hold it runs {show(stretch, 'printed')} times as long"
-        if stretch != 1
+        f"A job on more nodes than the fewest that hold it runs {show(multi_node_slowdown, 'printed')} times as long"
+        if multi_node_slowdown != 1
         else "A job on more nodes than the fewest that hold it runs no longer"
     )
     beside = (
-        f"a job of several GPUs runs {show(sharing, 'printed')} times as long while another such job is on one "
+        f"a job of several GPUs runs {show(interference_slowdown, 'printed')} times as long while another such job is on one "
         "of its nodes"
-        if sharing != 1
+        if interference_slowdown != 1
         else "jobs that share a node do not slow one another down"
     )
     return f"{split}; {beside}."

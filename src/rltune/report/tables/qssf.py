@@ -63,7 +63,7 @@ def table8(
                                 "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
                                 "sequence_jobs": n,
                                 "against": title,
-                                "reserves": ", ".join(where(own, who="rltune")["blocking"].unique()),
+                                "reserves": ", ".join(where(own, who="rltune")["backfill"].unique()),
                                 **rival_row(
                                     each,
                                     metric,

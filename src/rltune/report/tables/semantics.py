@@ -14,7 +14,7 @@ RUNGS = {
     "released": ("a", "chosen job blocks all pools"),
     "own_pool": ("b", "blocks its own pool only"),
     "reranked": ("c", "ranked anew at every event"),
-    "fits": ("d", "what fits starts"),
+    "greedy": ("d", "what fits starts"),
     "easy": ("e", "EASY"),
     "conservative": ("f", "conservative"),
 }
@@ -40,7 +40,7 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
         title=titles.where(~agents, _agents(climbed)) + climbed["best"].map({True: " ★", False: ""}),
         rules=[
             f"its own: {b}" if who == AGENT else rung_title(r)
-            for who, r, b in zip(climbed["who"], climbed["rung"], climbed["blocking"], strict=True)
+            for who, r, b in zip(climbed["who"], climbed["rung"], climbed["backfill"], strict=True)
         ],
     )
     frame = with_holm(frame, TESTED)
@@ -100,8 +100,8 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
 def _agents(climbed: pd.DataFrame) -> list[str]:
     """`RLTune on SAF + EASY, tuned`: by base policy, its rule, and what else tells an agent from the others."""
     return [
-        f"RLTune on {scheduler_title(policy, blocking)}" + (f", {other}" if other else "")
-        for policy, blocking, other in climbed[["policy", "base_blocking", "other"]].itertuples(index=False, name=None)
+        f"RLTune on {scheduler_title(policy, backfill)}" + (f", {other}" if other else "")
+        for policy, backfill, other in climbed[["policy", "base_backfill", "other"]].itertuples(index=False, name=None)
     ]
 
 
@@ -111,9 +111,9 @@ def _told(part: pd.DataFrame) -> str:
     order = where(part, who="order")
     start = where(order, policy=agent["reference"], rung="released").iloc[0]
     same = where(
-        order[order["rung"].isin(["reranked", "fits", "easy", "conservative"])],
+        order[order["rung"].isin(["reranked", "greedy", "easy", "conservative"])],
         policy=agent["reference"],
-        blocking=agent["blocking"],
+        backfill=agent["backfill"],
     )
     best = order[order["best"]].iloc[0]
     name = POLICY_TITLE.get(agent["reference"], agent["reference"])
@@ -127,7 +127,7 @@ def _told(part: pd.DataFrame) -> str:
     if pd.isna(best["share"]):
         return f"{begins} RLTune gains nothing over that; {best_is}."
     ruled = "".join(
-        f"{_share(r)} is had by {name} in step {RUNGS[r['rung']][0]}, which has RLTune’s own blocking rule, and "
+        f"{_share(r)} is had by {name} in step {RUNGS[r['rung']][0]}, which has RLTune’s own backfill rule, and "
         for _, r in same.iterrows()  # none where its seeds chose several rules
     )
     return f"{begins} Of that gain {ruled}{_share(best)} without learning at all: {best_is}."

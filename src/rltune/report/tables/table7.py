@@ -15,7 +15,7 @@ from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_l
 from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.verdict import RULE, verdict
 
-RULES = ["trace", "cluster", "blocking", "placement", "locality", "estimate"]
+RULES = ["trace", "cluster", "backfill", "placement", "locality", "estimate"]
 
 
 def policies_of(paper: PaperResults) -> list[str]:
@@ -81,7 +81,7 @@ def _against(
 ) -> dict[str, Any]:
     """The columns of one base policy; empty where it was not run."""
     found = less(ours, theirs, bootstrap, confidence, seed)
-    comparable = cell["metric"] == "wait" and cell["blocking"] == "none"
+    comparable = cell["metric"] == "wait" and cell["backfill"] == "none"
     entry = paper.find("table7", cell["paper_trace"], cell["policy"], policy, "wait") if comparable else None
     printed = entry.value if entry else None
     return {

@@ -15,7 +15,7 @@ from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_l
 from rltune.report.tables.holm import holm_note, with_holm
 from rltune.report.verdict import direction
 
-RULES = ["blocking", "placement", "locality", "estimate"]
+RULES = ["backfill", "placement", "locality", "estimate"]
 TESTED = {"p": "holm", "there_p": "there_holm", "over_there_p": "over_there_holm", "random_p": "random_holm"}
 
 

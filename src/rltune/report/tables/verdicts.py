@@ -111,7 +111,7 @@ def _headline(printed: float, study: Study, numbers: Mapping[str, pd.DataFrame])
         return []
     fitting = frame[
         (frame["paper_trace"].fillna("") != "")
-        & (frame["blocking"] == "none")
+        & (frame["backfill"] == "none")
         & (frame["metric"] == study.metric)
         & frame["improvement"].notna()
     ]
@@ -143,7 +143,7 @@ def _at_home(printed: float, key: str, frame: pd.DataFrame | None) -> list[dict[
         (frame["paper_trace"] == trace)
         & (frame["policy"] == tested)
         & (frame["metric"] == metric)
-        & (frame["blocking"] == "none")
+        & (frame["backfill"] == "none")
     ]
     return [
         _ours(row, WAIT.numbers, ("improvement", "low", "high"))

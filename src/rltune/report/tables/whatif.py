@@ -48,7 +48,7 @@ def whatif_numbers(
         title=totals["scheduler"].map(title),
         utilisation=totals["scheduler"].map(means["utilisation"]),
         ran=totals["scheduler"].map(
-            {s: f"{full_title(r['policy'], r['blocking'])}, {r['estimate']}" for s, r in own.iterrows()}
+            {s: f"{full_title(r['policy'], r['backfill'])}, {r['estimate']}" for s, r in own.iterrows()}
         ),
         hours_less=totals["less_wait"] * totals["wait_h"].iloc[0],
         hours_less_low=totals["less_wait_low"] * totals["wait_h"].iloc[0],
@@ -120,11 +120,11 @@ def whatif_numbers(
 
 def _told(ran: pd.DataFrame) -> str:
     """Who is told which estimates, in a sentence."""
-    if not ran["estimate"].astype(str).str.endswith("as believed").any():
+    if not ran["estimate"].astype(str).str.endswith("as calibrated").any():
         return "All but QSSF are told the same estimates."
     return (
         "All but QSSF are told the same estimates; RLTune chose to go by beliefs about them, made of earlier jobs "
-        "(as believed), which the rules have not."
+        "(as calibrated), which the rules have not."
     )
 
 

@@ -23,21 +23,21 @@ ORDERS = {
 BEHIND = {
     "easy": "backfilling that keeps the first job’s place",
     "conservative": "backfilling that keeps every job’s place",
-    "fits": "whatever fits starts",
+    "greedy": "whatever fits starts",
     "none": "nothing starts before the first job",
 }
-"""What an order and a blocking mean to whoever has to set them."""
+"""What an order and a backfill mean to whoever has to set them."""
 Facts = Mapping[str, Any]
 
 
 def names(ran: pd.DataFrame) -> dict[str, str]:
     """Scheduler → its name: `Today: Slurm multifactor + EASY`, `SAF + EASY`, `QSSF + EASY`, `RLTune`.
 
-    ``ran``: scheduler, kind, policy, blocking.
+    ``ran``: scheduler, kind, policy, backfill.
     """
     found = {}
     for _, row in ran.drop_duplicates("scheduler").iterrows():
-        title = full_title(row["policy"], row["blocking"])
+        title = full_title(row["policy"], row["backfill"])
         found[row["scheduler"]] = {
             "today": f"Today: {title}",
             "qssf": "QSSF + EASY",
@@ -47,9 +47,9 @@ def names(ran: pd.DataFrame) -> dict[str, str]:
     return found
 
 
-def full_title(policy: str, blocking: str) -> str:
+def full_title(policy: str, backfill: str) -> str:
     """`FIFO + EASY`, `FIFO without backfilling`: what an operator has to set, all of it."""
-    return scheduler_title(policy, blocking) + (" without backfilling" if blocking == "none" else "")
+    return scheduler_title(policy, backfill) + (" without backfilling" if backfill == "none" else "")
 
 
 def _same(step: pd.Series) -> bool:
@@ -152,8 +152,8 @@ def _advice(
         "qssf": f"Switch to {chosen}, smallest area first by run times predicted from earlier jobs",
         "way": f"Take {chosen}: {_way(ran)}, which needs no network",
     }[advice["outcome"]]
-    policies = ran.drop_duplicates("scheduler").set_index("scheduler")["blocking"]
-    if advice["outcome"] == "rule" and policies["today"] in ("none", "fits") and policies[advice["chosen"]] == "easy":
+    policies = ran.drop_duplicates("scheduler").set_index("scheduler")["backfill"]
+    if advice["outcome"] == "rule" and policies["today"] in ("none", "greedy") and policies[advice["chosen"]] == "easy":
         what = f"Switch on EASY backfilling, with the order {chosen.removesuffix(' + EASY')}"
     return (
         f"{what}: over {over} jobs would have waited {show(found['ours_h'], 'int')} h instead of {hours}, "
@@ -172,7 +172,7 @@ def _blocks(number: int, facts: Facts) -> str:
 def _means(ran: pd.DataFrame, scheduler: str) -> str:
     """`smallest area first; backfilling that keeps the first job’s place`."""
     row = ran[ran["scheduler"] == scheduler].iloc[0]
-    return "; ".join(filter(None, [ORDERS.get(row["policy"], ""), BEHIND[row["blocking"]]]))
+    return "; ".join(filter(None, [ORDERS.get(row["policy"], ""), BEHIND[row["backfill"]]]))
 
 
 def _rltune(advice: Mapping[str, Any], name: Mapping[str, str], step: pd.DataFrame, facts: Facts, worth: float) -> str:
@@ -220,7 +220,7 @@ def _way(ran: pd.DataFrame) -> str:
     each = ran[ran["kind"] == "way"]
     return " or ".join(
         dict.fromkeys(
-            f"{full_title(row['policy'], row['blocking'])}, {row['placement']}, {row['estimate']}"
+            f"{full_title(row['policy'], row['backfill'])}, {row['placement']}, {row['estimate']}"
             for _, row in each.iterrows()
         )
     )

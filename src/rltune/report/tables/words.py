@@ -19,8 +19,8 @@ OURS = PaperScheduler(
     elastic="no",
 )
 """Of this project: it asks for GPU types, run-time estimates and resources alone, and simulates rigid jobs."""
-BLOCKING = (
-    "Behind a first job that does not fit may start, by the run’s blocking rule: nothing (none); whatever fits (fits); "
+BACKFILL = (
+    "Behind a first job that does not fit may start, by the run’s backfill rule: nothing (none); whatever fits (greedy); "
     "under EASY backfilling, what does not delay that job’s reservation; under conservative backfilling, what delays "
     "no "
     "reservation, and every job before it has one. Any policy goes with any of these."
@@ -135,7 +135,7 @@ def table5(
             "role": Column("In this run"),
         },
         notes=(
-            BLOCKING,
+            BACKFILL,
             "QSSF is smallest area first (SAF) with run times predicted from earlier jobs in place of the users’.",
             "Fair share is 2 to the power of −U/S, U the account’s part of all GPU-seconds used, older use halved "
             "every "

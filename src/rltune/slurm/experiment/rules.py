@@ -13,4 +13,4 @@ FEATURES = "engineered"
 def in_the_order_of(rule: str) -> TrainedPolicy:
     """A policy that ranks as the base policy ``rule`` does: a network of zeros, and a logit less for every place."""
     layer = (np.zeros((width_of(FEATURES), 1), np.float32), np.zeros(1, np.float32))
-    return TrainedPolicy(layer, {"features": FEATURES, "policy": rule, "residual": 1.0})
+    return TrainedPolicy(layer, {"features": FEATURES, "policy": rule, "base_policy_bias": 1.0})

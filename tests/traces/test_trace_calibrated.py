@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from history_cases import META, generated, poisoned, table
 
-from rltune.traces import beliefs, estimates_lightgbm
-from rltune.traces.beliefs import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, UNKNOWN_SPREAD, believed
-from rltune.traces.beliefs_models import HEAVIEST, binned, censoring_weights, inputs, recalibration
+from rltune.traces import calibrated, estimates_lightgbm
+from rltune.traces.calibrated import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, UNKNOWN_SPREAD, calibrated
+from rltune.traces.calibration_models import HEAVIEST, binned, censoring_weights, inputs, recalibration
 from rltune.traces.estimates import estimates
 from rltune.traces.estimates_accuracy import accuracy
 
@@ -35,52 +35,52 @@ def test_a_posterior_known_in_closed_form() -> None:
     """Normal logarithms: precisions add up, and the mean is weighted by them."""
     jobs = normal_jobs(20_000)
     given = blurred(jobs)
-    made = believed(jobs, META, given)
+    made = calibrated(jobs, META, given)
     posterior = np.exp((MEAN / VARIANCE + np.log(given)) / (1 / VARIANCE + 1))
     late = slice(10_000, None)
     assert set(made["source"][late]) == {RECALIBRATED}, "there is nothing else to learn"
-    off = np.abs(np.log(made["belief_s"] / posterior))[late]
+    off = np.abs(np.log(made["calibrated_s"] / posterior))[late]
     assert off.median() < 0.03 and off.quantile(0.95) < 0.15
     assert made["spread"][late].mean() == pytest.approx(np.sqrt(1 / (1 / VARIANCE + 1)), rel=0.03)
-    assert rms(made["belief_s"], jobs, late) < 0.86 < 0.97 < rms(given, jobs, late)
+    assert rms(made["calibrated_s"], jobs, late) < 0.86 < 0.97 < rms(given, jobs, late)
 
 
-def test_exact_estimates_are_believed() -> None:
+def test_exact_estimates_are_calibrated() -> None:
     jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 50)
     assert (jobs["run_s"] < 1).any()
     given = estimates(jobs, META, "exact", 0, 0)["estimate_s"]
-    made = believed(jobs, META, given.to_numpy())
-    assert made["belief_s"].tolist() == given.tolist()
+    made = calibrated(jobs, META, given.to_numpy())
+    assert made["calibrated_s"].tolist() == given.tolist()
     assert set(made["source"]) == {GIVEN, TOO_LITTLE_KNOWN} and (made["spread"][made["source"] == GIVEN] == 0).all()
 
 
 def test_nearly_exact_estimates_are_hardly_changed() -> None:
     jobs = normal_jobs(8000)
     given = blurred(jobs, 0.01)
-    assert np.abs(np.log(believed(jobs, META, given)["belief_s"] / given)).max() < 0.02
+    assert np.abs(np.log(calibrated(jobs, META, given)["calibrated_s"] / given)).max() < 0.02
 
 
 def test_what_jobs_like_it_ran_is_learned() -> None:
     jobs = generated(8000)
     given = blurred(jobs)
-    made = believed(jobs, META, given)
+    made = calibrated(jobs, META, given)
     late = slice(4000, None)
     assert set(made["source"][late]) == {HISTORY}
-    assert rms(made["belief_s"], jobs, late) < 0.6 * rms(given, jobs, late)
-    near, told = (accuracy(np.asarray(e)[late], jobs["run_s"].to_numpy()[late]) for e in (made["belief_s"], given))
+    assert rms(made["calibrated_s"], jobs, late) < 0.6 * rms(given, jobs, late)
+    near, told = (accuracy(np.asarray(e)[late], jobs["run_s"].to_numpy()[late]) for e in (made["calibrated_s"], given))
     assert near["spearman"] > told["spearman"]
-    error = np.log(made["belief_s"] / jobs["run_s"])
+    error = np.log(made["calibrated_s"] / jobs["run_s"])
     assert (error / made["spread"])[late].std() == pytest.approx(1, abs=0.1)
 
 
-def test_estimates_that_become_right_are_believed_again() -> None:
+def test_estimates_that_become_right_are_calibrated_again() -> None:
     """Ten times too long for the first third, then exact."""
     jobs = normal_jobs(12_000)
     given = jobs["run_s"].to_numpy() * np.where(np.arange(12_000) < 4000, 10.0, 1.0)
-    made = believed(jobs, META, np.maximum(given, 1))
+    made = calibrated(jobs, META, np.maximum(given, 1))
     assert set(made["source"][3500:4000]) & {RECALIBRATED, HISTORY}, "what is always wrong alike is corrected"
-    assert rms(made["belief_s"], jobs, slice(3500, 4000)) < 0.3
-    assert made["belief_s"][11_000:].tolist() == np.maximum(given, 1)[11_000:].tolist()
+    assert rms(made["calibrated_s"], jobs, slice(3500, 4000)) < 0.3
+    assert made["calibrated_s"][11_000:].tolist() == np.maximum(given, 1)[11_000:].tolist()
 
 
 @pytest.mark.parametrize("kind", ["requested", "history-rolling"])
@@ -88,8 +88,8 @@ def test_other_estimates_come_nearer_too(kind: str) -> None:
     """Users ask for ten times what they need; what is predicted from history is at least not made worse."""
     jobs = generated(6000)
     given = estimates(jobs, META, kind, 0, 0)["estimate_s"].to_numpy()
-    made = believed(jobs, META, given)
-    assert rms(made["belief_s"], jobs, slice(3500, None)) < 1.02 * rms(given, jobs, slice(3500, None))
+    made = calibrated(jobs, META, given)
+    assert rms(made["calibrated_s"], jobs, slice(3500, None)) < 1.02 * rms(given, jobs, slice(3500, None))
 
 
 @pytest.mark.parametrize("when", [0.3, 0.62, 0.9])
@@ -105,7 +105,7 @@ def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.M
     until = (jobs["submit_s"] <= now_s).to_numpy()
     other = poisoned(jobs, now_s, factor)
     assert not np.array_equal(other["run_s"][until], jobs["run_s"][until]), "some of them still run"
-    plain, changed = believed(jobs, META, given), believed(other, META, np.where(until, given, factor * given))
+    plain, changed = calibrated(jobs, META, given), calibrated(other, META, np.where(until, given, factor * given))
     assert {HISTORY, RECALIBRATED} & set(plain["source"][until])
     pd.testing.assert_frame_equal(plain[until], changed[until])
 
@@ -113,25 +113,25 @@ def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.M
 def test_later_jobs_make_no_difference_and_the_same_rows_give_the_same_bytes() -> None:
     jobs = generated(5000)
     given = blurred(jobs)
-    whole = believed(jobs, META, given)
-    pd.testing.assert_frame_equal(whole.head(4200), believed(jobs.head(4200), META, given[:4200]), check_exact=True)
-    pd.testing.assert_frame_equal(whole, believed(jobs, META, given), check_exact=True)
+    whole = calibrated(jobs, META, given)
+    pd.testing.assert_frame_equal(whole.head(4200), calibrated(jobs.head(4200), META, given[:4200]), check_exact=True)
+    pd.testing.assert_frame_equal(whole, calibrated(jobs, META, given), check_exact=True)
 
 
 @pytest.mark.parametrize("count", [1, 50, 1500])
-def test_while_too_little_is_known_estimates_are_believed(count: int) -> None:
+def test_while_too_little_is_known_estimates_are_calibrated(count: int) -> None:
     jobs = generated(count)
     given = blurred(jobs)
-    made = believed(jobs, META, given)
-    assert list(made) == ["belief_s", "spread", "source"]
-    assert made["belief_s"].tolist() == given.tolist() and set(made["source"]) == {TOO_LITTLE_KNOWN}
+    made = calibrated(jobs, META, given)
+    assert list(made) == ["calibrated_s", "spread", "source"]
+    assert made["calibrated_s"].tolist() == given.tolist() and set(made["source"]) == {TOO_LITTLE_KNOWN}
     assert made["spread"][0] == UNKNOWN_SPREAD
 
 
 def test_no_belief_is_below_a_second() -> None:
     jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 1e3)
-    made = believed(jobs, META, np.full(4000, 0.2))
-    assert (made["belief_s"] >= 1).all() and made["spread"].notna().all()
+    made = calibrated(jobs, META, np.full(4000, 0.2))
+    assert (made["calibrated_s"] >= 1).all() and made["spread"].notna().all()
 
 
 def test_each_known_job_stands_for_those_that_still_run() -> None:

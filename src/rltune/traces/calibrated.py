@@ -12,7 +12,7 @@ history       trees that correct the recalibrated one by what jobs like this one
 
 Before each training every candidate is judged on jobs that have ended since it predicted them, none of which it was
 trained on; the nearest predicts until the next. So estimates that cannot be improved stay as they are: exact ones are
-believed to the last digit. Nothing is seen of a job but what its submission shows, nor of others before their ends as
+calibrated to the last digit. Nothing is seen of a job but what its submission shows, nor of others before their ends as
 recorded. Same rows, same bytes: one thread, a fixed seed.
 """
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rltune.traces.beliefs_models import PARAMETERS, ROUNDS, binned, censoring_weights, inputs, recalibration
+from rltune.traces.calibration_models import PARAMETERS, ROUNDS, binned, censoring_weights, inputs, recalibration
 from rltune.traces.estimates import MIN_ESTIMATE_S
 from rltune.traces.estimates_history import end_s
 from rltune.traces.estimates_lightgbm import fit_and_predict, training_points
@@ -35,7 +35,7 @@ UNKNOWN_SPREAD = 1.0
 """Spread while nothing has ended: a factor of e. Our choice."""
 
 
-def believed(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.DataFrame:
+def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.DataFrame:
     """What to believe of each job's run time when it is submitted, a row a job.
 
     Args:
@@ -44,7 +44,7 @@ def believed(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.Dat
         given_s: [J] the estimates that schedulers are given, s, above 0.
 
     Returns:
-        ``belief_s``: the run time to rank and to plan by, s, at least 1 (the exponential of the expected logarithm);
+        ``calibrated_s``: the run time to rank and to plan by, s, at least 1 (the exponential of the expected logarithm);
         ``spread``: standard deviation of the run time's logarithm around it; ``source``: which candidate it is, or
         TOO_LITTLE_KNOWN.
     """
@@ -84,4 +84,4 @@ def believed(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.Dat
         spread[new] = np.sqrt(binned(candidates[best][judged], error[best], by, mean)(log_belief[new]))
     as_given = np.isin(source, (GIVEN, TOO_LITTLE_KNOWN))
     belief = np.maximum(np.where(as_given, given_s, np.exp(log_belief)), MIN_ESTIMATE_S)
-    return pd.DataFrame({"belief_s": belief, "spread": spread, "source": pd.Series(source, dtype="str")})
+    return pd.DataFrame({"calibrated_s": belief, "spread": spread, "source": pd.Series(source, dtype="str")})

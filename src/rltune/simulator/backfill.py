@@ -107,7 +107,7 @@ def backfill(nodes, jobs, one, how):
     at, length = one.line[q].at, one.line[q].len
     pool = jobs.row[one.me.first + head].pool
     reserved, shadow = np.inf, 0
-    if how.blocking == EASY:
+    if how.backfill == EASY:
         if how.locality < WORTH_IT:  # which have reserved already, to weigh a split
             reserve(nodes, jobs, one, how, head, how.extra)
         reserved, shadow = one.me.reserved, one.me.shadowed
