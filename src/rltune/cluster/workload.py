@@ -19,8 +19,8 @@ from rltune.config.run import SplitConfig
 from rltune.errors import DataError
 from rltune.files import atomic_write
 from rltune.traces.calibrated import calibrated
+from rltune.traces.columns import TraceMeta
 from rltune.traces.split import Split, split_points
-from rltune.traces.table import TraceMeta
 
 _META = b"rltune"
 
