@@ -15,10 +15,6 @@ ConfigOption = Annotated[str, typer.Option("--config", help="The run's configura
 BaseOption = Annotated[str, typer.Option("--base", help="Folder for results and cache; default: the project.")]
 
 
-def cores_here() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
 
 def own_policies(workspace: Workspace) -> dict[str, Path]:
     """The policies of the user's own, loaded; compiled code only where there are any."""
