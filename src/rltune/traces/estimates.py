@@ -20,6 +20,7 @@ are there: each job has its own random number, made of (trace name, job id, run 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
