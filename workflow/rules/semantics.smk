@@ -18,9 +18,9 @@ rule semantics:
         notebook=source("notebooks", "semantics.ipynb"),
     output:
         artefacts=artefact_files(
-            tables=["semantics-numbers", "fairness-numbers", "fairness-losers",
+            tables=["scheduling-rules-numbers", "fairness-numbers", "fairness-losers",
                     *(["loads-compared-numbers"] if has_balanced(run) else [])],
-            figures=["semantics", "room", "fairness", *(["loads-compared"] if has_balanced(run) else [])],
+            figures=["scheduling-rules", "headroom", "fairness", *(["loads-compared"] if has_balanced(run) else [])],
         ),
         page=here(workspace.page("semantics")),
     log:
