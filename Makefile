@@ -88,7 +88,7 @@ lab: $(READY)  ## JupyterLab on the notebooks
 	@jupyter lab --notebook-dir=. $(ARGS)
 
 lock: $(READY)  ## compile requirements.lock anew from pyproject.toml (needs uv)
-	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev --extra docs --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
+	@uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra all --python-version 3.11 pyproject.toml -o requirements.lock $(ARGS)
 
 # a live controller, or one that was killed, needs results/slurm to give jobs back; the run's own files there go
 clean:  ## remove results, caches of code and the workflow's state (keeps .venv, downloads, the live controller's results/slurm)

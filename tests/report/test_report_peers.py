@@ -14,7 +14,7 @@ from rltune.config import RunConfig
 from rltune.config.comparisons import by_features
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.long_run import compare_long
-from rltune.report import figures, read, tables
+from rltune.report import figures, tables
 from rltune.report.page import contents, peers
 from rltune.report.paper import load_paper
 from rltune.report.tables.learners import IN_PAPER, TITLE
@@ -25,7 +25,7 @@ PAPER = load_paper(SOURCE)
 
 @pytest.fixture(scope="module")
 def cells(made: Made) -> pd.DataFrame:
-    return read.cells(made.workspace, PAPER)
+    return made.cells
 
 
 def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
@@ -171,7 +171,7 @@ def test_growth_is_over_half_the_queue_beside_the_papers(made: Made) -> None:
 
 def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: pd.DataFrame) -> None:
     frame = made.there["break-even"].frame
-    windows = read.windows(made.workspace)
+    windows = made.windows
     assert set(frame["sequence_jobs"]) == {256}
     for _, row in frame.iterrows():
         own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
@@ -189,7 +189,7 @@ def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: p
 def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: Made, cells: pd.DataFrame) -> None:
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     names = [[*pair["cell"]]]
-    windows, widths = read.windows(made.workspace), {"raw": 7, "engineered": 8}
+    windows, widths = made.windows, {"raw": 7, "engineered": 8}
     artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, **fakes.JUDGE)
     assert list(frame["count"]) == [7, 8] and list(frame["features"]) == ["raw", "engineered"]
     for _, row in frame.iterrows():
@@ -207,7 +207,7 @@ def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: 
 def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differs(
     made: Made, cells: pd.DataFrame
 ) -> None:
-    cells, windows = cells.assign(placement="lookahead"), read.windows(made.workspace)
+    cells, windows = cells.assign(placement="lookahead"), made.windows
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     parts, groups = [(cells, windows)], [[*pair["cell"]]]
     for ending, changed, wait in (
