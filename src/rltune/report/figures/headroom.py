@@ -26,8 +26,8 @@ LOOKS = {
 ACROSS = 3
 
 
-def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
-    """A panel a workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.steps.roomy gives
+def headroom(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+    """A panel a workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries.headroom_summary gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(
         title=[scheduler_title(p, b) if p else "" for p, b in zip(numbers["policy"], numbers["backfill"], strict=True)]
@@ -40,7 +40,7 @@ def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Ar
     ]
     return (
         Artefact(
-            "room",
+            "headroom",
             "figure",
             "What is left to gain",
             caption="Mean wait over the same test windows: FIFO, the heuristic that is best on them in hindsight, RLTune, "

@@ -55,7 +55,7 @@ def heuristics_on(
     return pd.concat(frames, ignore_index=True)
 
 
-def room(
+def headroom(
     jobs: Jobs,
     layout: Layout,
     first: np.ndarray,

@@ -16,7 +16,7 @@ from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import sequence_table
 
 
-class Rung(NamedTuple):
+class Step(NamedTuple):
     """Rules of one step."""
 
     commit: str
@@ -26,13 +26,13 @@ class Rung(NamedTuple):
     """Whether every pool is run by itself, so that a head that stays blocks its own pool only."""
 
 
-RUNGS = {
-    "released": Rung("head", "none", False),
-    "own_pool": Rung("head", "none", True),
-    "reranked": Rung("decision", "none", False),
-    "greedy": Rung("decision", "greedy", False),
-    "easy": Rung("decision", "easy", False),
-    "conservative": Rung("decision", "conservative", False),
+STEPS = {
+    "released": Step("head", "none", False),
+    "own_pool": Step("head", "none", True),
+    "reranked": Step("decision", "none", False),
+    "greedy": Step("decision", "greedy", False),
+    "easy": Step("decision", "easy", False),
+    "conservative": Step("decision", "conservative", False),
 }
 """Steps from the rules of the paper's released code (the job chosen blocks the whole cluster until it starts) on."""
 
@@ -51,7 +51,7 @@ def ladder(
     locality: str,
     simulation: SimulationConfig,
 ) -> pd.DataFrame:
-    """A row a policy × rung × window: policy, rung, backfill, window, first_job, wait_s (the mean over its jobs).
+    """A row a policy × step × window: policy, step, backfill, window, first_job, wait_s (the mean over its jobs).
 
     ``first``: first jobs of windows of ``length`` jobs, each from an idle cluster; all with best_fit, and with the
     overrun rule and the contention of ``simulation`` (its ``commit`` is the ladder's matter). Raises ValueError for a
@@ -63,15 +63,15 @@ def ladder(
     shared = simulation.model_dump(exclude={"commit"})
     frames = []
     for policy in policies:
-        for name, rung in RUNGS.items():
-            setting = Setting(policy, rung.backfill, "best_fit", locality, commit=rung.commit, **shared)
-            run = _apart if rung.apart else _together
+        for name, step in STEPS.items():
+            setting = Setting(policy, step.backfill, "best_fit", locality, commit=step.commit, **shared)
+            run = _apart if step.apart else _together
             frames.append(
                 pd.DataFrame(
                     {
                         "policy": policy,
-                        "rung": name,
-                        "backfill": rung.backfill,
+                        "step": name,
+                        "backfill": step.backfill,
                         "window": np.arange(len(first)),
                         "first_job": first,
                         "wait_s": run(jobs, layout, first, np.full(len(first), length), setting) / length,
