@@ -23,16 +23,16 @@ from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
 from rltune.errors import DataError
 from rltune.files import write_json, write_text
 from rltune.pipeline import system
-from rltune.pipeline.motivation.jobs import JOBS, simulated
-from rltune.pipeline.motivation.schedules import FIRST_ONLY, Schedules, put_together, schedules
+from rltune.evaluation.studies.example_schedules import JOBS, simulated
+from rltune.evaluation.studies.example_schedules import FIRST_ONLY, Schedules, put_together, schedules
 from rltune.policies import OWN, policy
 from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8
 from rltune.report.figures.gantt import gantt
-from rltune.report.figures.motivation import schedule
+from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.networks import fig9, weights
 from rltune.report.paper import load_paper
-from rltune.report.tables.motivation import how_made, motivation as numbers
+from rltune.report.tables.example_schedules import how_made, motivation as numbers
 from rltune.report.tables.words import OURS, table1, table3, table5
 
 PAPER = load_paper(SOURCE)

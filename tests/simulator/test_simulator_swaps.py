@@ -11,7 +11,7 @@ import pytest
 from twin_cases import starts, where
 from workload_cases import cluster, group, simple
 
-from rltune.pipeline.motivation.jobs import (
+from rltune.evaluation.studies.example_schedules import (
     BACKFILL,
     JOBS,
     PANELS,
@@ -24,7 +24,7 @@ from rltune.pipeline.motivation.jobs import (
     simulated,
     workload,
 )
-from rltune.pipeline.motivation.schedules import FIRST_ONLY, schedules
+from rltune.evaluation.studies.example_schedules import FIRST_ONLY, schedules
 from rltune.policies import OWN, Queue, policy
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import job_table, sequence_table

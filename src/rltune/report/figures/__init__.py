@@ -15,7 +15,7 @@ from rltune.report.figures.fig5 import fig5
 from rltune.report.figures.fig6 import fig6
 from rltune.report.figures.improvements import improvements
 from rltune.report.figures.loads_compared import loads_compared
-from rltune.report.figures.motivation import schedule
+from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.networks import fig9
 from rltune.report.figures.robustness import robustness
 from rltune.report.figures.room import room
