@@ -140,7 +140,7 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
         tables.table1(paper, "system"),
         tables.table3(system.features(), paper, "system"),
         tables.table5(system.policies(workspace.config), system.SYMBOLS, paper, "system"),
-        tables.motivation(schedules().facts, schedules().source, paper, "system"),
+        tables.example_schedules(schedules().facts, schedules().source, paper, "system"),
     ]
     drawn += chapter(workspace, paper)
     if of_traces:

@@ -47,7 +47,7 @@ ARTEFACTS = (
     "table1",
     "table3",
     "table5",
-    "motivation",
+    "example-schedules",
     "fig1",
     "fig2",
     "fig3",

@@ -362,15 +362,6 @@ def baselines(
 
 
 @stage_app.command()
-def motivation(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
-    """Run the jobs of Figures 1 to 4 on an emulated Slurm cluster."""
-    from rltune.config import Workspace
-    from rltune.pipeline.motivation.on_slurm import write_runs
-
-    write_runs(Workspace.open(config, base), lambda line: _say(f"[motivation] {line}"))
-
-
-@stage_app.command()
 def deploy(
     scheduler: str, repetition: int, config: ConfigOption = "config/default.yaml", base: BaseOption = ""
 ) -> None:

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from rltune.config.base import Block, Name
 from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
 from rltune.config.deployment import CLUSTER, Deployment
-from rltune.config.motivation import Motivation
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
@@ -126,8 +125,8 @@ class RunConfig(Block):
     """Judging."""
     whatif: WhatIf | None = None
     """Today's order against others on the log's end, as hours waited and a recommendation; null: not made."""
-    motivation: Motivation | None = None
-    """Figures 1 to 4 on real Slurm daemons where its packages are installed; null: simulated."""
+    example_schedules: Literal["simulator", "slurm"] = "simulator"
+    """What makes Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are missing."""
     deployment: Deployment | None = None
     """The agent's controller on an emulated Slurm cluster beside Slurm itself (paper §5.6); null: not made."""
     presets: dict[Name, Preset] = {}
