@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rltune.config import RunConfig
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.recommend import recommend
 from rltune.evaluation.whatif import CURRENT, against_recorded, steps, totals
 from rltune.report import figures, tables
@@ -20,7 +20,7 @@ from rltune.report.page import chapters, contents
 from rltune.report.page.whatif import WHATIF, made, summary
 from rltune.report.tables.whatif_words import group_name, names, saving, sentences
 
-JUDGE = Judge(bootstrap=300)
+JUDGE = Intervals(bootstrap=300)
 KINDS = {"current": "current", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "configuration": "configuration"}
 RAN = pd.DataFrame(
     [
@@ -235,7 +235,10 @@ def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
         worth.startswith("What it learned is worth something") and "In 1 of 2 trainings the agent kept nothing" in worth
     )
     same = told({"saf-easy": 0.7, "rltune": 0.9}, facts={"configuration": "saf-easy"})["What it learned"]
-    assert same.startswith("What it learned does harm") and "SAF + EASY, which is its configuration without a network" in same
+    assert (
+        same.startswith("What it learned does harm")
+        and "SAF + EASY, which is its configuration without a network" in same
+    )
 
 
 def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:

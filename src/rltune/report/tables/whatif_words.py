@@ -153,7 +153,11 @@ def _advice(
         "configuration": f"Take {chosen}: {_way(ran)}, which needs no network",
     }[advice["outcome"]]
     policies = ran.drop_duplicates("scheduler").set_index("scheduler")["backfill"]
-    if advice["outcome"] == "rule" and policies["current"] in ("none", "greedy") and policies[advice["chosen"]] == "easy":
+    if (
+        advice["outcome"] == "rule"
+        and policies["current"] in ("none", "greedy")
+        and policies[advice["chosen"]] == "easy"
+    ):
         what = f"Switch on EASY backfilling, with the order {chosen.removesuffix(' + EASY')}"
     return (
         f"{what}: over {over} jobs would have waited {show(found['ours_h'], 'int')} h instead of {hours}, "
@@ -229,7 +233,11 @@ def _way(ran: pd.DataFrame) -> str:
 def _learned(name: Mapping[str, str], step: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> str:
     """What the network adds to the way that the agent chose beside it."""
     way, found = facts["configuration"], step.loc[("rltune", facts["configuration"])]
-    what = f"{name[way]} ({_way(ran)})" if way == "configuration" else f"{_lower(name[way])}, which is its configuration without a network"
+    what = (
+        f"{name[way]} ({_way(ran)})"
+        if way == "configuration"
+        else f"{_lower(name[way])}, which is its configuration without a network"
+    )
     told = {
         "fewer": f"What it learned is worth something: RLTune waits {saving(found)} than {what}.",
         "more": f"What it learned does harm: RLTune waits {saving(found)} than {what}.",
