@@ -14,13 +14,13 @@ import os
 import sys
 from pathlib import Path
 
-from rltune.config import Workspace
 from rltune.calibration.fit import START, count_marginals, search
 from rltune.calibration.likeness import describe
 from rltune.calibration.months import MONTHS
-from rltune.traces.synthetic.parameters import FITTED, Fitted
 from rltune.calibration.real import months_of
 from rltune.calibration.replay import describe_waits
+from rltune.config import Workspace
+from rltune.traces.synthetic.parameters import FITTED, Fitted
 
 
 def fit(name: str, workspace: Workspace, tries: int, anew: bool) -> None:

@@ -16,6 +16,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from rltune.calibration.fit import AT_FULL_RATE, figures
+from rltune.calibration.likeness import TOLERANCES, Tolerance, describe
+from rltune.calibration.months import MONTHS
+from rltune.calibration.real import months_of
+from rltune.calibration.replay import WAIT_TOLERANCES, describe_waits
 from rltune.config import Workspace
 from rltune.config.trace import TraceConfig
 from rltune.files import write_text
@@ -23,12 +28,7 @@ from rltune.report.paper import PaperResults, load_paper
 from rltune.traces.clean import clean_trace
 from rltune.traces.synthetic import generate, write_alibaba, write_helios, write_philly
 from rltune.traces.synthetic.engine import draw_jobs, streams
-from rltune.calibration.fit import AT_FULL_RATE, figures
-from rltune.calibration.likeness import TOLERANCES, Tolerance, describe
-from rltune.calibration.months import MONTHS
 from rltune.traces.synthetic.parameters import load
-from rltune.calibration.real import months_of
-from rltune.calibration.replay import WAIT_TOLERANCES, describe_waits
 
 SEEDS = (1, 2, 3, 4, 5)
 """None of them is one the search judged its candidates on."""

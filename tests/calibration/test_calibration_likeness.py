@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.config import Workspace
-from rltune.traces.synthetic.engine import draw_jobs, streams
 from rltune.calibration.fit import AT_FULL_RATE, BOUNDS, errors, figures
 from rltune.calibration.likeness import TOLERANCES, WAITS, Tolerance, describe
 from rltune.calibration.months import MONTHS, as_rows, between, levels_of
-from rltune.traces.synthetic.parameters import LEVELS, Fitted, load
 from rltune.calibration.real import months_of
 from rltune.calibration.replay import WAIT_TOLERANCES, describe_waits
+from rltune.config import Workspace
+from rltune.traces.synthetic.engine import draw_jobs, streams
+from rltune.traces.synthetic.parameters import LEVELS, Fitted, load
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = {"philly": 40_000, "helios": 40_000, "alibaba2020": 120_000, "hpc2n": 20_000}

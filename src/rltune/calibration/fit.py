@@ -13,12 +13,12 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
-from rltune.config import ClusterConfig
-from rltune.traces.synthetic.engine import draw_jobs, streams
 from rltune.calibration.likeness import CLOSE_S, TOLERANCES, Tolerance, describe
 from rltune.calibration.months import Months, as_rows, levels_of
-from rltune.traces.synthetic.parameters import LEVELS, Dynamics, Marginals, Requests, RunTimes, Waits, make
 from rltune.calibration.replay import WAIT_TOLERANCES, describe_waits
+from rltune.config import ClusterConfig
+from rltune.traces.synthetic.engine import draw_jobs, streams
+from rltune.traces.synthetic.parameters import LEVELS, Dynamics, Marginals, Requests, RunTimes, Waits, make
 
 FEWEST = 3
 """GPU counts that fewer jobs asked for are left out."""

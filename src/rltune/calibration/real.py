@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from rltune.calibration.months import MONTHS, between
 from rltune.config.load import load_trace
 from rltune.traces.clean import clean_trace
 from rltune.traces.fetch import obtain
-from rltune.calibration.months import MONTHS, between
 
 
 def real_rows(name: str, root: Path) -> tuple[pd.DataFrame, pd.Timestamp]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from rltune.calibration.likeness import WAITS, WINDOW, Tolerance
 from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.layout import build_layout
 from rltune.config import ClusterConfig
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.estimates import estimate_run_s
 from rltune.traces.split import disjoint_windows
-from rltune.calibration.likeness import WAITS, WINDOW, Tolerance
 
 POLICIES = ("fifo", "sjf", "saf")
 BACKFILLS = ("none", "easy")
@@ -40,7 +40,7 @@ def window_waits(jobs: pd.DataFrame, cluster: ClusterConfig) -> dict[tuple[str, 
     waits = {}
     for policy in POLICIES:
         for backfill in BACKFILLS:
-            state = simulate(compiled, layout, first, n, Setting(policy, backfill))
+            state = simulate(compiled, layout, first, n, SchedulerConfig(policy, backfill))
             waits[policy, backfill] = sequence_table(compiled, state, layout.gpus)["wait_s"].to_numpy()
     return waits
 

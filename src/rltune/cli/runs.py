@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rltune.cli.steps import step
 from rltune.cli.options import BaseOption, ConfigOption, CoresOption, ProfileOption, cores_here, own_policies, scheduler
+from rltune.cli.steps import step
 
 if TYPE_CHECKING:
     from rltune.config import Workspace

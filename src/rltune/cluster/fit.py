@@ -14,7 +14,6 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.estimates import job_uniform
 
-
 JOB = np.dtype(
     [
         ("submit_s", np.float64),
