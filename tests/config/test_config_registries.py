@@ -23,8 +23,8 @@ from rltune.policies import IDS, TITLES
 from rltune.report.style import POLICY_TITLE
 from rltune.simulator.config import ASKED, OVERRUNS, SchedulerConfig
 from rltune.simulator.config import BACKFILLS as SIMULATED
+from rltune.traces.columns import STATUSES
 from rltune.traces.readers import READERS
-from rltune.traces.table import STATUSES
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_RUNS = ("paper_results.yaml", "deviations.yaml", "expected.yaml")
