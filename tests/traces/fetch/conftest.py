@@ -10,9 +10,8 @@ import pytest
 from fetch_server import QUICK, Site, start
 
 from rltune.errors import DataError
-from rltune.traces.fetch import obtain
 from rltune.traces.fetch import download as downloads
-from rltune.traces.fetch import progress
+from rltune.traces.fetch import obtain, progress
 
 
 @pytest.fixture

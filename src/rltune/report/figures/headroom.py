@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.format import show, show_interval, three_digits
-from rltune.report.style import GRID, GREEN, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, scheduler_title, styled
+from rltune.report.style import GREEN, GRID, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, scheduler_title, styled
 from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
 
 LOOKS = {
@@ -26,8 +26,8 @@ LOOKS = {
 ACROSS = 3
 
 
-def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
-    """A panel a workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.steps.roomy gives
+def headroom(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+    """A panel a workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries.headroom_summary gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(
         title=[scheduler_title(p, b) if p else "" for p, b in zip(numbers["policy"], numbers["backfill"], strict=True)]
@@ -40,7 +40,7 @@ def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Ar
     ]
     return (
         Artefact(
-            "room",
+            "headroom",
             "figure",
             "What is left to gain",
             caption="Mean wait over the same test windows: FIFO, the heuristic that is best on them in hindsight, RLTune, "

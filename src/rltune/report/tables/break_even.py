@@ -14,7 +14,7 @@ from rltune.report.tables.common import SETTING_TITLE, best_measured, constant_s
 from rltune.report.tables.rivals import NAN
 
 
-def payback(
+def break_even(
     cells: pd.DataFrame,
     windows: pd.DataFrame,
     histories: pd.DataFrame,
@@ -64,7 +64,7 @@ def payback(
             rows.append(row)
     frame = best_measured(pd.DataFrame(rows)).reset_index(drop=True)
     if len(frame):
-        frame["payback_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
+        frame["break_even_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
     strong, base_group = "Against the strongest heuristic", "Against the base policy"
     columns = {
         "trace_title": Column("Trace"),
@@ -77,7 +77,7 @@ def payback(
         "training_s": Column("Training", "s", "seconds"),
         "deciding_s": Column("Deciding, a day", "s", "number"),
         "saved_h": Column("Waiting saved a day", "h", "number", base_group, "saved_low", "saved_high"),
-        "payback_min": Column(
+        "break_even_min": Column(
             "Saved its training in",
             "min",
             "number",
@@ -88,7 +88,7 @@ def payback(
         "over_strong_h": Column("Waiting saved a day", "h", "number", strong, "over_strong_low", "over_strong_high"),
     }
     return Artefact(
-        "payback",
+        "break-even",
         "table",
         "Cost of training against benefit",
         caption="Seconds of computing beside hours of waiting that jobs of the test part are saved a day; negative: "

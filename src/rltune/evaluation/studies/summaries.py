@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from rltune.evaluation.groups import LARGE, SIZES, by_group, losers, unequal
-from rltune.evaluation.intervals import NAN, Improvement
-from rltune.evaluation.ladder import RUNGS
-from rltune.evaluation.paired import Judge
-from rltune.evaluation.room import BOUND, EXACT, GIVEN
+from rltune.evaluation.intervals import NAN, Improvement, Intervals
+from rltune.evaluation.studies.headroom import BOUND, EXACT, GIVEN
+from rltune.evaluation.studies.rule_steps import STEPS
 from rltune.simulator.fairness import UNKNOWN
 
 AGENT = "agent"
@@ -24,13 +23,13 @@ GROUPINGS = {"user": "user", "vc": "virtual cluster", "size": "job size"}
 """Columns by which jobs are grouped, and what they are called."""
 
 
-def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
-    """One row a workload × order × rung, and one an agent, of what rltune.pipeline.semantics.ladders gives.
+def rule_steps(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
+    """One row a workload × order × step, and one an agent, of what rltune.pipeline.semantics.ladders gives.
 
-    wait_s: mean; before_s: that of the rung before (of the first: itself; of an agent: of the first rung of its base
+    wait_s: mean; before_s: that of the step before (of the first: itself; of an agent: of the first step of its base
     policy); step: how much less than there, a fraction with interval (step_low, step_high); share: of what the first
-    agent of the workload gains over the first rung of its base policy, how much is had here (share_low, share_high; NaN
-    where it gains nothing); best: whether no other order and rung waits less; reference: the base policy in question
+    agent of the workload gains over the first step of its base policy, how much is had here (share_low, share_high; NaN
+    where it gains nothing); best: whether no other order and step waits less; reference: the base policy in question
     (fifo where its own is not among the orders); base_backfill and other, which tell agents apart (empty of orders).
     """
     rows = []
@@ -38,14 +37,14 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
         orders, mine = part[part["who"] == "order"], part[part["who"] == AGENT]
         first = next(iter(mine["policy"]))
         reference = first if first in set(orders["policy"]) else BASIC[0]
-        start = _waits(orders, policy=reference, rung="released")
+        start = _waits(orders, policy=reference, step="released")
         agents = mine[[*WHO, "backfill"]].drop_duplicates().to_dict("records")
         whole = _waits(mine, **_who(agents[0]))
-        least = orders.groupby(["policy", "rung"])["wait_s"].mean().idxmin()
+        least = orders.groupby(["policy", "step"])["wait_s"].mean().idxmin()
         for policy in dict.fromkeys(orders["policy"]):
             before = None
-            for rung, rules in RUNGS.items():
-                here = _waits(orders, policy=policy, rung=rung)
+            for step, rules in STEPS.items():
+                here = _waits(orders, policy=policy, step=step)
                 rows.append(
                     {
                         **about,
@@ -53,10 +52,10 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
                         "policy": policy,
                         "base_backfill": "",
                         "other": "",
-                        "rung": rung,
+                        "step": step,
                         "backfill": rules.backfill,
-                        **_step(here, before, start, whole, judge),
-                        "best": (policy, rung) == least,
+                        **_step(here, before, start, whole, intervals),
+                        "best": (policy, step) == least,
                         "reference": reference,
                     }
                 )
@@ -64,14 +63,14 @@ def climbed(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
         for agent in agents:
             here = _waits(mine, **_who(agent))
             known = agent["policy"] if agent["policy"] in set(orders["policy"]) else reference
-            before = _waits(orders, policy=known, rung="released")
+            before = _waits(orders, policy=known, step="released")
             rows.append(
                 {
                     **about,
                     "who": AGENT,
                     **agent,
-                    "rung": "",
-                    **_step(here, before, start, whole, judge),
+                    "step": "",
+                    **_step(here, before, start, whole, intervals),
                     "best": False,
                     "reference": reference,
                 }
@@ -84,19 +83,19 @@ def _who(agent: dict[str, str]) -> dict[str, str]:
 
 
 def _step(
-    here: np.ndarray, before: np.ndarray | None, start: np.ndarray, whole: np.ndarray, judge: Judge
+    here: np.ndarray, before: np.ndarray | None, start: np.ndarray, whole: np.ndarray, intervals: Intervals
 ) -> dict[str, float]:
-    step = judge.less(here, before) if before is not None else Improvement()
-    share = judge.share(start, here, whole)
+    step = intervals.less(here, before) if before is not None else Improvement()
+    share = intervals.share(start, here, whole)
     return {
         "wait_s": float(here.mean()),
         "before_s": float((here if before is None else before).mean()),
-        **dict(zip(("step", "step_low", "step_high", "step_p"), step)),
+        **dict(zip(("less", "less_low", "less_high", "less_p"), step)),
         **dict(zip(("share", "share_low", "share_high"), share)),
     }
 
 
-def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
+def headroom(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """One row a workload × what is looked at, of what rltune.pipeline.semantics.rooms gives.
 
     what: basic (FIFO, nothing behind the head; where the run has it), strong (the heuristic that waits least on these
@@ -125,7 +124,7 @@ def roomy(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
             here = _waits(kinds[kind], policy=policy, backfill=backfill)
             if not len(here):
                 continue
-            less = judge.less(here, theirs) if what != "strong" else Improvement()
+            less = intervals.less(here, theirs) if what != "strong" else Improvement()
             rows.append(
                 {
                     **about,
@@ -154,7 +153,7 @@ class Paid:
     """Grouping → workloads of which it is not known of any job, or the same of all."""
 
 
-def paid(jobs: pd.DataFrame, judge: Judge) -> Paid:
+def fairness(jobs: pd.DataFrame, intervals: Intervals) -> Paid:
     """Groups of jobs under the schedulers of what rltune.pipeline.semantics.payers gives."""
     sizes, inequality, worst = [], [], []
     without: dict[str, list[str]] = {name: [] for name in GROUPINGS.values()}
@@ -166,7 +165,7 @@ def paid(jobs: pd.DataFrame, judge: Judge) -> Paid:
             if grouped["group"].nunique() < 2:
                 without[name].append(str(workload))
                 continue
-            shared = unequal(grouped, "base", judge).merge(who, on="scheduler")
+            shared = unequal(grouped, "base", intervals).merge(who, on="scheduler")
             inequality.append(shared.assign(**about, grouping=name))
             base = who[who["scheduler"] == "base"].iloc[0]
             worst.append(
@@ -176,12 +175,12 @@ def paid(jobs: pd.DataFrame, judge: Judge) -> Paid:
             )
             if column == "size":
                 order = [size for size in (*SIZES, LARGE) if size in set(grouped["group"])]
-                found = by_group(grouped, "base", judge).merge(who, on="scheduler").assign(**about)
+                found = by_group(grouped, "base", intervals).merge(who, on="scheduler").assign(**about)
                 sizes.append(found.sort_values("group", key=lambda g: g.map(order.index), kind="stable"))
     return Paid(*(pd.concat(frames, ignore_index=True) for frames in (sizes, inequality, worst)), without)
 
 
-def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
+def loads(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """One row a workload × scheduler, of what rltune.pipeline.semantics.balanced gives.
 
     role (baseline | rltune), policy, backfill, base (the policy compared with) and, for the slice and the balanced
@@ -205,7 +204,7 @@ def loaded(results: pd.DataFrame, judge: Judge) -> pd.DataFrame:
             }
             for load, here in part.groupby("load", sort=False):
                 waits, theirs = _waits(here, role=role, policy=policy, backfill=backfill), _waits(here, role="base")
-                less = judge.less(waits, theirs)
+                less = intervals.less(waits, theirs)
                 simple = here[here["role"] == "baseline"]
                 best = role == "baseline" and simple["wait_s"].any() and (policy, backfill) == _least(simple)
                 found = {

@@ -10,7 +10,7 @@ from rltune.report.style import POLICY_TITLE, scheduler_title
 from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
 from rltune.report.tables.holm import holm_note, with_holm
 
-RUNGS = {
+STEPS = {
     "released": ("a", "chosen job blocks all pools"),
     "own_pool": ("b", "blocks its own pool only"),
     "reranked": ("c", "ranked anew at every event"),
@@ -20,32 +20,32 @@ RUNGS = {
 }
 """Steps: letter, and what is so from there on."""
 AGENT = "agent"
-TESTED = {"step_p": "step_holm"}
+TESTED = {"less_p": "less_holm"}
 
 
-def rung_title(rung: str) -> str:
+def step_title(step: str) -> str:
     """`a: chosen job blocks all pools`."""
-    return ": ".join(RUNGS[rung])
+    return ": ".join(STEPS[step])
 
 
-def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame]:
-    """The table `semantics-numbers`: one row a workload × order × step, and one an agent.
+def scheduling_rules(rule_steps: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame]:
+    """The table `scheduling-rules-numbers`: one row a workload × order × step, and one an agent.
 
-    ``climbed`` as rltune.evaluation.steps.climbed gives it. The frame is the same with `title` (the order, ★ where no
+    ``rule_steps`` as rltune.evaluation.studies.summaries.rule_steps gives it. The frame is the same with `title` (the order, ★ where no
     other order and step waits less) and `rules` (the step).
     """
-    titles = climbed["policy"].map(lambda p: POLICY_TITLE.get(p, p))
-    agents = climbed["who"] == AGENT
-    frame = climbed.assign(
-        title=titles.where(~agents, _agents(climbed)) + climbed["best"].map({True: " ★", False: ""}),
+    titles = rule_steps["policy"].map(lambda p: POLICY_TITLE.get(p, p))
+    agents = rule_steps["who"] == AGENT
+    frame = rule_steps.assign(
+        title=titles.where(~agents, _agents(rule_steps)) + rule_steps["best"].map({True: " ★", False: ""}),
         rules=[
-            f"its own: {b}" if who == AGENT else rung_title(r)
-            for who, r, b in zip(climbed["who"], climbed["rung"], climbed["backfill"], strict=True)
+            f"its own: {b}" if who == AGENT else step_title(r)
+            for who, r, b in zip(rule_steps["who"], rule_steps["step"], rule_steps["backfill"], strict=True)
         ],
     )
     frame = with_holm(frame, TESTED)
     artefact = Artefact(
-        "semantics-numbers",
+        "scheduling-rules-numbers",
         "table",
         "The baseline’s doing, in numbers",
         caption="Mean wait of the same test windows under the rules of the paper’s released code (a) and, step by "
@@ -58,15 +58,15 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
             "title": Column("Order", help="★: the least mean wait without learning."),
             "rules": Column("Rules"),
             "wait_s": Column("Mean wait", "s", "seconds"),
-            "step": Column(
+            "less": Column(
                 "Less than a step before",
                 "",
                 "percent",
-                low="step_low",
-                high="step_high",
+                low="less_low",
+                high="less_high",
                 help="Of RLTune: less than its base policy under (a).",
             ),
-            "step_holm": Column("Holm p", "", "p", help="Of the step, after Holm’s correction over this table."),
+            "less_holm": Column("Holm p", "", "p", help="Of the step, after Holm’s correction over this table."),
             "share": Column(
                 "Of RLTune’s gain",
                 "",
@@ -97,11 +97,13 @@ def semantics(climbed: pd.DataFrame, confidence: float, source: str = "") -> tup
     return artefact, frame
 
 
-def _agents(climbed: pd.DataFrame) -> list[str]:
+def _agents(rule_steps: pd.DataFrame) -> list[str]:
     """`RLTune on SAF + EASY, tuned`: by base policy, its rule, and what else tells an agent from the others."""
     return [
         f"RLTune on {scheduler_title(policy, backfill)}" + (f", {other}" if other else "")
-        for policy, backfill, other in climbed[["policy", "base_backfill", "other"]].itertuples(index=False, name=None)
+        for policy, backfill, other in rule_steps[["policy", "base_backfill", "other"]].itertuples(
+            index=False, name=None
+        )
     ]
 
 
@@ -109,9 +111,9 @@ def _told(part: pd.DataFrame) -> str:
     """What a workload's rows say, in a sentence."""
     agent = where(part, who=AGENT).iloc[0]
     order = where(part, who="order")
-    start = where(order, policy=agent["reference"], rung="released").iloc[0]
+    start = where(order, policy=agent["reference"], step="released").iloc[0]
     same = where(
-        order[order["rung"].isin(["reranked", "greedy", "easy", "conservative"])],
+        order[order["step"].isin(["reranked", "greedy", "easy", "conservative"])],
         policy=agent["reference"],
         backfill=agent["backfill"],
     )
@@ -122,12 +124,12 @@ def _told(part: pd.DataFrame) -> str:
         f"{show(agent['wait_s'], 'seconds')} s."
     )
     best_is = (
-        f"{scheduler_title(best['policy'])} in step {RUNGS[best['rung']][0]} waits {show(best['wait_s'], 'seconds')} s"
+        f"{scheduler_title(best['policy'])} in step {STEPS[best['step']][0]} waits {show(best['wait_s'], 'seconds')} s"
     )
     if pd.isna(best["share"]):
         return f"{begins} RLTune gains nothing over that; {best_is}."
     ruled = "".join(
-        f"{_share(r)} is had by {name} in step {RUNGS[r['rung']][0]}, which has RLTune’s own backfill rule, and "
+        f"{_share(r)} is had by {name} in step {STEPS[r['step']][0]}, which has RLTune’s own backfill rule, and "
         for _, r in same.iterrows()  # none where its seeds chose several rules
     )
     return f"{begins} Of that gain {ruled}{_share(best)} without learning at all: {best_is}."

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rltune.config import RunConfig
-from rltune.config.lineups import against_qssf, agent_of, by_features, for_metric, lineups
+from rltune.config.comparisons import against_qssf, agent_of, by_features, for_metric, lineups
 
 SPOT = [{"trace": "philly", "cluster": "philly-192"}]
 
