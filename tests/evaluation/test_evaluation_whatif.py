@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.intervals import FEWEST, Intervals
 from rltune.evaluation.recommend import Advice, recommend
 from rltune.evaluation.whatif import (
     against_recorded,

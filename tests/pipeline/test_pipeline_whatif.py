@@ -17,7 +17,7 @@ from rltune.evaluation.contenders import Contender
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.whatif import by_block, totals
 from rltune.pipeline import whatif
-from rltune.pipeline.peers import setting_of
+from rltune.pipeline.peers import scheduler_of
 from rltune.pipeline.whatif import WhatIfStudy
 from rltune.simulator import twin
 
@@ -50,7 +50,7 @@ def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> WhatIfStudy:
     project.change(project.trace, "columns: {", "columns: {user: who, wait_s: queued, ")
     project.change(project.trace, "path: jobs.csv\n", "path: jobs.csv\ntime_zone: Europe/Berlin\n")
     project.run.write_text(project.run.read_text() + BLOCK)
-    monkeypatch.setattr(whatif, "agent_in", lambda workspace, cell, work: Contender(setting_of(workspace, cell)))
+    monkeypatch.setattr(whatif, "agent_in", lambda workspace, cell, work: Contender(scheduler_of(workspace, cell)))
     return WhatIfStudy(Workspace.open("config/tiny.yaml"))
 
 
@@ -71,8 +71,10 @@ def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
     found = totals(jobs, Intervals(200)).set_index("scheduler")
     begin, end = study.measured
     for scheduler, _, _, contender, work in study.contenders():
-        setting = contender.setting
-        start, _ = twin.run(work.jobs, work.layout, study.begins, end - study.begins, setting.policy, setting.backfill)
+        scheduler = contender.scheduler
+        start, _ = twin.run(
+            work.jobs, work.layout, study.begins, end - study.begins, scheduler.policy, scheduler.backfill
+        )
         wait_h = gpu_h = used = 0.0
         since, until = work.jobs.submit_s[begin], work.jobs.submit_s[end - 1]
         per_block: dict[pd.Timestamp, float] = {}
@@ -116,15 +118,15 @@ def test_the_way_an_agent_chose_runs_alone_too(
     """Where no rule has it: its order, its reservations and its beliefs, without a network."""
 
     def agent(workspace: Workspace, cell: Any, work: Any) -> Contender:
-        setting = setting_of(
+        scheduler = scheduler_of(
             workspace,
             cell,
             policy="sjf",
             backfill="conservative" if not uses_calibrated else "easy",
             placement="best_fit",
         )
-        way = asdict(way_of(setting, uses_calibrated))
-        return Contender(setting, SimpleNamespace(facts={"configuration": way, "learned": True, "best_epoch": 0}))  # type: ignore[arg-type]
+        way = asdict(way_of(scheduler, uses_calibrated))
+        return Contender(scheduler, SimpleNamespace(facts={"way": way, "learned": True, "best_epoch": 0}))  # type: ignore[arg-type]
 
     monkeypatch.setattr(whatif, "agent_in", agent)
     calibrated = replace(study.workload, calibrated_s=np.full(len(study.workload.jobs.submit_s), 1000.0))
@@ -132,7 +134,7 @@ def test_the_way_an_agent_chose_runs_alone_too(
     told = {scheduler: (contender, work) for scheduler, _, _, contender, work in study.contenders()}
     assert list(told) == ["current", "sjf-easy", "qssf", "configuration", "rltune"]
     alone, work = told["configuration"]
-    assert alone.policy is None and alone.setting == told["rltune"][0].setting
+    assert alone.policy is None and alone.scheduler == told["rltune"][0].scheduler
     assert (work.jobs.row["estimate_s"] == 1000.0).all() == uses_calibrated
     assert study.facts_of_agents() == {"configuration": "configuration", "agents": 1, "idle": 1}
 
@@ -142,7 +144,7 @@ def test_a_way_that_a_rule_has_is_not_run_twice(study: WhatIfStudy, monkeypatch:
         whatif,
         "agent_in",
         lambda workspace, cell, work: Contender(
-            setting_of(workspace, cell, policy="sjf", backfill="easy", placement="best_fit")
+            scheduler_of(workspace, cell, policy="sjf", backfill="easy", placement="best_fit")
         ),
     )
     assert study.way == "sjf-easy" and [c[0] for c in study.contenders()] == ["current", "sjf-easy", "qssf", "rltune"]

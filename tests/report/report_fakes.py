@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 import semantics_fakes
 from matplotlib.figure import Figure
-from report_runs import CLUSTER, RUN, TRACE
-
 from report_fakes_peers import save_peers
+from report_runs import CLUSTER, RUN, TRACE
 
 from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell

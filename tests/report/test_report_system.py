@@ -23,13 +23,14 @@ from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
 from rltune.pipeline import system
 from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedules, simulated
 from rltune.policies import OWN, policy
-from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8
+from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.gantt import gantt
 from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.networks import fig9, weights
 from rltune.report.paper import load_paper
-from rltune.report.tables.example_schedules import example_schedules as numbers, how_made
+from rltune.report.tables.example_schedules import example_schedules as numbers
+from rltune.report.tables.example_schedules import how_made
 from rltune.report.tables.words import OURS, table1, table3, table5
 from rltune.slurm.emulate import packages
 from rltune.slurm.experiment.example_schedules import run_schedules

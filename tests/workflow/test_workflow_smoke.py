@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import page_checks
+import pandas as pd
 import pytest
 
 from rltune.agent.policy_file import load_policy

@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from rltune.evaluation.intervals import Improvement, holm
-from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.intervals import Improvement, Intervals, holm
 from rltune.evaluation.recorded import Nearness, nearness
 
 CURRENT = "current"

@@ -19,7 +19,7 @@ from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.recommend import days_needed
 from rltune.evaluation.whatif import QSSF, RLTUNE, CURRENT, USERS, CONFIGURATION, in_groups, user_groups, with_longer
 from rltune.pipeline.cells import workload_of
-from rltune.pipeline.peers import agent_in, course_of, setting_of
+from rltune.pipeline.peers import agent_in, course_of, scheduler_of
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload
 from rltune.simulator.metrics import BSLD_FLOOR_S, job_table
 
@@ -94,14 +94,14 @@ class WhatIfStudy:
         yield QSSF, "qssf", 0, self._rule(Rule(policy="saf", backfill="easy")), self.predicted
         if self.way == CONFIGURATION:
             for cell, agent in zip(self.cells, self.agents, strict=True):
-                setting, told = way_taken(course_of(self.workspace, self.workload), agent)
-                yield CONFIGURATION, "configuration", cell.seed, Contender(setting), replace(self.workload, jobs=told)
+                scheduler, told = way_taken(course_of(self.workspace, self.workload), agent)
+                yield CONFIGURATION, "configuration", cell.seed, Contender(scheduler), replace(self.workload, jobs=told)
         for cell, agent in zip(self.cells, self.agents, strict=True):
             yield RLTUNE, "rltune", cell.seed, agent, self.workload
 
     def _rule(self, of: Rule) -> Contender:
         changes = {"policy": of.policy, "backfill": of.backfill, "placement": "best_fit"}
-        return Contender(setting_of(self.workspace, self.main, **changes))
+        return Contender(scheduler_of(self.workspace, self.main, **changes))
 
     def _rules(self) -> dict[str, Contender]:
         """Today's and the other rules by scheduler."""
@@ -119,7 +119,7 @@ class WhatIfStudy:
         taken = [way_taken(course, agent) for agent in self.agents]
         if all(told is self.workload.jobs for _, told in taken):
             for scheduler, contender in self._rules().items():
-                if all(setting == contender.setting for setting, _ in taken):
+                if all(scheduler == contender.scheduler for scheduler, _ in taken):
                     return scheduler
         return CONFIGURATION
 
@@ -146,16 +146,16 @@ class WhatIfStudy:
             state, seconds = run(course, contender, first, n)
             table = job_table(workload.jobs, state).drop(columns="sequence")
             mine = table[table["job"] >= begin].sort_values("job")
-            setting, told = way_taken(course, contender)
+            scheduler, told = way_taken(course, contender)
             estimate = self.settings.predicted if kind == "qssf" else self.main.estimate
             facts.append(
                 {
                     "scheduler": scheduler,
                     "kind": kind,
                     "seed": seed,
-                    "policy": setting.policy,
-                    "backfill": setting.backfill,
-                    "placement": setting.placement,
+                    "policy": scheduler.policy,
+                    "backfill": scheduler.backfill,
+                    "placement": scheduler.placement,
                     "estimate": f"{estimate}, as calibrated" if told is not known[kind] else estimate,
                     "utilisation": self._used(table["start_s"], table["end_s"], table["gpus"]),
                     "seconds": seconds,
