@@ -22,10 +22,10 @@ from rltune.cli.choices import (
     check_outputs,
     check_words,
 )
-from rltune.cli.own import init
-from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
+from rltune.cli.own import init
 from rltune.cli.slurm import slurm_app
+from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
 from rltune.errors import RLTuneError
@@ -87,7 +87,7 @@ def simulate(
         typer.Option(help="Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1."),
     ] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
-    commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
+    sticky_head: Annotated[bool | None, typer.Option(help="Whether a first job stays first until it starts.")] = None,
     estimate: Annotated[
         str,
         typer.Option(
@@ -113,8 +113,7 @@ def simulate(
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print what it was worth. Times are in seconds.
 
-    What --multi_node_slowdown, --interference_slowdown, --overrun and --commit do not say is as in the run's `simulation`: by default 1, 1, double,
-    decision.
+    What --multi_node_slowdown, --interference_slowdown, --overrun and --sticky-head do not say is as in the run's `simulation`: by default 1, 1, double, no.
     """
     from rltune.config import Workspace
 
@@ -132,7 +131,6 @@ def simulate(
         placement=placement,
         locality=locality,
         overrun=overrun,
-        commit=commit,
         part=part,
         by=by,
     )
@@ -146,9 +144,9 @@ def simulate(
         "multi_node_slowdown": multi_node_slowdown,
         "interference_slowdown": interference_slowdown,
         "overrun": overrun,
-        "commit": commit,
+        "sticky_head": sticky_head,
     }
-    setting = simulation.make_setting(
+    scheduler = simulation.make_scheduler(
         workspace,
         policy=policy,
         backfill=backfill,
@@ -159,13 +157,13 @@ def simulate(
     request = simulation.Request(
         trace, cluster, estimate, part, begin, jobs, windows, replay, warm_up, by, gantt is not None
     )
-    result = simulation.run(workspace, request, setting, step)
+    result = simulation.run(workspace, request, scheduler, step)
     print(f"{trace} ({result.workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
     if result.workload.left_out:
         print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in result.workload.left_out.items()))
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
-    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(setting).items() if k != "policy")]))
+    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k != "policy")]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():
         print(placed)

@@ -25,7 +25,7 @@ from rltune.errors import ConfigError, DataError
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
 from rltune.policies import IDS, OWN
-from rltune.simulator.batch import Ranker, Setting, simulate
+from rltune.simulator.batch import Ranker, SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
@@ -65,20 +65,20 @@ def evaluate(
     jobs, layout, evaluation, lookahead = workload.jobs, workload.layout, config.evaluation, config.lookahead
     split, simulation, job_ids = workload.split, config.simulation, workload.job_ids
     windows, tables = [], []
-    setting = Setting(cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump())
-    own, calibrated = taken(policy.facts, setting, jobs, workload.calibrated, f"policy of {cell.name}")
-    simple = replace(setting, placement="best_fit")
+    scheduler = SchedulerConfig(cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump())
+    own, calibrated = taken(policy.facts, scheduler, jobs, workload.calibrated, f"policy of {cell.name}")
+    simple = replace(scheduler, placement="best_fit")
     for length, first in test_windows(split, evaluation).items():
-        runs: list[tuple[str, Setting, Ranker | None, int]] = [
+        runs: list[tuple[str, SchedulerConfig, Ranker | None, int]] = [
             ("rltune", own, ranker_of(policy, calibrated, layout), 1),
-            ("base", setting, None, 1),
+            ("base", scheduler, None, 1),
             ("random", simple, RandomRanker(np.random.default_rng(evaluation.seed)), RANDOM_ORDERS),
         ]
-        if setting != simple:
+        if scheduler != simple:
             runs.append(("base_best_fit", simple, None, 1))
         for other in evaluation.also:
-            how = replace(setting, placement=other.placement, locality=other.locality)
-            if how != setting:
+            how = replace(scheduler, placement=other.placement, locality=other.locality)
+            if how != scheduler:
                 mine = replace(own, placement=other.placement, locality=other.locality)
                 runs.append(("rltune_also", mine, runs[0][2], 1))
                 runs.append(("base_also", how, None, 1))
@@ -149,11 +149,11 @@ def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequen
             for policy, backfill, locality in product(
                 evaluation.baseline_policies, evaluation.baseline_backfills, localities
             ):
-                setting = Setting(policy, backfill, "best_fit", locality, **simulation.model_dump())
+                scheduler = SchedulerConfig(policy, backfill, "best_fit", locality, **simulation.model_dump())
                 began = time.perf_counter()
-                state = simulate(jobs, layout, begins, np.full(len(begins), length), setting)
+                state = simulate(jobs, layout, begins, np.full(len(begins), length), scheduler)
                 seconds = time.perf_counter() - began
-                one = _labelled(jobs, state, layout, role, setting, length, seconds=seconds)
+                one = _labelled(jobs, state, layout, role, scheduler, length, seconds=seconds)
                 frames.append(one.assign(bound_s=bounds))
     frame = pd.concat(frames, ignore_index=True)
     return frame[LABELS + [c for c in frame if c not in LABELS]]
@@ -180,7 +180,7 @@ def _labelled(
     state: State,
     layout: Layout,
     role: str,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     length: int,
     times: int = 1,
     counts: Counts = Counts(),
@@ -191,7 +191,7 @@ def _labelled(
     table = table.groupby(table.pop("sequence") // times).mean().rename_axis("window").reset_index()
     return table.astype({"jobs": int, "first_job": int}).assign(
         role=role,
-        **asdict(setting),
+        **asdict(scheduler),
         sequence_jobs=length,
         **_solver_columns(counts, len(table)),
         seconds=seconds / len(state.n),

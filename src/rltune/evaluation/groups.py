@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
-from rltune.evaluation.intervals import NAN, Improvement, block_length
-from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.intervals import NAN, Improvement, Intervals, block_length
 from rltune.simulator.fairness import UNKNOWN, gini, jain_index
 
 SIZES = {"1": 1, "2–4": 4, "5–8": 8}

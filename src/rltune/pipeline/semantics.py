@@ -18,12 +18,12 @@ from rltune.evaluation.compare import strong_baseline
 from rltune.evaluation.evaluate import evaluate, test_windows
 from rltune.evaluation.groups import size_class
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.studies.rule_steps import ladder, may_climb
 from rltune.evaluation.studies.headroom import headroom, heuristics_on
+from rltune.evaluation.studies.rule_steps import ladder, may_climb
 from rltune.pipeline.cells import ensure_policy
 from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import spread
 
@@ -210,7 +210,7 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
             policy=study.main.policy,
             backfill=saved["role"].map(rules).fillna(study.main.backfill),
         )
-        setting = Setting(
+        scheduler = SchedulerConfig(
             told["policy"],
             told["backfill"],
             told["placement"],
@@ -219,7 +219,7 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
         )
         load_plugins(study.workspace)
         with explaining(study.workspace.plugins):
-            state = simulate(study.workload.jobs, study.workload.layout, first, np.full(len(first), length), setting)
+            state = simulate(study.workload.jobs, study.workload.layout, first, np.full(len(first), length), scheduler)
         strong = job_table(study.workload.jobs, state).rename(columns={"sequence": "window"})
         strong = strong.assign(
             scheduler="strong",

@@ -11,7 +11,7 @@ import pandas as pd
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import SimulationConfig
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import sequence_table
 
@@ -38,8 +38,8 @@ def heuristics_on(
     """A row a policy × backfill rule × window, with best_fit: policy, backfill, window, first_job, wait_s."""
     frames = []
     for policy, backfill in product(policies, backfills):
-        setting = Setting(policy, backfill, "best_fit", locality, **simulation.model_dump())
-        state = simulate(jobs, layout, first, np.full(len(first), length), setting)
+        scheduler = SchedulerConfig(policy, backfill, "best_fit", locality, **simulation.model_dump())
+        state = simulate(jobs, layout, first, np.full(len(first), length), scheduler)
         waits = sequence_table(jobs, state, layout.gpus)["wait_s"].to_numpy()
         frames.append(
             pd.DataFrame(

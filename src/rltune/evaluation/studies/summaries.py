@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from rltune.evaluation.groups import LARGE, SIZES, by_group, losers, unequal
-from rltune.evaluation.intervals import NAN, Improvement
-from rltune.evaluation.studies.rule_steps import STEPS
-from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.intervals import NAN, Improvement, Intervals
 from rltune.evaluation.studies.headroom import BOUND, EXACT, GIVEN
+from rltune.evaluation.studies.rule_steps import STEPS
 from rltune.simulator.fairness import UNKNOWN
 
 AGENT = "agent"
