@@ -19,8 +19,8 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.policies import IDS, Facts, compiled_score
-from rltune.simulator.gantt import bars
 from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.gantt import bars
 from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.state import State
 from rltune.traces.columns import empty_columns
