@@ -26,13 +26,14 @@ from rltune.pipeline import system
 from rltune.pipeline.motivation.jobs import JOBS, simulated
 from rltune.pipeline.motivation.schedules import FIRST_ONLY, Schedules, put_together, schedules
 from rltune.policies import OWN, policy
-from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8
+from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.gantt import gantt
 from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9, weights
 from rltune.report.paper import load_paper
-from rltune.report.tables.motivation import how_made, motivation as numbers
+from rltune.report.tables.motivation import how_made
+from rltune.report.tables.motivation import motivation as numbers
 from rltune.report.tables.words import OURS, table1, table3, table5
 
 PAPER = load_paper(SOURCE)

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from rltune.errors import ConfigError, DataError
-from rltune.traces.fetch import content, manifest, sources
-from rltune.traces.fetch import expand, fingerprint, obtain, sha256
+from rltune.traces.fetch import content, expand, fingerprint, manifest, obtain, sha256, sources
 
 SMALL = {"seed": 3, "jobs": 60}
 SHA = hashlib.sha256(b"an archive").hexdigest()

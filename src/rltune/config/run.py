@@ -18,7 +18,6 @@ from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
 
 Overrun = Literal["double", "now"]
-Commit = Literal["decision", "head"]
 
 
 def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
@@ -66,8 +65,8 @@ class SimulationConfig(Block):
 
     overrun: Overrun = "double"
     """When a job past its estimate is expected to end: `double`: after as long again as it has run; `now`: at once."""
-    commit: Commit = "decision"
-    """Until when the first job of a ranking stays first: the queue's next event (`decision`), or its start (`head`)."""
+    sticky_head: bool = False
+    """Whether the first job of a ranking stays first until it starts; else it may change at the next event of its pool."""
     multi_node_slowdown: float = Field(1.0, ge=1, le=100)
     """Run time of a job on more nodes than the fewest that hold it, over its run time on those (a factor)."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)

@@ -8,7 +8,6 @@ import numpy as np
 
 from rltune.traces.fetch.patience import Patience
 
-
 QUICK = Patience(
     tries=3,
     gain_bytes=1000,

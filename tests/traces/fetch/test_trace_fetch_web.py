@@ -14,7 +14,8 @@ from fetch_cases import DATA, OID, OTHER, PAGE, POINTER, SHA
 from fetch_server import Site, chunked, file
 
 from rltune.errors import DataError
-from rltune.traces.fetch import download as downloads, web
+from rltune.traces.fetch import download as downloads
+from rltune.traces.fetch import web
 from rltune.traces.fetch.addresses import media_address
 
 

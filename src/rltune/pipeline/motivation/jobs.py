@@ -18,10 +18,10 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.policies import IDS, Facts, compiled_score
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.state import State
-from rltune.traces.table import empty_columns
+from rltune.traces.columns import empty_columns
 
 POLICY, BACKFILL = "multifactor_size", "conservative"
 """`PriorityType=priority/multifactor` with Slurm's own job size (larger first), and `SchedulerType=sched/backfill`, which
@@ -124,10 +124,10 @@ def order_of(panel: Panel, jobs: Jobs) -> np.ndarray:
 
 def play(panel: Panel, jobs: Jobs, layout: Layout, backfill: str = BACKFILL) -> State:
     """The jobs under a panel's placement and order."""
-    setting = Setting(POLICY, backfill, panel.placement)
+    scheduler = SchedulerConfig(POLICY, backfill, panel.placement)
     first, n = np.array([0]), np.array([len(jobs.gpus)])
     if panel.raised is None:
-        return simulate(jobs, layout, first, n, setting, check=True)
+        return simulate(jobs, layout, first, n, scheduler, check=True)
     before, after = (np.argsort(order).astype(float) for order in (priorities(jobs), order_of(panel, jobs)))
     last_s = float(jobs.submit_s.max())
 
@@ -136,7 +136,7 @@ def play(panel: Panel, jobs: Jobs, layout: Layout, backfill: str = BACKFILL) -> 
             queued = state.queued_jobs(s)
             state.score[s, : len(queued)] = (after if state.now[s] >= last_s else before)[queued]
 
-    return simulate(jobs, layout, first, n, setting, by_rank, check=True)
+    return simulate(jobs, layout, first, n, scheduler, by_rank, check=True)
 
 
 def simulated(backfill: str = BACKFILL) -> pd.DataFrame:

@@ -14,8 +14,8 @@ import pooch
 
 from rltune.config.trace import Download
 from rltune.errors import DataError
-from rltune.traces.fetch.content import WrongFile, checked
 from rltune.traces.fetch.addresses import media_address
+from rltune.traces.fetch.content import WrongFile, checked
 from rltune.traces.fetch.given import BY_HAND
 from rltune.traces.fetch.part import Part
 from rltune.traces.fetch.patience import Patience
