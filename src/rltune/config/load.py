@@ -18,6 +18,8 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError
 
 Model = TypeVar("Model", bound=BaseModel)
+CACHE = Path(".cache") / "traces"
+"""Folder of raw traces, in the project's root."""
 MOST_NAMED = 12
 """So many files of a folder are named."""
 
