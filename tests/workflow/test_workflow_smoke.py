@@ -73,7 +73,7 @@ def test_both_placement_solvers_agree(smoke_run: Any) -> None:
 
 
 def test_every_artefact_has_its_data_and_is_on_the_page(smoke_run: Any) -> None:
-    names = [name for stage in CHAPTERS for name in artefacts.names(smoke_run.run, stage)]
+    names = [name for stage in CHAPTERS for name in artefacts.of(smoke_run.run.config, stage)]
     assert {p.stem for p in smoke_run.artefacts.glob("*.json")} == set(names)
     for name in names:
         assert len(pd.read_csv(smoke_run.artefacts / f"{name}.csv"))

@@ -23,7 +23,7 @@ from rltune.cli.choices import (
     check_words,
 )
 from rltune.cli.config import config_app
-from rltune.cli.options import BaseOption, ConfigOption, own_policies
+from rltune.cli.options import BaseOption, ConfigOption
 from rltune.cli.own import init
 from rltune.cli.slurm import slurm_app
 from rltune.cli.steps import VerboseOption, make_verbose, step
