@@ -14,11 +14,12 @@ import pytest
 
 from rltune.agent.policy_file import load_policy
 from rltune.files import read_json
-from rltune.report import artefacts
+
 from rltune.slurm.emulate.packages import missing, needed
 from rltune.traces.audit import Audit
 from rltune.traces.table import read_table
 
+artefacts = pytest.importorskip("rltune.report.artefacts")
 HAS_SLURM = not missing(needed(accounting=True, speed=400.0))
 """Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
 CHAPTERS = ("characterise", "system", "figures", "ablation", "semantics", "transfer", "peers", "whatif", "deployment")
