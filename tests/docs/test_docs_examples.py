@@ -1,4 +1,4 @@
-"""The worked examples of docs/extending.md do what the page says."""
+"""The worked examples of docs/how-to/extend.md do what the page says."""
 
 from __future__ import annotations
 
