@@ -138,7 +138,10 @@ class WhatIfStudy:
             )
         frames, facts = [], []
         groups = user_groups(self.table.iloc[:begin], self.table["who"].iloc[begin:end]).to_numpy()
-        known = {"qssf": self.predicted.jobs, **dict.fromkeys(("current", "rule", "configuration", "rltune"), self.workload.jobs)}
+        known = {
+            "qssf": self.predicted.jobs,
+            **dict.fromkeys(("current", "rule", "configuration", "rltune"), self.workload.jobs),
+        }
         first, n = np.array([self.begins]), np.array([end - self.begins])
         for scheduler, kind, seed, contender, workload in self.contenders():
             course = course_of(self.workspace, workload)

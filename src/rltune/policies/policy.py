@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SYMBOLS = {
     "s": "submission",
@@ -48,7 +48,7 @@ class Policy:
     """Its name in configurations and on the command line."""
     title: str
     """Its name in tables and figures."""
-    score: Callable[[Facts], float]
+    score: Callable[[Any], float]
     """Score of a job, lower first: plain Python that numba can compile, without calls of other functions of ours."""
     formula: str
     """The score in SYMBOLS, as tables print it; a test holds that it is what is computed."""

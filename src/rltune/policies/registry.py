@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
 import re
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from rltune.policies.policy import Policy
+from rltune.registry import found
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def _found() -> list[Policy]:
-    """``POLICY`` of every module of the package: the static ones first, then the dynamic, then the fair."""
-    modules = [
-        import_module(f"rltune.policies.{m.name}")
-        for m in pkgutil.iter_modules([str(Path(__file__).parent)])
-        if m.name not in ("policy", "registry", "compiled")
-    ]
-    return sorted((m.POLICY for m in modules), key=lambda p: (p.fair, p.dynamic, p.place, p.name))
-
-
-POLICIES: dict[str, Policy] = {policy.name: policy for policy in _found()}
+_found: list[Policy] = found("rltune.policies", __file__, "POLICY")
+POLICIES: dict[str, Policy] = {p.name: p for p in sorted(_found, key=lambda p: (p.fair, p.dynamic, p.place, p.name))}
+"""The static ones first, then the dynamic, then the fair."""
 IDS: dict[str, int] = {name: number for number, name in enumerate(POLICIES)}
 """Numbers of the policies in the compiled simulator."""
 FIRST_DYNAMIC = sum(not p.dynamic for p in POLICIES.values())
@@ -52,7 +43,7 @@ class Queue(NamedTuple):
     """Row of the job in the workload (not known to a real scheduler before it runs; for bookkeeping)."""
 
 
-Score = Callable[[Queue, float], np.ndarray]
+Score = Callable[[Queue, float], "np.ndarray"]
 OWN: dict[str, Score] = {}
 """Custom policies by name."""
 
