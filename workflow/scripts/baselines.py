@@ -15,9 +15,7 @@ def main(rule) -> None:
     load_plugins(run)
     workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[of.cluster], config.split)
     with explaining(config.plugins):
-        frame = evaluate_baselines(
-            workload, config.evaluation, config.simulation, config.localities(of.trace, of.cluster, of.estimate)
-        )
+        frame = evaluate_baselines(workload, config, config.localities(of.trace, of.cluster, of.estimate))
     write_text(rule.output.baselines, frame.to_csv(index=False))
     print(f"{len(frame)} rows: a heuristic × window each")
 

@@ -14,7 +14,6 @@ ConfigOption = Annotated[str, typer.Option("--config", help="The run's configura
 BaseOption = Annotated[str, typer.Option("--base", help="Folder for results and cache; default: the project.")]
 
 
-
 def own_policies(workspace: Workspace) -> dict[str, Path]:
     """The policies of the user's own, loaded; compiled code only where there are any."""
     if not workspace.plugins:
