@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rltune.config import Workspace
+    from rltune.config.context import Run
 
 ConfigOption = Annotated[str, typer.Option("--config", help="The run's configuration.")]
 BaseOption = Annotated[str, typer.Option("--base", help="Folder for results and cache; default: the project.")]
 
 
-def own_policies(workspace: Workspace) -> dict[str, Path]:
-    """The policies of the user's own, loaded; compiled code only where there are any."""
-    if not workspace.plugins:
+def own_policies(run: Run) -> dict[str, Path]:
+    """The run's custom policies, loaded; compiled code only where there are any."""
+    if not run.config.plugins:
         return {}
-    from rltune.pipeline.plugins import load_plugins
+    from rltune.evaluation.plugins import load_plugins
 
-    return load_plugins(workspace)
+    return load_plugins(run)
