@@ -10,11 +10,11 @@ from workload_cases import cluster, compiled, group
 
 from rltune.config import SimulationConfig
 from rltune.evaluation.groups import by_group, losers, size_class, unequal
-from rltune.evaluation.studies.rule_steps import STEPS, ladder, may_climb
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.studies.headroom import foretold, headroom, heuristics_on
 from rltune.evaluation.studies import summaries
-from rltune.simulator.batch import Setting, simulate
+from rltune.evaluation.studies.headroom import foretold, headroom, heuristics_on
+from rltune.evaluation.studies.rule_steps import STEPS, ladder, may_climb
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.fairness import fairness_summary
 from rltune.simulator.metrics import sequence_table
 
@@ -78,7 +78,7 @@ def test_pools_run_apart_add_up_to_the_whole_where_none_blocks_another() -> None
     frame = ladder(jobs, layout, first, 20, ["fifo"], "strict", RULES)
     apart, whole = (frame[frame["step"] == r]["wait_s"].to_numpy() for r in ("own_pool", "reranked"))
     assert np.allclose(apart, whole) and apart.sum() > 0, "first come, first served has the same first either way"
-    released = simulate(jobs, layout, first, np.full(3, 20), Setting("fifo", commit="head"))
+    released = simulate(jobs, layout, first, np.full(3, 20), SchedulerConfig("fifo", sticky_head=True))
     assert np.allclose(frame[frame["step"] == "released"]["wait_s"], sequence_table(jobs, released, 8)["wait_s"])
 
 

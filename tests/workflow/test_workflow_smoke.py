@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import page_checks
+import pandas as pd
 import pytest
 
 from rltune.agent.policy_file import load_policy
@@ -47,7 +47,7 @@ ARTEFACTS = (
     "table1",
     "table3",
     "table5",
-    "motivation",
+    "example-schedules",
     "fig1",
     "fig2",
     "fig3",

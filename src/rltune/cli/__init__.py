@@ -115,20 +115,20 @@ def check(
     config: ConfigOption = "config/default.yaml",
 ) -> None:
     """Check a run's configuration, whether its own files are there, and list its cells, each with a short id."""
-    from rltune.config import Workspace
+    from rltune.config.context import Run
     from rltune.traces.fetch import check_given
 
     config = file or config
-    workspace = Workspace.open(config)
-    cells = workspace.config.cells()
-    own = own_policies(workspace)
-    for name in workspace.config.traces():
+    run = Run.open(config)
+    cells = run.config.cells()
+    own = own_policies(run)
+    for name in run.config.traces():
         published = any(cell.trace == name and cell.estimate == "published" for cell in cells)
-        check_given(name, workspace.trace(name), workspace.root, published)
-    print(f"{config}: valid; {len(cells)} cells, results in {workspace.results}")
-    rules = workspace.config.simulation.model_dump()
+        check_given(name, run.traces[name], project_root(), published)
+    print(f"{config}: valid; {len(cells)} cells, results in {run.config.results}")
+    rules = run.config.simulation.model_dump()
     print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items())}")
-    if also := workspace.config.evaluation.also:
+    if also := run.config.evaluation.also:
         print(f"  judged also with: {'; '.join(map(str, also))}")
     for name, path in own.items():
         print(f"  policy {name} from {path}")

@@ -34,10 +34,12 @@ def simulate(
     backfill: Annotated[str, typer.Option(help=f"While the first job does not fit: {', '.join(BACKFILLS)}.")] = "none",
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
-    multi_node_slowdown: Annotated[Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")] = None,
+    multi_node_slowdown: Annotated[
+        Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
+    ] = None,
     interference_slowdown: Annotated[Factor, typer.Option(help=COMPANY)] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
-    commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
+    sticky_head: Annotated[bool | None, typer.Option(help="Whether a first job stays first until it starts.")] = None,
     estimate: Annotated[str, typer.Option(help=f"Run-time estimates: {ESTIMATES}.")] = "lognormal-1",
     part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
     begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
@@ -68,7 +70,7 @@ def simulate(
     check_estimate(estimate)
     run = Run.open(config)
     rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality}
-    rules |= {"overrun": overrun, "commit": commit}
+    rules |= {"overrun": overrun}
     check_words(bool(run.config.plugins), **rules, part=part, by=by)
     check_named(trace, cluster)
     with step("loading the simulator"):
@@ -76,18 +78,18 @@ def simulate(
         from rltune.evaluation import simulation
         from rltune.report.simulation import draw, groups_summary, summary
     own_policies(run)
-    setting = simulation.make_setting(run.config, **rules, **slowdowns)
+    scheduler = simulation.make_scheduler(run.config, **rules, **slowdowns, sticky_head=sticky_head)
     with step(f"reading {trace}, fitted to {cluster}"):
         workload = build_workload(run, trace, cluster, estimate)
     request = simulation.Request(part, begin, jobs, windows, replay, warm_up, by, gantt is not None)
-    result = simulation.run(run.config, workload, request, setting, step)
+    result = simulation.run(run.config, workload, request, scheduler, step)
 
     print(f"{trace} ({workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
     if workload.left_out:
         print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in workload.left_out.items()))
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
-    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(setting).items() if k != "policy")]))
+    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k != "policy")]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():
         print(placed)

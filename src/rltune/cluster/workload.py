@@ -22,9 +22,9 @@ from rltune.errors import DataError
 from rltune.files import atomic_write
 from rltune.traces.calibrated import calibrated
 from rltune.traces.clean import clean_trace
+from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import estimate_jobs
 from rltune.traces.fetch import obtain
-from rltune.traces.columns import TraceMeta
 from rltune.traces.split import Split, split_points
 
 _META = b"rltune"

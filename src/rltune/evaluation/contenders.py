@@ -4,7 +4,7 @@ drawn at random."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -19,10 +19,9 @@ from rltune.agent.ways import taken
 from rltune.cluster.fit import Jobs
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, LookaheadConfig, RunConfig
-from rltune.config.run import SimulationConfig
 from rltune.placement.counts import CountingPlacer
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
 
@@ -32,12 +31,13 @@ RAN = ("policy", "backfill", "placement", "locality")
 
 @dataclass(frozen=True)
 class Contender:
-    """A scheduler: with neither ``policy`` nor ``random`` a heuristic, the base policy of its configuration."""
+    """A scheduler: without ``policy`` and ``random`` the heuristic of its configuration."""
 
-    setting: Setting
+    scheduler: SchedulerConfig
     policy: TrainedPolicy | None = None
     """A trained agent that orders the queue."""
-    lookahead: LookaheadConfig = field(default_factory=LookaheadConfig)
+    lookahead: LookaheadConfig = field(kw_only=True)
+    """Of the placement model, where the scheduler uses it."""
     random: int | None = None
     """Seed of an order that is drawn at random at every decision."""
 
@@ -47,28 +47,28 @@ def contender_of(config: RunConfig, cell: Cell, policy: TrainedPolicy | None = N
 
     ``changes``: fields of RAN that differ from the cell's.
     """
-    names = {name: getattr(cell, name) for name in RAN} | changes
-    return Contender(Setting(**names, **config.simulation.model_dump()), policy, config.lookahead)
+    scheduler = SchedulerConfig.of(cell, config.simulation, **changes)
+    return Contender(scheduler, policy, lookahead=config.lookahead)
 
 
-def heuristics(
-    simulation: SimulationConfig, policies: Iterable[str], backfills: Iterable[str], locality: str = "strict"
-) -> dict[str, Contender]:
-    """``policy backfill`` → every policy under every backfill rule, with best_fit."""
-    rules = simulation.model_dump()
+def heuristics(config: RunConfig, locality: str = "strict") -> dict[str, Contender]:
+    """``policy backfill`` → every policy of the baselines under each of their backfill rules, with best_fit."""
+    of, rules = config.evaluation, config.simulation.model_dump()
     return {
-        f"{policy} {backfill}": Contender(Setting(policy, backfill, "best_fit", locality, **rules))
-        for policy, backfill in product(policies, backfills)
+        f"{policy} {backfill}": Contender(
+            SchedulerConfig(policy, backfill, "best_fit", locality, **rules), lookahead=config.lookahead
+        )
+        for policy, backfill in product(of.baseline_policies, of.baseline_backfills)
     }
 
 
-def way_taken(workload: Workload, contender: Contender, who: str = "trained policy") -> tuple[Setting, Jobs]:
+def way_taken(workload: Workload, contender: Contender, who: str = "trained policy") -> tuple[SchedulerConfig, Jobs]:
     """(The scheduler configuration, the jobs with the estimates) that a contender goes by: an agent's own choice.
 
     Raises DataError, naming ``who``, for an agent that goes by calibrated estimates where the workload has none.
     """
     facts = contender.policy.facts if contender.policy is not None else {}
-    return taken(facts, contender.setting, workload.jobs, workload.calibrated, who)
+    return taken(facts, contender.scheduler, workload.jobs, workload.calibrated, who)
 
 
 def run(
@@ -78,15 +78,15 @@ def run(
 
     An agent acts greedily. ``placer``: one to ask, for its counts, instead of a new one. Raises as :func:`way_taken`.
     """
-    setting, jobs = way_taken(workload, contender)
+    scheduler, jobs = way_taken(workload, contender)
     ranker = None
     if contender.policy is not None:
         ranker = ranker_of(contender.policy, jobs, workload.layout)
     elif contender.random is not None:
         ranker = RandomRanker(np.random.default_rng(contender.random))
-    placer = placer or placer_of(setting.placement, contender.lookahead)
+    placer = placer or placer_of(scheduler.placement, contender.lookahead)
     began = time.perf_counter()
-    state = simulate(jobs, workload.layout, first, n, setting, ranker, placer)
+    state = simulate(jobs, workload.layout, first, n, scheduler, ranker, placer)
     return state, time.perf_counter() - began
 
 
@@ -117,8 +117,8 @@ def by_window(
     for name, contender in contenders.items():
         if timed:
             windows_of(workload, contender, first[:1], length)
-        setting, _ = way_taken(workload, contender)
-        ran = {axis: getattr(setting, axis) for axis in RAN}
+        scheduler, _ = way_taken(workload, contender)
+        ran = {axis: getattr(scheduler, axis) for axis in RAN}
         table, _ = windows_of(workload, contender, first, length)
         frames.append(table.assign(who=name, **ran, sequence_jobs=length))
     return pd.concat(frames, ignore_index=True)

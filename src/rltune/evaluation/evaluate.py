@@ -58,35 +58,35 @@ def evaluate(
     base = contender_of(config, cell)
     agent = replace(base, policy=policy)
     chosen, _ = way_taken(workload, agent, f"policy of {cell.name}")
-    simple = replace(base.setting, placement="best_fit")
+    simple = replace(base.scheduler, placement="best_fit")
     runs = [
         ("rltune", agent),
         ("base", base),
-        ("random", Contender(simple, random=config.evaluation.seed)),
+        ("random", replace(base, scheduler=simple, random=config.evaluation.seed)),
     ]
-    if base.setting != simple:
-        runs.append(("base_best_fit", replace(base, setting=simple)))
+    if base.scheduler != simple:
+        runs.append(("base_best_fit", replace(base, scheduler=simple)))
     for other in config.evaluation.also:
         names = {"placement": other.placement, "locality": other.locality}
-        if replace(base.setting, **names) != base.setting:
+        if replace(base.scheduler, **names) != base.scheduler:
             facts = policy.facts
             if "way" in facts:
                 facts = facts | {"way": facts["way"] | names}
             also = replace(policy, facts=facts)
-            runs.append(("rltune_also", Contender(replace(base.setting, **names), also, config.lookahead)))
-            runs.append(("base_also", replace(base, setting=replace(base.setting, **names))))
+            other_base = replace(base, scheduler=replace(base.scheduler, **names))
+            runs += [("rltune_also", replace(other_base, policy=also)), ("base_also", other_base)]
     windows, tables = [], []
     for length, first in test_windows(workload.split, config.evaluation).items():
         for role, contender in runs:
-            setting, _ = way_taken(workload, contender)
-            placer = placer_of(setting.placement, config.lookahead)
+            scheduler, _ = way_taken(workload, contender)
+            placer = placer_of(scheduler.placement, config.lookahead)
             table, state = windows_of(workload, contender, first, length, placer)
             windows.append(_labelled(table, role, contender, workload, placer.counts if placer else Counts()))
             if role in ("rltune", "base"):
                 jobs = job_table(workload.jobs, state).rename(columns={"sequence": "window"})
                 tables.append(jobs.assign(role=role, sequence_jobs=length, job_id=workload.job_ids[jobs["job"]]))
-            name = SHOWN.get(role, setting.policy)
-            rules = f"{setting.backfill}, {setting.placement}, {setting.locality}"
+            name = SHOWN.get(role, scheduler.policy)
+            rules = f"{scheduler.backfill}, {scheduler.placement}, {scheduler.locality}"
             wait_s = windows[-1]["wait_s"].mean()
             progress(f"{len(first)} windows of {length} jobs, {name}, {rules}: mean wait {wait_s:.0f} s")
     return Evaluation(_ordered(windows), pd.concat(tables, ignore_index=True)[JOBS], pd.DataFrame())
@@ -112,8 +112,7 @@ def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequen
         for role, begins in parts.items():
             bounds = bound_s(workload, begins, length) if role == "baseline" else np.nan
             for locality in localities:
-                found = heuristics(config.simulation, evaluation.baseline_policies, evaluation.baseline_backfills, locality)
-                for contender in found.values():
+                for contender in heuristics(config, locality).values():
                     table, _ = windows_of(workload, contender, begins, length)
                     frames.append(_labelled(table, role, contender, workload).assign(bound_s=bounds))
     return _ordered(frames)
@@ -158,11 +157,11 @@ def _labelled(
 ) -> pd.DataFrame:
     """The windows with who ran them and what the solver did: its counts belong to a whole batch of windows and stand in
     the first row, zeros in the others."""
-    setting, _ = way_taken(workload, contender)
+    scheduler, _ = way_taken(workload, contender)
     first = np.arange(len(table)) == 0
     solver = {f"milp_{name}": np.where(first, getattr(counts, name), 0) for name in COUNTED}
     seconds = table.pop("seconds")
-    labels = asdict(setting) | {"sequence_jobs": int(table["jobs"].iloc[0])}
+    labels = asdict(scheduler) | {"sequence_jobs": int(table["jobs"].iloc[0])}
     return table.assign(role=role, **labels, **solver, seconds=seconds)
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
-
 FEWEST = 8
 """Fewer windows than this have an interval but no verdict: in simulation it misses the truth too often."""
 NAN = float("nan")

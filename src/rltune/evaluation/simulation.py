@@ -16,7 +16,7 @@ from rltune.errors import ConfigError
 from rltune.evaluation.plugins import explaining
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.fairness import fairness, fairness_summary
 from rltune.simulator.gantt import bars
@@ -178,14 +178,14 @@ class Result:
         return bars(table[table["sequence"] == 0], chunks[chunks["sequence"] == 0], self.workload.layout.nodes)
 
 
-def make_setting(config: RunConfig, **names: str | float | None) -> Setting:
+def make_scheduler(config: RunConfig, **names: str | float | None) -> SchedulerConfig:
     """A scheduler configuration of these names; what is None is as in the run's ``simulation``.
 
     Raises ConfigError for a rule that does not exist, or one that does not go with another.
     """
     given = {name: value for name, value in names.items() if value is not None}
     try:
-        return Setting(**{**config.simulation.model_dump(), **given})  # type: ignore[arg-type]
+        return SchedulerConfig(**{**config.simulation.model_dump(), **given})  # type: ignore[arg-type]
     except ValueError as error:
         raise ConfigError(f"--{error}") from None
 
@@ -194,7 +194,7 @@ def run(
     config: RunConfig,
     workload: Workload,
     request: Request,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     stage: Stage = lambda text: nullcontext(),
 ) -> Result:
     """Simulate; the time is without the engine's compilation. ``stage`` is given what is being done, and is open for as
@@ -209,13 +209,13 @@ def run(
         measured = first[0] + int(np.ceil(request.warm_up * (end - first[0])))
         _group(workload, request.by, np.arange(measured, first[-1] + n[-1]))
     with stage("compiling the simulator; a minute after a change of the sources, else at once"):
-        placer = placer_of(setting.placement, config.lookahead)
-        simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), setting, placer=placer)
-    placer = placer_of(setting.placement, config.lookahead)
-    what = f"simulating {int(n.sum()):,} jobs under {setting.policy}, backfill {setting.backfill}"
+        placer = placer_of(scheduler.placement, config.lookahead)
+        simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), scheduler, placer=placer)
+    placer = placer_of(scheduler.placement, config.lookahead)
+    what = f"simulating {int(n.sum()):,} jobs under {scheduler.policy}, backfill {scheduler.backfill}"
     began = time.perf_counter()
     with explaining(config.plugins), stage(what):
-        state = simulate(workload.jobs, workload.layout, first, n, setting, placer=placer)
+        state = simulate(workload.jobs, workload.layout, first, n, scheduler, placer=placer)
     seconds = max(time.perf_counter() - began, 1e-9)
     counts = placer.counts if placer else None
     return Result(workload, state, seconds, request, counts, int(end - first[-1] - n[-1]))

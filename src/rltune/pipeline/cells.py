@@ -15,7 +15,6 @@ from rltune.config import Cell, Workspace
 from rltune.errors import DataError
 from rltune.evaluation.evaluate import evaluate, evaluate_baselines
 from rltune.files import atomic_write, write_text
-from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_workload
 
 

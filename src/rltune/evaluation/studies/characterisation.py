@@ -15,7 +15,7 @@ from rltune.cluster.load import offered_load
 from rltune.config import ClusterConfig, project_root
 from rltune.config.context import Run
 from rltune.config.trace import TraceConfig
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import FALL_BACKS, HISTORY, estimate_jobs
 from rltune.traces.estimates_accuracy import accuracy
@@ -94,9 +94,7 @@ def characterise(run: Run, tables: Tables, fitted: Fitted) -> Characterisation:
     )
 
 
-def known_wait(
-    run: Run, name: str, jobs: pd.DataFrame, fitted: Mapping[str, pd.DataFrame]
-) -> tuple[pd.Series, str]:
+def known_wait(run: Run, name: str, jobs: pd.DataFrame, fitted: Mapping[str, pd.DataFrame]) -> tuple[pd.Series, str]:
     """(Wait of each job in s, where it is from): as recorded or generated; else as simulated; else unknown and "".
 
     Waits recorded of fewer than nine jobs in ten do not stand for the trace. Of the run's clusters (``fitted``: those
@@ -142,7 +140,7 @@ def simulated_wait(jobs: pd.DataFrame, fitted: pd.DataFrame, cluster: ClusterCon
     ]
     larger, n = cluster.model_copy(update={"pools": pools}), np.array([len(fitted)])
     compiled = compile_jobs(fitted, fitted["run_s"].to_numpy(np.float64), larger)
-    state = simulate(compiled, build_layout(larger), np.array([0]), n, Setting("fifo", "easy"))
+    state = simulate(compiled, build_layout(larger), np.array([0]), n, SchedulerConfig("fifo", "easy"))
     wait = pd.Series(state.start[0, : len(fitted)] - compiled.submit_s, index=fitted["job_id"])
     return wait.reindex(jobs["job_id"]).set_axis(jobs.index), times
 

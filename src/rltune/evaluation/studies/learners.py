@@ -72,9 +72,7 @@ def qssf_windows(config: RunConfig, workloads: Workloads, windows: pd.DataFrame)
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def qssf_long_runs(
-    config: RunConfig, workloads: Workloads, policies: Policies
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(A row a cell × {rltune, qssf} × job of one long sequence of the test part; a row a cell: how their JCT compares,
     the fields of LongComparison), both with ``cell``; empty where nothing is compared with QSSF.
 
@@ -137,9 +135,7 @@ def batches(config: RunConfig, comparison: Comparison, workloads: Workloads, pol
     begin, end = workload.split.test
     length = min(BATCH_JOBS, end - begin)
     first = spread(disjoint_windows(begin, end, length), BATCHES)
-    evaluation = config.evaluation
-    named = evaluation.baseline_policies, evaluation.baseline_backfills
-    rivals = heuristics(config.simulation, *named, lead.locality)
+    rivals = heuristics(config, lead.locality)
     waits = by_window(workload, rivals, first, length).groupby("who", sort=False)["wait_s"].mean()
     contenders = {
         "fifo": contender_of(config, lead, policy="fifo", placement="best_fit"),

@@ -14,10 +14,9 @@ import pandas as pd
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.load import offered_load
 from rltune.cluster.workload import Workload
-from rltune.config import Cell
+from rltune.config import Cell, RunConfig
 from rltune.config.cells import AXES
 from rltune.config.context import Run
-from rltune.config.run import SimulationConfig
 from rltune.errors import ConfigError
 from rltune.evaluation.compare import strong_baseline
 from rltune.evaluation.contenders import Contender, by_window, contender_of, heuristics, run, windows_of
@@ -25,7 +24,7 @@ from rltune.evaluation.evaluate import bound_s, evaluate, test_windows
 from rltune.evaluation.groups import size_class
 from rltune.evaluation.intervals import FEWEST
 from rltune.policies import FIRST_FAIR, IDS
-from rltune.simulator.batch import Setting
+from rltune.simulator.batch import SchedulerConfig
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import spread
 
@@ -44,20 +43,20 @@ Workloads = Mapping[tuple[str, str, str], Workload]
 class Step(NamedTuple):
     """Rules of one step."""
 
-    commit: str
-    """As in Setting."""
+    sticky_head: bool
+    """As in SchedulerConfig."""
     backfill: str
     pools_apart: bool
     """Whether every pool is run by itself, so that a head that stays blocks its own pool only."""
 
 
 STEPS = {
-    "released": Step("head", "none", False),
-    "own_pool": Step("head", "none", True),
-    "reranked": Step("decision", "none", False),
-    "greedy": Step("decision", "greedy", False),
-    "easy": Step("decision", "easy", False),
-    "conservative": Step("decision", "conservative", False),
+    "released": Step(True, "none", False),
+    "own_pool": Step(True, "none", True),
+    "reranked": Step(False, "none", False),
+    "greedy": Step(False, "greedy", False),
+    "easy": Step(False, "easy", False),
+    "conservative": Step(False, "conservative", False),
 }
 """From the rules of the paper's released code (the chosen job blocks the whole cluster until it starts) on."""
 
@@ -119,9 +118,7 @@ class Study:
 
     def heuristics(self) -> dict[str, Contender]:
         """The run's heuristics in the locality of the study."""
-        evaluation = self.run.config.evaluation
-        named = evaluation.baseline_policies, evaluation.baseline_backfills
-        return heuristics(self.run.config.simulation, *named, self.main.locality)
+        return heuristics(self.run.config, self.main.locality)
 
     def labelled(self, frame: pd.DataFrame, **more: object) -> pd.DataFrame:
         """The frame with workload, data, sequence_jobs, and ``more`` in front."""
@@ -162,41 +159,39 @@ def rule_steps(these: Sequence[Study]) -> pd.DataFrame:
     for study in these:
         length, first = study.windows
         orders = list(dict.fromkeys([*filter(has_steps, (c.policy for c in study.cells)), *ORDERS]))
-        stepped = steps_of(study.workload, first, length, orders, study.main.locality, study.run.config.simulation)
+        stepped = steps_of(study.workload, first, length, orders, study.main.locality, study.run.config)
         frame = pd.concat([stepped.assign(who="order"), agents(study)], ignore_index=True)
         frames.append(study.labelled(frame, pools=len(study.workload.layout.pools)))
     return pd.concat(frames, ignore_index=True)
 
 
 def steps_of(
-    workload: Workload,
-    first: np.ndarray,
-    length: int,
-    policies: Sequence[str],
-    locality: str,
-    simulation: SimulationConfig,
+    workload: Workload, first: np.ndarray, length: int, policies: Sequence[str], locality: str, config: RunConfig
 ) -> pd.DataFrame:
     """A row a policy × step × window: policy, step, backfill, window, first_job, wait_s (the mean over its jobs).
 
-    All with best_fit, and with the other rules of ``simulation``. Raises ValueError for a policy that goes by fair
+    All with best_fit, and with the other rules of the run's ``simulation``. Raises ValueError for a policy that goes by fair
     shares.
     """
     if wrong := [p for p in policies if not has_steps(p)]:
         raise ValueError(f"policies: found {', '.join(wrong)}, which go by fair shares; pools cannot be run apart")
-    shared, frames = simulation.model_dump(exclude={"commit"}), []
+    shared, frames = config.simulation.model_dump(exclude={"sticky_head"}), []
     for policy in policies:
         for name, step in STEPS.items():
-            setting = Setting(policy, step.backfill, "best_fit", locality, commit=step.commit, **shared)
+            scheduler = SchedulerConfig(
+                policy, step.backfill, "best_fit", locality, sticky_head=step.sticky_head, **shared
+            )
+            contender = Contender(scheduler, lookahead=config.lookahead)
             if step.pools_apart:
-                waits = _pools_apart(workload, setting, first, length)
+                waits = _pools_apart(workload, contender, first, length)
             else:
-                waits = windows_of(workload, Contender(setting), first, length)[0]["wait_s"]
+                waits = windows_of(workload, contender, first, length)[0]["wait_s"]
             window = {"window": np.arange(len(first)), "first_job": first, "wait_s": waits}
             frames.append(pd.DataFrame({"policy": policy, "step": name, "backfill": step.backfill, **window}))
     return pd.concat(frames, ignore_index=True)
 
 
-def _pools_apart(workload: Workload, setting: Setting, first: np.ndarray, length: int) -> np.ndarray:
+def _pools_apart(workload: Workload, contender: Contender, first: np.ndarray, length: int) -> np.ndarray:
     """Mean wait of each window [S], s, where each pool has its jobs and its nodes to itself, as if there were no other."""
     total = np.zeros(len(first))
     for p in range(len(workload.layout.pools)):
@@ -205,7 +200,7 @@ def _pools_apart(workload: Workload, setting: Setting, first: np.ndarray, length
         some = np.flatnonzero(end > begin)
         if len(some):
             pool, n = replace(workload, jobs=workload.jobs.take(mine)), (end - begin)[some]
-            state, _ = run(pool, Contender(setting), begin[some], n)
+            state, _ = run(pool, contender, begin[some], n)
             waits = job_table(pool.jobs, state).groupby("sequence")["wait_s"].sum()
             total[some] += waits.to_numpy()
     return total / length
@@ -291,9 +286,7 @@ def jobs_of(these: Sequence[Study], test_jobs: pd.DataFrame) -> pd.DataFrame:
         strong = strong.assign(scheduler="strong", **ran)
         base, mine = (saved[saved["scheduler"] == who][columns] for who in ("base", "rltune"))
         every = pd.concat([base, strong[columns], mine], ignore_index=True)
-        every = every.merge(
-            workload.table[["job_id", "user", "vc"]], on="job_id", how="left", validate="many_to_one"
-        )
+        every = every.merge(workload.table[["job_id", "user", "vc"]], on="job_id", how="left", validate="many_to_one")
         frames.append(study.labelled(every.assign(size=size_class(every["gpus"].to_numpy()))))
     return pd.concat(frames, ignore_index=True)
 

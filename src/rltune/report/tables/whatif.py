@@ -171,7 +171,7 @@ def whatif_groups(
         name=[group_name(row) for _, row in groups.iterrows()],
         data=facts["data"],
         wait_h=groups["wait_s"] * groups["jobs"] / 3600,
-        shows=groups["shows"].where(groups["scheduler"] != "today", ""),
+        shows=groups["shows"].where(groups["scheduler"] != "current", ""),
     )
     return Artefact(
         "whatif-groups-numbers",

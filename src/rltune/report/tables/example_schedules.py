@@ -32,10 +32,10 @@ def how_made(how: Mapping[str, object]) -> str:
             f"Simulated: the run asks for Slurm, whose packages are not installed here ({', '.join(how['lacks'])}); "
             "make slurm-deps installs them."
         )
-    return "Simulated: the run does not ask for Slurm’s daemons (block motivation of its configuration)."
+    return "Simulated: the run does not ask for Slurm’s daemons (`example_schedules: slurm` in its configuration)."
 
 
-def motivation(
+def example_schedules(
     facts: pd.DataFrame, how: Mapping[str, object], paper: PaperResults, source: str = ""
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a schedule, with what raising a job changed against the schedule of the same placement without, and, of
@@ -107,7 +107,7 @@ def _artefact(frame: pd.DataFrame, how: Mapping[str, object], real: bool, source
         }
     columns["paper_says"] = Column("The paper says of its own")
     return Artefact(
-        "motivation",
+        "example-schedules",
         "table",
         "What the order of seven jobs is worth",
         caption="The same jobs on the same two nodes: a node for each job or packed, in the order of Slurm’s "

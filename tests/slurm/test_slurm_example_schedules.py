@@ -10,10 +10,21 @@ import pytest
 from slurm_workload import need, submit, wait_for
 
 from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
-from rltune.pipeline.motivation import on_slurm
-from rltune.pipeline.motivation.jobs import CLUSTER, COLUMNS, JOBS, MINUTE_S, PANELS, Panel, play, simulated, workload
-from rltune.pipeline.motivation.schedules import FIRST_ONLY, Schedules, put_together
+from rltune.evaluation.studies.example_schedules import (
+    CLUSTER,
+    COLUMNS,
+    JOBS,
+    MINUTE_S,
+    PANELS,
+    Panel,
+    Schedules,
+    schedules,
+    simulate_panel,
+    simulated,
+    workload,
+)
 from rltune.slurm.emulate import Emulation
+from rltune.slurm.experiment import example_schedules as on_slurm
 
 SPEED = 200.0
 """A third of the report's: what a busy machine takes of the true clock counts less."""
@@ -40,7 +51,7 @@ def runs() -> dict[str, pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def found(runs: dict[str, pd.DataFrame]) -> Schedules:
-    return put_together(pd.concat(runs.values()), simulated(), simulated(FIRST_ONLY), {"by": "slurm"})
+    return schedules(pd.concat(runs.values()), {"lacks": []})
 
 
 def at_once(runs: pd.DataFrame) -> list[tuple[pd.Series, pd.Series]]:
@@ -110,11 +121,11 @@ def test_a_gap_of_just_its_length_is_filled_by_the_simulator_alone(two_nodes: Em
     rows = ((0, 30, 4), (1, 25, 8), (2, 28, 3))
     panel = Panel("tie", "exclusive")
     try:
-        frame = on_slurm.play(two_nodes, panel, rows)
+        frame = on_slurm.run_panel(two_nodes, panel, rows)
     except ClusterDied:  # its accounting has lost a start
-        frame = on_slurm.play(two_nodes, panel, rows)
+        frame = on_slurm.run_panel(two_nodes, panel, rows)
     start = frame.drop_duplicates("job")["start_s"].to_numpy()
-    assert (play(panel, *workload(rows)).start[0] / MINUTE_S).tolist() == [0, 30, 2]
+    assert (simulate_panel(panel, *workload(rows)).start[0] / MINUTE_S).tolist() == [0, 30, 2]
     assert abs(start / MINUTE_S - [0, 30, 55]).max() < 20
 
 
@@ -143,7 +154,7 @@ def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypa
 
     monkeypatch.setattr(on_slurm, "_until_all_ended", cancelled)
     with pytest.raises(SlurmError, match="bad-0 is CANCELLED; expected COMPLETED"):
-        on_slurm.play(two_nodes, Panel("bad", "exclusive"), ((0, 300, 1),))
+        on_slurm.run_panel(two_nodes, Panel("bad", "exclusive"), ((0, 300, 1),))
 
 
 class Silent:
@@ -181,7 +192,7 @@ def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
         return simulated().query("figure == @panel.figure")
 
     monkeypatch.setattr(on_slurm, "Emulation", Silent)
-    monkeypatch.setattr(on_slurm, "play", play_or_fall_silent)
+    monkeypatch.setattr(on_slurm, "run_panel", play_or_fall_silent)
     if silences == on_slurm.CLUSTERS:
         with pytest.raises(type(error)):
             on_slurm.on_slurm(SPEED, lambda line: None)
