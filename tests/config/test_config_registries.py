@@ -10,7 +10,7 @@ import pytest
 
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import LOCALITIES, RULES
-from rltune.config import Workspace, load_cluster, load_run, load_trace
+from rltune.config import load_cluster, load_run, load_trace
 from rltune.config.cells import BACKFILLS, PLACEMENTS, POLICIES, Backfill, Features, Judged, Locality, Placement, Policy
 from rltune.config.metric import METRICS
 from rltune.config.preset import BUILT_IN
@@ -151,36 +151,3 @@ def test_the_default_run_needs_no_download() -> None:
     for preset in {c.preset for c in run.cells()}:
         quick = run.preset(preset)
         assert preset.startswith("quick") and quick.epochs * quick.trajectories * quick.rollouts <= 1200
-
-
-def test_a_workspace_keeps_every_file_below_its_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    workspace = Workspace.open("config/smoke.yaml", tmp_path)
-    cell = workspace.config.cells()[0]
-    places = [
-        workspace.cache,
-        workspace.jobs("t"),
-        workspace.clean_audit("t"),
-        workspace.fitted("t", "c"),
-        workspace.fit_audit("t", "c"),
-        workspace.estimates("t", "c", "exact"),
-        workspace.policy(cell),
-        workspace.history(cell),
-        workspace.windows(cell),
-        workspace.test_jobs(cell),
-        workspace.artefacts,
-        workspace.notebook("train", cell.name),
-        workspace.page("train", cell.name),
-        workspace.notebook("figures"),
-    ]
-    assert all(place.is_relative_to(tmp_path) for place in places) and len(set(places)) == len(places)
-    assert workspace.root == ROOT and workspace.policy(cell).parent.name == cell.name
-
-
-def test_the_simulator_is_described_in_full() -> None:
-    """Every name that a configuration can give is explained."""
-    text = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
-    names = [name for words in (Policy, Backfill, Placement, Locality, Overrun) for name in get_args(words)]
-    missing = [n for n in names if f"`{n}`" not in text and f": {n}`" not in text]
-    assert not missing
-    assert not [n for n in SimulationConfig.model_fields if n not in text]

@@ -6,7 +6,6 @@ import errno
 import os
 import platform
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,11 +13,11 @@ import typer
 from rltune import COMPILED, __version__, sources_digest
 from rltune.cli import controller
 from rltune.cli.cluster import cluster_app
+from rltune.cli.config import config_app
 from rltune.cli.own import init
-from rltune.cli.steps import VerboseOption, make_verbose, step
-from rltune.cli.options import BaseOption, ConfigOption, own_policies
 from rltune.cli.simulate import simulate
 from rltune.cli.slurm import slurm_app
+from rltune.cli.trace import trace_app
 from rltune.config.load import project_root
 from rltune.errors import RLTuneError
 
@@ -27,8 +26,6 @@ EPILOG = (
     "exist. Messages go to standard error. `make report` runs the whole workflow."
 )
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, epilog=EPILOG)
-trace_app = typer.Typer(no_args_is_help=True, help="Look at traces and their files, and fetch them.")
-config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 
 app.command()(init)
 app.command()(simulate)
@@ -59,89 +56,7 @@ def common(
         ),
     ] = False,
 ) -> None:
-    """RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."""
-
-
-@trace_app.command()
-def inspect(
-    file: Annotated[Path, typer.Argument(help="CSV, JSON, SWF, sacct text, parquet, tar.gz, zip; .gz works.")],
-    verbose: VerboseOption = False,
-) -> None:
-    """Say what a trace file holds, and suggest a column map for it."""
-    make_verbose(verbose)
-    with step(f"reading and cleaning {file}"):
-        from rltune.traces.inspect import inspect_file
-
-        told = inspect_file(file)
-    print(told)
-
-
-@trace_app.command("list")
-def list_traces(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
-    """List the traces in config/traces: size, licence, whether their files are there, what to cite."""
-    from rltune.config import Workspace
-    from rltune.traces.listing import listing
-
-    workspace = Workspace.open(config, base)
-    print(listing(workspace.root, workspace.cache))
-
-
-@trace_app.command()
-def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of files in config/traces.")],
-    verify: Annotated[bool, typer.Option("--verify", help="Check files that are there, read in full.")] = False,
-    config: ConfigOption = "config/default.yaml",
-    base: BaseOption = "",
-) -> None:
-    """Obtain the raw files of traces now: download or generate what is not there. A run does so when it needs them."""
-    from rltune.config import Workspace
-    from rltune.traces.fetch import obtain
-    from rltune.traces.listing import summary
-
-    workspace = Workspace.open(config, base)
-    failed = []
-    for name, trace in {name: workspace.trace(name) for name in names}.items():
-        try:
-            _say(summary(name, trace, obtain(name, trace, workspace.cache, workspace.root, verify=verify)))
-        except RLTuneError as error:
-            failed.append(str(error))
-    if failed:
-        raise RLTuneError("\n".join(failed))
-
-
-@config_app.command()
-def check(
-    file: Annotated[str, typer.Argument(help="The run's configuration.")] = "",
-    config: ConfigOption = "config/default.yaml",
-) -> None:
-    """Check a run's configuration, whether its own files are there, and list its cells, each with a short id."""
-    from rltune.config.context import Run
-    from rltune.traces.fetch import check_given
-
-    config = file or config
-    run = Run.open(config)
-    cells = run.config.cells()
-    own = own_policies(run)
-    for name in run.config.traces():
-        published = any(cell.trace == name and cell.estimate == "published" for cell in cells)
-        check_given(name, run.traces[name], project_root(), published)
-    print(f"{config}: valid; {len(cells)} cells, results in {run.config.results}")
-    rules = run.config.simulation.model_dump()
-    print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items())}")
-    if also := run.config.evaluation.also:
-        print(f"  judged also with: {'; '.join(map(str, also))}")
-    for name, path in own.items():
-        print(f"  policy {name} from {path}")
-    for cell in cells:
-        print(f"  {cell.hash}  {cell.name}")
-
-
-@config_app.command()
-def schema() -> None:
-    """Write config/schema.json anew from the code."""
-    from rltune.config.schema import write_schema
-
-    print(write_schema(project_root()))
+    """RLTune: learn and evaluate schedulers for deep-learning jobs on GPU clusters, from traces to a report."""
 
 
 CACHES = {
@@ -156,19 +71,12 @@ CACHES = {
 
 
 ADVICE = {
-    errno.ENOSPC: "; free some space, or name a folder on another disk with --base. What is finished is kept, and the "
-    "same command goes on from there",
-    errno.EDQUOT: "; your quota is used up: free some space, or name a folder elsewhere with --base",
-    errno.EACCES: "; you have no right to that: mend its rights (ls -l shows them), or name another folder with --base",
-    errno.EROFS: "; name a folder that can be written to with --base",
+    errno.ENOSPC: "; free some space. What is finished is kept, and the same command goes on from there",
+    errno.EDQUOT: "; your quota is used up: free some space. The same command goes on from there",
+    errno.EACCES: "; you may not write there: change its permissions (ls -l shows them)",
+    errno.EROFS: "; the file system is read-only: move the project to one that can be written to",
 }
 """What to do about an error of the system."""
-
-
-def _say(line: str) -> None:
-    """Print a line in one write: stages side by side share the terminal, and two writes could be torn apart."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:
