@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from rltune.config import load_cluster, load_trace, project_root
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, parse_estimate
 from rltune.config.messages import nearest
 from rltune.errors import ConfigError
 
+ConfigOption = Annotated[str, typer.Option("--config", help="The run's configuration.")]
 OVERRUNS = ("double", "now")
 PARTS, GROUPS = ("all", "train", "validation", "test"), ("user", "vc")
 BUILT_IN = {

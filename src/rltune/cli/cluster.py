@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rltune.cli.choices import check_named
-from rltune.cli.options import ConfigOption
+from rltune.cli.choices import ConfigOption, check_named
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.config import load_cluster, load_trace, project_root
 from rltune.config.context import Run

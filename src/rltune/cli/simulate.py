@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rltune.cli.choices import (
+    ConfigOption,
     check_estimate,
     check_factors,
     check_goes_together,
@@ -16,7 +17,6 @@ from rltune.cli.choices import (
     check_outputs,
     check_words,
 )
-from rltune.cli.options import ConfigOption, own_policies
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.context import Run
@@ -76,8 +76,9 @@ def simulate(
     with step("loading the simulator"):
         from rltune.cluster.workload import build_workload
         from rltune.evaluation import simulation
+        from rltune.evaluation.plugins import load_plugins
         from rltune.report.simulation import draw, groups_summary, summary
-    own_policies(run)
+    load_plugins(run)
     scheduler = simulation.make_scheduler(run.config, **rules, **slowdowns, sticky_head=sticky_head)
     with step(f"reading {trace}, fitted to {cluster}"):
         workload = build_workload(run, trace, cluster, estimate)
