@@ -150,7 +150,7 @@ def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_metric_to_train_for(copied: Path) -> None:
-    edit(copied, "metric_edits.yaml")
+    shutil.copy(EXAMPLES / "largest_wait.py", copied / "src" / "rltune" / "metrics")
     found = in_copy(
         copied,
         """

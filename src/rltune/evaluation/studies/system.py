@@ -12,12 +12,10 @@ from rltune.config import Preset, RunConfig
 from rltune.config.preset import BUILT_IN
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, JOB, NOW, POOL, SHAPE, columns_of
 from rltune.environment.meanings import CLUSTER, ENGINEERED, MEANINGS, VISIBLE
-from rltune.policies import FIRST_DYNAMIC, IDS, OWN, TITLES
-from rltune.policies.formulas import FORMULAS, SYMBOLS, Formula
+from rltune.policies import OWN, POLICIES, SYMBOLS, Policy
 
 PER = {JOB: "job", SHAPE: "shape of job and state of the free GPUs", POOL: "pool and decision", NOW: "job and decision"}
 LETTER = re.compile(r"\b([a-z])\b")
-OWN_FORMULA = Formula("", "a function of the user’s own", False)
 
 
 def features() -> pd.DataFrame:
@@ -51,20 +49,20 @@ def policies(config: RunConfig) -> pd.DataFrame:
     role (base policy, baseline, both or "" in this run)."""
     bases, baselines = {cell.policy for cell in config.cells()}, set(config.evaluation.baseline_policies)
     rows = []
-    for name in (*IDS, *OWN):
-        formula = FORMULAS.get(name, OWN_FORMULA)
-        letters = [letter for letter in SYMBOLS if letter in LETTER.findall(formula.text)]
+    for name in (*POLICIES, *OWN):
+        policy = POLICIES.get(name) or Policy(name, name, float, "", "a function of the user’s own", dynamic=True)
+        letters = [letter for letter in SYMBOLS if letter in LETTER.findall(policy.formula)]
         roles = {"base policy": name in bases, "baseline": name in baselines}
         rows.append(
             {
                 "policy": name,
-                "title": TITLES.get(name, name),
-                "formula": formula.text,
+                "title": policy.title,
+                "formula": policy.formula,
                 "letters": ", ".join(letters),
-                "dynamic": IDS.get(name, FIRST_DYNAMIC) >= FIRST_DYNAMIC,
-                "in_table5": formula.in_table5,
-                "source": formula.source,
-                "remark": formula.remark,
+                "dynamic": policy.dynamic,
+                "in_table5": policy.in_table5,
+                "source": policy.source,
+                "remark": policy.remark,
                 "role": ", ".join(role for role, has in roles.items() if has),
             }
         )

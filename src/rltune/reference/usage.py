@@ -1,53 +1,12 @@
-"""The orders of the plain-Python twin: formulas of the base policies and fair shares, written for reading."""
+"""Fair shares of the plain-Python twin: what accounts have used of late."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import exp, log, log2, log10
-from typing import NamedTuple
+from math import exp, log
 
-WEEK_S = 7 * 86400.0
-DECAY = log(2.0) / WEEK_S
+DECAY = log(2.0) / (7 * 86400.0)
 """Usage halves every week."""
-
-
-class Told(NamedTuple):
-    """What a policy is told of a queued job."""
-
-    submit_s: float
-    estimate_s: float
-    gpus: int
-    wait_s: float = 0.0
-    fair_share: float = 1.0
-    gpu_share: float = 0.0
-    partition: float = 0.0
-    sla: bool = False
-
-
-def _wfp3(job: Told) -> float:
-    ratio = job.wait_s / job.estimate_s
-    return -ratio * ratio * ratio * job.gpus
-
-
-def _slurm(job: Told, attribute: float) -> float:
-    """Five factors in [0, 1], the same weight each."""
-    age = min(job.wait_s / WEEK_S, 1.0)
-    return -1000.0 * (age + job.fair_share + attribute + job.partition + (1.0 if job.sla else 0.0))
-
-
-POLICIES: dict[str, Callable[[Told], float]] = {
-    "fifo": lambda job: job.submit_s,
-    "sjf": lambda job: job.estimate_s,
-    "saf": lambda job: job.estimate_s * job.gpus,
-    "smallest": lambda job: float(job.gpus),
-    "f1": lambda job: log10(max(job.estimate_s, 1.0)) * job.gpus + 870.0 * log10(max(job.submit_s, 1.0)),
-    "wfp3": _wfp3,
-    "unicep": lambda job: -job.wait_s / (log2(job.gpus + 1.0) * job.estimate_s),
-    "multifactor": lambda job: _slurm(job, 1.0 - min(job.estimate_s / WEEK_S, 1.0)),
-    "multifactor_size": lambda job: _slurm(job, min(job.gpu_share, 1.0)),
-}
-"""Name → score, lower first."""
 
 
 @dataclass
