@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rltune.config import Workspace
-from rltune.pipeline.plugins import load_plugin
+from rltune.evaluation.plugins import load_plugin
 from rltune.policies import OWN, Queue
 
 ROOT = Path(__file__).resolve().parents[2]

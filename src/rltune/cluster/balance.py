@@ -1,20 +1,20 @@
-"""A cluster with as many nodes as a wanted load takes: instead of fewer jobs, more or fewer machines."""
+"""A cluster with as many nodes as a given load needs: instead of fewer jobs, more or fewer machines."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from rltune.cluster.fit import fit
 from rltune.cluster.load import offered_load, scaled
-from rltune.config import ClusterConfig, Workspace
+from rltune.config import ClusterConfig
 from rltune.errors import ConfigError, DataError
-from rltune.pipeline.prepare import current_clean
 
 CLOSE = 0.01
-"""Relative distance from the wanted load that is near enough: nodes are whole."""
+"""Relative distance from the target load that is near enough: nodes are whole."""
 MOST = 100
 """Times the cluster's GPUs; a load that takes more is a mistake."""
 ROUNDS = 8
@@ -28,29 +28,27 @@ class Balanced(NamedTuple):
     before: float
     after: float
     reached: bool
-    """Whether the load is near the wanted one."""
+    """Whether the load is near the target."""
     dropped: bool
-    """Whether the cluster had a ``balance`` of its own, which the scaled one has not."""
+    """Whether the cluster has a ``balance``, which the scaled one lacks."""
 
 
-def balance(workspace: Workspace, trace: str, cluster: str, load: float) -> Balanced:
-    """Scale a cluster's node numbers to an offered load of a trace, as near as whole nodes come.
+def balance(given: ClusterConfig, cluster: str, jobs: pd.DataFrame, trace: str, load: float) -> Balanced:
+    """Scale a cluster's node numbers to an offered load of a trace's cleaned jobs, as near as whole nodes come.
 
-    The title names the load that was reached. Raises ConfigError for a load that is not above 0 or takes more than MOST
-    times the GPUs, DataError when the trace's jobs all come at once.
+    ``cluster``, ``trace``: their names. The title has the load that was reached. Raises ConfigError for a load that is
+    not above 0 or takes more than MOST times the GPUs, DataError when the trace's jobs all come at once.
     """
     if not 0 < load < float("inf"):
         raise ConfigError(f"--load: found {load}, expected a number above 0, such as 0.9")
-    given = workspace.cluster(cluster)
     plain = given.model_copy(update={"balance": None})
-    jobs, _ = current_clean(workspace, trace)
 
     def load_on(config: ClusterConfig) -> float:
         return offered_load(fit(jobs, config, f"{trace} on {cluster}")[0], config.gpus)
 
     before = load_on(plain)
     if not np.isfinite(before):
-        raise DataError(f"{trace} on {cluster}: its jobs are submitted at one instant, so there is no offered load")
+        raise DataError(f"{trace} on {cluster}: its jobs are all submitted at one time, so there is no offered load")
     factor, best, after = 1.0, plain, before
     current = before
     for _ in range(ROUNDS):

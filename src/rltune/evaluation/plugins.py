@@ -1,4 +1,4 @@
-"""Policies and placements of the user's own: load the files that define them, and say where one of them failed."""
+"""Custom policies and placements: load the files that define them, and name the line where one of them fails."""
 
 from __future__ import annotations
 
@@ -6,36 +6,40 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rltune.config import Workspace
+from rltune.config import project_root
 from rltune.config.cells import POLICIES
+from rltune.config.context import Run
 from rltune.errors import ConfigError, RLTuneError
 from rltune.placement.placers import OWN as PLACEMENTS
 from rltune.policies import OWN
 
 
-def load_plugins(workspace: Workspace) -> dict[str, Path]:
-    """Load a run's plugin files: name → file of every policy of the user's own.
+def load_plugins(run: Run) -> dict[str, Path]:
+    """Load a run's plugin files: name → file of every custom policy.
 
     Raises ConfigError for a file that is not there, does not run, registers nothing or a name twice, and for a
     baseline that is then neither built in nor one of these.
     """
     found: dict[str, Path] = {}
-    for path in workspace.plugins:
+    for path in _files(run.config.plugins):
         for name in load_plugin(path):
             if name in found:
                 raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")
             found[name] = path
-    unknown = [name for name in workspace.config.evaluation.baseline_policies if name not in (*POLICIES, *found)]
-    if unknown:
+    allowed = [*POLICIES, *found]
+    if unknown := [name for name in run.config.evaluation.baseline_policies if name not in allowed]:
         raise ConfigError(
-            f"{workspace.config_path}: evaluation.baseline_policies: found {', '.join(unknown)}; "
-            f"allowed: {', '.join([*POLICIES, *found])}"
+            f"{run.path}: evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {', '.join(allowed)}"
         )
     return found
+
+
+def _files(plugins: Iterable[str]) -> list[Path]:
+    return [project_root() / Path(name).expanduser() for name in plugins]
 
 
 def load_plugin(path: Path) -> list[str]:
@@ -53,7 +57,7 @@ def load_plugin(path: Path) -> list[str]:
         raise ConfigError(f"plugins: {path}: not a Python file; its name has to end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickles of the file look for it there
-    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # a cache folder beside the user's file is not ours
+    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # no cache folder next to the user's file
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -70,8 +74,9 @@ def load_plugin(path: Path) -> list[str]:
 
 
 @contextmanager
-def explaining(paths: Sequence[Path]) -> Iterator[None]:
-    """Turn an error of a policy in one of these files, while it ranks, into a ConfigError with file and line."""
+def explaining(plugins: Iterable[str]) -> Iterator[None]:
+    """Turn an error in one of a run's plugin files while a simulation runs into a ConfigError with file and line."""
+    paths = _files(plugins)
     try:
         yield
     except RLTuneError:
