@@ -139,11 +139,11 @@ def test_init_writes_the_rule_that_made_the_log(
     log(project.root, waits)
     outcome = cli(*INIT)
     assert outcome.status == 0, outcome
-    assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy=policy, backfill=backfill)
+    assert Workspace.open("config/mine.yaml").config.whatif.current == Rule(policy=policy, backfill=backfill)
     text = (project.root / "config" / "mine.yaml").read_text()
     assert "scheduled today, found in the log:" in text and ": near." in text
     assert cli(*INIT, "--force", "--today", "saf").status == 0
-    assert Workspace.open("config/mine.yaml").config.whatif.today.policy == "saf"
+    assert Workspace.open("config/mine.yaml").config.whatif.current.policy == "saf"
 
 
 def test_the_measured_tenth_has_no_say(tmp_path: Path) -> None:

@@ -11,20 +11,21 @@ import pytest
 from twin_cases import starts, where
 from workload_cases import cluster, group, simple
 
-from rltune.pipeline.motivation.jobs import (
+from rltune.evaluation.studies.example_schedules import (
     BACKFILL,
+    FIRST_ONLY,
     JOBS,
     PANELS,
     POLICY,
     Panel,
     order_of,
-    play,
     priorities,
     raise_above,
+    schedules,
+    simulate_panel,
     simulated,
     workload,
 )
-from rltune.pipeline.motivation.schedules import FIRST_ONLY, schedules
 from rltune.policies import OWN, Queue, policy
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table, sequence_table
@@ -79,7 +80,7 @@ SHOWN = {
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.figure)
 def test_the_schedules_of_the_report(panel: Panel) -> None:
     case = workload()
-    assert (play(panel, *case).start[0] / 60).tolist() == SHOWN[panel.figure]
+    assert (simulate_panel(panel, *case).start[0] / 60).tolist() == SHOWN[panel.figure]
     if panel.raised is None:
         assert starts(case, POLICY, BACKFILL, panel.placement) == [60 * m for m in SHOWN[panel.figure]]
         by_hand, _, _ = judged(case, SchedulerConfig(POLICY, BACKFILL, panel.placement), priorities(case[0]).tolist())
@@ -88,7 +89,7 @@ def test_the_schedules_of_the_report(panel: Panel) -> None:
 
 def test_with_nodes_kept_for_the_first_job_alone_a_later_one_delays_the_third() -> None:
     """Job 6 has a GPU when 5 ends, at 28, and holds its node until 78: 3 delays nobody and 2 is not asked, nor 4."""
-    found = play(PANELS[3], *workload(), FIRST_ONLY).start[0] / 60
+    found = simulate_panel(PANELS[3], *workload(), FIRST_ONLY).start[0] / 60
     assert found[6] < SHOWN["fig4"][6] and found[2] > SHOWN["fig4"][2]
 
 
@@ -114,7 +115,7 @@ def test_no_schedule_hangs_on_a_minute(panel: Panel, seed: int) -> None:
     late = jobs._replace(row=jobs.row.copy())
     late.run_s[:] += rng.uniform(0, 60, len(late.run_s))
     late.submit_s[1:] += np.cumsum(rng.uniform(0, 5, len(late.submit_s) - 1))
-    assert np.abs(play(panel, late, layout).start[0] / 60 - SHOWN[panel.figure]).max() < 5
+    assert np.abs(simulate_panel(panel, late, layout).start[0] / 60 - SHOWN[panel.figure]).max() < 5
 
 
 def test_the_table_of_schedules_has_every_job_on_every_node() -> None:

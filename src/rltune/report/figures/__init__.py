@@ -16,7 +16,7 @@ from rltune.report.figures.fig17 import fig17
 from rltune.report.figures.headroom import headroom
 from rltune.report.figures.improvements import improvements
 from rltune.report.figures.loads_compared import loads_compared
-from rltune.report.figures.motivation import schedule
+from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.networks import fig9
 from rltune.report.figures.robustness import robustness
 from rltune.report.figures.scheduling_rules import scheduling_rules

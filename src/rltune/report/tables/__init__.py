@@ -14,7 +14,7 @@ from rltune.report.tables.heuristics import heuristics
 from rltune.report.tables.latency import latency
 from rltune.report.tables.learners import table9, table9_numbers
 from rltune.report.tables.loads_compared import loads_compared
-from rltune.report.tables.motivation import motivation
+from rltune.report.tables.example_schedules import example_schedules
 from rltune.report.tables.placements import placements
 from rltune.report.tables.qssf import fig17_numbers, table8
 from rltune.report.tables.scheduling_rules import scheduling_rules
@@ -43,7 +43,7 @@ __all__ = [
     "loads",
     "loads_compared",
     "losers",
-    "motivation",
+    "example_schedules",
     "break_even",
     "placements",
     "scheduling_rules",
