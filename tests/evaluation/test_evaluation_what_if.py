@@ -16,7 +16,7 @@ from rltune.config import whatif
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import by_block, totals
 from rltune.evaluation.studies.what_if import WhatIfStudy
-from rltune.simulator import twin
+from rltune.reference import twin
 
 HOURS = 6
 """Of a block, so that the last tenth of three days of a log has several."""
@@ -57,9 +57,7 @@ def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
         work, scheduler = entry.workload, entry.contender.scheduler
         if scheduler.placement == "lookahead":
             continue
-        start, _ = twin.run(
-            work.jobs, work.layout, study.first, end - study.first, scheduler.policy, scheduler.backfill
-        )
+        start, _ = twin.run(work.jobs, work.layout, study.first, end - study.first, scheduler)
         wait_h = gpu_h = used = 0.0
         since, until = work.jobs.submit_s[begin], work.jobs.submit_s[end - 1]
         per_block: dict[pd.Timestamp, float] = {}

@@ -77,7 +77,7 @@ def workloads(name, some=CELLS.values()):
 
 def artefact_files(stage):
     """The files of every table and figure that a notebook makes."""
-    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run, stage)]
+    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run.config, stage)]
 
 
 def more(amount):

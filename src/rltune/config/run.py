@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from rltune.config.base import Block, Name
 from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
@@ -104,8 +104,6 @@ class RunConfig(Block):
     """One paragraph for the report's first page."""
     results: str = "results"
     """Folder of everything the run makes: results, or a folder in it."""
-    cache: str = ".cache/traces"
-    """Folder of raw traces: .cache, or a folder in it."""
     workloads: list[Workload] = []
     """Traces on clusters to prepare and characterise besides those the experiments name."""
     characterise: Annotated[list[Name], EachOnce] = []
@@ -131,12 +129,11 @@ class RunConfig(Block):
     presets: dict[Name, Preset] = {}
     """Presets of your own, or the built-in ones (paper, quick) redefined."""
 
-    @field_validator("results", "cache")
+    @field_validator("results")
     @classmethod
-    def _stays_inside(cls, value: str, info: ValidationInfo) -> str:
-        top = "results" if info.field_name == "results" else ".cache"
-        if not re.fullmatch(rf"{re.escape(top)}(/[A-Za-z0-9][A-Za-z0-9._-]*)*", value):
-            raise ValueError(f"found {value!r}, expected {top} or a folder in it, such as {top}/mine")
+    def _stays_inside(cls, value: str) -> str:
+        if not re.fullmatch(r"results(/[A-Za-z0-9][A-Za-z0-9._-]*)*", value):
+            raise ValueError(f"found {value!r}, expected results or a folder in it, such as results/mine")
         return value
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ from rltune.config import whatif as settings
 from rltune.config.context import Run
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
-from rltune.evaluation.contenders import Contender, Course, run, way_taken
+from rltune.evaluation.contenders import Contender, contender_of, run, way_taken
 from rltune.evaluation.groups import LARGE, SIZES, size_class
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import (
@@ -120,17 +120,15 @@ class WhatIfStudy:
             for cell, (scheduler, jobs) in zip(self.cells, self._chosen, strict=True):
                 name = given if jobs is self.workload.jobs else f"{given}, as calibrated"
                 workload = replace(self.workload, jobs=jobs)
-                yield Entry(CONFIGURATION, "configuration", cell.seed, Contender(scheduler), workload, name)
+                contender = Contender(scheduler, lookahead=self.run.config.lookahead)
+                yield Entry(CONFIGURATION, "configuration", cell.seed, contender, workload, name)
         for cell, agent, (_, jobs) in zip(self.cells, self.agents, self._chosen, strict=True):
             name = given if jobs is self.workload.jobs else f"{given}, as calibrated"
             yield Entry(RLTUNE, "rltune", cell.seed, agent, self.workload, name)
 
-    def _scheduler(self, **changes: str) -> SchedulerConfig:
-        axes = {name: getattr(self.cells[0], name) for name in ("policy", "backfill", "placement", "locality")}
-        return SchedulerConfig(**{**axes, **changes}, **self.run.config.simulation.model_dump())
-
     def _rule(self, of: Rule) -> Contender:
-        return Contender(self._scheduler(policy=of.policy, backfill=of.backfill, placement="best_fit"))
+        changes = {"policy": of.policy, "backfill": of.backfill, "placement": "best_fit"}
+        return contender_of(self.run.config, self.cells[0], **changes)
 
     @cached_property
     def _rules(self) -> dict[str, Contender]:
@@ -140,16 +138,12 @@ class WhatIfStudy:
     @cached_property
     def agents(self) -> list[Contender]:
         """The agent of each cell."""
-        return [Contender(self._scheduler(), policy) for policy in self.policies]
-
-    def _course(self, workload: Workload) -> Course:
-        return Course(workload.jobs, workload.layout, self.run.config.lookahead, workload.calibrated)
+        return [contender_of(self.run.config, self.cells[0], policy) for policy in self.policies]
 
     @cached_property
     def _chosen(self) -> list[tuple[SchedulerConfig, object]]:
         """(Configuration, jobs with the estimates) that each agent chose in training."""
-        course = self._course(self.workload)
-        return [way_taken(course, agent) for agent in self.agents]
+        return [way_taken(self.workload, agent) for agent in self.agents]
 
     @cached_property
     def configuration(self) -> str:
@@ -177,12 +171,11 @@ class WhatIfStudy:
         groups = user_groups(self.table.iloc[:begin], self.table["who"].iloc[self.measured]).to_numpy()
         first, n = np.array([self.first]), np.array([end - self.first])
         for entry in self.entries():
-            course = self._course(entry.workload)
-            run(course, entry.contender, first, np.ones(1, np.int64))  # compiles
-            state, seconds = run(course, entry.contender, first, n)
+            run(entry.workload, entry.contender, first, np.ones(1, np.int64))  # compiles
+            state, seconds = run(entry.workload, entry.contender, first, n)
             table = job_table(entry.workload.jobs, state).drop(columns="sequence")
             mine = table[table["job"] >= begin].sort_values("job")
-            scheduler, _ = way_taken(course, entry.contender)
+            scheduler, _ = way_taken(entry.workload, entry.contender)
             who = {"scheduler": entry.scheduler, "kind": entry.kind, "seed": entry.seed}
             ran = {name: getattr(scheduler, name) for name in ("policy", "backfill", "placement")}
             used = self._utilisation(table["start_s"], table["end_s"], table["gpus"])
