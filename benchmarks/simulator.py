@@ -27,7 +27,7 @@ import pandas as pd  # noqa: E402
 from rltune.cluster.fit import CUT, JOB, Jobs  # noqa: E402
 from rltune.cluster.layout import Layout, build_layout  # noqa: E402
 from rltune.config import ClusterConfig, Workspace  # noqa: E402
-from rltune.simulator import twin  # noqa: E402
+from rltune.reference import twin  # noqa: E402
 from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
 from rltune.traces.split import disjoint_windows  # noqa: E402
@@ -124,7 +124,7 @@ def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
         print(f"{len(first)} windows of {LENGTH}, {policy}, {backfill}: {out[name]:,} jobs/s")
     some = first[:: max(1, len(first) // 8)]
     began = time.perf_counter()
-    starts = [twin.run(jobs, layout, int(f), LENGTH, "fifo", "none", "best_fit")[0] for f in some]
+    starts = [twin.run(jobs, layout, int(f), LENGTH, SchedulerConfig("fifo"))[0] for f in some]
     rate = len(some) * LENGTH / (time.perf_counter() - began)
     same = simulate(jobs, layout, some, np.full(len(some), LENGTH), SchedulerConfig("fifo")).start
     assert all(np.array_equal(a, b) for a, b in zip(starts, same, strict=True)), "engine and twin differ"

@@ -7,8 +7,10 @@ import pandas as pd
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import ClusterConfig
-from rltune.traces.columns import empty_columns
+from rltune.cluster.workload import Workload, make_workload
+from rltune.config import ClusterConfig, RunConfig, SimulationConfig
+from rltune.config.run import SplitConfig
+from rltune.traces.columns import TraceMeta, empty_columns
 
 CLUSTER = ClusterConfig.model_validate(
     {
@@ -47,3 +49,21 @@ def workload(n: int = 600, seed: int = 1, load: float = 3.0) -> tuple[Jobs, Layo
     fitted, _ = fit(jobs_frame(n, seed, load), CLUSTER)
     noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
     return compile_jobs(fitted, fitted["run_s"].to_numpy() * noise, CLUSTER), build_layout(CLUSTER)
+
+
+def whole_workload(n: int = 600, seed: int = 1, load: float = 3.0) -> Workload:
+    """The same as a Workload, split as by default, with users "u0" to "u4"."""
+    fitted, _ = fit(jobs_frame(n, seed, load), CLUSTER)
+    fitted = fitted.assign(user=[f"u{i % 5}" for i in range(len(fitted))])
+    noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
+    estimates = pd.DataFrame({"estimate_s": fitted["run_s"].to_numpy() * noise})
+    return make_workload(
+        fitted, TraceMeta("t", "T", "own", "csv", "2020-01-01", "UTC"), estimates, CLUSTER, SplitConfig()
+    )
+
+
+def run_config(simulation: SimulationConfig | None = None, **evaluation: object) -> RunConfig:
+    """A run with this block ``evaluation``."""
+    experiment = {"name": "x", "workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}
+    blocks = {"title": "Test", "experiments": [experiment], "evaluation": evaluation}
+    return RunConfig.model_validate(blocks).model_copy(update={"simulation": simulation or SimulationConfig()})

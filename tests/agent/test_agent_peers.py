@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from agent_fakes import workload
+from agent_fakes import run_config, whole_workload, workload
 from test_agent_toy import CELL as TOY
 from test_agent_toy import CLUSTER, LENGTH, N, queue
 
@@ -18,8 +19,7 @@ from rltune.agent.peers.linear_score import AREA, WEIGHTS, LinearRanker
 from rltune.agent.policy_file import load_policy, save_policy
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
-from rltune.config.run import EvaluationConfig
+from rltune.config import Cell, LookaheadConfig, Preset
 from rltune.environment.observation import Observer
 from rltune.errors import DataError
 from rltune.evaluation.evaluate import evaluate
@@ -264,11 +264,8 @@ def test_a_learner_is_judged_as_rltune_is(agent: str) -> None:
     """By the same function, on the same windows of the test part."""
     jobs, layout = case = workload(N, seed=5)
     policy = trained(agent, case, SHORT, backfill="easy").policy
-    ids, config = np.arange(N).astype(str), EvaluationConfig(sequence_jobs=[20, 30])
-    cell = CELL.but(backfill="easy")
-    windows, table = evaluate(
-        cell, policy, jobs, ids, layout, split_points(N), config, LookaheadConfig(), SimulationConfig()
-    )
+    cell, work = CELL.but(backfill="easy"), replace(whole_workload(N), jobs=jobs, layout=layout)
+    windows, table, _ = evaluate(cell, policy, work, run_config(sequence_jobs=[20, 30]))
     mine = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == 30)]
     first = mine["first_job"].to_numpy()
     state = simulate(

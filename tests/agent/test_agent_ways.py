@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from agent_fakes import workload
+from agent_fakes import run_config, whole_workload, workload
 
 from rltune.agent.exercise import Exercise
 from rltune.agent.learners import train
@@ -18,8 +18,7 @@ from rltune.agent.peers.linear_score import AREA, LinearRanker
 from rltune.agent.rollout import RandomRanker
 from rltune.agent.trials import NAME, Trials
 from rltune.agent.ways import POLICIES, RESERVATIONS, Way, choose, difference, way_of
-from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
-from rltune.config.run import EvaluationConfig
+from rltune.config import Cell, LookaheadConfig, Preset
 from rltune.evaluation.evaluate import evaluate
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
@@ -181,11 +180,9 @@ def test_an_order_for_chosen_reservations_is_learned_without_and_judged_with_the
 def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
     result = train(Exercise(CELL, TUNED, LookaheadConfig(), JOBS, LAYOUT, SPLIT, calibrated=JOBS))
     assert result.policy.facts["way"]["policy"] != "fifo"
-    ids = np.array([f"j{i}" for i in range(1200)])
-    config = EvaluationConfig(sequence_jobs=[32], bootstrap=200)
-    windows, _ = evaluate(
-        CELL, result.policy, JOBS, ids, LAYOUT, SPLIT, config, LookaheadConfig(), SimulationConfig(), calibrated=JOBS
-    )
+    whole = whole_workload(1200)
+    work = replace(whole, jobs=JOBS, layout=LAYOUT, table=whole.table.assign(calibrated_s=JOBS.estimate_s))
+    windows = evaluate(CELL, result.policy, work, run_config(sequence_jobs=[32], bootstrap=200)).windows
     ours = windows[windows["role"] == "rltune"]
     assert set(ours["policy"]) == {result.policy.facts["way"]["policy"]}
     assert set(windows.loc[windows["role"] == "base", "policy"]) == {"fifo"}

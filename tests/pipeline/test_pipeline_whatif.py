@@ -19,7 +19,7 @@ from rltune.evaluation.whatif import by_block, totals
 from rltune.pipeline import whatif
 from rltune.pipeline.peers import scheduler_of
 from rltune.pipeline.whatif import WhatIfStudy
-from rltune.simulator import twin
+from rltune.reference import twin
 
 HOURS = 6
 """Of a block, so that the last tenth of a day's log has several."""
@@ -72,9 +72,7 @@ def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
     begin, end = study.measured
     for scheduler, _, _, contender, work in study.contenders():
         scheduler = contender.scheduler
-        start, _ = twin.run(
-            work.jobs, work.layout, study.begins, end - study.begins, scheduler.policy, scheduler.backfill
-        )
+        start, _ = twin.run(work.jobs, work.layout, study.begins, end - study.begins, scheduler)
         wait_h = gpu_h = used = 0.0
         since, until = work.jobs.submit_s[begin], work.jobs.submit_s[end - 1]
         per_block: dict[pd.Timestamp, float] = {}

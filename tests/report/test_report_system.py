@@ -20,7 +20,7 @@ from rltune.config import Workspace
 from rltune.config.cells import Policy
 from rltune.config.preset import BUILT_IN
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
-from rltune.pipeline import system
+from rltune.evaluation.studies import system
 from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedules, simulated
 from rltune.policies import OWN, policy
 from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8

@@ -239,10 +239,13 @@ class DeploymentStudy:
                     if policy is not None and "way" in policy.facts:
                         way = {**policy.facts["way"], "backfill": backfill}
                         policy = replace(policy, facts={**policy.facts, "way": way})
-                    contender = Contender(replace(agent.scheduler, backfill=backfill), policy)
+                    contender = replace(agent, scheduler=replace(agent.scheduler, backfill=backfill), policy=policy)
                 else:
                     rule = SLURM if scheduler == "slurm" else scheduler
-                    contender = Contender(scheduler_of(self.workspace, self.cell, policy=rule, backfill=backfill))
+                    contender = Contender(
+                        scheduler_of(self.workspace, self.cell, policy=rule, backfill=backfill),
+                        lookahead=self.workspace.config.lookahead,
+                    )
                 state, _ = run(course, contender, self.firsts, np.full(len(self.firsts), n))
                 table = job_table(self.workload.jobs, state)
                 first = self.firsts[table["sequence"]]

@@ -95,13 +95,19 @@ class WhatIfStudy:
         if self.way == CONFIGURATION:
             for cell, agent in zip(self.cells, self.agents, strict=True):
                 scheduler, told = way_taken(course_of(self.workspace, self.workload), agent)
-                yield CONFIGURATION, "configuration", cell.seed, Contender(scheduler), replace(self.workload, jobs=told)
+                yield (
+                    CONFIGURATION,
+                    "configuration",
+                    cell.seed,
+                    Contender(scheduler, lookahead=self.workspace.config.lookahead),
+                    replace(self.workload, jobs=told),
+                )
         for cell, agent in zip(self.cells, self.agents, strict=True):
             yield RLTUNE, "rltune", cell.seed, agent, self.workload
 
     def _rule(self, of: Rule) -> Contender:
         changes = {"policy": of.policy, "backfill": of.backfill, "placement": "best_fit"}
-        return Contender(scheduler_of(self.workspace, self.main, **changes))
+        return Contender(scheduler_of(self.workspace, self.main, **changes), lookahead=self.workspace.config.lookahead)
 
     def _rules(self) -> dict[str, Contender]:
         """Today's and the other rules by scheduler."""
