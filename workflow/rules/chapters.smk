@@ -57,7 +57,7 @@ rule system:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
-        settings=run.config.model_dump(include={"experiments", "presets", "motivation"}),
+        settings=run.config.model_dump(include={"experiments", "presets", "example_schedules"}),
         code=[CODE["training"], CODE["report"], CODE["slurm"]],
     message:
         "the system, and why the order of a queue matters"
