@@ -8,7 +8,7 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
-from rltune.traces.table import empty_columns
+from rltune.traces.columns import empty_columns
 
 CLUSTER = ClusterConfig.model_validate(
     {

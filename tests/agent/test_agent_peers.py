@@ -25,8 +25,8 @@ from rltune.errors import DataError
 from rltune.evaluation.evaluate import evaluate
 from rltune.simulator.batch import Run, Setting, simulate
 from rltune.simulator.metrics import sequence_table
+from rltune.traces.columns import empty_columns
 from rltune.traces.split import split_points
-from rltune.traces.table import empty_columns
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "rich", "exact", "toy", 3)
 PPO = dict(

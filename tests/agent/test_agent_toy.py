@@ -13,8 +13,8 @@ from rltune.cluster.layout import Layout, build_layout
 from rltune.config import Cell, ClusterConfig, LookaheadConfig, Preset
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import sequence_table
+from rltune.traces.columns import empty_columns
 from rltune.traces.split import split_points
-from rltune.traces.table import empty_columns
 
 N, LENGTH = 600, 12
 CLUSTER = ClusterConfig.model_validate(

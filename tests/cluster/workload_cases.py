@@ -11,7 +11,7 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
-from rltune.traces.table import DTYPES, empty_columns
+from rltune.traces.columns import DTYPES, empty_columns
 
 
 def group(

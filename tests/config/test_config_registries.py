@@ -8,8 +8,6 @@ from typing import get_args
 
 import pytest
 
-from rltune.environment.features import FEATURE_SETS
-from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import LOCALITIES, RULES
 from rltune.config import Workspace, load_cluster, load_run, load_trace
@@ -19,12 +17,14 @@ from rltune.config.preset import BUILT_IN
 from rltune.config.run import Commit, EvaluationConfig, Overrun, SimulationConfig
 from rltune.config.schema import MEND, schema_text
 from rltune.config.trace import Format, Status
+from rltune.environment.features import FEATURE_SETS
+from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR
 from rltune.policies import IDS, TITLES
 from rltune.report.style import POLICY_TITLE
 from rltune.simulator import how
 from rltune.simulator.setting import ASKED, Setting
+from rltune.traces.columns import STATUSES
 from rltune.traces.readers import READERS
-from rltune.traces.table import STATUSES
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_RUNS = ("paper_results.yaml", "deviations.yaml", "expected.yaml")

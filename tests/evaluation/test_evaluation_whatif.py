@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.recommend import Advice, recommend
 from rltune.evaluation.whatif import (
     against_recorded,
@@ -20,7 +20,7 @@ from rltune.evaluation.whatif import (
     with_longer,
 )
 
-JUDGE = Judge(bootstrap=500)
+JUDGE = Intervals(bootstrap=500)
 KINDS = {"today": "today", "fifo-easy": "rule", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
 SAME = {"fifo-easy": 1.0, "saf-easy": 1.0, "qssf": 1.0, "rltune": 1.0}
 

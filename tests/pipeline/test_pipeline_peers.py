@@ -11,7 +11,7 @@ import pytest
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.ways import way_of
 from rltune.config import Workspace
-from rltune.config.lineups import lineups
+from rltune.config.comparisons import lineups
 from rltune.pipeline import peers
 
 SETTING = "    backfill: [easy]\n    placement: [best_fit]\n    features: [unsampled]\n    preset: [tiny, other]\n"

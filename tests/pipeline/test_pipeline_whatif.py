@@ -14,7 +14,7 @@ import pytest
 from rltune.agent.ways import way_of
 from rltune.config import Workspace
 from rltune.evaluation.contenders import Contender
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.whatif import by_block, totals
 from rltune.pipeline import whatif
 from rltune.pipeline.peers import setting_of
@@ -68,7 +68,7 @@ def test_it_replays_the_last_part_behind_a_warm_up(study: WhatIfStudy) -> None:
 def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
     """The twin runs the same jobs; sums by loops."""
     jobs, ran = study.replays()
-    found = totals(jobs, Judge(200)).set_index("scheduler")
+    found = totals(jobs, Intervals(200)).set_index("scheduler")
     begin, end = study.measured
     for scheduler, _, _, contender, work in study.contenders():
         setting = contender.setting
@@ -150,7 +150,7 @@ def test_a_way_that_a_rule_has_is_not_run_twice(study: WhatIfStudy, monkeypatch:
 
 def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:
     jobs, _ = study.replays()
-    groups = study.groups(jobs, Judge(200))
+    groups = study.groups(jobs, Intervals(200))
     for (_, scheduler), part in groups.groupby(["grouping", "scheduler"]):
         assert part["jobs"].sum() == 24
         assert (part["wait_s"] * part["jobs"]).sum() == pytest.approx(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from report_fakes_peers import save_peers
 
 from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
+from rltune.config.context import Run
 from rltune.files import write_json, write_text
 from rltune.pipeline import system
 from rltune.pipeline.motivation.schedules import schedules
@@ -42,6 +44,26 @@ class Made:
     there: dict[str, Saved]
     page: Path
 
+    @cached_property
+    def run(self) -> Run:
+        return run_of(self.workspace)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        return read.cells(self.run, load_paper(self.workspace.root))
+
+    @cached_property
+    def windows(self) -> pd.DataFrame:
+        return read.windows(self.run, map(self.workspace.windows, self.run.config.cells()))
+
+    @cached_property
+    def histories(self) -> pd.DataFrame:
+        return read.histories(self.run, map(self.workspace.history, self.run.config.cells()))
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        return read.jobs(self.run, map(self.workspace.test_jobs, self.run.config.cells()))
+
     @property
     def html(self) -> str:
         return self.page.read_text(encoding="utf-8")
@@ -62,6 +84,25 @@ def project(root: Path, run: str = RUN) -> Workspace:
     for name in ("philly-192", "philly-192-balanced", "venus-160", "pai-140"):
         write_text(root / "config" / "clusters" / f"{name}.yaml", CLUSTER.format(name=name))
     return Workspace(root, root, "config/default.yaml", load_run("config/default.yaml", root))
+
+
+def run_of(workspace: Workspace) -> Run:
+    """The run of a project."""
+    config = workspace.config
+    clusters = dict.fromkeys(w.cluster for w in config.all_workloads())
+    return Run(
+        workspace.config_path,
+        config,
+        {name: workspace.trace(name) for name in config.traces()},
+        {name: workspace.cluster(name) for name in clusters},
+    )
+
+
+def audits(workspace: Workspace) -> pd.DataFrame:
+    """What cleaning and fitting of the run left out."""
+    config = workspace.config
+    fitted = [workspace.fit_audit(w.trace, w.cluster) for w in config.all_workloads()]
+    return read.audits(run_of(workspace), map(workspace.clean_audit, config.traces()), fitted)
 
 
 def results(workspace: Workspace) -> None:
@@ -91,9 +132,10 @@ def results(workspace: Workspace) -> None:
 
 def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     """Every table and figure, saved as the notebooks would; ``of_traces``: those of the traces alone as well."""
-    paper = load_paper(workspace.root)
-    cells, wins = read.cells(workspace, paper), read.windows(workspace)
-    curves, waits = read.histories(workspace), read.jobs(workspace)
+    paper, run = load_paper(workspace.root), run_of(workspace)
+    cells, wins = read.cells(run, paper), read.windows(run, map(workspace.windows, run.config.cells()))
+    curves = read.histories(run, map(workspace.history, run.config.cells()))
+    waits = read.jobs(run, map(workspace.test_jobs, run.config.cells()))
     judge = {"bootstrap": 200, "confidence": 0.95, "seed": 1, "source": "figures"}
     folder = workspace.artefacts
     studies = studies_of(cells)
@@ -116,7 +158,7 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     ]
     if of_traces:
         made += [
-            tables.audits(read.audits(workspace), source="clean"),
+            tables.audits(audits(workspace), source="clean"),
             tables.loads(loads(), source="figures"),
             tables.estimates(estimates(), source="figures"),
             tables.table2(statistics(), paper, source="figures"),

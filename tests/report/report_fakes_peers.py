@@ -99,13 +99,16 @@ def decisions() -> pd.DataFrame:
 
 def save_peers(workspace: Workspace, paper: PaperResults) -> None:
     """Those of the stage's tables that any run has."""
-    cells, windows = read.cells(workspace, paper), read.windows(workspace)
-    met, curves = batches(cells), read.histories(workspace)
+    from report_fakes import run_of
+
+    run, names = run_of(workspace), workspace.config.cells()
+    cells, windows = read.cells(run, paper), read.windows(run, map(workspace.windows, names))
+    met, curves = batches(cells), read.histories(run, map(workspace.history, names))
     daily = dict.fromkeys(cells["cell"], 1440.0)
     for artefact, frame in (
         tables.table9(cells, met, paper, "peers"),
         tables.table9_numbers(cells, met, paper, **JUDGE),
         tables.latency(cells, cells["cell"].iloc[0], decisions(), paper, "peers"),
-        tables.payback(cells, windows, curves, daily, **JUDGE),
+        tables.break_even(cells, windows, curves, daily, **JUDGE),
     ):
         save_table(workspace.artefacts, artefact, frame)

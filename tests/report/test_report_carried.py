@@ -8,7 +8,7 @@ import pytest
 import report_fakes as fakes
 from report_fakes import Made
 
-from rltune.report import figures, read, tables
+from rltune.report import figures, tables
 from rltune.report.paper import load_paper
 from rltune.report.tables.carried import less, waits
 from rltune.report.tables.carried import carried
@@ -20,7 +20,7 @@ JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
 
 @pytest.fixture(scope="module")
 def matrix(made: Made) -> pd.DataFrame:
-    return carried(read.cells(made.workspace, PAPER))
+    return carried(made.cells)
 
 
 def test_waits_have_a_column_a_seed_in_order_of_time() -> None:
@@ -49,7 +49,7 @@ def test_the_papers_table_names_what_is_tested() -> None:
 
 def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: pd.DataFrame) -> None:
     frame = made.there["table7"].frame
-    windows = read.windows(made.workspace)
+    windows = made.windows
     windows = windows[windows["sequence_jobs"] == min(fakes.WINDOWS)]
     mean = windows.groupby(["cell", "role"])["wait_s"].mean()
     assert len(frame) == 12 and set(frame["windows"]) == {24}
@@ -71,7 +71,7 @@ def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: p
 
 
 def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Made, matrix: pd.DataFrame) -> None:
-    windows = read.windows(made.workspace)
+    windows = made.windows
     bases = fakes.bases(matrix, windows)
     one = matrix[(matrix["trace"] == "venus") & (matrix["policy"] == "fifo")]
     twin = windows[windows["cell"] == one["cell"].iloc[0]].assign(cell="twin")
@@ -86,7 +86,7 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Mad
 
 
 def test_the_papers_figures_are_not_set_beside_another_setting(made: Made, matrix: pd.DataFrame) -> None:
-    windows = read.windows(made.workspace)
+    windows = made.windows
     easy, bases = matrix.assign(backfill="easy"), fakes.bases(matrix, windows).assign(backfill="easy")
     artefact, frame = tables.table7(easy, windows, bases, PAPER, **JUDGE)
     assert frame["fifo_paper"].isna().all() and "fifo_verdict" not in artefact.columns

@@ -12,7 +12,7 @@ from report_fakes import Made
 
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
-from rltune.report import figures, read, tables
+from rltune.report import figures, tables
 from rltune.report.page import contents, deployment, peers
 from rltune.report.paper import load_paper
 from rltune.report.studies import BSLD, CURVES, SLURM, STUDIES, UTILISATION, WAIT, cells_of, in_curves
@@ -37,8 +37,8 @@ PRINTED = {
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.numbers)
 def test_means_and_improvements_are_those_of_the_metric(metrics: Made, study) -> None:
-    frame, windows = metrics.there[study.numbers].frame, read.windows(metrics.workspace)
-    cells = read.cells(metrics.workspace, PAPER)
+    frame, windows = metrics.there[study.numbers].frame, metrics.windows
+    cells = metrics.cells
     assert len(frame) and set(frame["measure"]) == {study.metric}
     for _, row in frame.iterrows():
         same = cells[(cells["trace"] == row["trace"]) & (cells["policy"] == row["policy"])]
@@ -64,7 +64,7 @@ def test_the_papers_figures_stand_where_it_prints_them(metrics: Made, name: str)
 
 
 def test_slurm_stands_apart_and_a_mix_counts_with_each_of_its_parts(metrics: Made) -> None:
-    cells = read.cells(metrics.workspace, PAPER)
+    cells = metrics.cells
     assert set(cells_of(BSLD, cells)["policy"]) == {"fifo", "f1"}
     assert set(cells_of(SLURM, cells)["policy"]) == {"multifactor"}
     assert set(cells_of(WAIT, cells)["metric"]) == {MIX} < set(cells_of(UTILISATION, cells)["metric"])
@@ -99,7 +99,7 @@ def test_utilisation_is_shown_over_makespan_and_over_the_span(metrics: Made) -> 
 
 
 def test_boxes_and_curves_hold_what_they_draw(metrics: Made) -> None:
-    jobs, cells = read.jobs(metrics.workspace), read.cells(metrics.workspace, PAPER)
+    jobs, cells = metrics.jobs, metrics.cells
     for name, column in (("fig14", "bsld"), ("fig15", "jct_s"), ("fig16", "bsld")):
         first = metrics.there[name].frame.iloc[0]
         row = metrics.there[f"{name}-numbers"].frame.iloc[0]
@@ -117,7 +117,7 @@ def test_boxes_and_curves_hold_what_they_draw(metrics: Made) -> None:
     last = metrics.there["training-utilisation"].frame.groupby("policy")["training"].last()
     assert last["fifo"] > 0.5 and abs(last["f1"]) < 0.2, "above zero is better, of utilisation too"
     with pytest.raises(ValueError, match="no training curves for fig11"):
-        figures.training(cells, read.histories(metrics.workspace), PAPER, "fig11")
+        figures.training(cells, metrics.histories, PAPER, "fig11")
 
 
 def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Made) -> None:
@@ -128,7 +128,7 @@ def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Ma
     assert set(own.frame["measure"]) == {"bsld"}
     naive = own.frame[own.frame["variant"] == "naive, whole nodes"]
     assert set(naive["paper"]) == {0.5259} and own.frame.loc[own.frame["variant"] == "pro", "paper"].isna().all()
-    windows = read.windows(metrics.workspace)
+    windows = metrics.windows
     row = naive.iloc[0]
     ours, theirs = (
         windows[

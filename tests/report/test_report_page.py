@@ -63,7 +63,7 @@ IDS = (
     "table9",
     "table9-numbers",
     "latency",
-    "payback",
+    "break-even",
     "methods",
     "deviations",
     "paper",

@@ -11,10 +11,10 @@ import report_fakes_peers as fakes
 from report_fakes import SOURCE, Made
 
 from rltune.config import RunConfig
-from rltune.config.lineups import by_features
+from rltune.config.comparisons import by_features
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.long_run import compare_long
-from rltune.report import figures, read, tables
+from rltune.report import figures, tables
 from rltune.report.page import contents, peers
 from rltune.report.paper import load_paper
 from rltune.report.tables.learners import IN_PAPER, TITLE
@@ -25,7 +25,7 @@ PAPER = load_paper(SOURCE)
 
 @pytest.fixture(scope="module")
 def cells(made: Made) -> pd.DataFrame:
-    return read.cells(made.workspace, PAPER)
+    return made.cells
 
 
 def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
@@ -170,8 +170,8 @@ def test_growth_is_over_half_the_queue_beside_the_papers(made: Made) -> None:
 
 
 def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: pd.DataFrame) -> None:
-    frame = made.there["payback"].frame
-    windows = read.windows(made.workspace)
+    frame = made.there["break-even"].frame
+    windows = made.windows
     assert set(frame["sequence_jobs"]) == {256}
     for _, row in frame.iterrows():
         own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
@@ -180,16 +180,16 @@ def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: p
         assert row["saved_h"] == pytest.approx(saved) and row["saved_low"] < saved < row["saved_high"]
         assert row["deciding_s"] == pytest.approx(0.05 / 256 * 1440) and row["training_s"] == 60
         if saved > 0:
-            assert row["payback_min"] * saved / (24 * 60) == pytest.approx(60 / 3600), "hours saved by then"
+            assert row["break_even_min"] * saved / (24 * 60) == pytest.approx(60 / 3600), "hours saved by then"
         else:
-            assert np.isnan(row["payback_min"])
+            assert np.isnan(row["break_even_min"])
     assert (frame["saved_h"] < 0).any() and (frame["over_strong_h"] < 0).any()
 
 
 def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: Made, cells: pd.DataFrame) -> None:
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     names = [[*pair["cell"]]]
-    windows, widths = read.windows(made.workspace), {"raw": 7, "engineered": 8}
+    windows, widths = made.windows, {"raw": 7, "engineered": 8}
     artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, **fakes.JUDGE)
     assert list(frame["count"]) == [7, 8] and list(frame["features"]) == ["raw", "engineered"]
     for _, row in frame.iterrows():
@@ -207,7 +207,7 @@ def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: 
 def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differs(
     made: Made, cells: pd.DataFrame
 ) -> None:
-    cells, windows = cells.assign(placement="lookahead"), read.windows(made.workspace)
+    cells, windows = cells.assign(placement="lookahead"), made.windows
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     parts, groups = [(cells, windows)], [[*pair["cell"]]]
     for ending, changed, wait in (
@@ -257,7 +257,7 @@ def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> N
     assert not set(peers.absent(config)) & set(contents.expected(config))
     told = {m.id: m.why for m in contents.missing(config, made.there)}
     assert "EASY backfilling and estimates made of earlier jobs" in told["table8"]
-    assert peers.made(config) == (["table9", "table9-numbers", "latency", "payback"], [])
+    assert peers.made(config) == (["table9", "table9-numbers", "latency", "break-even"], [])
     full = RunConfig.model_validate(
         {
             "title": "Full",
@@ -277,4 +277,4 @@ def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> N
     assert sorted(sum(peers.made(full), [])) == sorted(peers.PEERS)
     learners = [{**full.experiments[0].model_dump(), "preset": ["linear"]}]
     alone = RunConfig.model_validate({"title": "Alone", "experiments": learners})
-    assert {"payback", "table9-numbers", "table8"} < set(peers.absent(alone))
+    assert {"break-even", "table9-numbers", "table8"} < set(peers.absent(alone))

@@ -46,14 +46,14 @@ def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> Non
 
 
 def test_backfilling_has_no_figure_in_the_paper(made: Made) -> None:
-    cells = read.cells(made.workspace, PAPER).assign(backfill="easy")
-    _, frame = tables.comparison(cells, read.windows(made.workspace), read.histories(made.workspace), PAPER, **JUDGE)
+    cells = made.cells.assign(backfill="easy")
+    _, frame = tables.comparison(cells, made.windows, made.histories, PAPER, **JUDGE)
     assert frame["paper"].isna().all() and (frame["verdict"] == "").all()
 
 
 def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
-    curves = read.histories(made.workspace)
+    cells, windows = made.cells, made.windows
+    curves = made.histories
     _, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
     assert set(frame["learned"]) <= {"yes", "no"}
     worse = curves.assign(validation_random=curves["validation_rl"] * 0.5)
@@ -64,8 +64,8 @@ def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learn
 
 
 def test_what_an_agent_chose_itself_is_named(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
-    curves = read.histories(made.workspace)
+    cells, windows = made.cells, made.windows
+    curves = made.histories
     artefact, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
     assert not frame["way"].any() and "way" not in artefact.columns
     ours = windows["role"] == "rltune"
@@ -84,7 +84,7 @@ def test_ablation_pairs_pro_with_each_other_variant(made: Made) -> None:
 
 
 def test_two_by_two(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    cells, windows = made.cells, made.windows
     pro = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo") & (cells["features"] == "engineered")]
     extra = [(cells, windows)]
     for features, placement in (("raw", "lookahead"), ("engineered", "best_fit")):
@@ -104,9 +104,9 @@ def test_two_by_two(made: Made) -> None:
 
 
 def test_without_a_pair_there_is_no_ablation(made: Made) -> None:
-    cells = read.cells(made.workspace, PAPER)
+    cells = made.cells
     cells = cells[cells["features"] == "engineered"]
-    artefact, frame = tables.ablation(cells, read.windows(made.workspace), PAPER, **JUDGE)
+    artefact, frame = tables.ablation(cells, made.windows, PAPER, **JUDGE)
     assert frame.empty and artefact.columns == {}
     with pytest.raises(ValueError, match="no ablation"):
         figures.ablation(frame, PAPER)
@@ -142,7 +142,7 @@ def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
 
 
 def test_the_table_says_what_a_split_and_company_cost(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    cells, windows = made.cells, made.windows
     assert any(
         "runs 1.2 times as long; jobs that share a node do not slow" in n
         for n in made.there["placements"].artefact.notes
@@ -164,7 +164,7 @@ def test_the_table_says_what_a_split_and_company_cost(made: Made) -> None:
 
 
 def test_cells_judged_in_their_own_placement_only_are_left_out(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    cells, windows = made.cells, made.windows
     also = windows["role"].isin(["rltune_also", "base_also"])
     first = cells["cell"].iloc[0]
     _, frame = tables.placements(
@@ -184,7 +184,7 @@ def test_solver_outcomes_add_up(made: Made) -> None:
 
 
 def test_audits_say_when_rows_are_unaccounted_for(made: Made) -> None:
-    counts = read.audits(made.workspace)
+    counts = fakes.audits(made.workspace)
     artefact, frame = tables.audits(counts)
     assert (frame["unaccounted"] == 0).all() and len(artefact.notes) == 1
     counts.loc[counts["kind"] == "kept", "rows"] -= 1
@@ -208,7 +208,7 @@ def test_loads_are_read_as_they_are() -> None:
 
 
 def test_figures_hold_what_they_draw(made: Made) -> None:
-    cells, jobs = read.cells(made.workspace, PAPER), read.jobs(made.workspace)
+    cells, jobs = made.cells, made.jobs
     artefact, frame, _ = figures.boxes(cells, jobs, PAPER)
     assert artefact.id == "fig12" and set(frame["sequence_jobs"]) == {1024}
     first = frame.iloc[0]
@@ -226,7 +226,7 @@ def twice(frame: pd.DataFrame, cell: str, name: str, **changed: object) -> pd.Da
 
 
 def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> None:
-    cells, jobs = read.cells(made.workspace, PAPER), read.jobs(made.workspace)
+    cells, jobs = made.cells, made.jobs
     name = cells["cell"][0]
     jobs = twice(jobs, name, "other")
     jobs.loc[jobs["cell"] == "other", "wait_s"] *= 3
@@ -248,8 +248,8 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> 
 
 
 def test_improvements_of_several_settings_are_called_by_what_differs(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
-    curves, name = read.histories(made.workspace), cells["cell"][0]
+    cells, windows = made.cells, made.windows
+    curves, name = made.histories, cells["cell"][0]
     for other, changed in (("easy", {"backfill": "easy"}), ("exact", {"backfill": "easy", "estimate": "exact"})):
         cells = twice(cells, name, other, **changed)
         windows, curves = twice(windows, name, other), twice(curves, name, other)
@@ -265,7 +265,7 @@ def test_improvements_of_several_settings_are_called_by_what_differs(made: Made)
 
 
 def test_every_setting_of_the_ablation_has_bars_of_its_own(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    cells, windows = made.cells, made.windows
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]["cell"].tolist()
     for name in pair:
         cells, windows = twice(cells, name, f"{name} tuned", preset="tuned"), twice(windows, name, f"{name} tuned")
@@ -281,9 +281,9 @@ def test_every_setting_of_the_ablation_has_bars_of_its_own(made: Made) -> None:
 
 
 def test_inputs_are_left_as_they_were(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    cells, windows = made.cells, made.windows
     before = cells.copy(), windows.copy()
-    tables.comparison(cells, windows, read.histories(made.workspace), PAPER, **JUDGE)
+    tables.comparison(cells, windows, made.histories, PAPER, **JUDGE)
     tables.ablation(cells, windows, PAPER, **JUDGE)
     tables.placements(cells, windows, multi_node_slowdown=1.0, interference_slowdown=1.0, **JUDGE)
     pd.testing.assert_frame_equal(cells, before[0])
@@ -292,7 +292,7 @@ def test_inputs_are_left_as_they_were(made: Made) -> None:
 
 def test_a_missing_result_names_its_file_and_cell(empty: object) -> None:
     with pytest.raises(DataError, match=r"windows\.csv: no such file; train and evaluate the cell philly__"):
-        read.windows(empty)
+        read.windows(fakes.run_of(empty), map(empty.windows, empty.config.cells()))
 
 
 def test_titles_tell_workloads_apart(made: Made) -> None:
@@ -301,7 +301,7 @@ def test_titles_tell_workloads_apart(made: Made) -> None:
     experiment["workloads"].append({"trace": "philly", "cluster": "pai-140"})
     both = config.model_copy(update={"experiments": [type(config.experiments[0]).model_validate(experiment)]})
     workspace = type(made.workspace)(made.workspace.root, made.workspace.base, made.workspace.config_path, both)
-    assert set(read.cells(workspace, PAPER)["trace_title"]) == {
+    assert set(read.cells(fakes.run_of(workspace), PAPER)["trace_title"]) == {
         "Philly · Cluster philly-192",
         "Philly · Cluster pai-140",
         "Helios Venus",
@@ -310,9 +310,9 @@ def test_titles_tell_workloads_apart(made: Made) -> None:
 
 
 def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Made) -> None:
-    cells, windows = read.cells(made.workspace, PAPER), read.windows(made.workspace)
+    cells, windows = made.cells, made.windows
     few = windows[windows["role"].isin(["rltune", "base"]) & (windows["window"] == 0)]
-    artefact, frame = tables.comparison(cells, few, read.histories(made.workspace), PAPER, **JUDGE)
+    artefact, frame = tables.comparison(cells, few, made.histories, PAPER, **JUDGE)
     assert "strong" not in artefact.columns and "strong" not in frame
     figures.improvements([frame], PAPER)
     there = dict(made.there)

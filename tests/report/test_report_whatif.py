@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rltune.config import RunConfig
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.recommend import recommend
 from rltune.evaluation.whatif import TODAY, against_recorded, steps, totals
 from rltune.report import figures, tables
@@ -20,7 +20,7 @@ from rltune.report.page import chapters, contents
 from rltune.report.page.whatif import WHATIF, made, summary
 from rltune.report.tables.whatif_words import group_name, names, saving, sentences
 
-JUDGE = Judge(bootstrap=300)
+JUDGE = Intervals(bootstrap=300)
 KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "way": "way"}
 RAN = pd.DataFrame(
     [

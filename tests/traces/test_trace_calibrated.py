@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from history_cases import META, generated, poisoned, table
 
-from rltune.traces import calibrated, estimates_lightgbm
+from rltune.traces import calibrated as module
+from rltune.traces import estimates_lightgbm
 from rltune.traces.calibrated import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, UNKNOWN_SPREAD, calibrated
 from rltune.traces.calibration_models import HEAVIEST, binned, censoring_weights, inputs, recalibration
 from rltune.traces.estimates import estimates
@@ -98,7 +99,7 @@ def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.M
     """Neither run times that are not known yet nor later jobs and their estimates."""
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150)):
         monkeypatch.setattr(estimates_lightgbm, name, value)
-    monkeypatch.setattr(beliefs, "JUDGED", 50)
+    monkeypatch.setattr(module, "JUDGED", 50)
     jobs = generated(1500)
     given = blurred(jobs)
     now_s = when * jobs["submit_s"].iloc[-1]

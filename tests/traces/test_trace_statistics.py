@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from rltune.errors import DataError
+from rltune.traces.columns import TraceMeta, empty_columns
 from rltune.traces.statistics import DAY_S, summary_row, workload_row
-from rltune.traces.table import TraceMeta, empty_columns
 
 META = TraceMeta("t", "Title", "own", "csv", "2020-01-01T00:00:00.000+00:00", "UTC", "a file")
 

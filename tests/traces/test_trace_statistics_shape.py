@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from rltune.errors import DataError
+from rltune.traces.columns import TraceMeta, empty_columns
 from rltune.traces.statistics_shape import arrivals, batches, busiest_share, run_times, sizes
-from rltune.traces.table import TraceMeta, empty_columns
 
 META = TraceMeta("t", "T", "own", "csv", "2020-01-06T08:30:00.000+08:00", "Asia/Shanghai", "a file")
 """A Monday morning."""

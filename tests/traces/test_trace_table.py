@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, empty_columns, read_table, sort_jobs, validate, write_table
+from rltune.traces.columns import COLUMNS, DTYPES, TraceMeta, empty_columns
+from rltune.traces.table import read_table, sort_jobs, validate, write_table
 
 META = TraceMeta("t", "Title – ü", "own", "csv", "2017-10-01T00:00:27.000-07:00", "America/Los_Angeles", "a file")
 

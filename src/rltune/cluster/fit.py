@@ -12,8 +12,7 @@ from rltune.cluster.load import offered_load, within_load
 from rltune.config import ClusterConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.estimates import job_uniform
-
+from rltune.traces.columns import job_uniform
 
 JOB = np.dtype(
     [

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config import ClusterConfig
-from rltune.traces.estimates import job_uniform
+from rltune.traces.columns import job_uniform
 
 THINNING = "thinning"
 """Key of the number that decides which jobs are left out first."""

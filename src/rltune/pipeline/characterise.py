@@ -14,13 +14,13 @@ from rltune.cluster.load import offered_load
 from rltune.config import Workspace
 from rltune.pipeline.prepare import ensure_clean, ensure_fitted, estimate_jobs
 from rltune.simulator.batch import Setting, simulate
+from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import FALL_BACKS, HISTORY
-from rltune.traces.estimates_published import PUBLISHED
 from rltune.traces.estimates_accuracy import accuracy
+from rltune.traces.estimates_published import PUBLISHED
 from rltune.traces.split import split_points
 from rltune.traces.statistics import summary_row, workload_row
 from rltune.traces.statistics_shape import arrivals, batches, busiest_share, run_times, sizes
-from rltune.traces.table import TraceMeta
 
 RECORDED = "recorded"
 MOST = 0.9

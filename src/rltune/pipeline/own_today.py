@@ -17,9 +17,9 @@ from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
 from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
 from rltune.evaluation.today import Found, as_near, likely, replayed
+from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import estimates
 from rltune.traces.split import split_points
-from rltune.traces.table import TraceMeta
 
 SHOWN = 10
 """Rules in the table, the nearest ones."""

@@ -14,11 +14,11 @@ from rltune.config.cluster import ClusterConfig
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.recommend import days_needed
 from rltune.traces.clean import CleanTrace
+from rltune.traces.columns import TraceMeta
 from rltune.traces.guess import guess_columns
 from rltune.traces.readers import sacct
 from rltune.traces.readers import slurm_fields as slurm
 from rltune.traces.sniff import Found
-from rltune.traces.table import TraceMeta
 
 
 def log_lines(path: Path, found: Found, text: str, clean: CleanTrace) -> list[str]:

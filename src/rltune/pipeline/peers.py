@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config import Cell, Workspace
-from rltune.config.lineups import YARDSTICK, Lineup, against_qssf, agent_of, for_metric
+from rltune.config.comparisons import YARDSTICK, Lineup, against_qssf, agent_of, for_metric
 from rltune.evaluation.contenders import Contender, Course, judge
 from rltune.evaluation.evaluate import test_windows
 from rltune.evaluation.latency import QUEUES, decision_times

@@ -19,11 +19,12 @@ from rltune.files import atomic_write, read_json, write_json
 from rltune.traces.audit import Audit
 from rltune.traces.calibrated import calibrated
 from rltune.traces.clean import CleanTrace, clean_trace
+from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import estimates
 from rltune.traces.estimates_published import NOT_PUBLISHED, PUBLISHED, published_run_s
 from rltune.traces.fetch import fingerprint, obtain
 from rltune.traces.split import Split, split_points
-from rltune.traces.table import TraceMeta, read_table, write_table
+from rltune.traces.table import read_table, write_table
 
 
 @dataclass(frozen=True)

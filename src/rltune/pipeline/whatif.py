@@ -15,7 +15,7 @@ from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import Contender, run, way_taken
 from rltune.evaluation.groups import LARGE, SIZES, size_class
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.recommend import days_needed
 from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY, USERS, WAY, in_groups, user_groups, with_longer
 from rltune.pipeline.cells import workload_of
@@ -261,7 +261,7 @@ class WhatIfStudy:
     def _training_s(self, cell: Cell) -> float:
         return float(pd.read_csv(self.workspace.history(cell))[["rollout_seconds", "update_seconds"]].to_numpy().sum())
 
-    def groups(self, jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
+    def groups(self, jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
         """By user group and by size: grouping, and the columns of rltune.evaluation.whatif.in_groups and with_longer,
         over all seeds. A grouping of which no job's group is known is left out."""
         frames = []
@@ -269,10 +269,10 @@ class WhatIfStudy:
             known = jobs[jobs[grouping].notna()]
             if not len(known):
                 continue
-            found = in_groups(known, grouping, judge).assign(grouping=grouping)
+            found = in_groups(known, grouping, intervals).assign(grouping=grouping)
             found = found.sort_values("group", key=lambda g, r=order: g.map(r.index), kind="stable")
             frames.append(found)
-        return with_longer(pd.concat(frames, ignore_index=True), judge)
+        return with_longer(pd.concat(frames, ignore_index=True), intervals)
 
 
 def _idle(agent: Contender) -> bool:

@@ -1,4 +1,8 @@
-"""Gather the tables a run has written, through its workspace: what tables and figures are made from."""
+"""Gather the tables that a run's stages have written: what tables and figures are made from.
+
+Paths of a cell's files come in the order of ``run.config.cells()``, or of the ``cells`` given; each frame gets the
+cell's name as its first column, `cell`.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +12,31 @@ from pathlib import Path
 
 import pandas as pd
 
-from rltune.config import Cell, Workspace
+from rltune.config.cells import Cell
+from rltune.config.context import Run
 from rltune.errors import DataError
 from rltune.files import read_json
 from rltune.report.artefact import load_artefact
-from rltune.report.page.contents import expected
 from rltune.report.paper import PaperResults
 
+Paths = Iterable[str | Path]
 
-def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
-    """One row a cell of the run's matrix: its name as `cell`, every axis, titles, data label.
+
+def cells(run: Run, paper: PaperResults) -> pd.DataFrame:
+    """One row per cell: its name as `cell`, every axis, titles and the kind of data.
 
     `trace_title` tells every trace × cluster apart; `machine` is CPU or GPU; `paper_trace` is the paper's name of the
     trace, "" where it has none.
     """
     rows = []
-    titles = _titles(workspace)
-    for cell in workspace.config.cells():
-        trace, cluster = workspace.trace(cell.trace), workspace.cluster(cell.cluster)
+    titles = _titles(run)
+    for cell in run.config.cells():
+        trace, cluster = run.traces[cell.trace], run.clusters[cell.cluster]
         rows.append(
             {
                 "cell": cell.name,
                 **asdict(cell),
-                "agent": workspace.config.preset(cell.preset).agent,
+                "agent": run.config.preset(cell.preset).agent,
                 "trace_title": titles[cell.trace, cell.cluster],
                 "cluster_title": cluster.title,
                 "machine": cluster.slots.upper(),
@@ -41,86 +47,61 @@ def cells(workspace: Workspace, paper: PaperResults) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def windows(workspace: Workspace, of: Sequence[Cell] | None = None) -> pd.DataFrame:
-    """Test results of every cell, or of those given, one row a scheduler × window, with the cell's name as `cell`.
-
-    Raises DataError naming the first file that is missing.
-    """
-    return _gather(of or workspace.config.cells(), workspace.windows, pd.read_csv)
+def windows(run: Run, paths: Paths, cells: Sequence[Cell] | None = None) -> pd.DataFrame:
+    """Test results, one row per scheduler × window. Raises DataError naming the first file that is missing."""
+    return _gather(run, paths, pd.read_csv, cells)
 
 
-def histories(workspace: Workspace, of: Sequence[Cell] | None = None) -> pd.DataFrame:
-    """Training curves of every cell, or of those given, one row an epoch, with the cell's name as `cell`. Raises as
-    `windows`."""
-
-    def read(path: Path) -> pd.DataFrame:
-        frame = pd.read_csv(path)
-        if "kept_epoch" not in frame:
-            raise DataError(
-                f"{path}: column kept_epoch: not found, an older version wrote this; delete it and train again"
-            )
-        return frame
-
-    return _gather(of or workspace.config.cells(), workspace.history, read)
+def histories(run: Run, paths: Paths, cells: Sequence[Cell] | None = None) -> pd.DataFrame:
+    """Training curves, one row per epoch. Raises as `windows`."""
+    return _gather(run, paths, pd.read_csv, cells)
 
 
 def jobs(
-    workspace: Workspace, columns: Iterable[str] = ("role", "sequence_jobs", "wait_s", "jct_s", "bsld")
+    run: Run, paths: Paths, columns: Iterable[str] = ("role", "sequence_jobs", "wait_s", "jct_s", "bsld")
 ) -> pd.DataFrame:
-    """Test jobs of every cell, one row a job × {agent, base}, with the cell's name as `cell`. Raises as `windows`."""
+    """Test jobs, one row per job × {agent, base}. Raises as `windows`."""
     names = list(columns)
-    return _gather(workspace.config.cells(), workspace.test_jobs, lambda p: pd.read_parquet(p, columns=names))
+    return _gather(run, paths, lambda p: pd.read_parquet(p, columns=names), None)
 
 
-def made(workspace: Workspace, *names: str) -> dict[str, pd.DataFrame]:
-    """Id → frame of those artefacts that this run makes and that its stages have written so far; empty texts are ""."""
-    there = {
-        name: load_artefact(workspace.artefacts, name)
-        for name in names
-        if name in expected(workspace.config) and (workspace.artefacts / f"{name}.json").is_file()
-    }
+def made(folder: str | Path, *ids: str) -> dict[str, pd.DataFrame]:
+    """Id → frame of those artefacts that are in the folder; empty texts are ""."""
+    there = {name: load_artefact(Path(folder), name) for name in ids if (Path(folder) / f"{name}.json").is_file()}
     return {
         name: saved.frame.fillna(dict.fromkeys(saved.frame.select_dtypes("str"), "")) for name, saved in there.items()
     }
 
 
-def audits(workspace: Workspace) -> pd.DataFrame:
-    """What cleaning and fitting kept and left out, one row a count.
+def audits(run: Run, clean_paths: Paths, fit_paths: Paths) -> pd.DataFrame:
+    """What cleaning and fitting kept and left out, one row per count.
 
-    Columns: trace (title), cluster (title, "" for cleaning), data, stage (clean | fit), kind (read | kept | left out
-    | noted), reason ("" for read and kept), rows. Raises DataError naming the first audit that is missing.
+    ``clean_paths`` in the order of `run.config.traces()`, ``fit_paths`` of `run.config.all_workloads()`. Columns: trace
+    (title), cluster (title, "" for cleaning), data, stage (clean | fit), kind (read | kept | left out | noted), reason
+    ("" for read and kept), rows. Raises DataError naming the first audit that is missing.
     """
+    titles = run.trace_titles()
+    where = [(name, "", "clean") for name in run.config.traces()]
+    where += [(w.trace, run.clusters[w.cluster].title, "fit") for w in run.config.all_workloads()]
     rows: list[dict[str, object]] = []
-    titles = workspace.trace_titles()
-    for name in workspace.config.traces():
-        trace = workspace.trace(name)
-        rows += _audit(workspace.clean_audit(name), trace=titles[name], cluster="", data=trace.data, stage="clean")
-    for workload in workspace.config.all_workloads():
-        trace, cluster = workspace.trace(workload.trace), workspace.cluster(workload.cluster)
-        rows += _audit(
-            workspace.fit_audit(workload.trace, workload.cluster),
-            trace=titles[workload.trace],
-            cluster=cluster.title,
-            data=trace.data,
-            stage="fit",
-        )
+    for (trace, cluster, stage), path in zip(where, [*clean_paths, *fit_paths], strict=True):
+        about = {"trace": titles[trace], "cluster": cluster, "data": run.traces[trace].data, "stage": stage}
+        rows += [{**about, **row} for row in _audit(Path(path))]
     return pd.DataFrame(rows)
 
 
-def _titles(workspace: Workspace) -> dict[tuple[str, str], str]:
-    """Title of each trace × cluster: the trace's, with what tells it apart where two would be called the same."""
-    names = workspace.trace_titles()
-    pairs = list(dict.fromkeys((c.trace, c.cluster) for c in workspace.config.cells()))
-    clusters = {trace: [c for t, c in pairs if t == trace] for trace, _ in pairs}
+def _titles(run: Run) -> dict[tuple[str, str], str]:
+    """Title of each trace × cluster: the trace's, with the cluster's where the trace has several."""
+    names = run.trace_titles()
+    pairs = list(dict.fromkeys((c.trace, c.cluster) for c in run.config.cells()))
+    traces = [trace for trace, _ in pairs]
     return {
-        (trace, cluster): f"{names[trace]} · {workspace.cluster(cluster).title}"
-        if len(clusters[trace]) > 1
-        else names[trace]
+        (trace, cluster): names[trace] + (f" · {run.clusters[cluster].title}" if traces.count(trace) > 1 else "")
         for trace, cluster in pairs
     }
 
 
-def _audit(path: Path, **where: str) -> list[dict[str, object]]:
+def _audit(path: Path) -> list[dict[str, object]]:
     if not path.is_file():
         raise DataError(f"{path}: no such file; run the stage that prepares the trace")
     audit = read_json(path)
@@ -128,13 +109,12 @@ def _audit(path: Path, **where: str) -> list[dict[str, object]]:
     counts += [("left out", reason, rows) for reason, rows in audit.get("left_out", {}).items()]
     counts += [("kept", "", audit["rows_kept"])]
     counts += [("noted", remark, rows) for remark, rows in audit.get("noted", {}).items()]
-    return [{**where, "kind": kind, "reason": reason, "rows": rows} for kind, reason, rows in counts]
+    return [{"kind": kind, "reason": reason, "rows": rows} for kind, reason, rows in counts]
 
 
-def _gather(cells: Iterable[Cell], place: Callable[[Cell], Path], read: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
+def _gather(run: Run, paths: Paths, read: Callable[[Path], pd.DataFrame], cells: Sequence[Cell] | None) -> pd.DataFrame:
     frames = []
-    for cell in cells:
-        path = place(cell)
+    for cell, path in zip(cells or run.config.cells(), map(Path, paths), strict=True):
         if not path.is_file():
             raise DataError(f"{path}: no such file; train and evaluate the cell {cell.name} first")
         frame = read(path)

@@ -24,7 +24,7 @@ from rltune.simulator.found import ROOM, Found, could_start, resume
 from rltune.simulator.setting import Setting
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
 from rltune.slurm.scope import RANKED, why_left
-from rltune.traces.table import empty_columns
+from rltune.traces.columns import empty_columns
 
 GB_PER_MIB = 2**20 / 1e9
 WHOLE = frozenset({"NO", "EXCLUSIVE", "USER"})

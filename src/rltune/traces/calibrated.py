@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.calibration_models import PARAMETERS, ROUNDS, binned, censoring_weights, inputs, recalibration
+from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import MIN_ESTIMATE_S
 from rltune.traces.estimates_history import end_s
 from rltune.traces.estimates_lightgbm import fit_and_predict, training_points
-from rltune.traces.table import TraceMeta
 
 GIVEN, RECALIBRATED, HISTORY = "given", "recalibrated", "history"
 TOO_LITTLE_KNOWN = "too little known: given"

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates_history import all_known, group_keys, known, mean_known
 from rltune.traces.estimates_lightgbm import features
-from rltune.traces.table import TraceMeta
 
 HEAVIEST = 20.0
 """Largest weight of a job, so that one of the longest does not decide by itself. Our choice."""

@@ -12,8 +12,9 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
+from rltune.traces.columns import COLUMNS, DTYPES, TraceMeta
 from rltune.traces.readers import read
-from rltune.traces.table import COLUMNS, DTYPES, TraceMeta, sort_jobs, validate
+from rltune.traces.table import sort_jobs, validate
 
 _POSSIBLE_UNIX_S = (-62_135_500_000.0, 253_402_200_000.0)
 """Years 1 to 9999, less a day for time zones: outside, no calendar date can be given."""

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates_history import GROUPS, Known, all_known, codes, end_s, job_size, mean_known, rolling_median
-from rltune.traces.table import TraceMeta
 
 FIRST_JOBS = 1000
 """Run times that must be known before the first model; until then estimates are rolling medians. Our choice, like …"""

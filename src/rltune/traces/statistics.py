@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from rltune.errors import DataError
-from rltune.traces.table import TraceMeta
+from rltune.traces.columns import TraceMeta
 
 DAY_S = 86_400.0
 MONTH_S = 30 * DAY_S

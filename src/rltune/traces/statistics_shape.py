@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from rltune.errors import DataError
+from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates_history import job_size
-from rltune.traces.table import TraceMeta
 
 HOUR_S = 3600.0
 BATCH_JOBS = 256

@@ -21,7 +21,7 @@ from rltune.policies import IDS, Facts, compiled_score
 from rltune.simulator.batch import Setting, simulate
 from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.state import State
-from rltune.traces.table import empty_columns
+from rltune.traces.columns import empty_columns
 
 POLICY, BACKFILL = "multifactor_size", "conservative"
 """`PriorityType=priority/multifactor` with Slurm's own job size (larger first), and `SchedulerType=sched/backfill`, which

@@ -18,8 +18,8 @@ from rltune.report.figures.loads_compared import loads_compared
 from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9
 from rltune.report.figures.robustness import robustness
-from rltune.report.figures.room import room
-from rltune.report.figures.semantics import semantics
+from rltune.report.figures.headroom import headroom
+from rltune.report.figures.scheduling_rules import scheduling_rules
 from rltune.report.figures.sensitivity import sensitivity
 from rltune.report.figures.training import training
 from rltune.report.figures.whatif import whatif, whatif_days, whatif_groups
@@ -42,9 +42,9 @@ __all__ = [
     "improvements",
     "loads_compared",
     "robustness",
-    "room",
+    "headroom",
     "schedule",
-    "semantics",
+    "scheduling_rules",
     "sensitivity",
     "training",
     "whatif",

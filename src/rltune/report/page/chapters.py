@@ -120,7 +120,7 @@ SECTIONS = (
         "Costs of training and deciding",
         "§5.7",
         "Time to train, time to decide, how the placement model’s solver fared, and when training has paid for itself.",
-        ("costs", "latency", "payback"),
+        ("costs", "latency", "break-even"),
     ),
     Section(
         "beyond",
@@ -131,9 +131,9 @@ SECTIONS = (
         "on a cluster that keeps up with its load, on other traces and with worse estimates.",
         (
             "heuristics",
-            "semantics",
-            "semantics-numbers",
-            "room",
+            "scheduling-rules",
+            "scheduling-rules-numbers",
+            "headroom",
             "fairness",
             "fairness-numbers",
             "fairness-losers",

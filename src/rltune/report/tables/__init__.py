@@ -14,10 +14,10 @@ from rltune.report.tables.latency import latency
 from rltune.report.tables.learners import table9, table9_numbers
 from rltune.report.tables.loads_compared import loads_compared
 from rltune.report.tables.motivation import motivation
-from rltune.report.tables.payback import payback
+from rltune.report.tables.break_even import break_even
 from rltune.report.tables.placements import placements
 from rltune.report.tables.qssf import fig17_numbers, table8
-from rltune.report.tables.semantics import semantics
+from rltune.report.tables.scheduling_rules import scheduling_rules
 from rltune.report.tables.table7 import table7
 from rltune.report.tables.transfer import transfer
 from rltune.report.tables.verdicts import verdicts
@@ -44,9 +44,9 @@ __all__ = [
     "loads_compared",
     "losers",
     "motivation",
-    "payback",
+    "break_even",
     "placements",
-    "semantics",
+    "scheduling_rules",
     "table1",
     "table2",
     "table3",

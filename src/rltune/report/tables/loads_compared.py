@@ -22,7 +22,7 @@ def loads_compared(
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `loads-compared-numbers`: one row a workload × scheduler, both clusters side by side.
 
-    ``loaded`` as rltune.evaluation.steps.loaded gives it; the frame is the same with `title` (the scheduler, ★ where it
+    ``loaded`` as rltune.evaluation.studies.summaries.loaded gives it; the frame is the same with `title` (the scheduler, ★ where it
     is the best heuristic of the slice, ☆ of the balanced cluster). ``too_short``: workloads that were left out, in words.
     """
     title = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.config.lineups import for_metric
+from rltune.config.comparisons import for_metric
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
