@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from rltune.agent.policy_file import shapes_of
 from rltune.agent.rollout import RandomRanker
 from rltune.agent.scheduler_choice import MAX_WINDOWS, AgentScheduler, Trials, choose
 from rltune.cluster.fit import Jobs
-from rltune.cluster.workload import Workload
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.metric import METRICS
 from rltune.environment.reward import rewards, scores
@@ -28,6 +27,9 @@ from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
 from rltune.traces.split import disjoint_windows, spread
+
+if TYPE_CHECKING:
+    from rltune.cluster.workload import Workload
 
 RANDOM_ORDERS = 5
 """Random runs of each window, whose mean an agent has to beat."""
