@@ -14,6 +14,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import pickle
 import time
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -24,17 +25,18 @@ import numpy as np
 import pandas as pd
 
 from rltune import COMPILED, sources_digest
-from rltune.agent.exercise import Exercise
-from rltune.agent.learners import ranker_of, train
+from rltune.agent.learners import make_trainer, ranker_of
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ways import POLICIES, Way
-from rltune.config import Cell, LookaheadConfig, SimulationConfig, Workspace
+from rltune.agent.scheduler_choice import POLICIES
+from rltune.agent.task import TrainingTask
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config import Cell, LookaheadConfig, SimulationConfig
+from rltune.config.context import Run
 from rltune.config.preset import BUILT_IN
 from rltune.evaluation.intervals import improved
 from rltune.files import atomic_write
-from rltune.pipeline.prepare import Workload, ensure_workload
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import disjoint_windows, split_points
@@ -43,7 +45,7 @@ TRACES = {"philly": ("philly-csv", "philly-192"), "venus": ("venus-csv", "venus-
 BACKFILLS = ("none", "greedy", "easy")
 MORE = ("conservative",)
 """Printed beside them; not among what the strong baseline is chosen from. Nor is …"""
-QUIET = "quiet_fit"
+ISOLATING = "isolating_best_fit"
 """… this placement, which like locality soonest_end is tried beside them where jobs may be split."""
 
 
@@ -111,7 +113,12 @@ def workload_of(task: Task) -> tuple[str, str]:
 def loaded(task: Task) -> Workload:
     """The workload, split at the task's origin."""
     trace, cluster = workload_of(task)
-    load = ensure_workload(Workspace.open("config/csv.yaml", task.folder), trace, cluster, "lognormal-1")
+    path = Path(task.folder) / f"{trace}__{cluster}.pickle"
+    if not path.is_file():
+        made = build_workload(Run.open("config/csv.yaml"), trace, cluster, "lognormal-1", calibrate=True)
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(pickle.dumps(made))
+    load: Workload = pickle.loads(path.read_bytes())
     return replace(load, split=split_points(len(load.job_ids), task.origin, 0.1))
 
 
@@ -129,17 +136,17 @@ def rules(task: Task) -> dict[str, Any]:
 def run(
     load: Workload,
     length: int,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     uses_calibrated: bool = False,
     policy: TrainedPolicy | None = None,
     validation: bool = False,
 ):
     """A row a window of that many jobs; in the order of ``policy``, or of the setting's."""
     jobs = load.calibrated if uses_calibrated and load.calibrated is not None else load.jobs
-    placer = placer_of(setting.placement, LookaheadConfig())
+    placer = placer_of(scheduler.placement, LookaheadConfig())
     ranker = ranker_of(policy, jobs, load.layout) if policy else None
     first = windows_of(load, length, validation)
-    state = simulate(jobs, load.layout, first, np.full(len(first), length), setting, ranker, placer)
+    state = simulate(jobs, load.layout, first, np.full(len(first), length), scheduler, ranker, placer)
     return sequence_table(jobs, state, load.layout.gpus).assign(length=length)
 
 
@@ -148,18 +155,18 @@ def heuristics(task: Task) -> pd.DataFrame:
     load, frames, before = loaded(task), [], []
     open_to_all = [(locality, "best_fit") for locality in task.localities]
     if len(task.localities) > 1:
-        open_to_all += [("any", QUIET), ("soonest_end", QUIET)]
+        open_to_all += [("any", ISOLATING), ("soonest_end", ISOLATING)]
     for length in task.lengths:
         bound = [lower_bound(load.jobs, load.layout, int(f), length).wait_s for f in windows_of(load, length)]
         for policy, backfill, (locality, placement) in product(POLICIES, (*BACKFILLS, *MORE), open_to_all):
-            setting = Setting(policy, backfill, placement, locality, **rules(task))
-            table = run(load, length, setting)
+            scheduler = SchedulerConfig(policy, backfill, placement, locality, **rules(task))
+            table = run(load, length, scheduler)
             where = f" {locality}" if len(task.localities) > 1 else ""
-            how = f" {placement}" if placement == QUIET else ""
+            how = f" {placement}" if placement == ISOLATING else ""
             name = f"{policy}+{backfill}{where}{how}"
             frames.append(table.assign(scheduler=name, rule=name, bound_s=bound))
             if is_candidate(name):
-                before.append(run(load, length, setting, validation=True).assign(scheduler=name))
+                before.append(run(load, length, scheduler, validation=True).assign(scheduler=name))
     tested, validated = pd.concat(frames), pd.concat(before).groupby(["length", "scheduler"])
     best = [
         (length, metric, validated[column].mean()[length].idxmin())
@@ -174,11 +181,11 @@ def heuristics(task: Task) -> pd.DataFrame:
 
 def is_candidate(scheduler: str) -> bool:
     """Whether a base policy under its rules is one of those that the strong baseline is the best of."""
-    return scheduler.split()[0].split("+")[1] in BACKFILLS and QUIET not in scheduler
+    return scheduler.split()[0].split("+")[1] in BACKFILLS and ISOLATING not in scheduler
 
 
 def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row a window of one agent, of the way it chose without what it learned; facts of its training."""
+    """A row a window of one agent, of the scheduler it chose without what it learned; facts of its training."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
     load, variant = loaded(task), VARIANTS[task.learner]
     preset = BUILT_IN[variant.preset].model_copy(update=dict((*variant.changes, *task.changes)))
@@ -196,21 +203,19 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
         task.seed,
     )
     began = time.perf_counter()
-    simulation = SimulationConfig(**dict(task.simulation))
-    exercise = Exercise(
-        cell, preset, LookaheadConfig(), load.jobs, load.layout, load.split, simulation, load.calibrated
-    )
-    policy = train(exercise, 1).policy
-    seconds, facts = time.perf_counter() - began, policy.facts
-    way = Way(**facts["way"])
-    setting, frames = way.of(Setting(cell.policy, cell.backfill, **rules(task))), []
+    from rltune.agent.trainer import fit  # TensorFlow
+
+    training = TrainingTask(cell, preset, load, simulation=SimulationConfig(**dict(task.simulation)))
+    policy = fit(make_trainer(training, threads=1))
+    seconds, facts, frames = time.perf_counter() - began, policy.facts, []
+    scheduler, calibrated = training.own.config, training.own.uses_calibrated
     for length in task.lengths:
-        frames.append(run(load, length, setting, way.uses_calibrated, policy).assign(scheduler=task.name))
+        frames.append(run(load, length, scheduler, calibrated, policy).assign(scheduler=task.name))
         if task.name == "RLTune":
-            frames.append(run(load, length, setting, way.uses_calibrated).assign(scheduler="its way alone"))
-            easy = replace(setting, backfill="easy")  # nodes reserved for the first job alone
-            frames.append(run(load, length, easy, way.uses_calibrated, policy).assign(scheduler="RLTune, EASY only"))
-    some = {k: facts.get(k) for k in ("way", "best_epoch", "learned", "validation_metric", "validation_start")}
+            frames.append(run(load, length, scheduler, calibrated).assign(scheduler="its scheduler alone"))
+            easy = replace(scheduler, backfill="easy")  # nodes reserved for the first job alone
+            frames.append(run(load, length, easy, calibrated, policy).assign(scheduler="RLTune, EASY only"))
+    some = {k: facts.get(k) for k in ("scheduler", "best_epoch", "learned", "validation_metric", "validation_start")}
     log = {
         "trace": task.trace,
         "origin": task.origin,
@@ -225,7 +230,7 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 def prepare(task: Task) -> None:
     """Make the files of a workload that all its tasks read, and compile, once."""
-    run(loaded(task), task.lengths[0], Setting("saf", "easy"))
+    run(loaded(task), task.lengths[0], SchedulerConfig("saf", "easy"))
 
 
 def kept_at(kind: str, task: Task) -> Path | None:
@@ -346,15 +351,15 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
                 )
                 if scheduler == "RLTune":
                     figures |= named(f"{trace}_{prefix}{middle}vs_{key}", found)
-        whole, alone = (agents[agents["scheduler"] == name] for name in ("RLTune", "its way alone"))
+        whole, alone = (agents[agents["scheduler"] == name] for name in ("RLTune", "its scheduler alone"))
         if len(whole):
             found = against(whole, alone, column)
             print(
-                "  what it learned, against its way alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(
+                "  what it learned, against its scheduler alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(
                     *(100 * f for f in found)
                 )
             )
-            figures |= named(f"{trace}_{prefix}{middle}vs_way", found)
+            figures |= named(f"{trace}_{prefix}{middle}vs_scheduler", found)
         if len(whole) and "linear" in set(agents["scheduler"]):
             found = against(whole, agents[agents["scheduler"] == "linear"], column)
             print("  RLTune against the linear score: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))

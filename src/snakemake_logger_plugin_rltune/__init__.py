@@ -61,6 +61,7 @@ class LogHandler(LogHandlerBase):
         self.left: Counter[str] = Counter()
         self.jobs: dict[int, tuple[str, str]] = {}  # id → rule, message
         self.running: dict[int, float] = {}  # id → started
+        self.report = ""
         self.done = self.planned = 0
         self.cores = 1
         self.took: dict[str, list[float]] = {}
@@ -81,6 +82,8 @@ class LogHandler(LogHandlerBase):
                 self.cores = given.get("cores") or self.cores
             case "job_info":
                 self.jobs[given["jobid"]] = given["rule_name"], given["rule_msg"] or given["rule_name"]
+                if given["rule_name"] == "report":
+                    self.report = str(given["output"][0])
                 if self.common_settings.dryrun:
                     self._say(f"would run: {self.jobs[given['jobid']][1]}")
             case "job_started":
@@ -117,6 +120,8 @@ class LogHandler(LogHandlerBase):
         self.left[rule] -= 1
         self.done += 1
         self._say(f"done: {name}, {duration(seconds)}")
+        if rule == "report":
+            self._say(f"report: {self.report}")
 
     def _left_s(self) -> float:
         """Seconds until the end: what is left, less what running jobs have done, on all cores."""

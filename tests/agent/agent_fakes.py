@@ -13,11 +13,13 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.task import TrainingTask
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import Cell, ClusterConfig, Preset
+from rltune.cluster.workload import Workload, make_workload
+from rltune.config import Cell, ClusterConfig, Preset, RunConfig, SimulationConfig
+from rltune.config.run import SplitConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
+from rltune.traces.columns import TraceMeta, empty_columns
 from rltune.traces.split import Split, split_points
-from rltune.traces.columns import empty_columns
 
 CLUSTER = ClusterConfig.model_validate(
     {
@@ -58,6 +60,24 @@ def workload(n: int = 600, seed: int = 1, load: float = 3.0) -> tuple[Jobs, Layo
     return compile_jobs(fitted, fitted["run_s"].to_numpy() * noise, CLUSTER), build_layout(CLUSTER)
 
 
+def whole_workload(n: int = 600, seed: int = 1, load: float = 3.0) -> Workload:
+    """The same as a Workload, split as by default, with users "u0" to "u4"."""
+    fitted, _ = fit(jobs_frame(n, seed, load), CLUSTER)
+    fitted = fitted.assign(user=[f"u{i % 5}" for i in range(len(fitted))])
+    noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
+    estimates = pd.DataFrame({"estimate_s": fitted["run_s"].to_numpy() * noise})
+    return make_workload(
+        fitted, TraceMeta("t", "T", "own", "csv", "2020-01-01", "UTC"), estimates, CLUSTER, SplitConfig()
+    )
+
+
+def run_config(simulation: SimulationConfig | None = None, **evaluation: object) -> RunConfig:
+    """A run with this block ``evaluation``."""
+    experiment = {"name": "x", "workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}
+    blocks = {"title": "Test", "experiments": [experiment], "evaluation": evaluation}
+    return RunConfig.model_validate(blocks).model_copy(update={"simulation": simulation or SimulationConfig()})
+
+
 def task_of(
     cell: Cell,
     preset: Preset,
@@ -88,7 +108,9 @@ def poisoned(jobs: Jobs) -> Jobs:
     return other
 
 
-def mean_wait_s(case: tuple[Jobs, Layout], first: Any, length: int, config: SchedulerConfig, ranker: Any = None) -> float:
+def mean_wait_s(
+    case: tuple[Jobs, Layout], first: Any, length: int, config: SchedulerConfig, ranker: Any = None
+) -> float:
     """Mean wait of sequences of ``length`` jobs from each of ``first``."""
     state = simulate(case[0], case[1], np.asarray(first), np.full(len(first), length), config, ranker)
     return sequence_table(case[0], state, case[1].gpus)["wait_s"].mean()

@@ -138,7 +138,9 @@ def _bandit(ppo: PPO, rng: np.random.Generator, count: int = 400) -> tuple[Batch
 
 def _update(ppo: PPO, batch: Batch, done: float = 0.0):
     values = ppo.values(batch)
-    return ppo.update(batch, Advantages(*gae(values, batch.sequence, batch.reward, ppo.preset.gae_lambda), values), done)
+    return ppo.update(
+        batch, Advantages(*gae(values, batch.sequence, batch.reward, ppo.preset.gae_lambda), values), done
+    )
 
 
 def test_it_learns_to_pick_the_smallest() -> None:

@@ -68,9 +68,7 @@ def test_what_an_agent_does_depends_on_its_base_policy_only_where_that_orders() 
     jobs, layout = workload(300, seed=5)
 
     def starts(policy: str) -> np.ndarray:
-        ranker = AgentRanker(
-            lambda x: -x[:, 1], Observer(jobs, layout, "engineered"), np.random.default_rng(1)
-        )
+        ranker = AgentRanker(lambda x: -x[:, 1], Observer(jobs, layout, "engineered"), np.random.default_rng(1))
         return simulate(jobs, layout, [0], [300], SchedulerConfig(policy), ranker).start
 
     np.testing.assert_array_equal(starts("fifo"), starts("wfp3"))

@@ -8,17 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from agent_fakes import (
-    TOY_CELL,
-    TOY_LENGTH,
-    TOY_TEST,
-    mean_wait_s,
-    poisoned,
-    task_of,
-    toy_queue,
-    trained,
-    workload,
-)
+from agent_fakes import TOY_CELL, TOY_LENGTH, TOY_TEST, mean_wait_s, poisoned, task_of, toy_queue, trained, workload
 from pydantic import ValidationError
 
 from rltune.agent.learners import ranker_of
@@ -175,13 +165,7 @@ def row(epoch: int, reward: float = 0.25, rl: float = math.nan, base: float = ma
 
 @pytest.mark.parametrize(
     ("left_s", "text"),
-    [
-        (0.4, "0 s"),
-        (59.6, "1 min 00 s"),
-        (605.0, "10 min 05 s"),
-        (3599.6, "1 h 00 min"),
-        (90_000.0, "25 h 00 min"),
-    ],
+    [(0.4, "0 s"), (59.6, "1 min 00 s"), (605.0, "10 min 05 s"), (3599.6, "1 h 00 min"), (90_000.0, "25 h 00 min")],
 )
 def test_how_long_the_rest_takes(left_s: float, text: str) -> None:
     assert progress_line(row(6), 10, left_s / 4) == f"epoch 6 of 10: reward +0.250; {text} left"

@@ -10,8 +10,7 @@ from report_fakes import Made
 
 from rltune.report import figures, tables
 from rltune.report.paper import load_paper
-from rltune.report.tables.carried import less, waits
-from rltune.report.tables.carried import carried
+from rltune.report.tables.carried import carried, less, waits
 from rltune.report.tables.table7 import policies_of
 
 PAPER = load_paper(fakes.SOURCE)

@@ -49,7 +49,7 @@ IDS = (
     "table1",
     "table3",
     "table5",
-    "motivation",
+    "example-schedules",
     "fig1",
     "fig2",
     "fig3",

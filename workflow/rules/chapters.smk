@@ -4,24 +4,26 @@
 rule characterise:
     input:
         notebook="notebooks/characterise.ipynb",
-        tables=expand(RESULTS + "/traces/{trace}/jobs.parquet", trace=run.traces),
-        audits=expand(RESULTS + "/traces/{trace}/audit.json", trace=run.traces),
+        tables=expand(RESULTS / "traces/{trace}/jobs.parquet", trace=run.traces),
+        audits=expand(RESULTS / "traces/{trace}/audit.json", trace=run.traces),
         fitted=[f"{RESULTS}/workloads/{w.trace}__{w.cluster}/jobs.parquet" for w in WORKLOADS],
         fit_audits=[f"{RESULTS}/workloads/{w.trace}__{w.cluster}/audit.json" for w in WORKLOADS],
         paper=PAPER,
     output:
         artefact_files("characterise"),
-        notebook=RESULTS + "/notebooks/characterise.ipynb",
+        notebook=RESULTS / "notebooks/characterise.ipynb",
     log:
-        RESULTS + "/logs/characterise.ipynb",
+        RESULTS / "logs/characterise.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/characterise.tsv"
+        RESULTS / "benchmarks/characterise.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(2000),
         runtime=more(60),
     params:
         config=CONFIG,
-        artefacts=RESULTS + "/artefacts",
+        artefacts=RESULTS / "artefacts",
         settings=SETTINGS | JUDGING,
         code=[CODE["training"], CODE["report"]],
     message:
@@ -38,17 +40,19 @@ rule system:
         paper=PAPER,
     output:
         artefact_files("system"),
-        notebook=RESULTS + "/notebooks/system.ipynb",
+        notebook=RESULTS / "notebooks/system.ipynb",
     log:
-        RESULTS + "/logs/system.ipynb",
+        RESULTS / "logs/system.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/system.tsv"
+        RESULTS / "benchmarks/system.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(2000),
         runtime=more(60),
     params:
         config=CONFIG,
-        artefacts=RESULTS + "/artefacts",
+        artefacts=RESULTS / "artefacts",
         settings=run.config.model_dump(include={"experiments", "presets", "motivation"}),
         code=[CODE["training"], CODE["report"], CODE["slurm"]],
     message:
@@ -60,22 +64,24 @@ rule system:
 rule ablation:
     input:
         notebook="notebooks/ablation.ipynb",
-        windows=cells(RESULTS + "/cells/{cell}/windows.csv"),
-        histories=cells(RESULTS + "/cells/{cell}/history.csv"),
+        windows=cells(RESULTS / "cells/{cell}/windows.csv"),
+        histories=cells(RESULTS / "cells/{cell}/history.csv"),
         paper=PAPER,
     output:
         artefact_files("ablation"),
-        notebook=RESULTS + "/notebooks/ablation.ipynb",
+        notebook=RESULTS / "notebooks/ablation.ipynb",
     log:
-        RESULTS + "/logs/ablation.ipynb",
+        RESULTS / "logs/ablation.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/ablation.tsv"
+        RESULTS / "benchmarks/ablation.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(2000),
         runtime=more(60),
     params:
         config=CONFIG,
-        artefacts=RESULTS + "/artefacts",
+        artefacts=RESULTS / "artefacts",
         settings=JUDGING,
         code=CODE["report"],
     message:
@@ -87,23 +93,25 @@ rule ablation:
 rule figures:
     input:
         notebook="notebooks/figures.ipynb",
-        windows=cells(RESULTS + "/cells/{cell}/windows.csv"),
-        histories=cells(RESULTS + "/cells/{cell}/history.csv"),
-        test_jobs=cells(RESULTS + "/cells/{cell}/jobs.parquet"),
+        windows=cells(RESULTS / "cells/{cell}/windows.csv"),
+        histories=cells(RESULTS / "cells/{cell}/history.csv"),
+        test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
         paper=PAPER,
     output:
         artefact_files("figures"),
-        notebook=RESULTS + "/notebooks/figures.ipynb",
+        notebook=RESULTS / "notebooks/figures.ipynb",
     log:
-        RESULTS + "/logs/figures.ipynb",
+        RESULTS / "logs/figures.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/figures.tsv"
+        RESULTS / "benchmarks/figures.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(2000),
         runtime=more(60),
     params:
         config=CONFIG,
-        artefacts=RESULTS + "/artefacts",
+        artefacts=RESULTS / "artefacts",
         settings=JUDGING,
         code=CODE["report"],
     message:
@@ -115,24 +123,26 @@ rule figures:
 rule semantics:
     input:
         notebook="notebooks/semantics.ipynb",
-        windows=cells(RESULTS + "/cells/{cell}/windows.csv"),
-        test_jobs=cells(RESULTS + "/cells/{cell}/jobs.parquet"),
-        policies=cells(RESULTS + "/cells/{cell}/policy.npz"),
+        windows=cells(RESULTS / "cells/{cell}/windows.csv"),
+        test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
         jobs=workloads("jobs"),
         estimates=workloads("estimates"),
     output:
         artefact_files("semantics"),
-        notebook=RESULTS + "/notebooks/semantics.ipynb",
+        notebook=RESULTS / "notebooks/semantics.ipynb",
     log:
-        RESULTS + "/logs/semantics.ipynb",
+        RESULTS / "logs/semantics.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/semantics.tsv"
+        RESULTS / "benchmarks/semantics.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(3000),
         runtime=more(120),
     params:
         config=CONFIG,
-        artefacts=RESULTS + "/artefacts",
+        artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
         code=[CODE["evaluation"], CODE["report"]],
     message:
@@ -144,24 +154,26 @@ rule semantics:
 rule transfer:
     input:
         notebook="notebooks/transfer.ipynb",
-        windows=cells(RESULTS + "/cells/{cell}/windows.csv"),
-        policies=cells(RESULTS + "/cells/{cell}/policy.npz"),
+        windows=cells(RESULTS / "cells/{cell}/windows.csv"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
         jobs=workloads("jobs"),
         estimates=workloads("estimates"),
         paper=PAPER,
     output:
         artefact_files("transfer"),
-        notebook=RESULTS + "/notebooks/transfer.ipynb",
+        notebook=RESULTS / "notebooks/transfer.ipynb",
     log:
-        RESULTS + "/logs/transfer.ipynb",
+        RESULTS / "logs/transfer.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/transfer.tsv"
+        RESULTS / "benchmarks/transfer.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(3000),
         runtime=more(120),
     params:
         config=CONFIG,
-        artefacts=RESULTS + "/artefacts",
+        artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
         code=[CODE["evaluation"], CODE["report"]],
     message:
@@ -174,25 +186,27 @@ rule peers:
     input:
         PLUGINS,
         notebook="notebooks/peers.ipynb",
-        windows=cells(RESULTS + "/cells/{cell}/windows.csv"),
-        histories=cells(RESULTS + "/cells/{cell}/history.csv"),
-        policies=cells(RESULTS + "/cells/{cell}/policy.npz"),
+        windows=cells(RESULTS / "cells/{cell}/windows.csv"),
+        histories=cells(RESULTS / "cells/{cell}/history.csv"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
         jobs=workloads("jobs"),
         estimates=workloads("estimates"),
         paper=PAPER,
     output:
         artefact_files("peers"),
-        notebook=RESULTS + "/notebooks/peers.ipynb",
+        notebook=RESULTS / "notebooks/peers.ipynb",
     log:
-        RESULTS + "/logs/peers.ipynb",
+        RESULTS / "logs/peers.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/peers.tsv"
+        RESULTS / "benchmarks/peers.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(3000),
         runtime=more(120),
     params:
         config=CONFIG,
-        artefacts=RESULTS + "/artefacts",
+        artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
         code=[CODE["evaluation"], CODE["report"]],
     message:
@@ -204,23 +218,25 @@ rule peers:
 rule whatif:
     input:
         notebook="notebooks/whatif.ipynb",
-        policies=cells(RESULTS + "/cells/{cell}/policy.npz"),
-        histories=cells(RESULTS + "/cells/{cell}/history.csv"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
+        histories=cells(RESULTS / "cells/{cell}/history.csv"),
         jobs=workloads("jobs"),
         estimates=workloads("estimates"),
     output:
         artefact_files("whatif"),
-        notebook=RESULTS + "/notebooks/whatif.ipynb",
+        notebook=RESULTS / "notebooks/whatif.ipynb",
     log:
-        RESULTS + "/logs/whatif.ipynb",
+        RESULTS / "logs/whatif.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/whatif.tsv"
+        RESULTS / "benchmarks/whatif.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(3000),
         runtime=more(120),
     params:
         config=CONFIG,
-        artefacts=RESULTS + "/artefacts",
+        artefacts=RESULTS / "artefacts",
         settings=SETTINGS | JUDGING | run.config.model_dump(include={"whatif"}),
         code=[CODE["evaluation"], CODE["report"]],
     message:

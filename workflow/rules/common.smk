@@ -1,6 +1,6 @@
 # The run's configuration, and what the rules share.
 
-from types import SimpleNamespace
+from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
@@ -21,10 +21,11 @@ try:
 except RLTuneError as error:
     raise WorkflowError(str(error)) from None
 
-RESULTS = run.config.results
+RESULTS = Path(run.config.results)
 CELLS = {cell.name: cell for cell in run.config.cells()}
 WORKLOADS = run.config.all_workloads()
 PAPER = "config/paper_results.yaml"
+ENVIRONMENT = "../../environment.yml"  # heeded with --software-deployment-method conda
 PLUGINS = list(run.config.plugins)
 JUDGING = run.config.evaluation.model_dump(include={"bootstrap", "confidence", "seed"})
 SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "split"})
@@ -76,9 +77,31 @@ def workloads(name, some=CELLS.values()):
 
 def artefact_files(stage):
     """The files of every table and figure that a notebook makes."""
-    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run, stage)]
+    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run.config, stage)]
 
 
 def more(amount):
     """A resource of which a job that is tried again asks for more."""
     return lambda wildcards, attempt: attempt * amount
+
+
+def predictions_of(wildcards):
+    """The file of published run times, where the estimates are taken from one."""
+    file = run.traces[wildcards.trace].predictions
+    return [given_file(wildcards.trace, file.path, project_root())] if file and wildcards.estimate == "published" else []
+
+
+def training_of(wildcards):
+    """The settings that a cell's training depends on."""
+    return SETTINGS | {"preset": run.config.preset(CELLS[wildcards.cell].preset).model_dump()}
+
+
+def baselines_of(wildcards):
+    """The heuristics' results on a cell's workload."""
+    cell = CELLS[wildcards.cell]
+    return f"{RESULTS}/workloads/{cell.trace}__{cell.cluster}/baselines-{cell.estimate}.csv"
+
+
+def of_trace(path):
+    """A path with {cell} in it, for the cells of the rule's trace."""
+    return lambda wildcards: [str(path).format(cell=cell.name) for cell in run.config.cells_of(wildcards.trace)]

@@ -7,13 +7,15 @@ rule clean:
         notebook="notebooks/clean.ipynb",
         trace="config/traces/{trace}.yaml",
     output:
-        jobs=RESULTS + "/traces/{trace}/jobs.parquet",
-        audit=RESULTS + "/traces/{trace}/audit.json",
-        notebook=RESULTS + "/notebooks/clean-{trace}.ipynb",
+        jobs=RESULTS / "traces/{trace}/jobs.parquet",
+        audit=RESULTS / "traces/{trace}/audit.json",
+        notebook=RESULTS / "notebooks/clean-{trace}.ipynb",
     log:
-        RESULTS + "/logs/clean-{trace}.ipynb",
+        RESULTS / "logs/clean-{trace}.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/clean/{trace}.tsv"
+        RESULTS / "benchmarks/clean/{trace}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(2000),
         runtime=more(60),
@@ -28,15 +30,17 @@ rule clean:
 
 rule fit:
     input:
-        jobs=RESULTS + "/traces/{trace}/jobs.parquet",
+        jobs=RESULTS / "traces/{trace}/jobs.parquet",
         cluster="config/clusters/{cluster}.yaml",
     output:
-        jobs=RESULTS + "/workloads/{trace}__{cluster}/jobs.parquet",
-        audit=RESULTS + "/workloads/{trace}__{cluster}/audit.json",
+        jobs=RESULTS / "workloads/{trace}__{cluster}/jobs.parquet",
+        audit=RESULTS / "workloads/{trace}__{cluster}/audit.json",
     log:
-        RESULTS + "/logs/fit-{trace}__{cluster}.log",
+        RESULTS / "logs/fit-{trace}__{cluster}.log",
     benchmark:
-        RESULTS + "/benchmarks/fit/{trace}__{cluster}.tsv"
+        RESULTS / "benchmarks/fit/{trace}__{cluster}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(1500),
         runtime=more(30),
@@ -50,22 +54,18 @@ rule fit:
         "../scripts/fit.py"
 
 
-def predictions_of(wildcards):
-    """The file of published run times, where the estimates are taken from one."""
-    file = run.traces[wildcards.trace].predictions
-    return [file.path] if file and wildcards.estimate == "published" else []
-
-
 rule estimate:
     input:
         predictions_of,
-        jobs=RESULTS + "/workloads/{trace}__{cluster}/jobs.parquet",
+        jobs=RESULTS / "workloads/{trace}__{cluster}/jobs.parquet",
     output:
-        estimates=RESULTS + "/workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
+        estimates=RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
     log:
-        RESULTS + "/logs/estimate-{trace}__{cluster}__{estimate}.log",
+        RESULTS / "logs/estimate-{trace}__{cluster}__{estimate}.log",
     benchmark:
-        RESULTS + "/benchmarks/estimate/{trace}__{cluster}__{estimate}.tsv"
+        RESULTS / "benchmarks/estimate/{trace}__{cluster}__{estimate}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(1500),
         runtime=more(30),

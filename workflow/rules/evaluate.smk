@@ -4,14 +4,16 @@
 rule baselines:
     input:
         PLUGINS,
-        jobs=RESULTS + "/workloads/{trace}__{cluster}/jobs.parquet",
-        estimates=RESULTS + "/workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
+        jobs=RESULTS / "workloads/{trace}__{cluster}/jobs.parquet",
+        estimates=RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
     output:
-        baselines=RESULTS + "/workloads/{trace}__{cluster}/baselines-{estimate}.csv",
+        baselines=RESULTS / "workloads/{trace}__{cluster}/baselines-{estimate}.csv",
     log:
-        RESULTS + "/logs/baselines-{trace}__{cluster}__{estimate}.log",
+        RESULTS / "logs/baselines-{trace}__{cluster}__{estimate}.log",
     benchmark:
-        RESULTS + "/benchmarks/baselines/{trace}__{cluster}__{estimate}.tsv"
+        RESULTS / "benchmarks/baselines/{trace}__{cluster}__{estimate}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(2000),
         runtime=more(120),
@@ -26,28 +28,24 @@ rule baselines:
         "../scripts/baselines.py"
 
 
-def baselines_of(wildcards):
-    """The heuristics' results on a cell's workload."""
-    cell = CELLS[wildcards.cell]
-    return f"{RESULTS}/workloads/{cell.trace}__{cell.cluster}/baselines-{cell.estimate}.csv"
-
-
 rule evaluate:
     input:
         notebook="notebooks/evaluate.ipynb",
         jobs=of_cell("jobs"),
         estimates=of_cell("estimates"),
         baselines=baselines_of,
-        policy=RESULTS + "/cells/{cell}/policy.npz",
+        policy=RESULTS / "cells/{cell}/policy.npz",
     output:
-        windows=RESULTS + "/cells/{cell}/windows.csv",
-        test_jobs=RESULTS + "/cells/{cell}/jobs.parquet",
-        placements=RESULTS + "/cells/{cell}/placements.csv",
-        notebook=RESULTS + "/notebooks/evaluate-{cell}.ipynb",
+        windows=RESULTS / "cells/{cell}/windows.csv",
+        test_jobs=RESULTS / "cells/{cell}/jobs.parquet",
+        placements=RESULTS / "cells/{cell}/placements.csv",
+        notebook=RESULTS / "notebooks/evaluate-{cell}.ipynb",
     log:
-        RESULTS + "/logs/evaluate-{cell}.ipynb",
+        RESULTS / "logs/evaluate-{cell}.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/evaluate/{cell}.tsv"
+        RESULTS / "benchmarks/evaluate/{cell}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(2500),
         runtime=more(120),
@@ -62,23 +60,20 @@ rule evaluate:
         "../scripts/notebook.py"
 
 
-def of_trace(path):
-    """A path with {cell} in it, for the cells of the rule's trace."""
-    return lambda wildcards: [path.format(cell=cell.name) for cell in run.config.cells_of(wildcards.trace)]
-
-
 rule compare:
     input:
         notebook="notebooks/compare.ipynb",
-        windows=of_trace(RESULTS + "/cells/{cell}/windows.csv"),
-        histories=of_trace(RESULTS + "/cells/{cell}/history.csv"),
+        windows=of_trace(RESULTS / "cells/{cell}/windows.csv"),
+        histories=of_trace(RESULTS / "cells/{cell}/history.csv"),
         paper=PAPER,
     output:
-        notebook=RESULTS + "/notebooks/compare-{trace}.ipynb",
+        notebook=RESULTS / "notebooks/compare-{trace}.ipynb",
     log:
-        RESULTS + "/logs/compare-{trace}.ipynb",
+        RESULTS / "logs/compare-{trace}.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/compare/{trace}.tsv"
+        RESULTS / "benchmarks/compare/{trace}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=more(1500),
         runtime=more(30),

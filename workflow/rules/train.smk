@@ -2,24 +2,21 @@
 # folder `training`, which is no output, for Snakemake deletes those of a failed job.
 
 
-def training_of(wildcards):
-    """The settings that a cell's training depends on."""
-    return SETTINGS | {"preset": run.config.preset(CELLS[wildcards.cell].preset).model_dump()}
-
-
 rule train:
     input:
         notebook="notebooks/train.ipynb",
         jobs=of_cell("jobs"),
         estimates=of_cell("estimates"),
     output:
-        policy=RESULTS + "/cells/{cell}/policy.npz",
-        history=RESULTS + "/cells/{cell}/history.csv",
-        notebook=RESULTS + "/notebooks/train-{cell}.ipynb",
+        policy=RESULTS / "cells/{cell}/policy.npz",
+        history=RESULTS / "cells/{cell}/history.csv",
+        notebook=RESULTS / "notebooks/train-{cell}.ipynb",
     log:
-        RESULTS + "/logs/train-{cell}.ipynb",
+        RESULTS / "logs/train-{cell}.ipynb",
     benchmark:
-        RESULTS + "/benchmarks/train/{cell}.tsv"
+        RESULTS / "benchmarks/train/{cell}.tsv"
+    conda:
+        ENVIRONMENT
     # small networks gain little from a second thread; cells next to one another use the cores better
     threads: 1
     resources:
@@ -28,7 +25,7 @@ rule train:
     params:
         config=CONFIG,
         cell="{cell}",
-        training=RESULTS + "/cells/{cell}/training",
+        training=RESULTS / "cells/{cell}/training",
         settings=training_of,
         code=CODE["training"],
     message:

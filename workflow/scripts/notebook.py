@@ -26,7 +26,8 @@ def parameters(rule, declared: set[str]) -> dict:
     }
     if unknown := files.keys() - declared:
         sys.exit(f"{rule.input.notebook}: no parameter {', '.join(sorted(unknown))} in its parameters cell")
-    return files | {name: value for name, value in rule.params.items() if name in declared}
+    given = {name: value for name, value in rule.params.items() if name in declared}
+    return files | {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
 
 def main(rule) -> None:

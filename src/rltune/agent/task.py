@@ -66,9 +66,7 @@ class TrainingTask:
     ) -> None:
         self.cell, self.preset, self.lookahead, self.simulation = cell, preset, lookahead, simulation
         self.jobs, self.layout, self.split = workload.jobs, workload.layout, workload.split
-        self.scheduler = SchedulerConfig(
-            cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump()
-        )
+        self.scheduler = SchedulerConfig.of(cell, simulation)
         self.length = preset.sequence_jobs
         self.validation = spread(disjoint_windows(*self.split.validation, self.length), preset.validation_windows)
         self._placer = placer_of("lookahead", lookahead)
@@ -173,7 +171,7 @@ class TrainingTask:
         step = max(self.length // 4, -(-(last - start + 1) // GRID), 1)
         at = np.arange(start, last + 1, step)
         backfill = "none" if self.scheduler.backfill == "none" else "easy"
-        quick = SchedulerConfig(self.scheduler.policy, backfill, **self.simulation.model_dump())
+        quick = SchedulerConfig.of(self.simulation, policy=self.scheduler.policy, backfill=backfill)
         parts = np.array_split(at, -(-len(at) // 250))
         wait_s = np.concatenate([self._table(part, self.jobs, quick)["wait_s"] for part in parts])
         return at[wait_s >= np.median(wait_s)], step

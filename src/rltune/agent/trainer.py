@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rltune.agent.checkpoint import load_checkpoint, save_checkpoint
+from rltune.agent.checkpoint import discard_checkpoint, load_checkpoint, save_checkpoint
 from rltune.agent.learners import LEARNERS
 from rltune.agent.policy_file import TrainedPolicy, shapes_of
 from rltune.agent.ppo import CREDITED, PPO, Advantages, gae, relative, set_up, waiting_saved
@@ -157,6 +157,11 @@ class Trainer:
                 "rows": self.rows,
             }
             save_checkpoint(self.folder, self.task.identity, arrays, facts)
+
+    def discard_checkpoint(self) -> None:
+        """Delete what an interrupted training goes on from: this one is over."""
+        if self.folder:
+            discard_checkpoint(self.folder)
 
     def policy(self) -> TrainedPolicy:
         """The best so far, with the facts of its training (TrainingTask.facts)."""

@@ -7,17 +7,22 @@ import itertools
 import json
 import re
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
+from rltune import policies
 from rltune.config.base import Block, Name, parsed_by
 from rltune.config.metric import Metric
 from rltune.errors import ConfigError
 
-Policy = Literal["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor", "multifactor_size"]
+POLICIES: tuple[str, ...] = tuple(policies.POLICIES)
+if TYPE_CHECKING:
+    Policy = str
+else:
+    Policy = Literal[POLICIES]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
-Placement = Literal["first_fit", "best_fit", "quiet_fit", "spread", "exclusive", "lookahead"]
+Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
 
@@ -40,7 +45,6 @@ def parse_estimate(name: str) -> tuple[str, float]:
 
 Estimate = Annotated[str, parsed_by(parse_estimate)]
 
-POLICIES: tuple[str, ...] = get_args(Policy)
 BACKFILLS: tuple[str, ...] = get_args(Backfill)
 PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
 """Those of a cell, and Algorithm 1 of the paper, with which nothing is trained."""

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rltune.evaluation.intervals import Improvement
-from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.simulator.metrics import BSLD_FLOOR_S
 
 COMPLETED = "COMPLETED"

@@ -22,9 +22,9 @@ from typing import Literal
 import pandas as pd
 
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY, WAY
+from rltune.evaluation.whatif import QSSF, RLTUNE, CURRENT, CONFIGURATION
 
-Outcome = Literal["too few days", "no waits", "keep", "open", "rule", "qssf", "way", "rltune"]
+Outcome = Literal["too few days", "no waits", "keep", "open", "rule", "qssf", "configuration", "rltune"]
 
 
 @dataclass(frozen=True)
@@ -41,26 +41,26 @@ class Advice:
 
 def recommend(totals: pd.DataFrame, steps: pd.DataFrame, *, worth: float, least_wait_s: float) -> Advice:
     """The recommendation from the frames of ``rltune.evaluation.whatif``; the rule stands at the top of this module."""
-    today = totals[totals["scheduler"] == TODAY].iloc[0]
+    today = totals[totals["scheduler"] == CURRENT].iloc[0]
     blocks = int(today["windows"])
     if blocks < FEWEST:
-        return Advice("too few days", TODAY, TODAY, blocks)
+        return Advice("too few days", CURRENT, CURRENT, blocks)
     if today["wait_mean_s"] < least_wait_s:
-        return Advice("no waits", TODAY, TODAY, blocks)
+        return Advice("no waits", CURRENT, CURRENT, blocks)
     compared = steps.set_index(["ours", "theirs"])
     rules = totals[totals["kind"] == "rule"]
     best = str(rules.loc[rules["wait_h"].idxmin(), "scheduler"])
-    step, reached = TODAY, TODAY
-    for higher in (best, QSSF, WAY, RLTUNE):
+    step, reached = CURRENT, CURRENT
+    for higher in (best, QSSF, CONFIGURATION, RLTUNE):
         if higher == RLTUNE:
             reached = step
         if (higher, step) in compared.index:
             step = compared.loc[(higher, step)]
             step = higher if step["shows"] == "fewer" and step["gain"] >= worth else step
-    if step == TODAY:
+    if step == CURRENT:
         fewest = str(totals.loc[totals["wait_h"].idxmin(), "scheduler"])
-        looks = fewest != TODAY and compared.loc[(fewest, TODAY), "high"] >= worth
-        return Advice("open" if looks else "keep", TODAY, reached, blocks)
+        looks = fewest != CURRENT and compared.loc[(fewest, CURRENT), "high"] >= worth
+        return Advice("open" if looks else "keep", CURRENT, reached, blocks)
     return Advice("rule" if step == best else step, step, reached, blocks)  # type: ignore[arg-type]
 
 

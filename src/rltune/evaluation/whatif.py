@@ -1,7 +1,7 @@
 """What another order of the queue would have been worth on a cluster's own log: hours, shares with intervals, groups.
 
 The frames of jobs have a row a scheduler × seed × job: ``scheduler``, ``seed``, ``kind`` (today | rule | qssf |
-way | rltune), ``job_id``, ``block`` (int, of arrivals, in order of time), ``gpus``, ``wait_s``, ``bsld``. Every scheduler
+configuration | rltune), ``job_id``, ``block`` (int, of arrivals, in order of time), ``gpus``, ``wait_s``, ``bsld``. Every scheduler
 has the same jobs.
 """
 
@@ -12,14 +12,13 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from rltune.evaluation.intervals import Improvement, holm
-from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.intervals import Improvement, Intervals, holm
 from rltune.evaluation.recorded import Nearness, nearness
 
-TODAY = "today"
+CURRENT = "current"
 QSSF = "qssf"
-WAY = "way"
-"""What an agent chose besides the order of the queue (rltune.agent.ways), with the order it started from in the place
+CONFIGURATION = "configuration"
+"""What an agent chose besides the order of the queue (rltune.agent.scheduler_choice), with the order it started from in the place
 of its network."""
 RLTUNE = "rltune"
 HEAVY, LIGHT = 0.9, 0.5
@@ -72,7 +71,7 @@ def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
             "bsld": mine["bsld"].mean(),
         }
         for measure in MEASURES:
-            found = less(jobs, scheduler, TODAY, measure, intervals) if scheduler != TODAY else Improvement()
+            found = less(jobs, scheduler, CURRENT, measure, intervals) if scheduler != CURRENT else Improvement()
             row |= {
                 f"less_{measure}": found.gain,
                 f"less_{measure}_low": found.low,
@@ -83,7 +82,7 @@ def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def steps(jobs: pd.DataFrame, intervals: Intervals, way: str = WAY) -> pd.DataFrame:
+def steps(jobs: pd.DataFrame, intervals: Intervals, way: str = CONFIGURATION) -> pd.DataFrame:
     """Comparisons of hours waited that the recommendation goes by, all of which are one family to Holm: every scheduler
     against today, and what predicts or learns against what is simpler.
 
@@ -94,8 +93,8 @@ def steps(jobs: pd.DataFrame, intervals: Intervals, way: str = WAY) -> pd.DataFr
     """
     hours = {s: by_block(jobs, s, "wait").sum(axis=1).mean() for s in dict.fromkeys(jobs["scheduler"])}
     best = best_rule(jobs)
-    pairs = [(name, TODAY) for name in hours if name != TODAY]
-    steps = (best, QSSF, WAY, RLTUNE)
+    pairs = [(name, CURRENT) for name in hours if name != CURRENT]
+    steps = (best, QSSF, CONFIGURATION, RLTUNE)
     pairs += [(ours, theirs) for i, ours in enumerate(steps) for theirs in steps[:i]]
     pairs = [(ours, theirs) for ours, theirs in (*pairs, (RLTUNE, way)) if ours in hours and theirs in hours]
     rows = []
@@ -125,7 +124,7 @@ def in_groups(jobs: pd.DataFrame, grouping: str, intervals: Intervals) -> pd.Dat
     for group in dict.fromkeys(jobs[grouping]):
         mine = jobs[jobs[grouping] == group]
         per = mine.groupby(["scheduler", "seed", "block"], sort=False)[["wait_s", "bsld"]].sum()
-        today = mine[mine["scheduler"] == TODAY]
+        today = mine[mine["scheduler"] == CURRENT]
         number = today.groupby("block").size().reindex(blocks, fill_value=0).to_numpy(float)
         sums = {
             (s, c): per.loc[s, c].unstack("block").reindex(columns=blocks).fillna(0.0).to_numpy(float)
@@ -136,13 +135,13 @@ def in_groups(jobs: pd.DataFrame, grouping: str, intervals: Intervals) -> pd.Dat
             row = {"group": group, "scheduler": scheduler, "jobs": int(number.sum())}
             for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
                 ours = sums[scheduler, column]
-                theirs = np.repeat(sums[TODAY, column], len(ours), axis=0)
+                theirs = np.repeat(sums[CURRENT, column], len(ours), axis=0)
                 row[column] = float(ours.sum() / len(ours) / number.sum())
-                found = intervals.less(ours, theirs) if scheduler != TODAY else Improvement()
+                found = intervals.less(ours, theirs) if scheduler != CURRENT else Improvement()
                 row |= {name: found.gain, f"{name}_low": found.low, f"{name}_high": found.high}
                 if column == "wait_s":
                     each = np.repeat(number[None], len(ours), axis=0)
-                    more = intervals.longer(ours, theirs, each) if scheduler != TODAY else Improvement()
+                    more = intervals.longer(ours, theirs, each) if scheduler != CURRENT else Improvement()
                     row |= {"more_s": more.gain, "more_s_low": more.low, "more_s_high": more.high, "more_s_p": more.p}
             rows.append(row)
     return pd.DataFrame(rows)

@@ -20,7 +20,7 @@ from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, run
 from rltune.files import read_json, write_json, write_text
 from rltune.pipeline.cells import workload_of
-from rltune.pipeline.peers import agent_in, course_of, setting_of
+from rltune.pipeline.peers import agent_in, course_of, scheduler_of
 from rltune.pipeline.prepare import Workload, ensure_fitted
 from rltune.simulator.metrics import job_table
 from rltune.slurm.emulate import packages
@@ -125,7 +125,7 @@ class DeploymentStudy:
             return Order(in_the_order_of(scheduler), scheduler, placement, self.settings.interval_s)
         policy = agent_in(self.workspace, self.cell, self.workload).policy
         assert policy is not None
-        base = policy.facts.get("way", {}).get("policy", self.cell.policy)
+        base = policy.facts.get("scheduler", {}).get("policy", self.cell.policy)
         return Order(policy, base, placement, self.settings.interval_s)
 
     def run(self, scheduler: str, repetition: int, say: Callable[[str], None] = print) -> Conducted:
@@ -236,13 +236,16 @@ class DeploymentStudy:
                 if scheduler == "rltune":
                     agent = agent_in(self.workspace, self.cell, self.workload)
                     policy = agent.policy
-                    if policy is not None and "way" in policy.facts:
-                        way = {**policy.facts["way"], "backfill": backfill}
-                        policy = replace(policy, facts={**policy.facts, "way": way})
-                    contender = Contender(replace(agent.setting, backfill=backfill), policy)
+                    if policy is not None and "scheduler" in policy.facts:
+                        chosen = {**policy.facts["scheduler"], "backfill": backfill}
+                        policy = replace(policy, facts={**policy.facts, "scheduler": chosen})
+                    contender = replace(agent, scheduler=replace(agent.scheduler, backfill=backfill), policy=policy)
                 else:
                     rule = SLURM if scheduler == "slurm" else scheduler
-                    contender = Contender(setting_of(self.workspace, self.cell, policy=rule, backfill=backfill))
+                    contender = Contender(
+                        scheduler_of(self.workspace, self.cell, policy=rule, backfill=backfill),
+                        lookahead=self.workspace.config.lookahead,
+                    )
                 state, _ = run(course, contender, self.firsts, np.full(len(self.firsts), n))
                 table = job_table(self.workload.jobs, state)
                 first = self.firsts[table["sequence"]]

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.format import show, show_interval, three_digits
-from rltune.report.style import GRID, GREEN, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, scheduler_title, styled
+from rltune.report.style import GREEN, GRID, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, scheduler_title, styled
 from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
 
 LOOKS = {

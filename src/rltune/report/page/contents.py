@@ -53,7 +53,7 @@ TITLES = {
     "fig2": "One job raised, a node a job",
     "fig3": "Slurm’s priorities, packed",
     "fig4": "One job raised, packed",
-    "motivation": "What the order of seven jobs is worth",
+    "example-schedules": "The four example schedules in numbers",
     "table1": "Job schedulers compared",
     "fig7": "The system and the life of a job",
     "table3": "Features by category",
@@ -192,7 +192,7 @@ def steps(config: RunConfig) -> set[str]:
     return (
         {*chapters(config), "report"}
         | {f"clean/{trace}" for trace in config.traces()}
-        | ({"motivation"} if config.motivation is not None else set())
+        | ({"example_schedules"} if config.example_schedules == "slurm" else set())
         | {f"compare/{cell.trace}" for cell in config.cells()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}

@@ -2,6 +2,7 @@
 
 from rltune.report.tables.ablation import ablation
 from rltune.report.tables.audits import audits
+from rltune.report.tables.break_even import break_even
 from rltune.report.tables.comparison import comparison
 from rltune.report.tables.costs import costs
 from rltune.report.tables.deployment import deployment_numbers, deployment_runs
@@ -13,8 +14,7 @@ from rltune.report.tables.heuristics import heuristics
 from rltune.report.tables.latency import latency
 from rltune.report.tables.learners import table9, table9_numbers
 from rltune.report.tables.loads_compared import loads_compared
-from rltune.report.tables.motivation import motivation
-from rltune.report.tables.break_even import break_even
+from rltune.report.tables.example_schedules import example_schedules
 from rltune.report.tables.placements import placements
 from rltune.report.tables.qssf import fig17_numbers, table8
 from rltune.report.tables.scheduling_rules import scheduling_rules
@@ -43,7 +43,7 @@ __all__ = [
     "loads",
     "loads_compared",
     "losers",
-    "motivation",
+    "example_schedules",
     "break_even",
     "placements",
     "scheduling_rules",

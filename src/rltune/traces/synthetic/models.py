@@ -12,8 +12,21 @@ from dataclasses import replace
 from rltune.traces.synthetic.model import DAY_S, Model
 
 VENUS_NODES = {
-    **{"vcEwI": 9, "vcWoR": 5, "vcHvQ": 8, "vcvGl": 20, "vc8Gr": 6, "vcKeu": 12, "vcKrE": 4, "vcYVn": 11},
-    **{"vchbv": 4, "vcLTP": 8, "vchA3": 3, "vcJsw": 32, "vcefl": 10, "vcvlY": 2, "vcgkz": 1},
+    "vcEwI": 9,
+    "vcWoR": 5,
+    "vcHvQ": 8,
+    "vcvGl": 20,
+    "vc8Gr": 6,
+    "vcKeu": 12,
+    "vcKrE": 4,
+    "vcYVn": 11,
+    "vchbv": 4,
+    "vcLTP": 8,
+    "vchA3": 3,
+    "vcJsw": 32,
+    "vcefl": 10,
+    "vcvlY": 2,
+    "vcgkz": 1,
 }
 """Nodes of 8 GPUs in each Venus virtual cluster, September 2020 (Helios' cluster_gpu_number.csv)."""
 VENUS_VC_GPUS = {vc: 8 * nodes for vc, nodes in VENUS_NODES.items()}
@@ -58,8 +71,18 @@ PAI = Model(
     users=1242,  # paper, Table 4
     jobs_per_hour=427.0,
     gpus={
-        **{1: 0.77, 2: 0.03, 4: 0.03, 5: 0.018, 8: 0.015, 10: 0.046, 16: 0.02},
-        **{20: 0.022, 30: 0.017, 50: 0.02, 100: 0.01, 200: 0.002},
+        1: 0.77,
+        2: 0.03,
+        4: 0.03,
+        5: 0.018,
+        8: 0.015,
+        10: 0.046,
+        16: 0.02,
+        20: 0.022,
+        30: 0.017,
+        50: 0.02,
+        100: 0.01,
+        200: 0.002,
     },
     run_s={1: (450, 2.15), 9: (900, 2.15), 400: (1700, 1.75)},
     longest_s=30 * DAY_S,  # paper, Table 4
@@ -76,8 +99,20 @@ HPC2N = Model(
     users=256,
     jobs_per_hour=6.55,
     gpus={
-        **{1: 0.307, 2: 0.233, 4: 0.107, 6: 0.025, 8: 0.092, 10: 0.018, 12: 0.014, 16: 0.068, 20: 0.016},
-        **{24: 0.018, 32: 0.067, 36: 0.02, 64: 0.013, 128: 0.002},
+        1: 0.307,
+        2: 0.233,
+        4: 0.107,
+        6: 0.025,
+        8: 0.092,
+        10: 0.018,
+        12: 0.014,
+        16: 0.068,
+        20: 0.016,
+        24: 0.018,
+        32: 0.067,
+        36: 0.02,
+        64: 0.013,
+        128: 0.002,
     },
     run_s={1: (4000, 2.1), 2: (1000, 2.2), 240: (300, 2.9)},
     longest_s=5 * DAY_S,

@@ -16,8 +16,12 @@ from rltune.traces.synthetic.model import draw_jobs, generator
 from rltune.traces.synthetic.models import PAI
 
 TASK_NAMES = {
-    **{"tensorflow": 0.556, "worker": 0.29, "PyTorchWorker": 0.095},
-    **{"xComputeWorker": 0.031, "evaluator": 0.02, "chief": 0.008},
+    "tensorflow": 0.556,
+    "worker": 0.29,
+    "PyTorchWorker": 0.095,
+    "xComputeWorker": 0.031,
+    "evaluator": 0.02,
+    "chief": 0.008,
 }
 """Shares of the published tasks, the rarest replaced by chief."""
 GPU_TYPES = {"T4": 0.10, "MISC": 0.26, "P100": 0.19, "V100": 0.09, "V100M32": 0.11}
