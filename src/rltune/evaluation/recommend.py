@@ -22,7 +22,7 @@ from typing import Literal
 import pandas as pd
 
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.whatif import QSSF, RLTUNE, CURRENT, CONFIGURATION
+from rltune.evaluation.whatif import CONFIGURATION, CURRENT, QSSF, RLTUNE
 
 Outcome = Literal["too few days", "no waits", "keep", "open", "rule", "qssf", "configuration", "rltune"]
 

@@ -17,7 +17,7 @@ from rltune.evaluation.contenders import Contender, run, way_taken
 from rltune.evaluation.groups import LARGE, SIZES, size_class
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.recommend import days_needed
-from rltune.evaluation.whatif import QSSF, RLTUNE, CURRENT, USERS, CONFIGURATION, in_groups, user_groups, with_longer
+from rltune.evaluation.whatif import CONFIGURATION, CURRENT, QSSF, RLTUNE, USERS, in_groups, user_groups, with_longer
 from rltune.pipeline.cells import workload_of
 from rltune.pipeline.peers import agent_in, course_of, scheduler_of
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload
