@@ -1,4 +1,4 @@
-"""The worked examples of docs/extending.md do what the page says."""
+"""The worked examples of docs/how-to/extend.md do what the page says."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def in_copy(root: Path, code: str) -> Any:
 
 
 def test_every_example_is_on_the_page() -> None:
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "extend.md").read_text(encoding="utf-8")
     assert {f"examples/{p.name}" for p in EXAMPLES.iterdir() if p.is_file()} == set(
         re.findall(r'--8<-- "(examples/.+)"', page)
     )

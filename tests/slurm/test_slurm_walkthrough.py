@@ -1,4 +1,4 @@
-"""From a cluster's log to its queue, as docs/walkthrough.md tells it: every step a command, on real daemons."""
+"""From a cluster's log to its queue, as docs/how-to/live-controller.md tells it: every step a command, on real daemons."""
 
 from __future__ import annotations
 

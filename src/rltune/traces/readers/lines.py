@@ -14,10 +14,10 @@ import pandas as pd
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.encoding import as_utf8, latin_1_lines
+from rltune.traces.readers.csv_text import LONG, OPEN_END, SHORT
+from rltune.traces.readers.encoding import NOT_UTF_8, Utf8
 
-OPEN_END = "last line without an end of line: its last field may be cut short"
-SHORT, LONG = "row with too few fields", "row with too many fields"
+__all__ = ["LONG", "SHORT", "closed", "one_file", "text_lines", "to_frame"]
 
 
 def one_file(folder: Path, patterns: tuple[str, ...], what: str) -> Path:
@@ -42,12 +42,10 @@ def one_file(folder: Path, patterns: tuple[str, ...], what: str) -> Path:
 
 def text_lines(stream: IO[bytes], where: str, audit: Audit) -> list[str]:
     """All lines of a text, without their ends; the last is empty unless the text stops without an end of line."""
-    content, odd = latin_1_lines(as_utf8(stream, where).read())
-    audit.note("line not UTF-8, read as Latin-1", odd)
-    text = content.decode("utf-8").replace("\0", "\ufffd")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.split("\n")
+    text = Utf8(stream, where)
+    content = io.BufferedReader(text).read().decode()
+    audit.note(NOT_UTF_8, text.latin_1)
+    return content.replace("\0", "\ufffd").split("\n")
 
 
 def closed(lines: list[str], fields: int, found: int, where: str, audit: Audit) -> None:

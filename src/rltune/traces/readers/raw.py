@@ -13,10 +13,9 @@ import pyarrow.compute as pc
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.columns import DTYPES
-from rltune.traces.readers.csv_text import delimiter_of, read_csv_text
+from rltune.traces.readers.csv_text import read_csv_text
 
 __all__ = [
-    "delimiter_of",
     "map_values",
     "missing_column",
     "numbers",
