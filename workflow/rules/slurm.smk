@@ -2,12 +2,12 @@
 
 from rltune.slurm.emulate import packages
 
-EXAMPLES, DEPLOYMENT = run.config.motivation, run.config.deployment
+EXAMPLES, DEPLOYMENT = run.config.example_schedules, run.config.deployment
 DEPLOYED = run.config.deployed_cell() if DEPLOYMENT else None
 RUNS = DEPLOYMENT.runs() if DEPLOYMENT else []
 # where Slurm's packages are absent, the chapters do without these runs and say so
 CAN_EMULATE = not packages.missing(packages.needed(accounting=True, speed=2.0))
-EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules.csv"] if EXAMPLES and CAN_EMULATE else []
+EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules.csv"] if EXAMPLES == "slurm" and CAN_EMULATE else []
 DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}/jobs.csv" for name, k in RUNS] if CAN_EMULATE else []
 
 
@@ -30,8 +30,6 @@ rule example_schedules:
         mem_mb=more(1000),
         runtime=more(30),
     params:
-        config=CONFIG,
-        settings=EXAMPLES.model_dump() if EXAMPLES else None,
         code=CODE["slurm"],
     message:
         "seven jobs on real Slurm daemons"

@@ -1,7 +1,7 @@
 """The scheduler an agent runs in, chosen on the training part before it learns an order.
 
 That is: the policy whose order it starts from, the jobs that nodes are reserved for, placement, locality, and whether it
-uses the given estimates or the calibrated ones (rltune.traces.calibrated). All candidates are heuristics that the compiled
+uses the given estimates or the calibrated ones (rltune.traces.estimates.calibrated). All candidates are heuristics that the compiled
 simulator runs without a network, so hundreds of windows can tell them apart.
 """
 
