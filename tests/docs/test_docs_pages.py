@@ -21,7 +21,9 @@ from rltune.config.run import RunConfig
 from rltune.slurm.emulate.packages import ACCOUNTING, CLOCK, SLURM
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
+    (ROOT / "docs").rglob("*.md")
+)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"```.*?```", re.DOTALL)
 INDENTED = re.compile(r"(?:^ {4}.*\n|^\n(?= {4}))+", re.MULTILINE)
@@ -62,7 +64,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @each_page
 def test_files_named_are_there(page: Path) -> None:
-    named = set(re.findall(rf"((?:{'|'.join(TOP)})/[\w./-]*\w\.(?:py|ya?ml|json|ipynb|smk|csv|md|svg|png))\b", text_of(page)))
+    named = set(
+        re.findall(rf"((?:{'|'.join(TOP)})/[\w./-]*\w\.(?:py|ya?ml|json|ipynb|smk|csv|md|svg|png))\b", text_of(page))
+    )
     named |= set(re.findall(rf"`((?:{'|'.join(TOP)})/[\w./-]*)`", text_of(page)))
     assert not {name for name in named if not IN_WORDS.fullmatch(name) and not (ROOT / name).exists()}
 
@@ -134,7 +138,11 @@ def test_every_page_is_listed_and_in_the_navigation() -> None:
     names = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")} - {"README.md"}
     assert names == set(re.findall(r"^- \[([\w/-]+\.md)\]\(\1\)", text_of(ROOT / "docs" / "README.md"), re.MULTILINE))
     site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    assert names == set(re.findall(r": ([\w/-]+\.md)$", site, re.MULTILINE)) - {"README.md", "changelog.md", "contributing.md"}
+    assert names == set(re.findall(r": ([\w/-]+\.md)$", site, re.MULTILINE)) - {
+        "README.md",
+        "changelog.md",
+        "contributing.md",
+    }
 
 
 def test_documents_are_short() -> None:
@@ -153,11 +161,15 @@ def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     pages = {str(p.relative_to(tmp_path)): p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")}
-    links = [url for text in pages.values() for url in re.findall(r'(?:src|<link[^>]*href)="((?:https?:)?//[^"]+)"', text)]
+    links = [
+        url for text in pages.values() for url in re.findall(r'(?:src|<link[^>]*href)="((?:https?:)?//[^"]+)"', text)
+    ]
     assert not links
     assert 'id="rltune.simulator.batch.simulate"' in pages["api/simulator.html"]
     assert "baseline_policies" in pages["reference/configuration.html"]
-    assert "can_schedule_now" in pages["reference/features.html"] and "generated:" not in pages["reference/features.html"]
+    assert (
+        "can_schedule_now" in pages["reference/features.html"] and "generated:" not in pages["reference/features.html"]
+    )
     assert "Table 9" in pages["how-to/reproduce.html"]
 
 
