@@ -1,5 +1,9 @@
 # The chapters of the report: a notebook each, over the results of every cell.
 
+from rltune.config.whatif import QSSF_ESTIMATE
+
+FIRST = run.config.first_cells()  # the agent of the what-if analysis, with every seed
+
 
 rule characterise:
     input:
@@ -218,10 +222,11 @@ rule peers:
 rule whatif:
     input:
         notebook="notebooks/whatif.ipynb",
-        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
-        histories=cells(RESULTS / "cells/{cell}/history.csv"),
-        jobs=workloads("jobs"),
-        estimates=workloads("estimates"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz", FIRST),
+        histories=cells(RESULTS / "cells/{cell}/history.csv", FIRST),
+        jobs=workload("jobs", FIRST[0]),
+        estimates=workload("estimates", FIRST[0]),
+        qssf_estimates=workload("estimates", FIRST[0].but(estimate=QSSF_ESTIMATE)),
     output:
         artefact_files("whatif"),
         notebook=RESULTS / "notebooks/whatif.ipynb",

@@ -1,7 +1,7 @@
 """What an agent decides besides the order of the queue, chosen on the training part before it learns an order.
 
 A *way* is whose order the agent starts from, for whom nodes are reserved, where jobs go, when they are split, and
-whether it goes by the estimates it is given or by its beliefs about them (rltune.traces.calibrated). All candidates are
+whether it goes by the estimates it is given or by its beliefs about them (rltune.traces.estimates.calibrated). All candidates are
 heuristics that the compiled simulator runs without a network, so that hundreds of windows tell them apart.
 """
 

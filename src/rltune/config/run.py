@@ -121,7 +121,7 @@ class RunConfig(Block):
     evaluation: EvaluationConfig = EvaluationConfig()
     """Judging."""
     whatif: WhatIf | None = None
-    """Today's order against others on the log's end, as hours waited and a recommendation; null: not made."""
+    """Other rules on the end of a cluster's own log, as hours waited and a recommendation; null: not made."""
     example_schedules: Literal["simulator", "slurm"] = "simulator"
     """What makes Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are missing."""
     deployment: Deployment | None = None
@@ -175,6 +175,11 @@ class RunConfig(Block):
         if name not in self.named_cells:
             raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in self.cells())}")
         return self.named_cells[name]
+
+    def first_cells(self) -> list[Cell]:
+        """The first cell with every seed it has: the agent of the what-if analysis."""
+        cells = self.cells()
+        return [cell for cell in cells if cell.but(seed=0) == cells[0].but(seed=0)]
 
     def cells_of(self, trace: str) -> list[Cell]:
         """The cells of a trace; an empty name is the first cell's. Raises ConfigError when it has none."""

@@ -13,10 +13,22 @@ import pandas as pd
 
 from rltune.config.trace import Predictions
 from rltune.errors import ConfigError, DataError
+from rltune.traces.estimates.request import Request
 from rltune.traces.fetch import given_file
 
-PUBLISHED = "published"
-NOT_PUBLISHED = "not published: rolling median"
+FALL_BACK = "not published: rolling median"
+
+
+def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
+    """Published run times [J], s. Raises as :func:`published_run_s`, and DataError where the file names no job."""
+    name = request.meta.name
+    found = published_run_s(request.jobs, name, request.predictions, request.root)
+    if np.isnan(found).all():
+        raise DataError(
+            f"config/traces/{name}.yaml, predictions: none of the {len(found):,} jobs is in the file; expected job "
+            "ids as in the trace"
+        )
+    return request.else_rolling(found, "published", FALL_BACK)
 
 
 def published_run_s(jobs: pd.DataFrame, trace: str, predictions: Predictions | None, root: Path) -> np.ndarray:

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates_history import all_known, group_keys, known, mean_known
-from rltune.traces.estimates_lightgbm import features
+from rltune.traces.estimates.history import all_known, group_keys, known, mean_known
+from rltune.traces.estimates.kinds.history_lightgbm import features
 
 HEAVIEST = 20.0
 """Largest weight of a job, so that one of the longest does not decide by itself. Our choice."""
@@ -85,7 +85,7 @@ def recalibration(log_given: np.ndarray, log_run: np.ndarray, weight: np.ndarray
 def inputs(jobs: pd.DataFrame, meta: TraceMeta, log_given: np.ndarray) -> pd.DataFrame:
     """What the trees see of each job, all of it known at its submission (float64; NaN: not known).
 
-    The estimate; of rltune.traces.estimates_lightgbm the categories, the size and the run times known of each group;
+    The estimate; of rltune.traces.estimates.kinds.history_lightgbm the categories, the size and the run times known of each group;
     of the jobs submitted last in each group, whether they have ended or not: the mean estimate of the last RECENT and
     the last ten, the spread of these, and how long ago the last and the tenth came (logs of s).
     """

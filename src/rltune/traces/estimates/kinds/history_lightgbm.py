@@ -4,7 +4,7 @@ The predictor of QSSF (Hu et al., SC '21), which has a rolling estimate and tree
 time of day and what jobs like this one ran lately. With these estimates, the order by smallest area (`saf`: estimate ×
 GPUs) is QSSF's.
 
-The trees correct the rolling median of rltune.traces.estimates_history: their target is the logarithm of run time over
+The trees correct the rolling median of rltune.traces.estimates.history: their target is the logarithm of run time over
 rolling median, their loss the absolute error, so a prediction is a median. A model is trained on every job whose run
 time is known by then, which leaves out those still running, and predicts until the next one. Same rows, same bytes: one
 thread, a fixed seed.
@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates_history import GROUPS, Known, all_known, codes, end_s, job_size, mean_known, rolling_median
+from rltune.traces.estimates.history import GROUPS, Known, all_known, codes, end_s, job_size, mean_known, rolling_median
+from rltune.traces.estimates.request import Request
 
 FIRST_JOBS = 1000
 """Run times that must be known before the first model; until then estimates are rolling medians. Our choice, like …"""
@@ -44,14 +45,13 @@ PARAMETERS = {
 }
 CATEGORIES = ("user", "vc", "gpu_type")
 MODEL = "model"
-NO_MODEL = "no model yet: rolling median"
+NO_MODEL = FALL_BACK = "no model yet: rolling median"
+HISTORY = True
 
 
-def lightgbm_estimate(jobs: pd.DataFrame, meta: TraceMeta) -> tuple[np.ndarray, np.ndarray]:
-    """(Estimate [J] in s, where it is from [J] str: MODEL or NO_MODEL), from earlier jobs alone.
-
-    ``meta`` gives the calendar: ``t0`` and the time zone.
-    """
+def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
+    """(Estimate [J] in s, where it is from [J] str: MODEL or NO_MODEL), from earlier jobs alone."""
+    jobs, meta = request.jobs, request.meta
     groups = all_known(jobs)
     inputs = features(jobs, meta, groups)
     rolling = np.log(rolling_median(groups)[0])
@@ -82,7 +82,7 @@ def features(jobs: pd.DataFrame, meta: TraceMeta, groups: dict[str, Known]) -> p
     """What the model sees of each job, all of it known at its submission (float64; NaN: not known).
 
     Categories as numbers by first appearance; size; hour and weekday in the cluster's zone; of each group of
-    rltune.traces.estimates_history how many run times are known (log), and the mean, the median and the latest (logs
+    rltune.traces.estimates.history how many run times are known (log), and the mean, the median and the latest (logs
     of s).
     """
     submitted = pd.Timestamp(meta.t0) + pd.to_timedelta(jobs["submit_s"].to_numpy(), unit="s")

@@ -1,7 +1,7 @@
 """Beliefs: what a scheduler makes of the run-time estimates it is given, once it has seen how such estimates turn out.
 
 A belief is the posterior of a job's run time given its estimate and what earlier jobs tell. Three candidates are
-carried along the trace, trained anew as it goes on (rltune.traces.estimates_lightgbm says when) on the jobs that have
+carried along the trace, trained anew as it goes on (rltune.traces.estimates.kinds.history_lightgbm says when) on the jobs that have
 ended by then:
 
 ============  =======================================================================================
@@ -21,11 +21,18 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rltune.traces.calibration_models import PARAMETERS, ROUNDS, binned, censoring_weights, inputs, recalibration
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import MIN_ESTIMATE_S
-from rltune.traces.estimates_history import end_s
-from rltune.traces.estimates_lightgbm import fit_and_predict, training_points
+from rltune.traces.estimates.calibration_models import (
+    PARAMETERS,
+    ROUNDS,
+    binned,
+    censoring_weights,
+    inputs,
+    recalibration,
+)
+from rltune.traces.estimates.history import end_s
+from rltune.traces.estimates.kinds.history_lightgbm import fit_and_predict, training_points
 
 GIVEN, RECALIBRATED, HISTORY = "given", "recalibrated", "history"
 TOO_LITTLE_KNOWN = "too little known: given"
