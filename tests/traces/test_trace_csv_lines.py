@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers import csv_text
-from rltune.traces.readers.raw import read_csv_text
+from rltune.traces.raw import csv_text
+from rltune.traces.raw.frame import read_csv_text
 
 HEADER = "id,t,run,g\n"
 TOO_LONG = "row with too many fields"

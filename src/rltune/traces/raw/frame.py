@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.columns import DTYPES
-from rltune.traces.readers.csv_text import read_csv_text
+from rltune.traces.raw.csv_text import read_csv_text
 
 __all__ = [
     "map_values",

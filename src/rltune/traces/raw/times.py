@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rltune.traces.audit import Audit
-from rltune.traces.readers.raw import refuse_mostly_bad
+from rltune.traces.raw.frame import refuse_mostly_bad
 
 NONE = ("", "None", "null", "NULL", "NaT", "nan", "Unknown")
 """Ways to say that there is no time."""

@@ -20,11 +20,11 @@ from rltune.config.trace import Column, Filter, TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.columns import RESOURCES, STATUSES
-from rltune.traces.readers import slurm_fields as slurm
-from rltune.traces.readers.archive import open_member
-from rltune.traces.readers.raw import missing_column, numbers, parse_numbers, raw_frame, read_csv_text, reasons
-from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
-from rltune.traces.readers.times import plain_times, wall_clock_to_unix, written_as_digits
+from rltune.traces.raw import slurm_fields as slurm
+from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.frame import missing_column, numbers, parse_numbers, raw_frame, read_csv_text, reasons
+from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.times import plain_times, wall_clock_to_unix, written_as_digits
 
 TIMES = ("submit_s", "start_s", "end_s")
 SECONDS = {"count": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86_400.0}

@@ -14,8 +14,8 @@ import pandas as pd
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.csv_text import LONG, OPEN_END, SHORT
-from rltune.traces.readers.encoding import NOT_UTF_8, Utf8
+from rltune.traces.raw.csv_text import LONG, OPEN_END, SHORT
+from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
 
 __all__ = ["LONG", "SHORT", "closed", "one_file", "text_lines", "to_frame"]
 

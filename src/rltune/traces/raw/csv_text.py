@@ -16,7 +16,7 @@ import pyarrow.csv
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.encoding import NOT_UTF_8, Utf8
+from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
 
 BLOCK = 1 << 22
 """Bytes parsed at a time."""
