@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from rltune import COMPILED, sources_digest
-from rltune.agent.ways import way_of
+from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.config import Workspace
 from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, way_taken
@@ -253,10 +253,10 @@ def test_the_simulator_has_an_agent_go_by_each_rule_whichever_it_chose(
 ) -> None:
     """What an agent may choose in training, Slurm decides where it is deployed."""
     scheduler = scheduler_of(study.workspace, study.cell)
-    way = asdict(way_of(scheduler)) | {"policy": "saf", "backfill": "greedy"}
+    way = AgentScheduler(scheduler).facts() | {"policy": "saf", "backfill": "greedy"}
     agent = Contender(
         scheduler,
-        replace(in_the_order_of("saf"), facts={"features": "engineered", "base_policy_bias": 1.0, "way": way}),
+        replace(in_the_order_of("saf"), facts={"features": "engineered", "base_policy_bias": 1.0, "scheduler": way}),
     )
     monkeypatch.setattr(deployment, "agent_in", lambda workspace, cell, work: agent)
     went_by, run = [], deployment.run

@@ -125,7 +125,7 @@ class DeploymentStudy:
             return Order(in_the_order_of(scheduler), scheduler, placement, self.settings.interval_s)
         policy = agent_in(self.workspace, self.cell, self.workload).policy
         assert policy is not None
-        base = policy.facts.get("way", {}).get("policy", self.cell.policy)
+        base = policy.facts.get("scheduler", {}).get("policy", self.cell.policy)
         return Order(policy, base, placement, self.settings.interval_s)
 
     def run(self, scheduler: str, repetition: int, say: Callable[[str], None] = print) -> Conducted:
@@ -236,9 +236,9 @@ class DeploymentStudy:
                 if scheduler == "rltune":
                     agent = agent_in(self.workspace, self.cell, self.workload)
                     policy = agent.policy
-                    if policy is not None and "way" in policy.facts:
-                        way = {**policy.facts["way"], "backfill": backfill}
-                        policy = replace(policy, facts={**policy.facts, "way": way})
+                    if policy is not None and "scheduler" in policy.facts:
+                        chosen = {**policy.facts["scheduler"], "backfill": backfill}
+                        policy = replace(policy, facts={**policy.facts, "scheduler": chosen})
                     contender = replace(agent, scheduler=replace(agent.scheduler, backfill=backfill), policy=policy)
                 else:
                     rule = SLURM if scheduler == "slurm" else scheduler
