@@ -17,7 +17,7 @@ from rltune.traces.clean import CleanTrace
 from rltune.traces.columns import TraceMeta
 from rltune.traces.guess import guess_columns
 from rltune.traces.readers import sacct
-from rltune.traces.readers import slurm_fields as slurm
+from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.sniff import Found
 
 

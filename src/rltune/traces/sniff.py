@@ -19,11 +19,11 @@ import pandas as pd
 import pyarrow.parquet
 
 from rltune.errors import DataError
+from rltune.traces.raw.archive import decompressed, guarded
+from rltune.traces.raw.csv_text import delimiter_of
+from rltune.traces.raw.encoding import Utf8
+from rltune.traces.raw.slurm_texts import mistaken
 from rltune.traces.readers import alibaba2020, alibaba2023, authors, sacct, swf
-from rltune.traces.readers.archive import decompressed, guarded
-from rltune.traces.readers.csv_text import delimiter_of
-from rltune.traces.readers.encoding import Utf8
-from rltune.traces.slurm_texts import mistaken
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
