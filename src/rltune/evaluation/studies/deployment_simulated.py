@@ -76,8 +76,8 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
     firsts, frames = first_jobs(settings, workload), []
     for backfill in BACKFILLS:
         agent = policy
-        if "way" in policy.facts:
-            agent = replace(policy, facts={**policy.facts, "way": {**policy.facts["way"], "backfill": backfill}})
+        if chosen := policy.facts.get("scheduler"):
+            agent = replace(policy, facts={**policy.facts, "scheduler": {**chosen, "backfill": backfill}})
         orders = {"rltune": (cell, agent), "slurm": (cell.but(policy=SLURM), None)}
         for scheduler in settings.schedulers:
             of, ranks = orders.get(scheduler) or (cell.but(policy=scheduler), None)

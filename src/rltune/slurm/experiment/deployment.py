@@ -58,7 +58,7 @@ def order_of(run: Run, scheduler: str, policy: TrainedPolicy | None) -> Order | 
     if scheduler != "rltune":
         return Order(policy_of_rule(scheduler), scheduler, placement, INTERVAL_S)
     assert policy is not None
-    return Order(policy, policy.facts.get("way", {}).get("policy", cell.policy), placement, INTERVAL_S)
+    return Order(policy, policy.facts.get("scheduler", {}).get("policy", cell.policy), placement, INTERVAL_S)
 
 
 def deploy(
