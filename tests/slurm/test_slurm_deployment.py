@@ -14,7 +14,7 @@ import pytest
 from operator_cases import CLUSTER, agent, run_of, workload_of
 
 from rltune.agent.policy_file import save_policy
-from rltune.agent.ways import way_of
+from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload, add_calibrated, write_fitted
 from rltune.config.context import Run
 from rltune.errors import ClusterDied, ConfigError, SlurmError
@@ -82,7 +82,7 @@ def test_jobs_that_ask_for_types_are_refused(run: Run, workload: Workload) -> No
 
 def test_the_order_of_each_scheduler(run: Run) -> None:
     assert order_of(run, "slurm", None) is None
-    rule, own = order_of(run, "saf", None), order_of(run, "rltune", agent("sjf", way={"policy": "sjf"}))
+    rule, own = order_of(run, "saf", None), order_of(run, "rltune", agent("sjf", scheduler={"policy": "sjf"}))
     assert (rule.base_policy, rule.interval_s, rule.policy.facts["base_policy_bias"]) == ("saf", 60.0, 1.0)
     assert (own.base_policy, own.placement) == ("sjf", "lookahead")
 
@@ -154,9 +154,9 @@ def test_the_simulator_gives_an_agent_each_backfill_whatever_it_chose(
         return simulate(workload, contender, *where)
 
     scheduler = deployment_simulated.contender_of(run.config, run.config.deployed_cell()).scheduler
-    way = asdict(way_of(scheduler)) | {"policy": "saf", "backfill": "greedy"}
+    chosen = AgentScheduler(scheduler).facts() | {"policy": "saf", "backfill": "greedy"}
     monkeypatch.setattr(deployment_simulated, "simulate", spied)
-    simulated(run, workload, agent("saf", way=way))
+    simulated(run, workload, agent("saf", scheduler=chosen))
     assert seen == [("saf", "easy"), ("saf", "conservative")]
 
 
