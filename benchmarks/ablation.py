@@ -2,8 +2,8 @@
 
 Needs the folder of CSV files that benchmarks/quality.py needs. Trained on rows before --origin, judged on windows of 256
 from the tenth behind it; the default, 0.8, leaves the last tenth of the rows unread. Every training starts from SAF under
-EASY (`chooses: nothing`) and keeps what is best on validation by however little (`margin: 0`), so that the rows differ in
-the learned order alone; `way chosen` and `margin 1` take one of the two back. Difference of the mean wait from SAF + EASY,
+EASY (`tunes: nothing`) and keeps what is best on validation by however little (`margin: 0`), so that the rows differ in
+the learned order alone; `scheduler chosen` and `margin 1` take one of the two back. Difference of the mean wait from SAF + EASY,
 in %, ± one standard error over the paired windows; negative is better. The last line is one JSON object.
 """
 
@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 from parts.judging import TRACES, Task, add_options, loaded, pooled, prepare, run, work
 
-from rltune.agent.ways import difference
+from rltune.agent.scheduler_choice import difference
 from rltune.simulator.batch import SchedulerConfig
 
-BASIS = {"chooses": "nothing", "margin": 0.0}
+BASIS = {"tunes": "nothing", "margin": 0.0}
 ROWS: dict[str, dict[str, Any]] = {
     "tuned": {},
     "tuned, seed 2": {"seed": 2},
@@ -36,42 +36,32 @@ ROWS: dict[str, dict[str, Any]] = {
     "from nothing (base_policy_bias 0)": {"base_policy_bias": 0.0},
     "credit 1 h": {"credit_horizon_s": 3600.0},
     "credit 12 h": {"credit_horizon_s": 12 * 3600.0},
-    "reward at the end": {"credit_horizon_s": None},
+    "reward at the end, critic": {"credit_horizon_s": None},
     "half contended": {"contended": 0.5},
     "anywhere (contended 0)": {"contended": 0.0},
     "32 sequences × 3": {"trajectories": 32, "rollouts": 3},
     "32 sequences × 3, seed 2": {"trajectories": 32, "rollouts": 3, "seed": 2},
     "32 sequences × 3, seed 3": {"trajectories": 32, "rollouts": 3, "seed": 3},
-    "32 sequences × 3, 10 steps": {"trajectories": 32, "rollouts": 3, "actor_iterations": 10},
+    "32 sequences × 3, 10 steps": {"trajectories": 32, "rollouts": 3, "iterations": 10},
     "4 sequences × 24": {"trajectories": 4, "rollouts": 24},
     "sequences of 1,024": {"sequence_jobs": 1024, "trajectories": 3},
     "actor 32-16-8": {"actor_layers": [32, 16, 8]},
     "actor 64-64": {"actor_layers": [64, 64]},
-    "attention, 16 units": {"attention": 16},
     "step 1e-3": {"actor_lr": 1e-3},
     "step 1e-2": {"actor_lr": 1e-2},
-    "constant step": {"lr_schedule": "constant"},
-    "10 steps an epoch": {"actor_iterations": 10},
+    "10 steps an epoch": {"iterations": 10},
     "whole epoch a step": {"batch_decisions": None},
     "KL 0.01": {"target_kl": 0.01},
     "KL 0.05": {"target_kl": 0.05},
     "no entropy": {"entropy": 0.0},
     "entropy 0.01": {"entropy": 0.01},
-    "averaged weights": {"average": 0.99},
-    "reward at the end, critic": {"credit_horizon_s": None, "critic_iterations": 40},
-    "one rollout, critic": {
-        "trajectories": 96,
-        "rollouts": 1,
-        "credit_horizon_s": None,
-        "critic_iterations": 40,
-        "gae_lambda": 0.97,
-    },
+    "one rollout, critic": {"trajectories": 96, "rollouts": 1, "credit_horizon_s": None, "gae_lambda": 0.97},
     "20 epochs": {"epochs": 20},
     "180 epochs": {"epochs": 180},
     "20 validation windows": {"validation_windows": 20},
     "validated every 5 epochs": {"validate_every": 5},
     "margin 1": {"margin": 1.0},
-    "way chosen": {"chooses": "reservations"},
+    "scheduler chosen": {"tunes": "reservations"},
 }
 """What a row is called → fields of the preset it changes; `seed` and `learner` are the task's."""
 

@@ -57,7 +57,7 @@ def main() -> None:
                 contention,
                 folder,
                 args.keep,
-                (("chooses", "ways"), *((("epochs", args.epochs),) if args.epochs else ())),
+                (("tunes", "scheduler"), *((("epochs", args.epochs),) if args.epochs else ())),
             )
             for metric in args.metrics
             for trace in args.traces

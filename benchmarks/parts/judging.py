@@ -14,6 +14,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import pickle
 import time
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -24,15 +25,16 @@ import numpy as np
 import pandas as pd
 
 from rltune import COMPILED, sources_digest
-from rltune.agent.exercise import Exercise
-from rltune.agent.learners import ranker_of, train
+from rltune.agent.learners import make_trainer, ranker_of
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ways import POLICIES, Way
-from rltune.config import Cell, LookaheadConfig, SimulationConfig, Workspace
+from rltune.agent.scheduler_choice import POLICIES
+from rltune.agent.task import TrainingTask
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config import Cell, LookaheadConfig, SimulationConfig
+from rltune.config.context import Run
 from rltune.config.preset import BUILT_IN
 from rltune.evaluation.intervals import improved
 from rltune.files import atomic_write
-from rltune.pipeline.prepare import Workload, ensure_workload
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
@@ -111,7 +113,12 @@ def workload_of(task: Task) -> tuple[str, str]:
 def loaded(task: Task) -> Workload:
     """The workload, split at the task's origin."""
     trace, cluster = workload_of(task)
-    load = ensure_workload(Workspace.open("config/csv.yaml", task.folder), trace, cluster, "lognormal-1")
+    path = Path(task.folder) / f"{trace}__{cluster}.pickle"
+    if not path.is_file():
+        made = build_workload(Run.open("config/csv.yaml"), trace, cluster, "lognormal-1", calibrate=True)
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(pickle.dumps(made))
+    load: Workload = pickle.loads(path.read_bytes())
     return replace(load, split=split_points(len(load.job_ids), task.origin, 0.1))
 
 
@@ -178,7 +185,7 @@ def is_candidate(scheduler: str) -> bool:
 
 
 def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row a window of one agent, of the way it chose without what it learned; facts of its training."""
+    """A row a window of one agent, of the scheduler it chose without what it learned; facts of its training."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
     load, variant = loaded(task), VARIANTS[task.learner]
     preset = BUILT_IN[variant.preset].model_copy(update=dict((*variant.changes, *task.changes)))
@@ -196,21 +203,19 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
         task.seed,
     )
     began = time.perf_counter()
-    simulation = SimulationConfig(**dict(task.simulation))
-    exercise = Exercise(
-        cell, preset, LookaheadConfig(), load.jobs, load.layout, load.split, simulation, load.calibrated
-    )
-    policy = train(exercise, 1).policy
-    seconds, facts = time.perf_counter() - began, policy.facts
-    way = Way(**facts["way"])
-    scheduler, frames = way.of(SchedulerConfig(cell.policy, cell.backfill, **rules(task))), []
+    from rltune.agent.trainer import fit  # TensorFlow
+
+    training = TrainingTask(cell, preset, load, simulation=SimulationConfig(**dict(task.simulation)))
+    policy = fit(make_trainer(training, threads=1))
+    seconds, facts, frames = time.perf_counter() - began, policy.facts, []
+    scheduler, calibrated = training.own.config, training.own.uses_calibrated
     for length in task.lengths:
-        frames.append(run(load, length, scheduler, way.uses_calibrated, policy).assign(scheduler=task.name))
+        frames.append(run(load, length, scheduler, calibrated, policy).assign(scheduler=task.name))
         if task.name == "RLTune":
-            frames.append(run(load, length, scheduler, way.uses_calibrated).assign(scheduler="its way alone"))
+            frames.append(run(load, length, scheduler, calibrated).assign(scheduler="its scheduler alone"))
             easy = replace(scheduler, backfill="easy")  # nodes reserved for the first job alone
-            frames.append(run(load, length, easy, way.uses_calibrated, policy).assign(scheduler="RLTune, EASY only"))
-    some = {k: facts.get(k) for k in ("way", "best_epoch", "learned", "validation_metric", "validation_start")}
+            frames.append(run(load, length, easy, calibrated, policy).assign(scheduler="RLTune, EASY only"))
+    some = {k: facts.get(k) for k in ("scheduler", "best_epoch", "learned", "validation_metric", "validation_start")}
     log = {
         "trace": task.trace,
         "origin": task.origin,
@@ -346,15 +351,15 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
                 )
                 if scheduler == "RLTune":
                     figures |= named(f"{trace}_{prefix}{middle}vs_{key}", found)
-        whole, alone = (agents[agents["scheduler"] == name] for name in ("RLTune", "its way alone"))
+        whole, alone = (agents[agents["scheduler"] == name] for name in ("RLTune", "its scheduler alone"))
         if len(whole):
             found = against(whole, alone, column)
             print(
-                "  what it learned, against its way alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(
+                "  what it learned, against its scheduler alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(
                     *(100 * f for f in found)
                 )
             )
-            figures |= named(f"{trace}_{prefix}{middle}vs_way", found)
+            figures |= named(f"{trace}_{prefix}{middle}vs_scheduler", found)
         if len(whole) and "linear" in set(agents["scheduler"]):
             found = against(whole, agents[agents["scheduler"] == "linear"], column)
             print("  RLTune against the linear score: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from rltune.config.base import Block, Name
+from rltune.config.base import Block, EachOnce, Name
 from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
 from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.preset import BUILT_IN, Preset
@@ -17,16 +16,6 @@ from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
 
 Overrun = Literal["double", "now"]
-
-
-def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
-    twice = sorted({str(v) for v in values if list(values).count(v) > 1})
-    if twice:
-        raise ValueError(f"found twice: {', '.join(twice)}")
-    return values
-
-
-EachOnce = AfterValidator(_each_once)
 
 
 class SplitConfig(Block):

@@ -11,11 +11,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from rltune.agent.exercise import RANDOM_ORDERS
+from rltune.agent.task import RANDOM_ORDERS
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker
-from rltune.agent.ways import taken
+from rltune.agent.scheduler_choice import chosen_scheduler
 from rltune.cluster.fit import Jobs
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, LookaheadConfig, RunConfig
@@ -68,7 +68,7 @@ def way_taken(workload: Workload, contender: Contender, who: str = "trained poli
     Raises DataError, naming ``who``, for an agent that goes by calibrated estimates where the workload has none.
     """
     facts = contender.policy.facts if contender.policy is not None else {}
-    return taken(facts, contender.scheduler, workload.jobs, workload.calibrated, who)
+    return chosen_scheduler(facts, contender.scheduler, workload.jobs, workload.calibrated, who)
 
 
 def run(

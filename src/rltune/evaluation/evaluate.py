@@ -70,8 +70,8 @@ def evaluate(
         names = {"placement": other.placement, "locality": other.locality}
         if replace(base.scheduler, **names) != base.scheduler:
             facts = policy.facts
-            if "way" in facts:
-                facts = facts | {"way": facts["way"] | names}
+            if "scheduler" in facts:
+                facts = facts | {"scheduler": facts["scheduler"] | names}
             also = replace(policy, facts=facts)
             other_base = replace(base, scheduler=replace(base.scheduler, **names))
             runs += [("rltune_also", replace(other_base, policy=also)), ("base_also", other_base)]

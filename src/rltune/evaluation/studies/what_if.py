@@ -127,8 +127,8 @@ class WhatIfStudy:
             yield Entry(RLTUNE, "rltune", cell.seed, agent, self.workload, name)
 
     def _rule(self, of: Rule) -> Contender:
-        changes = {"policy": of.policy, "backfill": of.backfill, "placement": "best_fit"}
-        return contender_of(self.run.config, self.cells[0], **changes)
+        cell = self.cells[0].but(policy=of.policy, backfill=of.backfill, placement="best_fit")
+        return contender_of(self.run.config, cell)
 
     @cached_property
     def _rules(self) -> dict[str, Contender]:

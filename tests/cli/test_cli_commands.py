@@ -1,4 +1,4 @@
-"""What a user meets who calls a command wrongly: every option, at once, with what it takes."""
+"""The command line: help, wrong options, the configuration's commands, what `make` says."""
 
 from __future__ import annotations
 
@@ -12,12 +12,66 @@ from typing import Any
 
 import pytest
 
-from rltune.cli import steps
+from rltune.cli import app, steps
 from rltune.config.cells import POLICIES
+from rltune.config.context import Run
+from rltune.config.schema import schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATE = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
+COMMANDS = ("init", "simulate", "cluster balance", "trace inspect", "trace list", "trace fetch", "config check")
+COMMANDS += ("config schema", "slurm emulate", "slurm run", "slurm status", "slurm release")
 Cli = Callable[..., Any]
+
+
+@pytest.mark.parametrize("command", ["", "cluster", "trace", "config", "slurm", *COMMANDS])
+def test_help(command: str, cli: Cli) -> None:
+    outcome = cli(*command.split(), "--help")
+    assert outcome.status == 0 and "Usage: " in outcome.out and not outcome.err
+
+
+def test_every_command_is_tested_for_help() -> None:
+    def names(of: Any, prefix: str = "") -> set[str]:
+        found = {prefix + (c.name or c.callback.__name__.replace("_", "-")) for c in of.registered_commands}
+        return found.union(*(names(g.typer_instance, f"{prefix}{g.name} ") for g in of.registered_groups))
+
+    assert names(app) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [["nope"], ["simulate", "--trase", "2"], ["trace", "inspect"]])
+def test_wrong_usage(arguments: list[str], cli: Cli) -> None:
+    outcome = cli(*arguments)
+    assert outcome.status == 2 and "Usage: " in outcome.err and "Traceback" not in outcome.err
+
+
+def test_the_installed_command_answers() -> None:
+    command = Path(sys.executable).parent / "rltune"
+    done = subprocess.run([command, "config", "check", "nope.yaml"], capture_output=True, text=True)
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr.startswith("rltune: nope.yaml: no such file; there is none in ")
+
+
+def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    also = "evaluation: {also: [{placement: spread}], "
+    project.change(project.run, "[fifo]", "[fifo, saf]")
+    project.change(project.run, "evaluation: {", f"simulation: {{multi_node_slowdown: 1.5}}\n{also}")
+    before = sorted(project.root.rglob("*"))
+    outcome = cli("config", "check", "config/tiny.yaml")
+    cells = Run.open("config/tiny.yaml").config.cells()
+    assert outcome.status == 0 and "valid; 2 cells, results in results" in outcome.out
+    assert all(f"{cell.hash}  {cell.name}" in outcome.out for cell in cells)
+    assert "multi_node_slowdown 1.5, interference_slowdown 1.0" in outcome.out
+    assert "evaluated also with: placement spread, locality strict" in outcome.out
+    assert sorted(project.root.rglob("*")) == before
+    monkeypatch.chdir(project.root / "config" / "traces")
+    assert cli("config", "check", "config/tiny.yaml").status == cli("config", "check", project.run).status == 0
+
+
+def test_schema_mends_drift(project: Any, cli: Cli) -> None:
+    path = project.root / "config" / "schema.json"
+    path.write_text("{}\n")
+    assert cli("config", "schema").status == 0
+    assert path.read_text(encoding="utf-8") == schema_text()
 
 
 @pytest.mark.parametrize(
@@ -32,7 +86,7 @@ Cli = Callable[..., Any]
         (["--part", "tests"], ["--part: found 'tests' (did you mean 'test'?)", "validation"]),
         (["--by", "usr"], ["--by: found 'usr' (did you mean 'user'?)", "vc"]),
         (["--estimate", "lognormal"], ["--estimate: found 'lognormal', expected exact, lognormal-SIGMA"]),
-        (["--multi_node_slowdown", "0.5"], ["--multi_node_slowdown: found 0.5, expected a factor of 1 to 100"]),
+        (["--multi-node-slowdown", "0.5"], ["--multi-node-slowdown: found 0.5, expected a factor of 1 to 100"]),
         (["--warm-up", "0.5"], ["--warm-up: goes with --replay"]),
         (["--replay", "--warm-up", "50"], ["--warm-up: found 50, expected a share"]),
         (["--replay", "--windows", "9"], ["--windows: does not go with --replay"]),
@@ -67,32 +121,21 @@ def test_the_version_says_which_sources(cli: Cli) -> None:
     assert outcome.status == 0 and outcome.out.startswith("rltune 0.1.0, Python 3.") and "sources " in outcome.out
 
 
-def test_help_states_the_exit_statuses_and_groups_the_commands(cli: Cli) -> None:
-    text = " ".join(cli("--help").out.split())
-    for part in ("Exit status: 0 done; 1 a mistake", "2 a command", "Whole runs", "By hand", "What a run is made of"):
-        assert part in text, text
-
-
-def test_check_shows_the_rules_and_what_is_judged_too(project: Any, cli: Cli) -> None:
-    also = "evaluation: {also: [{placement: spread}], "
-    project.change(project.run, "evaluation: {", f"simulation: {{multi_node_slowdown: 1.5}}\n{also}")
-    text = cli("config", "check", "config/tiny.yaml").out
-    assert "simulation: overrun double, sticky_head False, multi_node_slowdown 1.5, interference_slowdown 1.0" in text
-    assert "judged also with: placement spread, locality strict" in text
+def test_help_states_the_exit_statuses(cli: Cli) -> None:
+    assert "Exit status: 0 done; 1 a mistake" in " ".join(cli("--help").out.split())
 
 
 @pytest.mark.parametrize(
-    ("number", "advice"), [(errno.ENOSPC, "free some space"), (errno.EACCES, "no right"), (errno.EROFS, "--base")]
+    ("number", "advice"),
+    [(errno.ENOSPC, "free some space"), (errno.EACCES, "may not write"), (errno.EROFS, "read-only")],
 )
 def test_an_error_of_the_system_says_what_to_do(
     number: int, advice: str, project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rltune.config import Workspace
-
     def fail(*arguments: object) -> None:
         raise OSError(number, "as the system says", "/data/x.parquet")
 
-    monkeypatch.setattr(Workspace, "open", fail)
+    monkeypatch.setattr(Run, "open", fail)
     cli("config", "check", "config/tiny.yaml").explains("/data/x.parquet: as the system says", advice)
 
 
@@ -123,20 +166,6 @@ def test_simulate_tells_its_steps_on_standard_error(project: Any, cli: Cli) -> N
     assert outcome.status == 0 and outcome.out.startswith("tiny (own data) on small"), outcome
     for part in ("reading tiny, fitted to small", "compiling the simulator", "simulating 1,024 jobs under fifo"):
         assert part in outcome.err, outcome.err
-
-
-@pytest.mark.parametrize(
-    ("asked", "parts"),
-    [
-        (["notebook"], ["make notebook needs STAGE, one of: ", "train", "figures"]),
-        (["bench"], ["make bench BENCH=name"]),
-        (["bench", "BENCH=nope"], ["no benchmark 'nope'; there are:", "simulator"]),
-    ],
-)
-def test_make_says_what_it_needs(asked: list[str], parts: list[str]) -> None:
-    command = ["make", "--no-print-directory", "--old-file", ".venv/.ready", *asked]
-    done = subprocess.run(command, cwd=ROOT, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
-    assert done.returncode == 2 and not [part for part in parts if part not in done.stderr], done
 
 
 def test_set_up_is_quiet_and_shows_what_failed(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What every learner of a cell practises on: sequences to train on, windows to choose a checkpoint by, runs of both."""
+"""What an agent is trained on: sequences of the training part, windows of the validation part, and runs of both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,20 +14,22 @@ import pandas as pd
 from rltune import COMPILED, sources_digest
 from rltune.agent.policy_file import shapes_of
 from rltune.agent.rollout import RandomRanker
-from rltune.agent.trials import Trials
-from rltune.agent.ways import Way, choose, way_of
+from rltune.agent.scheduler_choice import MAX_WINDOWS, AgentScheduler, Trials, choose
 from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.metric import METRICS
 from rltune.environment.reward import rewards, scores
 from rltune.errors import ConfigError
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Ranker, SchedulerConfig, simulate
+from rltune.simulator.batch import Ranker, simulate
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
-from rltune.traces.split import Split, disjoint_windows, spread
+from rltune.traces.split import disjoint_windows, spread
+
+if TYPE_CHECKING:
+    from rltune.cluster.workload import Workload
 
 RANDOM_ORDERS = 5
 """Random runs of each window, whose mean an agent has to beat."""
@@ -35,55 +37,50 @@ GRID = 2000
 """Sequences of the training part, at most, that contention is measured on."""
 
 
-class Exercise:
+class TrainingTask:
     """A cell's training and validation parts, and its rules; the test part is never touched.
 
-    ``calibrated`` is the same jobs with other run-time estimates, that the agent may go by in what it sees, in
-    reservations and in backfilling; None: there are none. The base policy and a random order always go by ``jobs``.
-    ``folder``: where what was tried in choosing a way is kept, for a training that is interrupted; None: nowhere.
+    Where the workload has calibrated estimates, the agent may use them in what it sees, in reservations and in
+    backfilling. The base policy and a random order always use the given ones. ``folder``: where the scores of
+    schedulers tried are kept, for a training that is interrupted; None: nowhere.
 
     Attributes:
-        identity: what it is made of: of two that are equal in it, all runs are the same.
-        setting: base policy, backfill, placement, locality and the other rules.
-        own: the same of the agent, which may have chosen others (rltune.agent.ways).
-        calibrated: the jobs as the agent goes by them.
-        choice: a row a way it tried, the one it had first.
-        held: first jobs of the validation windows, disjoint.
+        identity: what it is made of: of two tasks that are equal in it, all runs are the same.
+        scheduler: base policy, backfill, placement, locality and the other rules.
+        own: the scheduler of the agent, which may have chosen another (rltune.agent.scheduler_choice).
+        trials: a row a scheduler it tried, the one it had first.
+        rollout_scheduler: what sequences are run under to learn from: conservative backfilling takes ten times as long.
+        agent_jobs: the jobs with the estimates that the agent uses.
+        validation: first jobs of the validation windows, disjoint.
+        last: state at the end of the agent's last run.
     """
 
     def __init__(
         self,
         cell: Cell,
         preset: Preset,
-        lookahead: LookaheadConfig,
-        jobs: Jobs,
-        layout: Layout,
-        split: Split,
+        workload: Workload,
+        lookahead: LookaheadConfig = LookaheadConfig(),
         simulation: SimulationConfig = SimulationConfig(),
-        calibrated: Jobs | None = None,
-        folder: Path | None = None,
+        folder: Path | str | None = None,
     ) -> None:
-        self.cell, self.preset, self.jobs, self.layout, self.split = cell, preset, jobs, layout, split
-        self.scheduler = SchedulerConfig(
-            cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump()
-        )
+        self.cell, self.preset, self.lookahead, self.simulation = cell, preset, lookahead, simulation
+        self.jobs, self.layout, self.split = workload.jobs, workload.layout, workload.split
+        self.scheduler = SchedulerConfig.of(cell, simulation)
         self.length = preset.sequence_jobs
-        self.held = spread(disjoint_windows(*split.validation, self.length), preset.validation_windows)
-        self.lookahead, self.simulation = lookahead, simulation
+        self.validation = spread(disjoint_windows(*self.split.validation, self.length), preset.validation_windows)
         self._placer = placer_of("lookahead", lookahead)
         self.last: State | None = None
-        """State at the end of the agent's last run."""
         # the sequences are the same for cells that differ in features or placement
         same = cell.but(features="", placement="", preset="").hash
         self.stream = np.random.default_rng([cell.seed, int(same, 16)])
         """Draws the sequences, and nothing else."""
+        calibrated = workload.calibrated
         self.identity = self._identity(calibrated)
-        self.way, self.choice = self._choose(calibrated, folder)
-        self.own = self.way.of(self.scheduler)
-        self.calibrated = jobs if calibrated is None or not self.way.uses_calibrated else calibrated
-        quicker = self.own.backfill == "conservative" != self.scheduler.backfill
-        self.practised = replace(self.own, backfill="easy") if quicker else self.own
-        """What sequences are run under to learn from: to plan every reservation takes ten times as long."""
+        self.own, self.trials = self._choose(calibrated, Path(folder) if folder else None)
+        self.agent_jobs = calibrated if calibrated is not None and self.own.uses_calibrated else self.jobs
+        slow = self.own.config.backfill == "conservative" != self.scheduler.backfill
+        self.rollout_scheduler = replace(self.own.config, backfill="easy") if slow else self.own.config
 
     @property
     def counts(self) -> Counts:
@@ -91,40 +88,33 @@ class Exercise:
         assert self._placer is not None
         return self._placer.counts.copy()
 
-    @property
-    def rules(self) -> dict[str, dict | None]:
-        """What a policy file tells of the rules it was trained under."""
-        asked = "lookahead" in (self.scheduler.placement, self.own.placement)
-        return {
-            "simulation": self.simulation.model_dump(),
-            "lookahead": self.lookahead.model_dump() if asked else None,
-            "way": asdict(self.way),
-        }
-
     def facts(self, agent: str, features: str, score: float, start: float | None, epoch: int) -> dict[str, Any]:
-        """What a policy file tells of a training on this: ``score`` on validation, after which ``epoch``.
+        """What a policy file says of a training on this: ``score`` on validation, after which ``epoch``.
 
         ``start``: score of the heuristic it started from, None where it started from nothing. It has learned if it beats
         the base policy, a random order and, where there was one, that heuristic.
         """
-        learned = score < min(self.held_base, self.held_random) and (start is None or epoch > 0)
+        learned = score < min(self.base_score, self.random_score) and (start is None or epoch > 0)
+        asked = "lookahead" in (self.scheduler.placement, self.own.config.placement)
         return {
             "agent": agent,
             "cell": asdict(self.cell),
             "features": features,
             "shapes": shapes_of(features, agent),
             "preset": self.preset.model_dump(),
-            **self.rules,
+            "simulation": self.simulation.model_dump(),
+            "lookahead": self.lookahead.model_dump() if asked else None,
+            "scheduler": self.own.facts(),
             "validation_metric": float(score),
             "validation_start": start,
-            "validation_base": self.held_base,
-            "validation_random": self.held_random,
+            "validation_base": self.base_score,
+            "validation_random": self.random_score,
             "learned": bool(learned),
             "best_epoch": epoch,
         }
 
-    def forget(self) -> None:
-        """Drop what the placer remembers of problems solved; the counts stay."""
+    def forget_solutions(self) -> None:
+        """Drop the placement problems solved so far, as an interruption does; the counts stay."""
         fresh, counts = placer_of("lookahead", self.lookahead), self.counts
         assert fresh is not None
         fresh.counts, self._placer = counts, fresh
@@ -139,21 +129,21 @@ class Exercise:
         many = round(self.preset.contended * len(first))
         if many:
             at, step = self._contended
-            beside = self.stream.integers(-(step // 2), step // 2, size=many, endpoint=True)
-            first[:many] = np.clip(self.stream.choice(at, size=many) + beside, start, last)
+            shift = self.stream.integers(-(step // 2), step // 2, size=many, endpoint=True)
+            first[:many] = np.clip(self.stream.choice(at, size=many) + shift, start, last)
         return first
 
-    def run(self, first: np.ndarray, ranker: Ranker | None = None, practice: bool = False) -> pd.DataFrame:
+    def run(self, first: np.ndarray, ranker: Ranker | None = None, rollout: bool = False) -> pd.DataFrame:
         """A row a sequence (rltune.simulator.metrics.sequence_table) that starts at ``first`` [S].
 
-        Without ``ranker`` the base policy orders the queue, by the cell's rules; with it, all goes by the agent's own,
-        or by those of ``practice``. Column ``score`` is the cell's metric, to be minimised
+        Without ``ranker`` the base policy orders the queue, under the cell's scheduler; with it, the agent's own
+        scheduler is used, or that of a ``rollout``. Column ``score`` is the cell's metric, to be minimised
         (rltune.environment.reward.scores).
         """
         if ranker is None:
             return self._scored(first, self._table(first, self.jobs, self.scheduler))
-        own = self.practised if practice else self.own
-        table = self._table(first, self.calibrated, own, ranker)
+        own = self.rollout_scheduler if rollout else self.own.config
+        table = self._table(first, self.agent_jobs, own, ranker)
         self.last = self._state
         return self._scored(first, table)
 
@@ -162,36 +152,28 @@ class Exercise:
         return rewards(self.cell.metric, base, agent)
 
     @cached_property
-    def held_base(self) -> float:
+    def base_score(self) -> float:
         """Mean score of the base policy on the validation windows."""
-        return float(self.run(self.held)["score"].mean())
+        return float(self.run(self.validation)["score"].mean())
 
     @cached_property
-    def held_random(self) -> float:
+    def random_score(self) -> float:
         """Mean score of a random order on the validation windows."""
         ranker = RandomRanker(np.random.default_rng(self.cell.seed))
-        first = np.repeat(self.held, RANDOM_ORDERS)
+        first = np.repeat(self.validation, RANDOM_ORDERS)
         return float(self._scored(first, self._table(first, self.jobs, self.scheduler, ranker))["score"].mean())
 
     @cached_property
     def _contended(self) -> tuple[np.ndarray, int]:
-        """Starts whose sequences wait longer than the median under the base policy, strict, with best_fit, and EASY where
-        anybody may pass the head; their distance."""
+        """Starts whose sequences wait longer than the median under the base policy, strict, with best_fit, and EASY
+        where backfilling is allowed; and the distance between starts."""
         start, last = self.split.train[0], self.split.train[1] - self.length
         step = max(self.length // 4, -(-(last - start + 1) // GRID), 1)
         at = np.arange(start, last + 1, step)
         backfill = "none" if self.scheduler.backfill == "none" else "easy"
-        quick = SchedulerConfig(self.scheduler.policy, backfill, **self.simulation.model_dump())
-        wait_s = np.concatenate(
-            [
-                sequence_table(
-                    self.jobs,
-                    simulate(self.jobs, self.layout, part, np.full(len(part), self.length), quick),
-                    self.layout.gpus,
-                )["wait_s"].to_numpy()
-                for part in np.array_split(at, -(-len(at) // 250))
-            ]
-        )
+        quick = SchedulerConfig.of(self.simulation, policy=self.scheduler.policy, backfill=backfill)
+        parts = np.array_split(at, -(-len(at) // 250))
+        wait_s = np.concatenate([self._table(part, self.jobs, quick)["wait_s"] for part in parts])
         return at[wait_s >= np.median(wait_s)], step
 
     def _base(self, first: np.ndarray) -> pd.DataFrame:
@@ -216,29 +198,29 @@ class Exercise:
             "version": sources_digest("traces", *COMPILED),
         }
 
-    def _choose(self, calibrated: Jobs | None, folder: Path | None) -> tuple[Way, list[dict[str, Any]]]:
-        """The agent's way, and what was tried."""
-        start = way_of(self.scheduler)
-        if self.preset.chooses == "nothing":
+    def _choose(self, calibrated: Jobs | None, folder: Path | None) -> tuple[AgentScheduler, list[dict[str, Any]]]:
+        """The agent's scheduler, and what was tried."""
+        start = AgentScheduler(self.scheduler)
+        if self.preset.tunes == "nothing":
             return start, []
         begin, stop = self.split.train  # windows may overlap by half: more of them, and the same rows
         starts = np.arange(begin, stop - self.length + 1, max(self.length // 2, 1))
-        windows = spread(starts, self.preset.choice_windows)
+        windows = spread(starts, MAX_WINDOWS)
         if len(windows) < 2:
             raise ConfigError(
-                f"preset of {self.cell.name}: chooses {self.preset.chooses} by windows of {self.length} jobs of the "
+                f"preset of {self.cell.name}: tunes {self.preset.tunes} on windows of {self.length} jobs of the "
                 f"training part, found {stop - begin} jobs there, expected {2 * self.length} or more"
             )
 
-        def scored(way: Way) -> np.ndarray:
-            jobs = calibrated if calibrated is not None and way.uses_calibrated else self.jobs
-            return self._scored(windows, self._table(windows, jobs, way.of(self.scheduler)))["score"].to_numpy()
+        def scored(candidate: AgentScheduler) -> np.ndarray:
+            jobs = calibrated if calibrated is not None and candidate.uses_calibrated else self.jobs
+            return self._scored(windows, self._table(windows, jobs, candidate.config))["score"].to_numpy()
 
         trials = Trials(scored, self.identity, folder)
-        chosen = choose(start, self.preset.chooses, calibrated is not None, trials)
-        trials.end()
+        chosen, rows = choose(start, self.preset.tunes, calibrated is not None, trials)
+        trials.report()
         self._placer = placer_of("lookahead", self.lookahead)  # what was tried does not count
-        return chosen
+        return chosen, rows
 
     def _scored(self, first: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
         metric = self.cell.metric
@@ -248,6 +230,6 @@ class Exercise:
         self, first: np.ndarray, jobs: Jobs, scheduler: SchedulerConfig, ranker: Ranker | None = None
     ) -> pd.DataFrame:
         placer = self._placer if scheduler.placement == "lookahead" else None
-        state = simulate(jobs, self.layout, first, np.full(len(first), self.length), scheduler, ranker, placer)
-        self._state = state
-        return sequence_table(jobs, state, self.layout.gpus)
+        n = np.full(len(first), self.length)
+        self._state = simulate(jobs, self.layout, first, n, scheduler, ranker, placer)
+        return sequence_table(jobs, self._state, self.layout.gpus)
