@@ -92,7 +92,9 @@ def task_of(
     return TrainingTask(cell, preset, work, **more)
 
 
-def trained(task: TrainingTask, progress: Any = None, folder: Any = None) -> tuple[TrainedPolicy, pd.DataFrame]:
+def trained(
+    task: TrainingTask, progress: Any = lambda row: None, folder: Any = None
+) -> tuple[TrainedPolicy, pd.DataFrame]:
     """(The policy, the history) of a whole training on one thread."""
     from rltune.agent.trainer import fit  # TensorFlow, which acting does not need
 
