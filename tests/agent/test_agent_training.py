@@ -80,8 +80,8 @@ def test_an_agent_says_whether_it_learned():
 def test_lookahead_is_counted_in_the_history():
     short = TINY.model_copy(update={"epochs": 2, "validate_every": 2})
     history = _train(CELL.but(placement="lookahead"), short).history
-    assert (history["milp_settled"] > 0).all()
-    answers = history[["milp_settled", "milp_cached", "milp_calls"]].sum(axis=1)
+    assert (history["milp_presolved"] > 0).all()
+    answers = history[["milp_presolved", "milp_cached", "milp_calls"]].sum(axis=1)
     assert (history["milp_asked"] == answers).all()
     assert not history[["milp_infeasible", "milp_limit", "milp_failure"]].any().any()
 

@@ -130,7 +130,7 @@ class Teller:
 
 def solver_columns(counts: Counts) -> dict[str, float]:
     """Columns of the history that say how placement questions were answered."""
-    names = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure", "seconds")
+    names = ("asked", "presolved", "cached", "calls", "infeasible", "limit", "failure", "seconds")
     latency = {f"milp_{name}_ms": value for name, value in counts.latency_ms().items()}
     return {f"milp_{name}": getattr(counts, name) for name in names} | latency
 

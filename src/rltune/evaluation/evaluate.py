@@ -202,7 +202,7 @@ def _solver_columns(counts: Counts, windows: int) -> dict[str, np.ndarray]:
     """The placer's counts belong to a whole batch of windows: in its first row, zeros in the others."""
     values = {
         "milp_asked": counts.asked,
-        "milp_settled": counts.settled,
+        "milp_presolved": counts.presolved,
         "milp_cached": counts.cached,
         "milp_calls": counts.calls,
         "milp_infeasible": counts.infeasible,

@@ -86,7 +86,7 @@ class Result:
         """How the placer answered, as a line; "" without one."""
         if self.counts is None:
             return ""
-        names = ("settled", "cached", "optimal", "infeasible", "limit", "failure")
+        names = ("presolved", "cached", "optimal", "infeasible", "limit", "failure")
         parts = [f"{getattr(self.counts, name):,} {name}" for name in names if getattr(self.counts, name)]
         said = f": {', '.join(parts)}" if parts else ""
         clock = "; the clock ended some, so another run may differ" if self.counts.limit else ""
