@@ -94,11 +94,10 @@ class LogHandler(LogHandlerBase):
                 self.running.pop(given["jobid"], None)
                 name = self.jobs.get(given["jobid"], ("", given["rule_name"]))[1]
                 self._say("\n".join([f"FAILED: {name}", *(failure(Path(log)) for log in given["log"])]))
-            case "error":
-                self._say(f"{given.get('exception', '')}: {record.getMessage()}".removeprefix(": "))
-            case "":
-                if record.levelname in ("ERROR", "CRITICAL", "WARNING"):
-                    self._say(record.getMessage())
+            case "error" if given.get("exception") != "RuleException" and "did not complete" not in record.getMessage():
+                self._say(record.getMessage().removeprefix("WorkflowError: "))
+            case "" if record.levelname in ("ERROR", "CRITICAL", "WARNING"):
+                self._say(record.getMessage())
 
     def close(self) -> None:
         """End the line, and keep what jobs took for the next run."""

@@ -15,12 +15,12 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration."
 def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] = "config/default.yaml") -> None:
     """Check a run's configuration and whether its files are there, and list its cells, each with a short id."""
     from rltune.config.context import Run
-    from rltune.pipeline.plugins import load_plugins
+    from rltune.evaluation.plugins import load_plugins
     from rltune.traces.fetch import check_given
 
     run = Run.open(file)
     cells = run.config.cells()
-    policies = load_plugins(run.config) if run.config.plugins else {}
+    policies = load_plugins(run) if run.config.plugins else {}
     for name, trace in run.traces.items():
         published = any(cell.trace == name and cell.estimate == "published" for cell in cells)
         check_given(name, trace, project_root(), published)
