@@ -129,7 +129,7 @@ def test_solver_counts_stand_once_a_batch(results):
     windows, _, _, _ = results
     first = windows[(windows["role"] == "rltune") & (windows["window"] == 0)]
     assert (first["milp_asked"] > 0).all()
-    assert (first["milp_asked"] == first["milp_settled"] + first["milp_cached"] + first["milp_calls"]).all()
+    assert (first["milp_asked"] == first["milp_presolved"] + first["milp_cached"] + first["milp_calls"]).all()
     assert not windows.loc[windows["window"] > 0, "milp_asked"].any()
 
 

@@ -24,7 +24,7 @@ from rltune.traces.split import Split, disjoint_windows, spread
 
 LABELS = ["role", "policy", "backfill", "placement", "locality", "sequence_jobs", "window"]
 JOBS = ["role", "sequence_jobs", "window", "job_id", "gpus", "run_s", "wait_s", "jct_s", "bsld"]
-COUNTED = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure")
+COUNTED = ("asked", "presolved", "cached", "calls", "infeasible", "limit", "failure")
 """How the placement model answered: columns milp_… of the windows."""
 SHOWN = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}
 
