@@ -60,13 +60,14 @@ def philly(cluster: str, real: bool) -> tuple[Jobs, Layout]:
         return synthetic(PHILLY_ROWS, layout, load=0.6 if cluster == "philly-full" else 4.0, largest=64), layout
     from rltune.cluster.fit import compile_jobs, fit
     from rltune.traces.clean import clean_trace
-    from rltune.traces.estimates import estimate_run_s
+    from rltune.traces.estimates import estimates
     from rltune.traces.fetch import obtain
 
     trace = workspace.trace("philly-csv").model_copy(update={"start": None})
     raw = obtain("philly-csv", trace, workspace.cache, workspace.root)
-    fitted, _ = fit(clean_trace("philly-csv", trace, raw).jobs, workspace.cluster(cluster))
-    estimate_s = estimate_run_s(fitted, "lognormal", 1.0, "philly-csv", 1)
+    cleaned = clean_trace("philly-csv", trace, raw)
+    fitted, _ = fit(cleaned.jobs, workspace.cluster(cluster))
+    estimate_s = estimates(fitted, cleaned.meta, "lognormal", 1.0, 1)["estimate_s"].to_numpy()
     return compile_jobs(fitted, estimate_s, workspace.cluster(cluster)), layout
 
 

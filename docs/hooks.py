@@ -13,12 +13,15 @@ from mkdocs.structure.files import File, Files
 
 from rltune.environment.features import FEATURE_SETS, FEATURES
 from rltune.environment.meanings import MEANINGS
+from rltune.policies import POLICIES, SYMBOLS
 from rltune.report.expected import FILE, expected_text, load_expectations
 
 ROOT = Path(__file__).resolve().parents[1]
 FROM_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
 ROLE = re.compile(r":(?:func|class|meth|mod|data|attr):`~?([^`]+)`")
-TABLE = re.compile(r"^( *=+(?: +=+)+ *\n(?:.+\n)+? *=+(?: +=+)+ *\n(?:(?:.+\n)+? *=+(?: +=+)+ *(?:\n|$))?)", re.MULTILINE)
+TABLE = re.compile(
+    r"^( *=+(?: +=+)+ *\n(?:.+\n)+? *=+(?: +=+)+ *\n(?:(?:.+\n)+? *=+(?: +=+)+ *(?:\n|$))?)", re.MULTILINE
+)
 
 
 class Markdown(griffe.Extension):
@@ -41,7 +44,11 @@ def configuration() -> str:
     for file, model in json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8")).items():
         for name, block in {file: model, **model.get("$defs", {})}.items():
             if fields := block.get("properties"):
-                parts += [f"{'##' if name == file else '###'} {name}", line(block.get("description")), fields_table(fields)]
+                parts += [
+                    f"{'##' if name == file else '###'} {name}",
+                    line(block.get("description")),
+                    fields_table(fields),
+                ]
     return "\n\n".join(parts)
 
 
@@ -84,6 +91,12 @@ def feature_sets() -> str:
     return table("set | columns | in order", rows)
 
 
+def policies() -> str:
+    rows = [(f"`{p.name}`", p.formula, "; ".join(filter(None, (p.source, p.remark)))) for p in POLICIES.values()]
+    letters = "; ".join(f"*{letter}* {meaning}" for letter, meaning in SYMBOLS.items())
+    return f"{letters}; *d* a day.\n\n{table('name | score | source', rows)}"
+
+
 def reproduction() -> str:
     expectations = load_expectations(ROOT / FILE, ROOT)
     rows = []
@@ -96,7 +109,11 @@ def reproduction() -> str:
 
 
 GENERATED = {
-    "configuration": configuration, "features": features, "feature sets": feature_sets, "expected numbers": reproduction
+    "configuration": configuration,
+    "features": features,
+    "feature sets": feature_sets,
+    "policies": policies,
+    "expected numbers": reproduction,
 }
 """Tables that replace `<!-- generated: NAME -->` in a page."""
 

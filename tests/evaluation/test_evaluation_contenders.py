@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from agent_fakes import whole_workload
 
-from rltune.agent.exercise import RANDOM_ORDERS
+from rltune.agent.task import RANDOM_ORDERS
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ways import way_of
+from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload
 from rltune.config import LookaheadConfig
 from rltune.errors import DataError
@@ -32,7 +32,7 @@ def contender(
 
 def chose(scheduler: SchedulerConfig, uses_calibrated: bool = False) -> TrainedPolicy:
     """An agent that chose this scheduler configuration in training."""
-    return replace(SMALLEST, facts={**SMALLEST.facts, "way": asdict(way_of(scheduler, uses_calibrated))})
+    return replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": AgentScheduler(scheduler, uses_calibrated).facts()})
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,12 +10,12 @@ import pytest
 from agent_fakes import run_config, whole_workload
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ways import way_of
+from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, SimulationConfig
 from rltune.errors import ConfigError, DataError
 from rltune.evaluation.compare import compare, strong_baseline
-from rltune.evaluation.evaluate import Evaluation, evaluate, evaluate_baselines, with_baselines
+from rltune.evaluation.evaluate import SAMPLE, Evaluation, evaluate, evaluate_baselines, with_baselines
 from rltune.policies import OWN, policy
 from rltune.simulator import batch
 from rltune.simulator.config import SchedulerConfig
@@ -96,6 +96,17 @@ def test_agent_and_base_are_run_in_other_placements_and_localities_too(results, 
     assert agent.tolist() == pytest.approx(saf.tolist()) and agent.mean() < base["wait_s"].mean()
 
 
+def test_a_sample_of_placement_questions_is_solved_twice_to_the_same_optimum(results):
+    twice = results.placements
+    assert 0 < len(twice) <= SAMPLE and twice["agree"].all()
+    assert evaluate_best_fit().placements.empty, "without the placement model there is no question"
+
+
+def evaluate_best_fit() -> Evaluation:
+    cell = CELL.but(placement="best_fit")
+    return evaluate(cell, SMALLEST, whole_workload(700, seed=3), run_config(sequence_jobs=[32]))
+
+
 def test_job_rows_agree_with_window_rows(results):
     windows, jobs, _ = results
     means = jobs.groupby(["role", "sequence_jobs", "window"])[["wait_s", "jct_s", "bsld"]].mean()
@@ -126,7 +137,7 @@ def test_solver_counts_stand_once_a_batch(results):
     windows = results.windows
     first = windows[(windows["role"] == "rltune") & (windows["window"] == 0)]
     assert (first["milp_asked"] > 0).all()
-    assert (first["milp_asked"] == first["milp_settled"] + first["milp_cached"] + first["milp_calls"]).all()
+    assert (first["milp_asked"] == first["milp_presolved"] + first["milp_cached"] + first["milp_calls"]).all()
     assert not windows.loc[windows["window"] > 0, "milp_asked"].any()
 
 
@@ -210,8 +221,8 @@ def test_calibrated_estimates_of_the_agent_change_nobody_else(work):
     config, cell = run_config(sequence_jobs=[64]), CELL.but(backfill="easy", placement="best_fit")
 
     def evaluated(uses_calibrated: bool, of: Workload) -> pd.DataFrame:
-        way = asdict(way_of(SchedulerConfig(cell.policy, cell.backfill), uses_calibrated))
-        return evaluate(cell, replace(SMALLEST, facts={**SMALLEST.facts, "way": way}), of, config).windows
+        chosen = AgentScheduler(SchedulerConfig(cell.policy, cell.backfill), uses_calibrated).facts()
+        return evaluate(cell, replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": chosen}), of, config).windows
 
     plain, exact = evaluated(False, calibrated), evaluated(True, calibrated)
     for role in ("base", "random"):

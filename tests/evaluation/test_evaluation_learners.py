@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 from agent_fakes import whole_workload
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ways import way_of
+from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload, build_workload
 from rltune.config import LookaheadConfig
 from rltune.config.comparisons import learners_compared
@@ -41,8 +41,8 @@ def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
     run = Run.open("config/tiny.yaml")
     plain, chose = run.config.cells()
     base = contender_of(run.config, chose).scheduler
-    way = way_of(replace(base, policy="sjf", backfill="conservative", locality="any"))
-    agents = {plain: SMALLEST, chose: replace(SMALLEST, facts={**SMALLEST.facts, "way": asdict(way)})}
+    chosen = AgentScheduler(replace(base, policy="sjf", backfill="conservative", locality="any")).facts()
+    agents = {plain: SMALLEST, chose: replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": chosen})}
     workloads = {("tiny", "small", "lognormal-1"): build_workload(run, "tiny", "small", "lognormal-1")}
     (comparison,) = learners_compared(run.config)
     frame = batches(run.config, comparison, workloads, agents)

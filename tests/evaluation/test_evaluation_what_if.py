@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from operator_cases import META, agent, log, run_of, workload_of
 
-from rltune.agent.ways import way_of
+from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.config import whatif
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import by_block, totals
@@ -93,7 +93,7 @@ def test_the_configuration_an_agent_chose_runs_without_its_network_too(
     scheduler = replace(study.agents[0].scheduler, policy="sjf", backfill="easy", placement="best_fit")
     scheduler = scheduler if uses_calibrated else replace(scheduler, backfill="conservative")
     table = study.workload.table.assign(calibrated_s=1000.0)
-    policy = agent(way=asdict(way_of(scheduler, uses_calibrated)))
+    policy = agent(scheduler=AgentScheduler(scheduler, uses_calibrated).facts())
     study = replace(study, workload=replace(study.workload, table=table), policies=[policy])
     found = {entry.scheduler: entry for entry in study.entries()}
     assert list(found) == ["current", "sjf-easy", "qssf", "configuration", "rltune"]
@@ -107,7 +107,7 @@ def test_the_configuration_an_agent_chose_runs_without_its_network_too(
 
 def test_a_configuration_that_a_rule_has_is_not_run_twice(study: WhatIfStudy) -> None:
     scheduler = replace(study.agents[0].scheduler, policy="sjf", backfill="easy", placement="best_fit")
-    study = replace(study, policies=[agent(way=asdict(way_of(scheduler)))])
+    study = replace(study, policies=[agent(scheduler=AgentScheduler(scheduler).facts())])
     assert study.configuration == "sjf-easy"
     assert [entry.scheduler for entry in study.entries()] == ["current", "sjf-easy", "qssf", "rltune"]
 

@@ -19,10 +19,10 @@ from rltune.config.trace import Columns
 from rltune.errors import ConfigError, DataError, RLTuneError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
-from rltune.traces.readers.archive import open_member
-from rltune.traces.readers.column_map import FLAGS, TEXTS, UNITS
-from rltune.traces.readers.raw import parse_numbers
-from rltune.traces.readers.times import plain_times, wall_clock_to_unix
+from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.frame import parse_numbers
+from rltune.traces.raw.times import plain_times, wall_clock_to_unix
+from rltune.traces.readers.csv import FLAGS, TEXTS, UNITS
 
 BASIC = {"job_id": "id", "submit_s": "t", "run_s": "run", "gpus": "g"}
 

@@ -6,13 +6,13 @@ import io
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers import csv_text
-from rltune.traces.readers.raw import read_csv_text
+from rltune.traces.raw import csv_text
+from rltune.traces.raw.frame import read_csv_text
 
 HEADER = "id,t,run,g\n"
 TOO_LONG = "row with too many fields"

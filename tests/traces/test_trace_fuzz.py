@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from raw_cases import BASES, FILES, FUZZ, HELIOS_HEADER, clean, helios, pai_tasks, philly, sound
 
 from rltune.errors import DataError
-from rltune.traces.readers import encoding
+from rltune.traces.raw import encoding
 
 poison = st.sampled_from(
     [

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
-from rltune.traces.readers import alibaba2020, csv_text
+from rltune.traces.raw import csv_text
+from rltune.traces.readers import alibaba2020
 from rltune.traces.readers.helios import daily_gpus
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"

@@ -14,7 +14,6 @@ import pytest
 
 from rltune.agent.policy_file import load_policy
 from rltune.files import read_json
-
 from rltune.slurm.emulate.packages import missing, needed
 from rltune.traces.audit import Audit
 from rltune.traces.table import read_table

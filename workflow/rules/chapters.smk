@@ -126,12 +126,14 @@ rule figures:
 
 rule semantics:
     input:
+        PLUGINS,
         notebook="notebooks/semantics.ipynb",
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
         policies=cells(RESULTS / "cells/{cell}/policy.npz"),
-        jobs=workloads("jobs"),
-        estimates=workloads("estimates"),
+        jobs=workloads("jobs", [*CELLS.values(), *BALANCED]),
+        estimates=workloads("estimates", [*CELLS.values(), *BALANCED]),
+        paper=PAPER,
     output:
         artefact_files("semantics"),
         notebook=RESULTS / "notebooks/semantics.ipynb",
@@ -194,7 +196,7 @@ rule peers:
         histories=cells(RESULTS / "cells/{cell}/history.csv"),
         policies=cells(RESULTS / "cells/{cell}/policy.npz"),
         jobs=workloads("jobs"),
-        estimates=workloads("estimates"),
+        estimates=workloads("estimates", [*CELLS.values(), *BY_YARDSTICK]),
         paper=PAPER,
     output:
         artefact_files("peers"),

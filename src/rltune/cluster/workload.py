@@ -20,10 +20,10 @@ from rltune.config.context import Run
 from rltune.config.run import SplitConfig
 from rltune.errors import DataError
 from rltune.files import atomic_write
-from rltune.traces.calibrated import calibrated
 from rltune.traces.clean import clean_trace
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import estimate_jobs
+from rltune.traces.estimates.calibrated import calibrated
 from rltune.traces.fetch import obtain
 from rltune.traces.split import Split, split_points
 
@@ -82,7 +82,7 @@ def make_workload(
 
 
 def add_calibrated(fitted: pd.DataFrame, meta: TraceMeta, estimates: pd.DataFrame) -> pd.DataFrame:
-    """The estimates with ``job_id`` and ``calibrated_s`` (rltune.traces.calibrated), a row a job."""
+    """The estimates with ``job_id`` and ``calibrated_s`` (rltune.traces.estimates.calibrated), a row a job."""
     corrected = calibrated(fitted, meta, estimates["estimate_s"].to_numpy())["calibrated_s"]
     return estimates.assign(job_id=fitted["job_id"].to_numpy(), calibrated_s=corrected.to_numpy())
 

@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
@@ -26,7 +27,10 @@ Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "ex
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
 
-ESTIMATE = re.compile(r"exact|requested|history-rolling|history-lightgbm|published|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
+_KINDS = Path(__file__).parents[1] / "traces" / "estimates" / "kinds"
+ESTIMATE_KINDS = tuple(sorted(p.stem.replace("_", "-") for p in _KINDS.glob("[a-z]*.py")))
+"""Kinds of run-time estimates: one file each in rltune.traces.estimates.kinds."""
+_SIGMA = re.compile(r"lognormal-([0-9](?:\.[0-9]*[1-9])?)")
 
 
 def parse_estimate(name: str) -> tuple[str, float]:
@@ -34,13 +38,14 @@ def parse_estimate(name: str) -> tuple[str, float]:
 
     Raises ConfigError for a name that is none; each estimate has one name only.
     """
-    match = ESTIMATE.fullmatch(name)
-    if match is None:
+    if match := _SIGMA.fullmatch(name):
+        return "lognormal", float(match[1])
+    plain = [kind for kind in ESTIMATE_KINDS if kind != "lognormal"]
+    if name not in plain:
         raise ConfigError(
-            f"found {name!r}, expected exact, lognormal-SIGMA (lognormal-1, lognormal-0.5, …), requested, "
-            "history-rolling, history-lightgbm or published"
+            f"found {name!r}, expected lognormal-SIGMA (lognormal-1, lognormal-0.5, …) or one of {', '.join(plain)}"
         )
-    return (name, 0.0) if match[1] is None else ("lognormal", float(match[1]))
+    return name, 0.0
 
 
 Estimate = Annotated[str, parsed_by(parse_estimate)]

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from rltune.agent.checkpoint import discard_checkpoint
-from rltune.agent.exercise import Exercise
-from rltune.agent.learners import train
+from rltune.agent.learners import make_trainer
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy
+from rltune.agent.task import TrainingTask
 from rltune.config import Cell, Workspace
 from rltune.files import write_text
 from rltune.pipeline.prepare import Workload, ensure_workload
@@ -34,23 +33,16 @@ def train_cell(
 
     A training of the same cell that was interrupted goes on from its last validation.
     """
-    preset, folder = workspace.config.preset(cell.preset), workspace.training(cell)
-    exercise = Exercise(
-        cell,
-        preset,
-        workspace.config.lookahead,
-        workload.jobs,
-        workload.layout,
-        workload.split,
-        workspace.config.simulation,
-        workload.calibrated,
-        folder,
-    )
-    result = train(exercise, threads(), progress, folder)
-    write_text(workspace.history(cell), result.history.to_csv(index=False))
-    save_policy(workspace.policy(cell), result.policy)
-    discard_checkpoint(folder)
-    return result.policy, result.history, result.runs_on
+    from rltune.agent.trainer import fit  # TensorFlow, which only training needs
+
+    config, folder = workspace.config, workspace.training(cell)
+    task = TrainingTask(cell, config.preset(cell.preset), workload, config.lookahead, config.simulation, folder)
+    trainer = make_trainer(task, folder, threads())
+    policy = fit(trainer, progress)
+    write_text(workspace.history(cell), trainer.history.to_csv(index=False))
+    save_policy(workspace.policy(cell), policy)
+    trainer.discard_checkpoint()
+    return policy, trainer.history, trainer.device
 
 
 def ensure_policy(workspace: Workspace, cell: Cell, workload: Workload) -> TrainedPolicy:

@@ -18,8 +18,7 @@ from rltune.config.trace import TraceConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import FALL_BACKS, HISTORY, estimate_jobs
-from rltune.traces.estimates_accuracy import accuracy
-from rltune.traces.estimates_published import PUBLISHED
+from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.split import split_points
 from rltune.traces.statistics import summary_row, workload_row
 from rltune.traces.statistics_shape import arrivals, batches, busiest_share, run_times, sizes
@@ -166,7 +165,7 @@ def _estimates(
 ) -> pd.DataFrame:
     jobs = jobs.iloc[: before_test(run, jobs, fitted)]
     has_limits = jobs["requested_s"].notna().any()
-    cells = [c for c in run.config.cells() if c.estimate != PUBLISHED or c.trace == name]
+    cells = [c for c in run.config.cells() if c.estimate != "published" or c.trace == name]
     used = sorted({cell.estimate for cell in cells if cell.estimate not in ("exact", *HISTORY)})
     rows = []
     for estimate in [*used, *(h for h in HISTORY if has_limits or h != "requested")]:

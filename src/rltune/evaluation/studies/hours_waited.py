@@ -22,7 +22,7 @@ from rltune.evaluation.recorded import Nearness, nearness
 CURRENT = "current"
 QSSF = "qssf"
 CONFIGURATION = "configuration"
-"""What an agent chose besides the order of the queue (rltune.agent.ways), with its base policy instead of its network."""
+"""What an agent chose besides the order of the queue (rltune.agent.scheduler_choice), with its base policy instead of its network."""
 RLTUNE = "rltune"
 HEAVY, LIGHT = 0.9, 0.5
 """Quantiles of the GPU-hours that users used before the measured part: heavy users above the one, light up to the other."""

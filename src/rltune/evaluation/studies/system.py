@@ -97,7 +97,7 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
         "critic_columns": [str(column) for column in CRITIC],
         "queue": queue,
         "actor": [*preset.actor_layers, 1],
-        "critic": [*CRITIC_LAYERS, 1] if preset.critic_iterations else [],
+        "critic": [*CRITIC_LAYERS, 1] if preset.has_critic else [],
         "base_policy_bias": preset.base_policy_bias > 0,
         "attention": preset.attention,
     }

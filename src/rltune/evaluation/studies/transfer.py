@@ -108,7 +108,7 @@ def under_noise(
     for where, group in _grouped([c for c in cells if noisy(c.estimate)], (*HOME, "locality")):
         workload = workloads[where["trace"], where["cluster"], group[0].estimate]
         length, first = shortest_windows(workload.split, config.evaluation.sequence_jobs)
-        calibrate = any(policies[c].facts.get("way", {}).get("uses_calibrated") for c in group)
+        calibrate = any(policies[c].facts.get("scheduler", {}).get("uses_calibrated") for c in group)
         runs = []
         for policy, backfill in HEURISTICS:
             names = {"policy": policy, "backfill": backfill, "placement": "best_fit"}

@@ -31,10 +31,10 @@ import pyarrow as pa
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.archive import holds, open_member
-from rltune.traces.readers.csv_text import csv_blocks
-from rltune.traces.readers.raw import numbers, raw_frame, read_csv_text, reasons
-from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.archive import holds, open_member
+from rltune.traces.raw.csv_text import csv_blocks
+from rltune.traces.raw.frame import numbers, raw_frame, read_csv_text, reasons
+from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
 TASK_COLUMNS = [

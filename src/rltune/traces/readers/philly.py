@@ -27,10 +27,10 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.archive import open_member
-from rltune.traces.readers.encoding import NOT_UTF_8, Utf8
-from rltune.traces.readers.raw import raw_frame, reasons
-from rltune.traces.readers.times import wall_clock_to_unix
+from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
+from rltune.traces.raw.frame import raw_frame, reasons
+from rltune.traces.raw.times import wall_clock_to_unix
 
 MEMBER = "cluster_job_log"
 ARCHIVES = ("trace-data.tar.gz",)
