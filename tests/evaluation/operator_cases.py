@@ -14,7 +14,7 @@ from rltune.config import ClusterConfig
 from rltune.config.context import Run
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
-from rltune.slurm.experiment.rules import in_the_order_of
+from rltune.slurm.experiment.conduct import policy_of_rule
 from rltune.traces.columns import TraceMeta, empty_columns
 from rltune.traces.estimates import estimate_jobs
 
@@ -79,6 +79,6 @@ def workload_of(run: Run, estimate: str = "lognormal-1", jobs: pd.DataFrame | No
 
 def agent(rule: str = "fifo", **facts: Any) -> Any:
     """A policy that ranks as a rule does."""
-    policy = in_the_order_of(rule)
+    policy = policy_of_rule(rule)
     policy.facts.update({"learned": True, "best_epoch": 0, **facts})
     return policy

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from rltune.config.base import Block, Name
+from rltune.config.base import Block, EachOnce, Name
 from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
 from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.preset import BUILT_IN, Preset
@@ -17,16 +16,6 @@ from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
 
 Overrun = Literal["double", "now"]
-
-
-def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
-    twice = sorted({str(v) for v in values if list(values).count(v) > 1})
-    if twice:
-        raise ValueError(f"found twice: {', '.join(twice)}")
-    return values
-
-
-EachOnce = AfterValidator(_each_once)
 
 
 class SplitConfig(Block):
@@ -46,15 +35,17 @@ class LookaheadConfig(Block):
     slots: int = Field(1, ge=1, le=8)
     """T: time slots looked at; the present is slot 1."""
     slot_s: float = Field(600.0, gt=0)
-    """Seconds from one slot to the next; a start in slot t is worth (T + 1 − t) / T of one now."""
+    """Seconds from one slot to the next; a start in slot t counts (T + 1 − t) / T of one now."""
     rank_decay: float = Field(0.8, gt=0, le=1)
     """Weight of starting the next-ranked job relative to the one before."""
     whole_node: float = Field(0.01, ge=0)
-    """Worth of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
+    """Gain of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
     tightness: float = Field(0.01, ge=0)
     """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
     others: float = Field(0.1, ge=0)
-    """Where the chosen job may be split or wait: worth of a second of the next jobs' waiting in seconds of its own."""
+    """Where the chosen job may be split or wait: what a second of the next jobs' waiting counts, in seconds of its own."""
+    solver: Literal["glpk", "cvxpy"] = "glpk"
+    """What solves it: `glpk`, kept in memory, or `cvxpy`, the program as it is to be read, with HiGHS: slower."""
     time_limit_s: float = Field(5.0, gt=0)
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
 

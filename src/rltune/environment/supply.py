@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rltune.cluster.candidates import MAX_CANDIDATES, classes, count_candidates
 from rltune.cluster.search import EXCLUSIVE, find
-from rltune.cluster.ways import MAX_WAYS, classes, count_ways
 from rltune.environment.features import CFF_THRESHOLD, EMPHASIS, POOL, SHAPE, slots
 from rltune.kernels import inlined
 from rltune.simulator.config import DOUBLE
@@ -88,14 +88,14 @@ def shape_features(nodes, jobs, seq, options, pool, seen, m, wants, this, freed,
             if _free(nodes, jobs, seq, pool, j) >= jobs.row[j].gpus:
                 if k < 0:
                     k = classes(nodes, pool, seq.free, options.rule == EXCLUSIVE, table)
-                ways = count_ways(nodes, jobs, j, table, k)
+                ways = count_candidates(nodes, jobs, j, table, k)
                 if ways == 0 and (
                     options.extra > 0 or _uneven(jobs, j)
                 ):  # a split, or no equal chunks: one way, if any
                     ways = min(find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place), 1)
             out[shape, CAN] = 1.0 if ways > 0 else 0.0
-            out[shape, WAYS] = ways / MAX_WAYS
-            out[shape, SAMPLED_WAYS] = (EMPHASIS if ways > 1 else 1.0) * ways / MAX_WAYS
+            out[shape, WAYS] = ways / MAX_CANDIDATES
+            out[shape, SAMPLED_WAYS] = (EMPHASIS if ways > 1 else 1.0) * ways / MAX_CANDIDATES
         if supply and known.seen != this:
             known.seen = this
             _supply(jobs, j, gpus, out[shape])

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
-from rltune.cluster.ways import classes, count_ways, room
 from rltune.kernels import allocating, inlined, kernel
 from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.backfill import backfill, reserve
@@ -273,7 +273,7 @@ def _ways(nodes, jobs, seq, job):
     j = seq.status.first + job
     table = room(nodes)
     k = classes(nodes, jobs.row[j].pool, seq.free, False, table)
-    return count_ways(nodes, jobs, j, table, k)
+    return count_candidates(nodes, jobs, j, table, k)
 
 
 @kernel

@@ -23,7 +23,7 @@ from rltune.traces.raw.archive import decompressed, guarded
 from rltune.traces.raw.csv_text import delimiter_of
 from rltune.traces.raw.encoding import Utf8
 from rltune.traces.raw.slurm_texts import mistaken
-from rltune.traces.readers import alibaba2020, alibaba2023, authors, sacct, swf
+from rltune.traces.readers import alibaba2020, alibaba2023, authors, rows, sacct, swf
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
@@ -110,7 +110,9 @@ def _parquet(path: Path) -> Found:
     batch = next(file.iter_batches(batch_size=MAX_ROWS), None)
     table = batch.to_pandas() if batch is not None else pd.DataFrame()
     known = b"rltune" in (file.schema_arrow.metadata or {})
-    return Found("canonical job table" if known else "parquet", table, file.metadata.num_rows > len(table))
+    raw = not known and set(rows.NEEDED) <= set(table)
+    name = "canonical job table" if known else "raw columns (parquet)" if raw else "parquet"
+    return Found(name, table, file.metadata.num_rows > len(table), "rows" if raw else None)
 
 
 def _tar_members(file: IO[bytes]) -> list[str]:

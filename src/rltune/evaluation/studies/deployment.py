@@ -1,9 +1,8 @@
-"""The deployment in figures (paper §5.6): each run on the Slurm cluster, and runs against one another.
+"""The deployment in numbers (paper §5.6): each run on the Slurm cluster, and comparisons of runs.
 
-Frames of jobs have a row a scheduler × repetition × job: ``scheduler``, ``repetition``, ``index`` (its place in the order
-of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (when it was to be submitted), ``submit_s``,
-``start_s``, ``end_s`` (s since the run began; NaN where it did not happen, or the accounts do not say when), ``run_s``
-(asked for), ``state``.
+Frames of jobs have one row per scheduler × repetition × job: ``scheduler``, ``repetition``, ``index`` (position in the order
+of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (planned submission), ``submit_s``, ``start_s``,
+``end_s`` (s since the run began; NaN if it did not happen or the accounts lack it), ``run_s`` (asked for), ``state``.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.simulator.metrics import BSLD_FLOOR_S
 
 COMPLETED = "COMPLETED"
-JOB = ["repetition", "index"]
+JOB, RUN = ["repetition", "index"], ["scheduler", "repetition"]
 COLUMN = {"makespan": "makespan_s", "utilisation": "utilisation", "wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
 """Measure → column of :func:`per_run`."""
 BY_BLOCK = ("wait", "jct", "bsld")
-"""Measures that are means over jobs, and can be told apart by blocks of submissions too."""
+"""Measures that are means over jobs, and can also be resampled by blocks of submissions."""
 
 
 def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -47,24 +46,25 @@ def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     """
     by = [name for name in ("backfill", "scheduler", "repetition") if name in jobs]
     rows, sizes = [], sizes_of(jobs)
-    for key, all_of_it in jobs.groupby(by, sort=False) if len(jobs) else ():
-        mine = with_measures(all_of_it)
-        makespan = float(mine["end_s"].max() - all_of_it["submit_s"].min())
+    for key, submitted in jobs.groupby(by, sort=False) if len(jobs) else ():
+        mine = with_measures(submitted)
+        wait, last = mine["wait_s"], mine.loc[mine["end_s"].idxmax()]
+        by_size = mine.groupby("asked_gpus")["wait_s"].mean()
+        makespan = float(mine["end_s"].max() - submitted["submit_s"].min())
         area = float((mine["asked_gpus"] * (mine["end_s"] - mine["start_s"])).sum())
-        waits, last = mine.groupby("asked_gpus")["wait_s"].mean(), mine.loc[mine["end_s"].idxmax()]
         rows.append(
             {
                 **dict(zip(by, key, strict=True)),
-                "jobs": len(all_of_it),
-                "others": int((all_of_it["state"] != COMPLETED).sum()),
-                "untimed": len(all_of_it) - len(mine),
+                "jobs": len(submitted),
+                "others": int((submitted["state"] != COMPLETED).sum()),
+                "untimed": len(submitted) - len(mine),
                 "makespan_s": makespan,
                 "utilisation": area / (gpus * makespan),
-                "wait_s": mine["wait_s"].mean(),
-                "wait_median_s": mine["wait_s"].median(),
-                "wait_p95_s": mine["wait_s"].quantile(0.95),
-                "wait_max_s": mine["wait_s"].max(),
-                **{column: waits.get(size, np.nan) for size, column in sizes.items()},
+                "wait_s": wait.mean(),
+                "wait_median_s": wait.median(),
+                "wait_p95_s": wait.quantile(0.95),
+                "wait_max_s": wait.max(),
+                **{column: by_size.get(size, np.nan) for size, column in sizes.items()},
                 "last_gpus": int(last["asked_gpus"]),
                 "last_wait_s": float(last["wait_s"]),
                 "jct_s": mine["jct_s"].mean(),
@@ -97,28 +97,25 @@ class Pair:
 
     def runs(self, gpus: int) -> tuple[pd.DataFrame, pd.DataFrame]:
         """:func:`per_run` of both, repetition by repetition."""
-        first, second = (per_run(side, gpus) for side in (self.ours, self.theirs))
-        return first, second
+        return per_run(self.ours, gpus), per_run(self.theirs, gpus)
 
 
-def pairs_of(schedulers: list[str]) -> list[tuple[str, str]]:
-    """RLTune against each of the others, then each of those against Slurm."""
-    others = [name for name in schedulers if name != "rltune"]
+def pairs_of(jobs: pd.DataFrame) -> list[tuple[str, str]]:
+    """RLTune against each of the other schedulers that ran, then each of those against Slurm."""
+    ran = list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []
+    others = [name for name in ran if name != "rltune"]
     pairs = [("rltune", name) for name in others] + [(name, "slurm") for name in others if name != "slurm"]
-    return [pair for pair in pairs if set(pair) <= set(schedulers)]
+    return [pair for pair in pairs if set(pair) <= set(ran)]
 
 
 def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
-    """:func:`per_run` of the jobs that ran under both schedulers of a pair, a row a pair × side × repetition: ours, theirs,
-    ``side`` (ours or theirs) and its columns. Empty where no two schedulers have a repetition in common."""
+    """:func:`per_run` of the jobs that ran under both schedulers of a pair, one row per pair × side × repetition: ours, theirs,
+    ``side`` (ours or theirs) and its columns. Empty if no two schedulers share a repetition."""
     frames = []
-    for ours, theirs in pairs_of(list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []):
-        runs = Pair.of(jobs, ours, theirs).runs(gpus)
-        frames += [
-            frame.assign(ours=ours, theirs=theirs, side=side)
-            for side, frame in zip(("ours", "theirs"), runs, strict=True)
-            if len(frame)
-        ]
+    for ours, theirs in pairs_of(jobs):
+        for side, frame in zip(("ours", "theirs"), Pair.of(jobs, ours, theirs).runs(gpus), strict=True):
+            if len(frame):
+                frames.append(frame.assign(ours=ours, theirs=theirs, side=side))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -132,7 +129,7 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals
     what another repetition would change, and neighbouring blocks share a queue. It is for no verdict.
     """
     rows = []
-    for ours, theirs in pairs_of(list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []):
+    for ours, theirs in pairs_of(jobs):
         pair = Pair.of(jobs, ours, theirs)
         if not len(pair.ours):
             continue

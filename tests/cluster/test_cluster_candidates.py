@@ -8,7 +8,7 @@ import numpy as np
 from free_cases import all_ways, capacity, distinct, free_cases, indexed, random_free, ways_of
 from workload_cases import cluster, group, random_case, simple
 
-from rltune.cluster.ways import MAX_WAYS, classes, room
+from rltune.cluster.candidates import MAX_CANDIDATES, classes, room
 
 
 def test_ways_are_counted_up_to_swapping_identical_nodes() -> None:
@@ -19,8 +19,8 @@ def test_ways_are_counted_up_to_swapping_identical_nodes() -> None:
             free = random_free(layout, rng)
             for j in range(len(jobs.gpus)):
                 expected = distinct(layout, list(all_ways(jobs, layout, j, free)), free)
-                assert ways_of(jobs, layout, j, free) == min(expected, MAX_WAYS), (seed, j)
-                seen.add(min(expected, MAX_WAYS))
+                assert ways_of(jobs, layout, j, free) == min(expected, MAX_CANDIDATES), (seed, j)
+                seen.add(min(expected, MAX_CANDIDATES))
     assert len(seen) >= 5
 
 
