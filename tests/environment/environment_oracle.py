@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import Free
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import EXCLUSIVE, find
-from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.environment.features import FEATURES
 from rltune.simulator.config import DOUBLE
 from rltune.simulator.state import State

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rltune.config.base import Block, EachOnce, Name
-from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
+from rltune.config.cells import Backfill, Cell, Experiment, OtherPlacement, Workload
 from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.config.whatif import WhatIf
@@ -76,7 +76,7 @@ class EvaluationConfig(Block):
     """Strong baselines: each of these, built in or one of your own from `plugins` …"""
     baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
     """… under each of these, with best_fit."""
-    also: Annotated[list[Judged], EachOnce] = []
+    also: Annotated[list[OtherPlacement], EachOnce] = []
     """Other placements and localities in which each agent and its base policy are run too, on the same windows."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""

@@ -259,7 +259,7 @@ def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks, price_s):
 
 @allocating
 def _free_by_slot(nodes, jobs, seq, overrun, pool, slots, slot_s):
-    """[nodes of the pool, S, 3]: what is free now, and with what running jobs give back when they should end."""
+    """[nodes of the pool, S, 3]: what is free now, and with what running jobs release when they should end."""
     begin, stop = nodes.pool[pool].start, nodes.pool[pool].stop
     free = np.empty((stop - begin, slots, 3), np.int64)
     for m in range(stop - begin):
