@@ -22,7 +22,7 @@ T = TypeVar("T")
 MARK = "# Written by `rltune init`"
 """First words of every file it writes, by which it recognises its own files."""
 NAME = re.compile(r"[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*")
-RUN = """{mark}: the current rule against others on the last tenth of the log. docs/own-cluster.md explains it.
+RUN = """{mark}: the current rule against others on the last tenth of the log. docs/how-to/own-cluster.md explains it.
 title: {title}
 description: >-
   The current order of the queue against simple rules, predictions from history and RLTune, on the log's last tenth.
@@ -70,7 +70,7 @@ def init(
 ) -> None:
     """Set up a what-if analysis of your own cluster: asks for its job log and nodes, and writes the configuration.
 
-    How to get the files out of Slurm or another system: docs/own-cluster.md.
+    How to get the files out of Slurm or another system: docs/how-to/own-cluster.md.
     """
     from rltune.cluster.nodes import read_nodes
     from rltune.config.load import project_root
@@ -163,7 +163,7 @@ def write_configuration(
         "length": 256 if len(seen.fitted) >= 6000 else 64,
     }
     texts = (
-        f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/data-dictionary.md has every column.\n{trace}\n",
+        f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/reference/traces.md has every column.\n{trace}\n",
         f"{MARK} from {nodes_path.name}. Pools are partitions with nodes of their own.\n"
         + yaml.safe_dump(nodes, sort_keys=False, allow_unicode=True, width=120),
         RUN.format(**values, policy=current.rule.policy, backfill=current.rule.backfill),

@@ -91,7 +91,7 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
         raise DataError(
             f"{path}: no column of {' nor of '.join(lacks)} is known by its name; found "
             f"{', '.join(map(str, found.table.columns))}. Rename columns (submit_time, start_time, end_time, gpus, "
-            "user, …), or write config/traces/NAME.yaml manually (docs/data-dictionary.md, csv)"
+            "user, …), or write config/traces/NAME.yaml manually (docs/reference/traces.md, csv)"
         )
     if "submit_s" not in columns:
         line = f"  submit_s: {quoted(columns['start_s'])}  # no submissions in the log"
@@ -118,7 +118,7 @@ def examine(log: Log, nodes_path: Path, name: str) -> Examined:
     if slots == "cpu" and listed:
         raise DataError(
             f"{log.path}: no job asks for a GPU, and {nodes_path} lists {listed:,}. Slurm records a job's GPUs only if "
-            "slurm.conf has AccountingStorageTRES=gres/gpu (docs/own-cluster.md, 1); a log without them says nothing about "
+            "slurm.conf has AccountingStorageTRES=gres/gpu (docs/how-to/own-cluster.md, 1); a log without them says nothing about "
             "these nodes. To analyse the processors only, give a list of nodes without GPUs"
         )
     cluster, notes = as_cluster(nodes, name, slots)
