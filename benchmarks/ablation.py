@@ -1,6 +1,6 @@
-"""What each constant of the preset `tuned` is worth: trainings that differ from it in one, judged on the same windows.
+"""What each constant of the preset `tuned` gains: trainings that differ from it in one, evaluated on the same windows.
 
-Needs the folder of CSV files that benchmarks/quality.py needs. Trained on rows before --origin, judged on windows of 256
+Needs the folder of CSV files that benchmarks/quality.py needs. Trained on rows before --origin, evaluated on windows of 256
 from the tenth behind it; the default, 0.8, leaves the last tenth of the rows unread. Every training starts from SAF under
 EASY (`tunes: nothing`) and keeps what is best on validation by however little (`margin: 0`), so that the rows differ in
 the learned order alone; `scheduler chosen` and `margin 1` take one of the two back. Difference of the mean wait from SAF + EASY,
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from parts.judging import TRACES, Task, add_options, loaded, pooled, prepare, run, work
+from parts.heldout import TRACES, Task, add_options, loaded, pooled, prepare, run, work
 
 from rltune.agent.scheduler_choice import difference
 from rltune.simulator.batch import SchedulerConfig
@@ -67,14 +67,14 @@ ROWS: dict[str, dict[str, Any]] = {
 
 
 def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """An agent's waits [windows], s, beside those of SAF + EASY; facts of its training."""
+    """An agent's waits [windows], s, next to those of SAF + EASY; facts of its training."""
     frame, log = work(("agent", task))
     base = run(loaded(task), 256, SchedulerConfig("saf", "easy"))
     return pd.DataFrame({"ours": frame["wait_s"].to_numpy(), "base": base["wait_s"].to_numpy()}), log
 
 
 def main() -> None:
-    """Train, judge, print."""
+    """Train, evaluate, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=["philly", "venus"])
     parser.add_argument(
@@ -84,7 +84,7 @@ def main() -> None:
     add_options(parser)
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    began, figures = time.perf_counter(), {}
+    start, figures = time.perf_counter(), {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
             Task(
@@ -118,7 +118,7 @@ def main() -> None:
                     f"  {log['seconds']:.0f}",
                     flush=True,
                 )
-    print(json.dumps({**figures, "seconds": round(time.perf_counter() - began)}))
+    print(json.dumps({**figures, "seconds": round(time.perf_counter() - start)}))
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
 Philly's rows on 192 GPUs (the CSV files that RLTUNE_REAL_TRACES names, default ../shared/traces; made-up jobs where
 there are none); the sixth of the windows of 256 jobs whose queues are longest; one core. An epoch is draws, base runs,
 rollouts, update: of the preset `tuned`, with a hundred sequences, with best_fit and with look-ahead, and of `paper`, each
-in a process of its own, whose memory is told. The first epoch of each compiles and is not counted, and what the
-placement model solved in earlier epochs is forgotten. Decisions count that
-have two candidates or more. The online decision is observation, network and order of one queue, without placement. At last
-two whole cells of 100 epochs as the preset has them, best_fit and look-ahead: choice of the way, training from the whole
-training part, validations. The last line is one JSON object.
+in a process of its own, whose peak memory is printed. The first epoch of each compiles and is not counted, and what the
+placement model solved in earlier epochs is forgotten. Only decisions with two candidates or more count. The online
+decision is observation, network and order of one queue, without placement. At last two whole cells of 100 epochs as the
+preset has them, best_fit and look-ahead: choice of the scheduler, training on the whole training part, validations. The
+last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ MEASURED = (
     "choices_per_second",
     "actor_iterations",
     "milp_asked",
-    "milp_settled",
+    "milp_presolved",
     "milp_cached",
     "milp_calls",
     "decisions",
@@ -160,7 +160,7 @@ def main() -> None:
         "choices/s",
         "steps",
         "questions",
-        "settled",
+        "presolved",
         "cached",
         "solves",
         "GB",
@@ -194,7 +194,7 @@ def main() -> None:
                 "actor_iterations": plain["actor_iterations"],
                 "paper_actor_iterations": found["paper"]["actor_iterations"],
                 "paper_critic_iterations": BUILT_IN["paper"].iterations,
-                **{name: round(placed[name]) for name in ("milp_asked", "milp_settled", "milp_cached", "milp_calls")},
+                **{name: round(placed[name]) for name in ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")},
                 "cell_minutes": round(cells["best_fit"], 2),
                 "cell_milp_minutes": round(cells["lookahead"], 2),
                 **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},

@@ -1,4 +1,4 @@
-"""The learners RLTune is compared with: each learns a toy, repeats itself, survives the disk, and says if it failed."""
+"""The learners RLTune is compared with: each learns a toy, repeats itself, survives the disk, and reports whether it failed."""
 
 from __future__ import annotations
 
@@ -250,22 +250,3 @@ def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
 def test_presets_that_make_no_sense_are_refused(agent: str, base_policy_bias: float, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Preset(**SHORT[agent].model_dump() | {"base_policy_bias": base_policy_bias})
-
-
-class Killed(BaseException):
-    """What a signal does."""
-
-
-@pytest.mark.parametrize("agent", ["rlscheduler", "schedinspector"])
-def test_a_training_that_was_killed_ends_with_the_same_policy(agent: str, tmp_path: Path) -> None:
-    task = lambda: task_of(CELL, SHORT[agent].model_copy(update={"epochs": 3}), workload(TOY_JOBS, seed=5))  # noqa: E731
-
-    def kill(row: dict) -> None:
-        if row["epoch"] == 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        trained(task(), kill, tmp_path)
-    (after, _), (whole, _) = trained(task(), None, tmp_path), trained(task())
-    assert after.facts == whole.facts
-    assert all(np.array_equal(a, b) for a, b in zip(after.weights, whole.weights, strict=True))

@@ -179,7 +179,7 @@ def test_solver_outcomes_add_up(made: Made) -> None:
     frame = made.there["costs"].frame
     outcomes = ["milp_optimal", "milp_infeasible", "milp_limit", "milp_failure"]
     assert (frame[outcomes].sum(axis=1) == frame["milp_calls"]).all()
-    assert (frame[["milp_settled", "milp_cached", "milp_calls"]].sum(axis=1) == frame["milp_asked"]).all()
+    assert (frame[["milp_presolved", "milp_cached", "milp_calls"]].sum(axis=1) == frame["milp_asked"]).all()
     assert (frame["training_s"] == 60).all()
 
 

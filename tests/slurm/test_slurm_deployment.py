@@ -18,7 +18,7 @@ from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload, add_calibrated, write_fitted
 from rltune.config.context import Run
 from rltune.errors import ClusterDied, ConfigError, SlurmError
-from rltune.evaluation.contenders import Contender, way_taken
+from rltune.evaluation.contenders import Contender, scheduler_used
 from rltune.evaluation.studies import deployment_simulated
 from rltune.evaluation.studies.deployment_simulated import facts, first_jobs, simulated
 from rltune.report.artefact import load_artefacts
@@ -149,7 +149,7 @@ def test_the_simulator_gives_an_agent_each_backfill_whatever_it_chose(
 
     def spied(workload: Workload, contender: Contender, *where: Any) -> Any:
         if contender.policy is not None:
-            scheduler, _ = way_taken(workload, contender)
+            scheduler, _ = scheduler_used(workload, contender)
             seen.append((scheduler.policy, scheduler.backfill))
         return simulate(workload, contender, *where)
 

@@ -2,7 +2,7 @@
 
 That is: the policy whose order it starts from, the jobs that nodes are reserved for, placement, locality, and whether it
 uses the given estimates or the calibrated ones (rltune.traces.estimates.calibrated). All candidates are heuristics that the compiled
-simulator runs without a network, so hundreds of windows can tell them apart.
+simulator runs without a network, so they can be compared on hundreds of windows.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _row(candidate: AgentScheduler, scores: np.ndarray, so_far: np.ndarray, kept
 class Trials:
     """Scores of candidates, printed and kept on disk: an interruption loses one of them.
 
-    ``scores`` finds those that are not known; ``identity`` tells a training from others
+    ``scores`` finds those that are not known; ``identity`` is that of the training
     (rltune.agent.task.TrainingTask) and ``folder`` is where they are kept, None: nowhere. What another training left
     there, or what cannot be read, is not used.
     """

@@ -89,7 +89,7 @@ class TrainingTask:
         return self._placer.counts.copy()
 
     def facts(self, agent: str, features: str, score: float, start: float | None, epoch: int) -> dict[str, Any]:
-        """What a policy file says of a training on this: ``score`` on validation, after which ``epoch``.
+        """The facts a policy file has of a training on this: ``score`` on validation, after which ``epoch``.
 
         ``start``: score of the heuristic it started from, None where it started from nothing. It has learned if it beats
         the base policy, a random order and, where there was one, that heuristic.

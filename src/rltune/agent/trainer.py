@@ -27,7 +27,7 @@ from rltune.placement.counts import Counts
 from rltune.simulator.batch import Ranker
 
 
-def fit(trainer: Trainer, progress: Callable[[dict[str, float]], None] | None = None) -> TrainedPolicy:
+def fit(trainer: Trainer, progress: Callable[[dict[str, float]], None] = lambda row: None) -> TrainedPolicy:
     """Train to the end; ``progress`` takes each epoch's row of the history. The loop of notebooks/train.ipynb."""
     while not trainer.finished:
         batch = trainer.collect()
@@ -36,8 +36,7 @@ def fit(trainer: Trainer, progress: Callable[[dict[str, float]], None] | None = 
         if trainer.validation_due:
             trainer.keep_best(trainer.validate())
         row = trainer.log()
-        if progress:
-            progress(row)
+        progress(row)
         if trainer.validation_due:
             trainer.checkpoint()
     return trainer.policy()

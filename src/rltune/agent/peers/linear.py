@@ -18,7 +18,7 @@ from rltune.agent.ppo import UpdateLog
 from rltune.agent.trainer import Trainer
 
 SIGMA = 0.2
-"""First step of the search, beside weights of 1 (our choice)."""
+"""First step of the search, from weights of 1 (our choice)."""
 
 
 class LinearTrainer(Trainer):

@@ -117,7 +117,7 @@ def _run(workspace: Workspace, rows: dict[Study, pd.DataFrame]) -> Markup:
     )
     if rows:
         told += Markup(
-            " Judged on the later part, which training does not see, in windows of {} jobs, each from an idle cluster."
+            " OtherPlacement on the later part, which training does not see, in windows of {} jobs, each from an idle cluster."
         ).format(measured(rows))
     return told
 

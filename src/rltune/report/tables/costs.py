@@ -10,7 +10,7 @@ from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, varying, where
 
-ANSWERS = ("milp_asked", "milp_settled", "milp_cached", "milp_calls")
+ANSWERS = ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")
 TROUBLES = ("milp_infeasible", "milp_limit", "milp_failure")
 
 
@@ -19,7 +19,7 @@ def costs(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a cell: seconds of training, decisions and decisions a second, solver calls and outcomes.
 
-    Of the questions asked of the placement model (`milp_asked`) some are settled without a solver, some are answered
+    Of the questions asked of the placement model (`milp_asked`) some are answered without a solver, some are answered
     from memory, the rest call the solver (`milp_calls`); a call ends optimal, infeasible, at the limit or in failure.
     """
     rows = []
@@ -73,7 +73,7 @@ def costs(
             help="With the simulator and placement; all windows are decided side by side.",
         ),
         "milp_asked": Column("Asked", "", "int", milp, help="The job has several places and others are queued."),
-        "milp_settled": Column("Settled", "", "int", milp, help="No solver could have bettered the answer at hand."),
+        "milp_presolved": Column("Settled", "", "int", milp, help="No solver could have bettered the answer at hand."),
         "milp_cached": Column("From memory", "", "int", milp),
         "milp_calls": Column("Solved", "", "int", milp),
         "milp_optimal": Column("Optimal", "", "int", milp),

@@ -1,7 +1,7 @@
-"""Ways a job could be placed, counted on classes of interchangeable nodes.
+"""Candidate placements of a job, counted on classes of interchangeable nodes.
 
-A *way* is a strict allocation (rltune.cluster.search) in equal chunks up to swapping identical nodes: nodes of one
-group with the same free GPUs, CPUs and memory. A job that no equal chunks could hold has no ways to choose among.
+A *candidate* is a strict allocation (rltune.cluster.search) in equal chunks up to swapping identical nodes: nodes of one
+group with the same free GPUs, CPUs and memory. A job that no equal chunks could hold has none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rltune.cluster.free import needs
 from rltune.cluster.search import idle
 from rltune.kernels import allocating, inlined
 
-MAX_WAYS = 8  # ways are counted up to here
+MAX_CANDIDATES = 8  # counted up to here
 
 
 @allocating
@@ -101,19 +101,19 @@ def _same(nodes, free, m, out, i):
 
 
 @allocating
-def count_ways(nodes, jobs, j, table, k):
-    """Ways of job ``j`` on the classes ``table[:k]``, counted up to MAX_WAYS; 0 when it does not fit in equal chunks."""
-    ways = 0
+def count_candidates(nodes, jobs, j, table, k):
+    """Candidates of job ``j`` on the classes ``table[:k]``, counted up to MAX_CANDIDATES; 0 when it does not fit in equal chunks."""
+    candidates = 0
     for kind in range(jobs.cut.shape[1]):
-        ways += ways_of_type(nodes, jobs, j, kind, table, k)
-    return min(ways, MAX_WAYS)
+        candidates += candidates_of_type(nodes, jobs, j, kind, table, k)
+    return min(candidates, MAX_CANDIDATES)
 
 
 @allocating
-def ways_of_type(nodes, jobs, j, kind, table, k):
-    """Ways of job ``j`` on nodes of one GPU type, counted up to MAX_WAYS."""
+def candidates_of_type(nodes, jobs, j, kind, table, k):
+    """Candidates of job ``j`` on nodes of one GPU type, counted up to MAX_CANDIDATES."""
     full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
-    if full < 0 or size == 0:  # not cut into equal chunks: no ways to choose among
+    if full < 0 or size == 0:  # not cut into equal chunks
         return 0
     whole, whole_classes, rest_classes = 0, 0, 0
     for i in range(k):
@@ -132,12 +132,12 @@ def ways_of_type(nodes, jobs, j, kind, table, k):
         return max(1, whole_classes) if whole > full else 1
     if full > 0 and whole == full:
         return max(0, rest_classes - whole_classes)  # every whole node is used up
-    return min(rest_classes, MAX_WAYS)
+    return min(rest_classes, MAX_CANDIDATES)
 
 
 @allocating
 def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
-    """Ways to take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_WAYS."""
+    """Number of ways to take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_CANDIDATES."""
     total = 0
     for last in range(k if rem > 0 else 1):
         fits = table[last].type == kind and _class_holds(nodes, jobs, j, rem, table, last)
@@ -153,10 +153,10 @@ def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
             for f in range(full, 0, -1):
                 for x in range(1, min(here, f) + 1):
                     choices[f] += choices[f - x]
-                choices[f] = min(choices[f], MAX_WAYS)
+                choices[f] = min(choices[f], MAX_CANDIDATES)
         total += choices[full]
-        if total >= MAX_WAYS:
-            return MAX_WAYS
+        if total >= MAX_CANDIDATES:
+            return MAX_CANDIDATES
     return total
 
 

@@ -1,13 +1,13 @@
-"""Answers without a solver: the chosen job's best way, where a proof says that no other can be better."""
+"""Answers without a solver: the chosen job's best allocation, where a certificate proves that none is better."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from rltune.cluster.candidates import candidates_of_type, classes, holds
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, take
 from rltune.cluster.search import AS_MANY, BEST_FIT, find, split
-from rltune.cluster.ways import classes, holds, ways_of_type
 from rltune.kernels import allocating
 from rltune.simulator.contention import split_loses_s
 from rltune.simulator.state import State, sequence_of
@@ -17,24 +17,24 @@ MOST_SUBSETS = 10
 
 
 @allocating
-def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, startable, solved):
+def presolve(nodes, jobs, st, s, whole_node, tightness, decay, slots, table, startable, asks_solver):
     """Place the chosen job without a solver where that is provably optimal.
 
-    No way is better by the chosen job's own terms than its best way (whole node kept, tightness), and no set of
+    No allocation is better for the chosen job itself than its best one (whole node kept, tightness), and no set of
     next jobs can be worth more than the best set that the free GPUs of each type leave room for. If that set
-    can start beside the best way, both bounds are met at once; a packing by best_fit is tried as witness. With several
-    slots a job that cannot start now may start later, so that only all of them now is a proof.
-    Returns (number of next jobs that matter, classes, chunks of the way if settled else 0). ``table``
-    (rltune.cluster.ways.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking. With ``solved``
-    the question is one for the solver: whether and how to split, or whom to keep company.
+    can start next to the best allocation, both bounds are met at once; a packing by best_fit is tried as certificate.
+    With several slots a job that cannot start now may start later, so that only all of them now is a proof.
+    Returns (number of next jobs that matter, classes, chunks of the allocation if presolved else 0). ``table``
+    (rltune.cluster.candidates.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking. With ``asks_solver``
+    the question is one for the solver: whether and how to split, or with whom to share nodes.
     """
     seq = sequence_of(st, s)
     k = classes(nodes, jobs.row[seq.status.first + seq.status.chosen].pool, seq.free, False, table)
     could = np.zeros((seq.top.shape[0], jobs.cut.shape[1]), np.bool_)
-    n_next = _rivals(nodes, jobs, seq, slots > 1 or seq.status.may_wait, solved, table, k, startable, could)
-    if solved:
+    n_next = _rivals(nodes, jobs, seq, slots > 1 or seq.status.may_wait, asks_solver, table, k, startable, could)
+    if asks_solver:
         return n_next, k, 0
-    n = _best_way(nodes, jobs, seq, whole_worth, tightness, table, k)
+    n = _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k)
     if n == 0:
         return n_next, k, 0
     wanted = np.ones(n_next, np.bool_)
@@ -48,7 +48,7 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, star
 
 @allocating
 def fall_back(nodes, jobs, st, s):
-    """Place the chosen job by the simulator's own rules; number of chunks, 0 where it had better wait."""
+    """Place the chosen job by the simulator's own rules; number of chunks, 0 where it should wait."""
     seq, options = sequence_of(st, s), st.options
     j = seq.status.first + seq.status.chosen
     if not seq.status.may_wait:
@@ -58,8 +58,8 @@ def fall_back(nodes, jobs, st, s):
     return n if loses_s < seq.status.reserved - seq.status.now else 0
 
 
-def is_solved(jobs: Jobs, state: State, s: int) -> bool:
-    """Whether the question is whether and how to split the chosen job, or whom it is to keep company."""
+def needs_solver(jobs: Jobs, state: State, s: int) -> bool:
+    """Whether the question is whether and how to split the chosen job, or with whom it is to share nodes."""
     if state.status["split"][s]:
         return True
     chosen = state.status["first"][s] + state.status["chosen"][s]
@@ -68,8 +68,8 @@ def is_solved(jobs: Jobs, state: State, s: int) -> bool:
 
 @allocating
 def _together(nodes, jobs, seq, n, startable, could, wanted):
-    """Whether the wanted next jobs can be packed beside the chosen job's ``n`` chunks: by best_fit, those with the
-    fewest types first, then the largest. All is given back at the end."""
+    """Whether the wanted next jobs can be packed next to the chosen job's ``n`` chunks: by best_fit, those with the
+    fewest types first, then the largest. All is released at the end."""
     first = seq.status.first
     take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, 0, n, -1)
     left, packed, chunks = wanted.copy(), np.empty(wanted.sum(), np.int64), np.empty(wanted.sum(), np.int64)
@@ -98,7 +98,7 @@ def _together(nodes, jobs, seq, n, startable, could, wanted):
 
 @allocating
 def _best_set(nodes, jobs, seq, decay, startable, could, wanted):
-    """The next jobs worth most among those whose GPUs there is room for, type by type and in all; False if that is all.
+    """The most valuable next jobs whose GPUs there is room for, type by type and in all; False if that is all.
 
     Room is counted in GPUs alone, so this bounds what any placement can start.
     """
@@ -116,34 +116,34 @@ def _best_set(nodes, jobs, seq, decay, startable, could, wanted):
     for t in range(types):
         if reached[t]:
             everything += free[t]
-    best, best_worth = 0, -1.0
+    best, best_value = 0, -1.0
     asked = np.empty(types, np.int64)
     for bits in range(1 << n):
-        worth, total = 0.0, jobs.row[first + seq.status.chosen].gpus
+        value, total = 0.0, jobs.row[first + seq.status.chosen].gpus
         asked[:] = 0
         if could[0].sum() == 1:
             asked[np.argmax(could[0])] = total
         for i in range(n):
             if bits >> i & 1:
                 gpus = jobs.row[first + seq.top[startable[i]]].gpus
-                worth += decay ** (startable[i] - 1)
+                value += decay ** (startable[i] - 1)
                 total += gpus
                 if could[startable[i]].sum() == 1:
                     asked[np.argmax(could[startable[i]])] += gpus
-        if worth > best_worth and total <= everything and (asked <= free).all():
-            best, best_worth = bits, worth
+        if value > best_value and total <= everything and (asked <= free).all():
+            best, best_value = bits, value
     for i in range(n):
         wanted[i] = best >> i & 1 == 1
     return best != (1 << n) - 1
 
 
 @allocating
-def _rivals(nodes, jobs, seq, later, solved, table, k, startable, could):
+def _rivals(nodes, jobs, seq, later, asks_solver, table, k, startable, could):
     """Places in the ranking of the next jobs that could start now and that the chosen job's nodes can matter to.
 
     A job matters if it could use a GPU type that the chosen job, or another job that matters, could use; what
-    the others do is the same whatever way is chosen. ``could`` [K, T] gets the types each job could start on: now,
-    or with ``later`` at any time; the chosen job in any way where it is to be solved.
+    the others do is the same whichever allocation is chosen. ``could`` [K, T] gets the types each job could start on: now,
+    or with ``later`` at any time; the chosen job in any case where the solver is asked.
     """
     first, top, types = seq.status.first, seq.top.shape[0], jobs.cut.shape[1]
     pool = jobs.row[first + seq.status.chosen].pool
@@ -151,8 +151,8 @@ def _rivals(nodes, jobs, seq, later, solved, table, k, startable, could):
         if seq.top[i] >= 0 and jobs.row[first + seq.top[i]].pool == pool:  # one queue may hold all pools
             for kind in range(types):
                 cut = jobs.cut[first + seq.top[i], kind]
-                could[i, kind] = ways_of_type(nodes, jobs, first + seq.top[i], kind, table, k) > 0 or (
-                    cut.full >= 0 and (later and cut.size > 0 if i > 0 else solved)
+                could[i, kind] = candidates_of_type(nodes, jobs, first + seq.top[i], kind, table, k) > 0 or (
+                    cut.full >= 0 and (later and cut.size > 0 if i > 0 else asks_solver)
                 )
     reached = could[0].copy()
     matters = np.zeros(top, np.bool_)
@@ -184,8 +184,8 @@ def largest_node(nodes, pool):
 
 
 @allocating
-def _best_way(nodes, jobs, seq, whole_worth, tightness, table, k):
-    """The chosen job's best way by its own terms; 0 where full chunks have a choice of classes (the solver's)."""
+def _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k):
+    """Chunks of the chosen job's best allocation by its own terms; 0 where full chunks have a choice of classes (the solver's)."""
     free, place = seq.free, seq.place
     j = seq.status.first + seq.status.chosen
     here = nodes.pool[jobs.row[j].pool]
@@ -219,7 +219,7 @@ def _best_way(nodes, jobs, seq, whole_worth, tightness, table, k):
                 untouched = 1.0 if table[i].gpus == largest else 0.0
             if full > 0 and whole_free == largest:
                 untouched += full
-            cost = whole_worth * untouched + tightness * left
+            cost = whole_node * untouched + tightness * left
             if cost < best_cost - 1e-12:
                 best_cost, best_kind, best_class = cost, kind, i
     if best_kind < 0:

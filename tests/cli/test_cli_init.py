@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from rltune.config import Workspace
+from rltune.cli.init import parse_rule
+from rltune.config.context import Run
 from rltune.config.whatif import Rule
+from rltune.errors import ConfigError
+from rltune.traces.clean import clean_trace
 
 HEADER = (
     "JobID|User|Partition|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|"
@@ -39,39 +42,16 @@ def sacct(jobs: int = 3100, odd: bool = True) -> str:
     rows = []
     for i in range(jobs):
         at, gpus, minutes = 30 * i, 1 << i % 4, 10 + i % 300
-        rows.append(
-            "|".join(
-                map(
-                    str,
-                    [
-                        i + 1,
-                        f"u{i % 7}",
-                        "gpu",
-                        stamp(at),
-                        stamp(at + 5),
-                        stamp(at + 5 + minutes),
-                        60 * minutes,
-                        2 * minutes,
-                        "COMPLETED",
-                        1,
-                        8,
-                        8,
-                        "64G",
-                        f"gres/gpu={gpus}",
-                        f"cpu=8,gres/gpu:a100={gpus},gres/gpu={gpus},mem=64G,node=1",
-                        "n",
-                    ],
-                )
-            )
-        )
+        times = f"{stamp(at)}|{stamp(at + 5)}|{stamp(at + 5 + minutes)}|{60 * minutes}|{2 * minutes}"
+        held = f"gres/gpu={gpus}|cpu=8,gres/gpu:a100={gpus},gres/gpu={gpus},mem=64G,node=1"
+        rows.append(f"{i + 1}|u{i % 7}|gpu|{times}|COMPLETED|1|8|8|64G|{held}|n")
     return "\n".join([HEADER, *rows, *(ODD if odd else [])]) + "\n"
 
 
 @pytest.fixture
-def files(project: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def files(project: Any) -> Any:
     (project.root / "jobs.txt").write_text(sacct())
     (project.root / "nodes.txt").write_text(NODES)
-    monkeypatch.setattr("rltune.cli.own._time", lambda config: "about a minute")
     return project
 
 
@@ -98,13 +78,12 @@ def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files: Any, c
         "1 larger than every pool",
         "offered load",
         "make report CONFIG=config/mine.yaml",
-        "about a minute",
     ):
         assert part in outcome.out, (part, outcome.out)
-    run = Workspace.open("config/mine.yaml")
+    run = Run.open("config/mine.yaml")
     assert run.config.whatif is not None and run.config.cells()[0].estimate == "requested"
-    assert run.trace("mine").data == "own" and run.trace("mine").time_zone == "Europe/Berlin"
-    assert run.cluster("mine").gpus == 32
+    assert run.traces["mine"].data == "own" and run.traces["mine"].time_zone == "Europe/Berlin"
+    assert run.clusters["mine"].gpus == 32
     assert cli("config", "check", "config/mine.yaml").status == 0
     assert not list((files.root / "config").rglob(".*"))
 
@@ -113,7 +92,7 @@ def test_its_own_files_are_written_anew_with_force_only_and_others_never(files: 
     assert cli(*INIT).status == 0
     cli(*INIT).explains("config/traces/mine.yaml", "--force")
     (files.root / "nodes.txt").write_text(NODES + "n9|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n")
-    assert cli(*INIT, "--force").status == 0 and Workspace.open("config/mine.yaml").cluster("mine").gpus == 40
+    assert cli(*INIT, "--force").status == 0 and Run.open("config/mine.yaml").clusters["mine"].gpus == 40
     before = files.trace.read_text()
     cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "tiny", "--yes", "--force").explains(
         "config/traces/tiny.yaml", "not written by `rltune init`"
@@ -146,12 +125,12 @@ def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monk
         "no column of GPUs nor of CPUs",
         "found 'a b'",
         "found 'Mars/Base'",
-        "today: found 'lifo'",
-        "today: found 'fifo easy none'",
+        "current-policy: found 'lifo'",
+        "current rule: found 'fifo easy none'",
         "written: config/mine.yaml",
     ):
         assert part in outcome.out, part
-    assert Workspace.open("config/mine.yaml").config.whatif.current == Rule(policy="fifo", backfill="none")
+    assert Run.open("config/mine.yaml").config.whatif.current == Rule(policy="fifo", backfill="none")
     assert next(answers, None) is None
 
 
@@ -185,12 +164,12 @@ def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: A
             ["found 'Berlin'", "did you mean 'Europe/Berlin'?"],
         ),
         (
-            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today", "lifo"],
-            ["today: found 'lifo'", "fifo, sjf, saf"],
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--current-policy", "lifo"],
+            ["current-policy: found 'lifo'", "fifo, sjf, saf"],
         ),
         (
-            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--today-backfill", "off"],
-            ["today-backfill: found 'off'", "none, greedy, easy"],
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--current-backfill", "off"],
+            ["current-backfill: found 'off'", "none, greedy, easy"],
         ),
         (["short.txt", "--nodes", "nodes.txt", "--name", "mine"], ["500 jobs fit the cluster, at least 3,000"]),
     ],
@@ -216,18 +195,18 @@ def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(files: 
     outcome = cli("init", "own.csv", *INIT[2:])
     assert outcome.status == 0, outcome
     for part in (
-        "no submission times: starts stand in",
+        "no submission times: the starts replace them",
         "no time limits",
         "no users",
         "NOT KNOWN: odd (1,000)",
         "success → passed",
         "columns not used: colour",
-        "a verdict needs 8, a log of some 80 days",
+        "a verdict needs 8, a log of about 80 days",
         "the log records no waits",
         "BUT FIRST a better log: no submission times",
     ):
         assert part in outcome.out, (part, outcome.out)
-    assert Workspace.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
+    assert Run.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
 
 
 def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files: Any, cli: Cli) -> None:
@@ -276,7 +255,7 @@ def test_limits_that_most_jobs_exceed_are_questioned(files: Any, cli: Cli) -> No
 def test_a_name_that_yaml_takes_for_something_else_stays_a_name(name: str, files: Any, cli: Cli) -> None:
     outcome = cli(*INIT[:5], name, *INIT[6:])
     assert outcome.status == 0, outcome
-    assert Workspace.open(f"config/{name}.yaml").config.traces() == [name]
+    assert Run.open(f"config/{name}.yaml").config.traces() == [name]
 
 
 def test_it_looks_at_the_log_once_and_says_so_when_asked(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,9 +315,8 @@ def test_slurms_states_are_known_in_a_csv_too(files: Any, cli: Cli) -> None:
     )
     outcome = cli("init", "own.csv", *INIT[2:])
     assert outcome.status == 0 and "NOT KNOWN" not in outcome.out, outcome
-    from rltune.pipeline.prepare import ensure_clean
-
-    jobs, _ = ensure_clean(Workspace.open("config/mine.yaml"), "mine")
+    trace = Run.open("config/mine.yaml").traces["mine"]
+    jobs = clean_trace("mine", trace, files.root / "own.csv").jobs
     assert dict(jobs["status"].value_counts()) == {"failed": 6 * 299, "killed": 3 * 299 + 10, "passed": 299}
 
 
@@ -348,3 +326,32 @@ def test_a_log_that_is_gone_is_missed_by_the_check(files: Any, cli: Cli) -> None
     cli("config", "check", "config/mine.yaml").explains(
         "config/traces/mine.yaml, path", "jobs.txt", "no such file or folder"
     )
+
+
+def test_the_rule_that_made_the_log_is_written_or_the_one_that_is_given(files: Any, cli: Cli) -> None:
+    """Jobs of all 32 GPUs, so that first come, first served makes the waits."""
+    end, rows = 0.0, []
+    for i in range(3000):
+        at, run = 1_700_000_000 + 3600 * i, 3000 + 37 * i % 1100
+        start = max(at, end)
+        end = start + run
+        rows.append(f"{i},{at},{start:.0f},{run},32,{2 * run}")
+    (files.root / "own.csv").write_text(
+        "\n".join(["job_id,submit_time,start_time,duration,gpus,time_limit", *rows]) + "\n"
+    )
+    assert cli("init", "own.csv", *INIT[2:]).status == 0
+    assert Run.open("config/mine.yaml").config.whatif.current.policy in ("fifo", "multifactor")
+    text = (files.root / "config" / "mine.yaml").read_text()
+    assert "runs now, found in the log:" in text and ": near." in text
+    assert cli("init", "own.csv", *INIT[2:], "--force", "--current-policy", "saf").status == 0
+    assert Run.open("config/mine.yaml").config.whatif.current.policy == "saf"
+
+
+def test_an_answer_is_an_order_and_a_backfill() -> None:
+    assert parse_rule("fifo none") == parse_rule("fifo, none") == ("fifo", "none") and parse_rule("fifo") == (
+        "fifo",
+        None,
+    )
+    for text in ("", "fifo none easy", "lifo", "fifo off"):
+        with pytest.raises(ConfigError, match="current"):
+            parse_rule(text)

@@ -1,4 +1,4 @@
-"""Every way to place a job on what is free, by looking at every node: what the oracles of tests/placement share."""
+"""Every allocation to place a job on what is free, by looking at every node: what the oracles of tests/placement share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import combinations, product
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 
-Way = tuple[tuple[int, int], ...]  # (node, GPUs) of each chunk, a remainder last
+Allocation = tuple[tuple[int, int], ...]  # (node, GPUs) of each chunk, a remainder last
 
 
-class Ways:
+class Allocations:
     """On the nodes of the pool of one of the jobs; ``free``: node → GPUs, thousandths of a CPU, MB."""
 
     def __init__(self, jobs: Jobs, layout: Layout, chosen: int) -> None:
@@ -36,8 +36,8 @@ class Ways:
         _, full, rem = self.jobs.cut[j, kind].tolist()
         return full + (rem > 0)
 
-    def whole(self, j: int, free: tuple, unequal: bool = False) -> Iterator[Way]:
-        """Every way in equal chunks and a rest; ``unequal``: also of jobs that are never cut so."""
+    def whole(self, j: int, free: tuple, unequal: bool = False) -> Iterator[Allocation]:
+        """Every allocation in equal chunks and a rest; ``unequal``: also of jobs that are never cut so."""
         for kind, (size, full, rem) in enumerate(self.jobs.cut[j].tolist()):
             if full < 0:
                 continue
@@ -54,8 +54,8 @@ class Ways:
                     if m not in nodes and self.fits(j, rem, m, free):
                         yield (*chunks, (m, rem))
 
-    def cut_anyhow(self, j: int, kind: int, free: tuple, most_nodes: int) -> Iterator[Way]:
-        """Every way on the fewest nodes of a type, so many at most, with any GPUs on each."""
+    def cut_anyhow(self, j: int, kind: int, free: tuple, most_nodes: int) -> Iterator[Allocation]:
+        """Every allocation on the fewest nodes of a type, so many at most, with any GPUs on each."""
         mine = [m for m in self.pool if self.node["type"][m] == kind]
         room = {m: max(g for g in range(free[m][0] + 1) if self.fits(j, g, m, free)) for m in mine}
         total = int(self.jobs.gpus[j])

@@ -1,8 +1,8 @@
 """Agents and base policies on held-out real rows, side by side: what the benchmarks quality and joint share.
 
-An agent is trained on the rows up to an origin and judged on disjoint windows from the tenth behind it. Base policies run
+An agent is trained on the rows up to an origin and evaluated on disjoint windows from the tenth behind it. Base policies run
 under every backfill rule with best_fit; the strong baseline is the best of all policies × {none, greedy, easy} (and
-localities) on the very windows it is compared on, and beside it stands the one that was best on the validation windows,
+localities) on the very windows it is compared on, and next to it the one that was best on the validation windows,
 which one could have known. Everybody is given the same estimates, lognormal(1). Intervals: 95 %,
 moving blocks, paired by window, over seeds too where there are several.
 """
@@ -44,9 +44,9 @@ from rltune.traces.split import disjoint_windows, split_points
 TRACES = {"philly": ("philly-csv", "philly-192"), "venus": ("venus-csv", "venus-160"), "pai": ("pai-csv", "pai-140")}
 BACKFILLS = ("none", "greedy", "easy")
 MORE = ("conservative",)
-"""Printed beside them; not among what the strong baseline is chosen from. Nor is …"""
+"""Printed next to them; not among what the strong baseline is chosen from. Nor is …"""
 ISOLATING = "isolating_best_fit"
-"""… this placement, which like locality soonest_end is tried beside them where jobs may be split."""
+"""… this placement, which like locality soonest_end is tried too where jobs may be split."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ PICKED = "picked for "
 
 @dataclass(frozen=True)
 class Task:
-    """One agent: trained up to an origin, judged behind it."""
+    """One agent: trained up to an origin, evaluated behind it."""
 
     trace: str
     origin: float
@@ -123,7 +123,7 @@ def loaded(task: Task) -> Workload:
 
 
 def windows_of(load: Workload, length: int, validation: bool = False) -> np.ndarray:
-    """First jobs of the windows that are judged on, the tenth of the rows behind the origin; or those of validation."""
+    """First jobs of the windows that are evaluated on, the tenth of the rows behind the origin; or those of validation."""
     start, stop = load.split.validation if validation else load.split.test
     return disjoint_windows(start, min(stop, start + len(load.job_ids) // 10), length)
 
