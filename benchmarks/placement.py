@@ -23,7 +23,6 @@ import json
 import multiprocessing
 import os
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -36,10 +35,11 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
-from rltune.config import LookaheadConfig, Workspace  # noqa: E402
+from rltune.cluster.workload import Workload, build_workload  # noqa: E402
+from rltune.config import LookaheadConfig  # noqa: E402
+from rltune.config.context import Run  # noqa: E402
 from rltune.evaluation.intervals import FEWEST, improved  # noqa: E402
 from rltune.files import atomic_write  # noqa: E402
-from rltune.pipeline.prepare import Workload, ensure_workload  # noqa: E402
 from rltune.placement.counts import Counts  # noqa: E402
 from rltune.placement.placers import placer_of  # noqa: E402
 from rltune.policies import IDS  # noqa: E402
@@ -97,13 +97,13 @@ def windows(trace: str, load: Workload, part: str, most: int | None) -> np.ndarr
     return spread(found, min(most or MOST_TO_CHOOSE, MOST_TO_CHOOSE) if part == "choose" else most)
 
 
-def prepare(folder: str, traces: list[str], part: str, most: int | None, others: float) -> None:
+def prepare(traces: list[str], part: str, most: int | None, others: float) -> None:
     """Load the workloads of this process and let everything be compiled, so that no clock counts it."""
     global _config
     _config = LookaheadConfig(others=others)
-    workspace = Workspace.open("config/csv.yaml", folder)
+    opened = Run.open("config/csv.yaml")
     for trace in traces:
-        load = ensure_workload(workspace, trace, WORKLOADS[trace], "lognormal-1")
+        load = build_workload(opened, trace, WORKLOADS[trace], "lognormal-1")
         _loaded[trace] = load, windows(trace, load, part, most)
         run((trace, "off", SchedulerConfig("saf", "easy", "lookahead")))
 
@@ -317,17 +317,16 @@ def main() -> None:
         print(f"skipped: {scheduler} ({why})", flush=True)
     tables: list[pd.DataFrame] = []
     counts: dict[tuple[str, str], list[Counts]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        print("loading and compiling", file=sys.stderr, flush=True)
-        how = (folder, args.workloads, args.part, args.windows, args.others)
-        prepare(*how)
-        for (trace, _, scheduler), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
-            tables.append(table)
-            if count:
-                counts[trace, scheduler.locality].append(count)
-            if time.perf_counter() - told > 5:
-                told = time.perf_counter()
-                print(f"{len(tables)} of {len(todo)} runs, {told - began:.0f} s", file=sys.stderr, flush=True)
+    print("loading and compiling", file=sys.stderr, flush=True)
+    how = (args.workloads, args.part, args.windows, args.others)
+    prepare(*how)
+    for (trace, _, scheduler), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
+        tables.append(table)
+        if count:
+            counts[trace, scheduler.locality].append(count)
+        if time.perf_counter() - told > 5:
+            told = time.perf_counter()
+            print(f"{len(tables)} of {len(todo)} runs, {told - began:.0f} s", file=sys.stderr, flush=True)
     rows = pd.concat(tables, ignore_index=True)
     path = OUT / ("placement.csv" if args.part == "test" else f"placement-{args.part}.csv")
     with atomic_write(path) as temporary:
