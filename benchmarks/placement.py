@@ -1,4 +1,4 @@
-"""What placement rules and localities are worth on real rows, with intervals, at several strengths of contention.
+"""What placement rules and localities gain on real rows, with intervals, at several strengths of contention.
 
 Needs the folder of files that config/traces/{philly,venus,pai}-csv.yaml and openb-running.yaml read
 (RLTUNE_REAL_TRACES, default ../shared/traces). Windows of 256 jobs, disjoint, each from an idle cluster; estimates
@@ -6,10 +6,10 @@ lognormal(1); base policies, no agent. `--part test`: the held-out tenth; of ope
 all windows but the first third. `--part choose`: what lies before, evenly spaced, for settings to be chosen on.
 
 A scheduler is a placement and a locality; with contention off a split costs nothing. Compared are paired windows:
-look-ahead with best_fit and with isolating_best_fit under the same locality; isolating_best_fit with best_fit under the same; best_fit under
-each other locality with strict, and under soonest_end with worth_it; the best look-ahead with best_fit under strict, any
-and worth_it. The best is named by --best, or else the one with the least mean wait on these very windows, which flatters
-it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
+look-ahead with best_fit and with isolating_best_fit under the same locality; isolating_best_fit with best_fit under the
+same; best_fit under each other locality with strict, and under soonest_end with worth_it; the best look-ahead with best_fit
+under strict, any and worth_it. The best is named by --best, or else the one with the least mean wait on these same windows,
+which favours it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
 
 Writes results/benchmarks/placement.{csv,png} (placement-choose.{csv,png} for that part): a row a window, setting and
 scheduler; dots with intervals. The last line is one JSON object.
@@ -311,7 +311,7 @@ def main() -> None:
     """Run, print, write, draw; the JSON object last."""
     args = arguments()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    began = told = time.perf_counter()
+    began = shown = time.perf_counter()
     todo, skipped = tasks(args.workloads, args.policies, args.contention)
     for scheduler, why in skipped.items():
         print(f"skipped: {scheduler} ({why})", flush=True)
@@ -324,9 +324,9 @@ def main() -> None:
         tables.append(table)
         if count:
             counts[trace, scheduler.locality].append(count)
-        if time.perf_counter() - told > 5:
-            told = time.perf_counter()
-            print(f"{len(tables)} of {len(todo)} runs, {told - began:.0f} s", file=sys.stderr, flush=True)
+        if time.perf_counter() - shown > 5:
+            shown = time.perf_counter()
+            print(f"{len(tables)} of {len(todo)} runs, {shown - began:.0f} s", file=sys.stderr, flush=True)
     rows = pd.concat(tables, ignore_index=True)
     path = OUT / ("placement.csv" if args.part == "test" else f"placement-{args.part}.csv")
     with atomic_write(path) as temporary:
@@ -335,7 +335,7 @@ def main() -> None:
     asked = answered(counts)
     if len(next(iter(_loaded.values()))[1]) > 1:  # one window has no interval
         draw(found, path.with_suffix(".png"))
-    print(f"\nwritten: {path} ({len(rows):,} rows) and beside it the figure")
+    print(f"\nwritten: {path} ({len(rows):,} rows) with the figure next to it")
     for row in found:
         row |= {c: [v if isinstance(v, str) else round(v, 2) if v == v else None for v in row[c]] for c in COMPARED}
     print(
