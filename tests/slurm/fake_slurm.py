@@ -14,7 +14,7 @@ from rltune.config.slurm import BandConfig, SlurmConfig
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.controller import Controller
 from rltune.slurm.folder import Folder
-from rltune.slurm.records import Change, Outcome, Parsed, SlurmJob, SlurmNode, Standing
+from rltune.slurm.records import Change, JobState, Outcome, Parsed, SlurmJob, SlurmNode
 
 NOW_S = 1_700_000_000.0
 BAND = BandConfig()
@@ -144,18 +144,18 @@ class FakeSlurm:
                 outcomes.append(Outcome(number, False, "Invalid job id specified"))
         return outcomes
 
-    def standing(self, ids: Iterable[int]) -> dict[int, Standing]:
+    def states(self, ids: Iterable[int]) -> dict[int, JobState]:
         self._answer()
         self.looked.append("standing")
         there = {number: self.queue[number] for number in ids if number in self.queue}
-        return {number: Standing(told.state, told.priority) for number, told in there.items()}
+        return {number: JobState(told.state, told.priority) for number, told in there.items()}
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         self._answer()
         self.looked.append("unknown")
         return frozenset(ids) - self.queue.keys()
 
-    def shared(self, ids: Iterable[int]) -> dict[int, str]:
+    def oversubscription(self, ids: Iterable[int]) -> dict[int, str]:
         return {number: self.queue[number].shared for number in ids if number in self.queue}
 
     def start(self, number: int, node: str = "p100-2") -> None:

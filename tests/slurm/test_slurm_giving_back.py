@@ -13,7 +13,7 @@ from fake_slurm import BAND, busy, controller, job, priorities
 from rltune.cli import controller as command
 from rltune.errors import SlurmUnavailable
 from rltune.slurm import giving_back
-from rltune.slurm.records import Outcome, Standing
+from rltune.slurm.records import JobState, Outcome
 from rltune.slurm.touched import Touch
 
 
@@ -183,7 +183,7 @@ def test_an_empty_answer_about_the_jobs_themselves_says_nothing(tmp_path: Path) 
     made = controller(slurm, tmp_path)
     made.cycle()
     slurm.hidden = set(range(10, 16))
-    nothing: dict[int, Standing] = {}
+    nothing: dict[int, JobState] = {}
     slurm.standing = lambda ids: nothing  # type: ignore[method-assign]
     for _ in range(4):
         made.cycle()

@@ -11,7 +11,7 @@ from slurm_workload import submit, wait_for
 
 from rltune.slurm.client import Client
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.records import Standing
+from rltune.slurm.records import JobState
 
 
 def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
@@ -21,13 +21,13 @@ def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
     own = priorities(slurm)
     slurm.run("scontrol", "update", f"jobid={array}_2", "priority=777")
     task = next(job.id for job in client.jobs().records if job.array_id == array != job.id)
-    assert client.standing([*waiting[:2], array, task, 999_998, 999_999]) == {
-        waiting[0]: Standing("CANCELLED", own[waiting[1]]),
-        waiting[1]: Standing("PENDING", own[waiting[1]]),
-        array: Standing("PENDING", own[array]),
-        task: Standing("PENDING", 777),
+    assert client.states([*waiting[:2], array, task, 999_998, 999_999]) == {
+        waiting[0]: JobState("CANCELLED", own[waiting[1]]),
+        waiting[1]: JobState("PENDING", own[waiting[1]]),
+        array: JobState("PENDING", own[array]),
+        task: JobState("PENDING", 777),
     }
-    assert client.standing([999_999]) == {}
+    assert client.states([999_999]) == {}
     assert client.unknown([*waiting[:2], array, 999_998, 999_999]) == {999_998, 999_999}
 
 

@@ -15,27 +15,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rltune.errors import SlurmError, SlurmUnavailable
-from rltune.slurm import parse
-from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS, column_option
-from rltune.slurm.pace import own_speed
+from rltune.slurm import answers
+from rltune.slurm.answers import JOB_OPTION, NODE_OPTION
 from rltune.slurm.records import (
     ENDED_STATES,
     RUNNING_STATES,
     WAITING_STATES,
     Change,
+    JobState,
     Outcome,
     Parsed,
     SlurmJob,
     SlurmNode,
-    Standing,
 )
 
+SPEED = "RLTUNE_CLOCK_SPEED"
+"""Environment variable that an emulated cluster sets for programs on its fast clock."""
 LARGEST_PRIORITY = 2**32 - 3
 LARGEST_ID = 2**32 - 3
 """Slurm's larger 32-bit numbers mean "not set" and "without end" (slurm.h)."""
 MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
-STANDING = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
+STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
 NOT_NOW = "not available right now"
 """scontrol of a job that slurmdbd does not know yet, just after sbatch."""
 BATCH = 500
@@ -102,7 +103,7 @@ class Client:
         if self._json is None:
             done = self._run(["squeue", "--all", "--json"], check=False)
             if done.returncode == 0:
-                parse.jobs_from_json(done.stdout)
+                answers.jobs_from_json(done.stdout)
                 self._json = True
             elif SILENCE.search(done.stderr) or not NO_JSON.search(done.stderr):
                 raise _failure(["squeue", "--json"], done)
@@ -113,19 +114,17 @@ class Client:
     def jobs(self) -> Parsed[SlurmJob]:
         """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
         if self.json:
-            read = parse.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
+            read = answers.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
         else:
-            columns = column_option(JOB_COLUMNS)
-            read = parse.jobs_from_text(self._run(["squeue", "--all", "--noheader", "-O", columns]).stdout)
+            read = answers.jobs_from_text(self._run(["squeue", "--all", "--noheader", "-O", JOB_OPTION]).stdout)
         at_hand = WAITING_STATES | RUNNING_STATES  # the JSON has jobs that ended lately besides
         return Parsed(tuple(job for job in read.records if job.state in at_hand), read.faults)
 
     def nodes(self) -> Parsed[SlurmNode]:
         """Every node."""
         if not self.json:
-            columns = column_option(NODE_COLUMNS)
-            return parse.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", columns]).stdout)
-        return parse.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
+            return answers.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", NODE_OPTION]).stdout)
+        return answers.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
 
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
         """Change waiting jobs, all in one scontrol where they are not many; one outcome a change, in their order.
@@ -139,7 +138,7 @@ class Client:
         """Give jobs back to Slurm: it computes their priority again. Releases jobs that their users hold, too."""
         return self._tell([(job, f"release {_id(job)}") for job in ids])
 
-    def shared(self, ids: Iterable[int]) -> dict[int, str]:
+    def oversubscription(self, ids: Iterable[int]) -> dict[int, str]:
         """Over-subscription of jobs (``OK``, ``NO``, ``YES``, ...); jobs that are gone are not in it."""
         wanted = {_id(job) for job in ids}
         if not wanted:
@@ -153,15 +152,13 @@ class Client:
                 found[int(job)] = word.upper()
         return found
 
-    def standing(self, ids: Iterable[int]) -> dict[int, Standing]:
+    def states(self, ids: Iterable[int]) -> dict[int, JobState]:
         """State and priority of jobs, those that ended lately among them; jobs that Slurm does not show are not in it.
 
         Under the id of an array is its waiting rest, or one of its tasks where that is all there is of it.
         """
         wanted = sorted({_id(job) for job in ids})
-        return {
-            job: found for k in range(0, len(wanted), BATCH) for job, found in self._standing(wanted[k : k + BATCH])
-        }
+        return {job: found for k in range(0, len(wanted), BATCH) for job, found in self._states(wanted[k : k + BATCH])}
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Of these jobs, the ones of which Slurm says that it does not know them; an empty answer is none that says so."""
@@ -169,7 +166,7 @@ class Client:
         said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
         return frozenset(job for (job, _), text in zip(orders, said, strict=True) if UNKNOWN.search(text))
 
-    def _standing(self, wanted: list[int]) -> list[tuple[int, Standing]]:
+    def _states(self, wanted: list[int]) -> list[tuple[int, JobState]]:
         form = "%A|%F|%T|%Q|."  # the dot tells a whole line from one that was cut off
         argv = [
             "squeue",
@@ -186,15 +183,15 @@ class Client:
             done.stderr
         ):  # of several ids Slurm passes over those it does not know
             raise _failure(argv, done)
-        own: dict[int, Standing] = {}
-        tasks: dict[int, Standing] = {}
+        own: dict[int, JobState] = {}
+        tasks: dict[int, JobState] = {}
         for line in done.stdout.splitlines():
-            parts = STANDING.fullmatch(line.strip())
+            parts = STATE_LINE.fullmatch(line.strip())
             if parts is None:
                 raise SlurmError(
                     f"squeue -o {form!r}: found the line {line[:80]!r}, expected ids, a state and a priority"
                 )
-            found = Standing(parts[3], int(parts[4]))
+            found = JobState(parts[3], int(parts[4]))
             own[int(parts[1])] = found
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
@@ -258,6 +255,11 @@ class Client:
         if check and done.returncode:
             raise _failure(argv, done)
         return done
+
+
+def own_speed(env: Mapping[str, str] = os.environ) -> float:
+    """Seconds of this process's clock in one true second; 1 outside an emulated cluster with compressed time."""
+    return float(env[SPEED]) if env.get("FAKETIME_SHARED") and env.get(SPEED) else 1.0
 
 
 def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmError:

@@ -21,8 +21,7 @@ from rltune.slurm.journal import Journal
 from rltune.slurm.observe import View, observe
 from rltune.slurm.ownership import asked_for, doubted, due, is_ours, ours, remembered, theirs
 from rltune.slurm.priorities import assign
-from rltune.slurm.protocol import Slurm
-from rltune.slurm.records import Change, Outcome, SlurmJob
+from rltune.slurm.records import Change, Outcome, Slurm, SlurmJob
 from rltune.slurm.scope import ABOVE
 from rltune.slurm.touched import Owned, Touch
 from rltune.slurm.writing import Plan, Writer, is_alone
@@ -272,7 +271,7 @@ class Controller:
             new |= assign(order, current, self.config.band)
         wanted = [j.id for j in view.ranked if (j.id in decision.alone) != is_alone(touched, j.id)]
         given = [job for job in wanted if not is_alone(touched, job)]
-        own = self.slurm.shared(given) if given else {}
+        own = self.slurm.oversubscription(given) if given else {}
         # a job whose user asked for whole nodes, or to share, keeps what was asked for
         flags = {job: job not in decision.alone for job in wanted if job not in given or own.get(job) == "OK"}
         return [Change(job, new.get(job), flags.get(job)) for job in sorted(new.keys() | flags.keys())]

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from rltune.config.slurm import BandConfig, SlurmConfig
 from rltune.slurm.client import BATCH
 from rltune.slurm.ownership import ANSWERS, asked_for, doubted, is_ours, remembered
-from rltune.slurm.protocol import Slurm
-from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, SlurmJob
+from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, Slurm, SlurmJob
 from rltune.slurm.touched import Owned, Touch
 
 CHANGED = "was held, was given another priority or has started just before it was to be released"
@@ -40,7 +39,7 @@ def release(slurm: Slurm, jobs: Mapping[int, int], band: BandConfig, now: bool) 
     for k in range(0, len(ids), BATCH):
         batch = ids[k : k + BATCH]
         if k or not now:
-            found = slurm.standing(batch)
+            found = slurm.states(batch)
             batch = [
                 job
                 for job in batch

@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rltune.config.slurm import BandConfig
-from rltune.slurm.protocol import Slurm
-from rltune.slurm.records import ENDED_STATES, WAITING_STATES, Parsed, SlurmJob, Standing
+from rltune.slurm.records import ENDED_STATES, WAITING_STATES, JobState, Parsed, Slurm, SlurmJob
 from rltune.slurm.touched import Owned, Touch
 
 ANSWERS = 2
@@ -60,11 +59,11 @@ def due(owned: Owned, jobs: Iterable[int]) -> list[int]:
     return [job for job in jobs if missed[job] + 1 >= ANSWERS]
 
 
-def asked_for(slurm: Slurm, jobs: Sequence[int]) -> tuple[dict[int, Standing], frozenset[int]]:
+def asked_for(slurm: Slurm, jobs: Sequence[int]) -> tuple[dict[int, JobState], frozenset[int]]:
     """(How jobs stand that are asked for by their ids, those of them that are over: ended, or unknown by Slurm's word)."""
     if not jobs:
         return {}, frozenset()
-    found = slurm.standing(jobs)
+    found = slurm.states(jobs)
     lacking = [job for job in jobs if job not in found]
     over = {job for job, standing in found.items() if standing.state in ENDED_STATES}
     return found, frozenset(over | slurm.unknown(lacking) if lacking else over)

@@ -12,8 +12,7 @@ from rltune.slurm.giving_back import release, unseen
 from rltune.slurm.journal import Journal
 from rltune.slurm.observe import View
 from rltune.slurm.ownership import is_ours
-from rltune.slurm.protocol import Slurm
-from rltune.slurm.records import WAITING_STATES, Change, Outcome, SlurmJob
+from rltune.slurm.records import WAITING_STATES, Change, Outcome, Slurm, SlurmJob
 from rltune.slurm.touched import Owned, Touch
 
 
