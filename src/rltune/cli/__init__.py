@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 from rltune import COMPILED, __version__, sources_digest
-from rltune.cli import controller
 from rltune.cli.choices import (
     check_estimate,
     check_factors,
@@ -44,8 +43,6 @@ app.command()(init)
 app.add_typer(trace_app, name="trace")
 app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
-for command in (controller.run, controller.status, controller.release):
-    slurm_app.command()(command)
 app.add_typer(slurm_app, name="slurm")
 
 

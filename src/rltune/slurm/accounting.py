@@ -46,7 +46,7 @@ class Account:
     gpus: int
     """GPUs it asked for, over all nodes."""
     held_gpus: int
-    """GPUs it was given; a job that has its nodes for itself is given all of theirs. 0 where it never ran."""
+    """GPUs it was given; a job that has its nodes for itself is given all of overridden. 0 where it never ran."""
 
     @property
     def ended(self) -> bool:
