@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ import pytest
 from agent_fakes import workload
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ways import way_of
+from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.fit import Jobs
 from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.run import EvaluationConfig
@@ -221,11 +221,11 @@ def test_what_the_agent_alone_uses_calibrated_changes_nobody_else():
     calibrated.row["estimate_s"] = jobs.run_s
     config, ids = EvaluationConfig(sequence_jobs=[64]), np.arange(1500).astype(str)
     cell = CELL.but(backfill="easy", placement="best_fit")
-    way = way_of(SchedulerConfig(cell.policy, cell.backfill))
+    way = AgentScheduler(SchedulerConfig(cell.policy, cell.backfill))
 
     def judged(uses_calibrated: bool, told: Jobs | None) -> pd.DataFrame:
         policy = replace(
-            SMALLEST, facts={**SMALLEST.facts, "way": asdict(replace(way, uses_calibrated=uses_calibrated))}
+            SMALLEST, facts={**SMALLEST.facts, "scheduler": replace(way, uses_calibrated=uses_calibrated).facts()}
         )
         given = cell, policy, jobs, ids, layout, split_points(1500), config, LookaheadConfig(), RULES
         return evaluate(*given, calibrated=told)[0]
@@ -235,5 +235,5 @@ def test_what_the_agent_alone_uses_calibrated_changes_nobody_else():
         assert plain.loc[plain["role"] == role, "wait_s"].tolist() == told.loc[told["role"] == role, "wait_s"].tolist()
     waits = [frame.loc[frame["role"] == "rltune", "wait_s"].mean() for frame in (plain, told)]
     assert waits[1] < waits[0], "exact estimates are worth something"
-    with pytest.raises(DataError, match="goes by beliefs about run times, found a workload without any"):
+    with pytest.raises(DataError, match="uses calibrated estimates, found a workload without any"):
         judged(True, None)

@@ -18,7 +18,7 @@ from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
 from rltune.config.context import Run
 from rltune.files import write_json, write_text
-from rltune.pipeline import system
+from rltune.evaluation.studies import system
 from rltune.evaluation.studies.example_schedules import schedules
 from rltune.report import figures, read, tables
 from rltune.report.artefact import Artefact, Saved, save_figure, save_table

@@ -12,8 +12,8 @@ from report_fakes import SOURCE, Made
 
 from rltune.config import RunConfig
 from rltune.config.comparisons import by_features
-from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.long_run import compare_long
+from rltune.evaluation.intervals import FEWEST, Intervals
+from rltune.evaluation.studies.learners import compare_long
 from rltune.report import figures, tables
 from rltune.report.page import contents, peers
 from rltune.report.paper import load_paper
@@ -90,7 +90,7 @@ def long_runs(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         qssf = rng.lognormal(8, 2, 3000)
         ours = 0.5 * qssf
         frames += [pd.DataFrame({"cell": name, "who": w, "jct_s": x}) for w, x in (("rltune", ours), ("qssf", qssf))]
-        compared.append({"cell": name, **asdict(compare_long(ours, qssf, 200))})
+        compared.append({"cell": name, **asdict(compare_long(ours, qssf, Intervals(200)))})
     return pd.concat(frames, ignore_index=True), pd.DataFrame(compared)
 
 

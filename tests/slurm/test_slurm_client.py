@@ -127,7 +127,7 @@ def test_only_numbers_are_sent(commands: Commands, change: Change) -> None:
 def test_only_numbers_are_released_and_asked(commands: Commands) -> None:
     client = commands.client()
     for wrong in ("all", "5\nshutdown", 1.0):
-        for ask in (client.release, client.shared, client.standing, client.unknown):
+        for ask in (client.release, client.oversubscription, client.states, client.unknown):
             with pytest.raises(SlurmError, match="job id: found"):
                 ask([wrong])
     assert not commands.calls.exists()

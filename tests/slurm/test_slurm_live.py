@@ -30,12 +30,10 @@ def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiti
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused, done.faults) == (12, 12, 0, ())
     ranked = priorities(slurm)
-    assert set(assigned_ids) == set(waiting) and all(
-        BAND.low <= priority <= BAND.high for priority in ranked.values()
-    )
+    assert set(ranked) == set(waiting) and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
     assert made.cycle().changed == 0
     order = slurm.run("squeue", "-h", "-t", "PD", "-S", "-p", "-o", "%A").split()
-    assert [int(job) for job in order] == sorted(assigned_ids, key=lambda job: -assigned_ids[job])
+    assert [int(job) for job in order] == sorted(ranked, key=lambda job: -ranked[job])
     assert made.release_all("test")[0] == 12
     wait_for(lambda: priorities(slurm) == own)
 
@@ -46,7 +44,7 @@ def test_the_first_of_the_ranking_starts_first(slurm: Emulation, waiting: list[i
     assert made.view is not None
     ranked = priorities(slurm)
     small = [job.id for job in made.view.ranked if job.gpus == 1 and job.gpu_type is None]
-    first = max(small, key=lambda job: assigned_ids[job])
+    first = max(small, key=lambda job: ranked[job])
     m40 = next(job.id for job in slurm.client().jobs().records if job.node_names == ("m40-1",))
     slurm.run("scancel", str(m40))
     wait_for(lambda: state(slurm, first) == "RUNNING")
@@ -61,12 +59,10 @@ def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: li
     done = made.cycle()
     assert (done.ranked, done.refused, done.faults) == (1012, 0, ()) and done.changed >= 1000
     ranked = priorities(slurm)
-    assert ranked.keys() == {*waiting, *more} and all(
-        BAND.low <= priority <= BAND.high for priority in ranked.values()
-    )
-    assert len(set(assigned_ids.values())) == 1012, "an order of all of them"
+    assert ranked.keys() == {*waiting, *more} and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
+    assert len(set(ranked.values())) == 1012, "an order of all of them"
     assert made.release_all("test") == (1012, []) and not made.directory.assigned()
-    assert nobody_is_ours(slurm) and priorities(slurm).keys() == assigned_ids.keys()
+    assert nobody_is_ours(slurm) and priorities(slurm).keys() == ranked.keys()
 
 
 def test_slurmctld_is_restarted_and_killed_in_the_middle(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -97,9 +93,7 @@ def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[i
     done = made.cycle()
     assert restarts == [12] and (done.ranked, done.changed, done.refused) == (12, 12, 0)
     ranked = priorities(slurm)
-    assert ranked.keys() == set(waiting) and all(
-        BAND.low <= priority <= BAND.high for priority in ranked.values()
-    )
+    assert ranked.keys() == set(waiting) and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
     assert made.release_all("test") == (12, []) and not made.directory.assigned()
     wait_for(lambda: priorities(slurm) == own)
 
@@ -214,9 +208,7 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     told = command.told("run", "--live", "--once")
     assert "going on with" in told and "13 ranked" in told
     ranked = priorities(slurm)
-    assert assigned_ids.pop(waiting[1]) == 0 and all(
-        BAND.low <= priority <= BAND.high for priority in ranked.values()
-    )
+    assert ranked.pop(waiting[1]) == 0 and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
     assert ranked.keys() == {*waiting[2:], *more}
     assert "rltune_live 0.0" in (command.state / "metrics.prom").read_text()
     assert "handed back 13 jobs" in command.told("release")

@@ -39,7 +39,7 @@ def init(
 ) -> None:
     """Set up a what-if analysis of your own cluster: asks for its job log and nodes, and writes the configuration.
 
-    How to get the files out of Slurm or another system: docs/own-cluster.md.
+    How to get the files out of Slurm or another system: docs/how-to/own-cluster.md.
     """
     from rltune.cluster.nodes import read_nodes
     from rltune.config.load import project_root

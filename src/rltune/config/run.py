@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from rltune.config.base import Block, Name
+from rltune.config.base import Block, EachOnce, Name
 from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
 from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.preset import BUILT_IN, Preset
@@ -17,16 +16,6 @@ from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
 
 Overrun = Literal["double", "now"]
-
-
-def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
-    twice = sorted({str(v) for v in values if list(values).count(v) > 1})
-    if twice:
-        raise ValueError(f"found twice: {', '.join(twice)}")
-    return values
-
-
-EachOnce = AfterValidator(_each_once)
 
 
 class SplitConfig(Block):
@@ -104,8 +93,6 @@ class RunConfig(Block):
     """One paragraph for the report's first page."""
     results: str = "results"
     """Folder of everything the run makes: results, or a folder in it."""
-    cache: str = ".cache/traces"
-    """Folder of raw traces: .cache, or a folder in it."""
     workloads: list[Workload] = []
     """Traces on clusters to prepare and characterise besides those the experiments name."""
     characterise: Annotated[list[Name], EachOnce] = []
@@ -123,7 +110,7 @@ class RunConfig(Block):
     evaluation: EvaluationConfig = EvaluationConfig()
     """Judging."""
     whatif: WhatIf | None = None
-    """Today's order against others on the log's end, as hours waited and a recommendation; null: not made."""
+    """Other rules on the end of a cluster's own log, as hours waited and a recommendation; null: not made."""
     example_schedules: Literal["simulator", "slurm"] = "simulator"
     """What makes Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are missing."""
     deployment: Deployment | None = None
@@ -131,12 +118,11 @@ class RunConfig(Block):
     presets: dict[Name, Preset] = {}
     """Presets of your own, or the built-in ones (paper, quick) redefined."""
 
-    @field_validator("results", "cache")
+    @field_validator("results")
     @classmethod
-    def _stays_inside(cls, value: str, info: ValidationInfo) -> str:
-        top = "results" if info.field_name == "results" else ".cache"
-        if not re.fullmatch(rf"{re.escape(top)}(/[A-Za-z0-9][A-Za-z0-9._-]*)*", value):
-            raise ValueError(f"found {value!r}, expected {top} or a folder in it, such as {top}/mine")
+    def _stays_inside(cls, value: str) -> str:
+        if not re.fullmatch(r"results(/[A-Za-z0-9][A-Za-z0-9._-]*)*", value):
+            raise ValueError(f"found {value!r}, expected results or a folder in it, such as results/mine")
         return value
 
     @model_validator(mode="after")
@@ -178,6 +164,11 @@ class RunConfig(Block):
         if name not in self.named_cells:
             raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in self.cells())}")
         return self.named_cells[name]
+
+    def first_cells(self) -> list[Cell]:
+        """The first cell with every seed it has: the agent of the what-if analysis."""
+        cells = self.cells()
+        return [cell for cell in cells if cell.but(seed=0) == cells[0].but(seed=0)]
 
     def cells_of(self, trace: str) -> list[Cell]:
         """The cells of a trace; an empty name is the first cell's. Raises ConfigError when it has none."""

@@ -2,7 +2,7 @@
 
 A *feature* is one number of a queued job, about [0, 1]. Where it comes from says how often it is computed: once a job
 (``job``), once a shape of job and state of the free GPUs (``shape``), once a pool and decision (``pool``), or once a
-job and decision (``now``). A *set* is an ordered list of columns; ``docs/features.md`` has both as tables.
+job and decision (``now``). A *set* is an ordered list of columns; ``docs/reference/features.md`` has both as tables.
 
 The paper samples eight features a job by the state of the cluster: the job size, weighted, where the free GPUs are
 scattered (CFF above 0.5), the urgency, weighted, where they lie together, and the number of ways, weighted, where there

@@ -76,7 +76,7 @@ class SchedulingEnv(gymnasium.Env):
     | 6     | first GPU type it may use                 | number | 0   | 1   |
     | 7     | wait so far                               | 12 h   | 0   | 1   |
 
-    docs/features.md has the columns of the other sets.
+    docs/reference/features.md has the columns of the other sets.
 
     ## Rewards
 

@@ -1,4 +1,4 @@
-"""What each feature of rltune.environment.features says, in words, for tables; ``docs/features.md`` says the same."""
+"""What each feature of rltune.environment.features says, in words, for tables; ``docs/reference/features.md`` says the same."""
 
 from __future__ import annotations
 

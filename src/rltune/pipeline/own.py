@@ -130,7 +130,7 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
         raise DataError(
             f"{path}: no column of {' nor of '.join(lacks)} is known by its name; found "
             f"{', '.join(map(str, found.table.columns))}. Rename columns (submit_time, start_time, end_time, gpus, "
-            "user, …), or write config/traces/NAME.yaml by hand (docs/data-dictionary.md, csv)"
+            "user, …), or write config/traces/NAME.yaml by hand (docs/reference/traces.md, csv)"
         )
     told = []
     if "submit_s" not in columns:
@@ -163,7 +163,7 @@ def examine(log: Log, nodes_path: Path, name: str) -> Examined:
     if slots == "cpu" and listed:
         raise DataError(
             f"{log.path}: no job asks for a GPU, and {nodes_path} lists {listed:,}. Slurm tells a job's GPUs only where "
-            "slurm.conf has AccountingStorageTRES=gres/gpu (docs/own-cluster.md, 1); from a log without them nothing can "
+            "slurm.conf has AccountingStorageTRES=gres/gpu (docs/how-to/own-cluster.md, 1); from a log without them nothing can "
             "be said of these nodes. To look at the processors alone, give a list of nodes without GPUs"
         )
     cluster, told = as_cluster(nodes, name, slots)
@@ -255,7 +255,7 @@ def write(root: Path, own: Own, force: bool) -> list[Path]:
 def _trace_text(log: Log, name: str) -> str:
     body = log.text.replace("title: My cluster", f"title: {quoted(name)}", 1)
     return (
-        f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/data-dictionary.md has every column.\n{body}\n"
+        f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/reference/traces.md has every column.\n{body}\n"
     )
 
 
@@ -267,7 +267,7 @@ def _cluster_text(cluster: ClusterConfig, path: Path) -> str:
 
 def _run_text(name: str, estimate: str, today: Today, jobs: int) -> str:
     length = 256 if jobs >= 6000 else 64
-    return f"""{MARK}: today's order against others on the last tenth of the log. docs/own-cluster.md explains it.
+    return f"""{MARK}: today's order against others on the last tenth of the log. docs/how-to/own-cluster.md explains it.
 title: {quoted(f"{name}, what if")}
 description: >-
   Today's order of the queue against simple rules, predictions from history and RLTune, on the log's last tenth.

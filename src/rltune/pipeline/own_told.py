@@ -12,12 +12,12 @@ from rltune.cluster.load import offered_load
 from rltune.cluster.nodes import NodeList
 from rltune.config.cluster import ClusterConfig
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.recommend import days_needed
+from rltune.evaluation.studies.hours_waited import days_needed
 from rltune.traces.clean import CleanTrace
 from rltune.traces.columns import TraceMeta
 from rltune.traces.guess import guess_columns
 from rltune.traces.readers import sacct
-from rltune.traces.readers import slurm_fields as slurm
+from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.sniff import Found
 
 

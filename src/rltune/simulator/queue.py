@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.kernels import allocating, inlined, kernel
-from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, Facts, compiled_score
+from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, Facts
+from rltune.policies.compiled import compiled_score
 from rltune.simulator.usage import fair_share, know
 
 

@@ -39,8 +39,8 @@ class Decision:
 
 def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
     """The scheduler of the decision: base policy, backfill and placement."""
-    way = policy.facts.get("way", {})
-    base = config.base_policy or way.get("policy") or policy.facts.get("policy", "fifo")
+    trained = policy.facts.get("scheduler", {})
+    base = config.base_policy or trained.get("policy") or policy.facts.get("policy", "fifo")
     return SchedulerConfig(base, config.backfill, config.placement, interference_slowdown=config.interference_slowdown)
 
 

@@ -9,6 +9,7 @@ from rltune.report.figures.boxes import boxes
 from rltune.report.figures.deployment import fig18, fig19
 from rltune.report.figures.diagrams import fig7, fig8
 from rltune.report.figures.distributions import distributions
+from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.fairness import fairness
 from rltune.report.figures.fig5 import fig5
 from rltune.report.figures.fig6 import fig6
@@ -16,7 +17,6 @@ from rltune.report.figures.fig17 import fig17
 from rltune.report.figures.headroom import headroom
 from rltune.report.figures.improvements import improvements
 from rltune.report.figures.loads_compared import loads_compared
-from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.networks import fig9
 from rltune.report.figures.robustness import robustness
 from rltune.report.figures.scheduling_rules import scheduling_rules

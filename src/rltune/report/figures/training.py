@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from rltune.report.artefact import Artefact
 from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
 from rltune.report.paper import PaperResults
-from rltune.report.studies import STUDIES, in_curves
+from rltune.report.studies import CURVES, STUDIES, in_curves
 from rltune.report.style import POLICY_TITLE, styled, trace_colours
 from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, proper, varying, where
 
@@ -17,11 +17,10 @@ CURVES_TITLE = {
     "fig13": "Training curves, slowdown and completion time",
     "fig16-training": "Training curves, Slurm multifactor",
     "training-utilisation": "Training curves, utilisation",
+    **{name: f"Training curves, {s[0].noun}" for name, s in CURVES.items() if len(s) == 1 and not s[0].paper},
     "training-mixes": "Training curves, mixes of metrics",
 }
-PAPER_OF = {"fig11": "fig11", "fig13": "fig13", "fig16-training": "fig16"} | dict.fromkeys(
-    ("training-utilisation", "training-mixes"), ""
-)
+PAPER_OF = dict.fromkeys(CURVES, "") | {"fig11": "fig11", "fig13": "fig13", "fig16-training": "fig16"}
 """Figure of curves → the paper's; "" where it draws none."""
 METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
 

@@ -9,12 +9,12 @@ from rltune.report.tables.deployment import deployment_numbers, deployment_runs
 from rltune.report.tables.deployment_fidelity import deployment_fidelity, deployment_predicted
 from rltune.report.tables.deployment_machinery import deployment_machinery
 from rltune.report.tables.estimates import estimates
+from rltune.report.tables.example_schedules import example_schedules
 from rltune.report.tables.fairness import fairness, losers
 from rltune.report.tables.heuristics import heuristics
 from rltune.report.tables.latency import latency
 from rltune.report.tables.learners import table9, table9_numbers
 from rltune.report.tables.loads_compared import loads_compared
-from rltune.report.tables.example_schedules import example_schedules
 from rltune.report.tables.placements import placements
 from rltune.report.tables.qssf import fig17_numbers, table8
 from rltune.report.tables.scheduling_rules import scheduling_rules

@@ -130,7 +130,7 @@ def _side(name: str, c: Comparison) -> dict[str, Any]:
 
 
 def way_of(cell: pd.Series, run: pd.Series) -> str:
-    """What the agent chose to do otherwise than its cell says, as its test runs tell (rltune.agent.ways)."""
+    """What the agent chose to do otherwise than its cell says, as its test runs tell (rltune.agent.scheduler_choice)."""
     chosen = scheduler_title(run["policy"], run["backfill"])
     other = [] if chosen == scheduler_title(cell["policy"], cell["backfill"]) else [f"from {chosen}"]
     return ", ".join(other + [run[k] for k in ("placement", "locality") if run[k] != cell[k]])

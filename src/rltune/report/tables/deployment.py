@@ -50,8 +50,8 @@ def deployment_numbers(
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-numbers`: one row a comparison × measure, with the paper's figure and the verdict.
 
-    ``compared`` and ``paired`` as rltune.evaluation.deployment.compare and paired_runs give them, ``machinery`` as
-    rltune.evaluation.deployment_machinery does; ``cell``: the row of rltune.report.read.cells of the agent; ``learned``:
+    ``compared`` and ``paired`` as rltune.evaluation.studies.deployment.compare and paired_runs give them, ``machinery`` as
+    rltune.evaluation.studies.deployment_machinery does; ``cell``: the row of rltune.report.read.cells of the agent; ``learned``:
     rltune.report.tables.comparison.learned_in of it. Where a scheduler's mean cycle is over LONG_CYCLE_S in any run there
     is no verdict.
     """
@@ -181,7 +181,7 @@ def deployment_runs(
     """The table `deployment-runs`: a row a scheduler × repetition on the Slurm cluster, then as many in the simulator under
     each rule of backfilling.
 
-    ``runs`` (may be empty) and ``simulated`` as rltune.evaluation.deployment.per_run gives them. ``missing``: why runs are
+    ``runs`` (may be empty) and ``simulated`` as rltune.evaluation.studies.deployment.per_run gives them. ``missing``: why runs are
     not there; "" where all are.
     """
     frame = pd.concat(

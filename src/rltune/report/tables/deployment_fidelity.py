@@ -16,7 +16,7 @@ Facts = Mapping[str, Any]
 
 
 def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-fidelity`: a row a run. ``fidelity`` as rltune.evaluation.deployment_fidelity gives it."""
+    """The table `deployment-fidelity`: a row a run. ``fidelity`` as rltune.evaluation.studies.deployment_simulated gives it."""
     sides = ("slurm", *RULES)
     frame = fidelity.assign(
         title=fidelity["scheduler"].map(short),
@@ -53,7 +53,7 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts, source: str = "") 
 
 def deployment_predicted(predicted: pd.DataFrame, facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-predicted`: a row a comparison × measure. ``predicted`` as
-    rltune.evaluation.deployment_fidelity gives it."""
+    rltune.evaluation.studies.deployment_simulated gives it."""
     frame = predicted.assign(
         ours_title=predicted["ours"].map(who),
         theirs_title=predicted["theirs"].map(who),

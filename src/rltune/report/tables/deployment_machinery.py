@@ -20,7 +20,7 @@ DIGITS = 8
 def deployment_machinery(
     machinery: pd.DataFrame, facts: Mapping[str, Any], source: str = ""
 ) -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-machinery`: a row a run. ``machinery``: of rltune.evaluation.deployment_machinery."""
+    """The table `deployment-machinery`: a row a run. ``machinery``: of rltune.evaluation.studies.deployment_machinery."""
     frame = machinery.drop(columns=["retries", "resumed"]).assign(
         title=machinery["scheduler"].map(short),
         data=facts["data"],

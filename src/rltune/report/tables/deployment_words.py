@@ -36,7 +36,7 @@ def times(number: int) -> str:
 
 def in_words(paired: pd.DataFrame) -> list[str]:
     """A sentence a pair of schedulers, of the means of the repetitions that both have: who waits less and who longer, the
-    longest wait, makespan and utilisation. ``paired``: of rltune.evaluation.deployment.paired_runs."""
+    longest wait, makespan and utilisation. ``paired``: of rltune.evaluation.studies.deployment.paired_runs."""
     return [_pair(runs, ours, theirs) for (ours, theirs), runs in paired.groupby(["ours", "theirs"], sort=False)]
 
 

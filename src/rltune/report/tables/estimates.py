@@ -11,7 +11,7 @@ from rltune.report.tables.common import data_labels
 def estimates(frame: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame]:
     """Accuracy of each kind of estimate on each trace.
 
-    ``frame``: trace, data, estimate, jobs, modelled, and the columns of rltune.traces.estimates_accuracy.
+    ``frame``: trace, data, estimate, jobs, modelled, and the columns of rltune.traces.estimates.accuracy.
     """
     artefact = Artefact(
         "estimates",

@@ -28,7 +28,7 @@ MEANS = {"wait_s": "wait", "bsld": "bsld", "jct_s": "jct", "utilisation": "utili
 
 
 def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
-    """The windows of rltune.pipeline.peers.batches with what they are called: ``trace_title``, ``paper_trace``,
+    """The windows of rltune.evaluation.studies.learners.batches with what they are called: ``trace_title``, ``paper_trace``,
     ``data``, and ``title``, a scheduler's name, with its preset where a trace has several of its kind."""
     about = cells.drop_duplicates(["trace", "cluster"])[["trace", "cluster", "trace_title", "paper_trace", "data"]]
     frame = batches.merge(about, on=["trace", "cluster"], how="left")
@@ -48,7 +48,7 @@ def table9(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a trace × scheduler with its means, the paper's rows below; a scheduler that the run lacks is marked.
 
-    ``batches``: of rltune.pipeline.peers.batches, of all traces. ``row``: ours, paper or missing.
+    ``batches``: of rltune.evaluation.studies.learners.batches, of all traces. ``row``: ours, paper or missing.
     """
     frame = named(cells, batches)
     rows: list[dict[str, Any]] = []

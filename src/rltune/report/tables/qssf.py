@@ -24,7 +24,7 @@ AGAINST = {
     "fifo_easy": "FIFO + EASY",
     "saf_lognormal": "SAF + EASY, lognormal-1",
 }
-"""Opponents, as rltune.pipeline.peers names them."""
+"""Opponents, as rltune.evaluation.studies.learners names them."""
 WHO = ("trace_title", "trace", "data", "policy", *SETTING_TITLE, "cell")
 ORDER = "QSSF orders by the smallest GPU time predicted from earlier jobs alone; RLTune is told the same predictions."
 
@@ -39,7 +39,7 @@ def table8(
     seed: int,
     source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
-    """One row a trace × window length × opponent × metric. ``windows``: of rltune.pipeline.peers.qssf_windows.
+    """One row a trace × window length × opponent × metric. ``windows``: of rltune.evaluation.studies.learners.qssf_windows.
 
     Of each metric the agents trained for it are shown; where a run has none, those trained for wait. Agents that differ
     by their seed are one row.
@@ -129,7 +129,7 @@ def fig17_numbers(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row a cell: mean JCT of one long sequence under QSSF and RLTune.
 
-    ``comparisons``: cell, and the fields of rltune.evaluation.long_run.LongComparison.
+    ``comparisons``: cell, and the fields of rltune.evaluation.studies.learners.LongComparison.
     """
     rows = []
     for _, one in comparisons.iterrows():

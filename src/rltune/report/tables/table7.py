@@ -36,7 +36,7 @@ def table7(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row an agent (its seeds together), a group of columns a base policy B that it is judged against.
 
-    ``cells`` and ``windows`` as `report.read` gives them, ``bases`` as `pipeline.transfer.across_bases` does. Columns
+    ``cells`` and ``windows`` as `report.read` gives them, ``bases`` as `evaluation.studies.transfer.across_bases` does. Columns
     of B: ``B`` (less mean wait than B, a fraction), ``B_low``, ``B_high``, ``B_p`` and ``B_holm`` (the p-value, and
     after Holm's correction over the table), ``B_mean`` (of B, s), ``B_paper``, ``B_verdict``;
     besides ``trained`` (base policy in training), ``mean`` (of the agent, s), ``windows``, ``seeds``.

@@ -31,7 +31,7 @@ def transfer(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row an agent (its seeds together) × workload it was not trained on.
 
-    ``cells`` as `report.read` gives them, ``runs`` as `pipeline.transfer.across_traces` does. Of the agent, of the one
+    ``cells`` as `report.read` gives them, ``runs`` as `evaluation.studies.transfer.across_traces` does. Of the agent, of the one
     trained there in the same way (``there_…``, empty where there is none) and of a random order (``random_…``): the
     improvement of mean wait over the base policy there, a fraction with interval; ``over_there``: over the agent
     trained there; ``shows``: what the interval over the base policy shows. Means in s.

@@ -21,7 +21,7 @@ def whatif_recommendation(told: list[tuple[str, str]], facts: Facts, source: str
         "table",
         "The recommendation",
         caption=f"What the replay of {facts['from']} to {facts['until']} (the log’s time) on {facts['cluster']} "
-        "says; the rule it goes by is in docs/own-cluster.md.",
+        "says; the rule it goes by is in docs/how-to/own-cluster.md.",
         data=(str(facts["data"]),),
         source=source,
         columns={"topic": Column("About"), "text": Column("What came out")},

@@ -84,7 +84,7 @@ def sentences(
     least_wait_s: float,
 ) -> list[tuple[str, str]]:
     """(Topic, text) of what came out, the recommendation first. ``advice``: the fields of
-    rltune.evaluation.recommend.Advice."""
+    rltune.evaluation.studies.hours_waited.Advice."""
     name, step = names(ran), steps.set_index(["ours", "theirs"])
     doubt = _but(recorded, facts, least_wait_s) if advice["outcome"] != "too few days" else ""
     told = [("Recommendation", _advice(advice, name, totals, step, ran, facts, least_wait_s) + doubt)]
