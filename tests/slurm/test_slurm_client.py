@@ -23,11 +23,11 @@ class Commands:
     """A folder of stand-ins, each a few lines of Python that see argv as ``args`` and standard input as ``lines``."""
 
     def __init__(self, folder: Path) -> None:
-        self.directory = folder
+        self.folder = folder
         self.calls = folder / "calls.txt"
 
     def make(self, name: str, code: str) -> None:
-        path = self.directory / name
+        path = self.folder / name
         path.write_text(
             f"#!{sys.executable}\nimport os, sys, time\nargs, err = sys.argv[1:], sys.stderr\n"
             f"open({str(self.calls)!r}, 'a').write(repr([{name!r}, *args]) + chr(10))\n{code}"
@@ -35,7 +35,7 @@ class Commands:
         path.chmod(0o755)
 
     def client(self, timeout_s: float = 20.0, **env: str) -> Client:
-        return Client(timeout_s=timeout_s, env={"PATH": str(self.directory), **env})
+        return Client(timeout_s=timeout_s, env={"PATH": str(self.folder), **env})
 
     def called(self, name: str) -> int:
         return sum(f"['{name}'" in line for line in self.calls.read_text().splitlines())

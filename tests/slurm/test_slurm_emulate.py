@@ -297,7 +297,7 @@ def test_a_daemon_that_dies_is_told_and_the_rest_still_ends(
     next(p for p in processes if p.name() == "slurmctld").kill()
     while "slurmctld has ended with status -9" not in (line := process.stderr.readline()):
         assert line, "the command ended without a word of it"
-    told.given()
+    told.touch()
     process.communicate(timeout=120)
     assert process.returncode == 3 and all_gone(processes)
 

@@ -27,7 +27,7 @@ def taken_away(folder: Path, what: str) -> None:
     elif what == "list":
         (folder / "assigned.json").unlink()
     elif what == "content":
-        (folder / "assigned.json").write_text('{"format": 1, "jobs": {}}')
+        (folder / "assigned.json").write_text('{"format": 2, "jobs": {}, "overridden": {}}')
     else:
         (folder / "assigned.json").write_text("{half")
 
@@ -94,13 +94,9 @@ def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
     )
 
 
-def test_a_list_of_an_earlier_version_is_read(tmp_path: Path) -> None:
-    (tmp_path / "assigned.json").write_text(
-        '{"format": 1, "jobs": {"7": {"priority": 5, "before": 0, "exclusive": false}}}'
-    )
-    assert StateDirectory(tmp_path).ownership() == Ownership({7: Assignment(5)})
-    (tmp_path / "assigned.json").write_text('{"format": 2, "jobs": {}}')
-    with pytest.raises(DataError, match="format 2, expected 1"):
+def test_a_list_of_another_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "assigned.json").write_text('{"format": 3, "jobs": {}}')
+    with pytest.raises(DataError, match="format 3, expected 2"):
         StateDirectory(tmp_path).ownership()
 
 

@@ -211,7 +211,7 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     assert ranked.pop(waiting[1]) == 0 and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
     assert ranked.keys() == {*waiting[2:], *more}
     assert "rltune_live 0.0" in (command.state / "metrics.prom").read_text()
-    assert "handed back 13 jobs" in command.told("release")
+    assert "released 13 jobs" in command.told("release")
     wait_for(lambda: priorities(slurm) == own)
     assert not StateDirectory(command.state).assigned()
 

@@ -123,9 +123,9 @@ def test_what_somebody_else_has_set_on_a_ranked_job_stays(tmp_path: Path, priori
     assert {change.job for change in slurm.writes[6:]} == {10, 11, 13, 14, 15}
     del slurm.queue[12]
     again.cycle()
-    assert again.folder.ownership().overridden == {12: 1}
+    assert again.directory.ownership().overridden == {12: 1}
     again.cycle()
-    assert not again.folder.ownership().overridden
+    assert not again.directory.ownership().overridden
 
 
 def test_what_is_set_just_before_handing_back_stays(tmp_path: Path) -> None:
@@ -213,9 +213,8 @@ def test_a_change_that_arrives_late_is_the_controllers(tmp_path: Path) -> None:
     made.cycle()
     first = slurm.queue[12].priority
     assigned = made.directory.assigned()
-    made.directory.write_assigned(
-        {**assigned, 12: Assignment(BAND.low + 9, BAND.low + 7)}
-    )  # neither of them is what arrives
+    # neither of them is what arrives
+    made.directory.write(Ownership({**assigned, 12: Assignment(BAND.low + 9, BAND.low + 7)}))
     slurm.queue[12] = replace(slurm.queue[12], priority=first)
     assert made.release_all("test") == (6, []) and slurm.queue[12].priority == slurm.computed[12]
 

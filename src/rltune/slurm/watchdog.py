@@ -119,8 +119,10 @@ class Shadow:
         until = now_s - begin.t0_s
         starts = np.array([min(self._start_s.get(job, now_s) - begin.t0_s, until) for job in ids])
         simulated = np.minimum(run.state.start[0, first:], until)
-        means = (float(np.maximum((s - rows.submit_s[first:])[compared], 0).mean()) for s in (starts, simulated))
-        return Waits(int(compared.sum()), *means, left_out=ranked - int(compared.sum()))
+        realised_s, simulated_s = (
+            float(np.maximum((at - rows.submit_s[first:])[compared], 0).mean()) for at in (starts, simulated)
+        )
+        return Waits(int(compared.sum()), realised_s, simulated_s, ranked - int(compared.sum()))
 
     def _could_start(self, rows: Jobs) -> np.ndarray:
         """Which of the jobs after the running ones [Q] bool could start on the initial nodes."""
