@@ -26,7 +26,7 @@ from rltune.report.artefact import Artefact, Saved, save_figure, save_table
 from rltune.report.page.contents import has_placements
 from rltune.report.paper import PaperResults, load_paper
 from rltune.report.studies import curves_of, studies_of
-from rltune.report.tables.carried import carried
+from rltune.report.transferred import transferred
 
 SOURCE = Path(__file__).resolve().parents[2]
 TRACES = {"philly": ("Philly", 8725.0), "venus": ("Helios Venus", 5113.0), "pai": ("Alibaba PAI", 38223.0)}
@@ -144,7 +144,7 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     numbers = [tables.comparison(cells, wins, curves, paper, study, **judge) for study in studies]
     variants = tables.ablation(cells, wins, paper, **judge)
     by_id = {artefact.id: frame for artefact, frame in numbers}
-    beside = tables.table7(carried(cells), wins, bases(cells, wins), paper, **judge)[1] if of_traces else None
+    beside = tables.table7(transferred(cells), wins, bases(cells, wins), paper, **judge)[1] if of_traces else None
     made = [
         *numbers,
         tables.verdicts(by_id, variants[1], paper, table7=beside, source="figures"),
@@ -187,10 +187,10 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
     drawn += chapter(workspace, paper)
     if of_traces:
         made += [
-            tables.table7(carried(cells), wins, bases(cells, wins), paper, **judge),
-            tables.transfer(carried(cells), away(cells), paper, **judge),
+            tables.table7(transferred(cells), wins, bases(cells, wins), paper, **judge),
+            tables.transfer(transferred(cells), away(cells), paper, **judge),
         ]
-        drawn.append(figures.robustness(carried(cells), noise(cells), **judge))
+        drawn.append(figures.robustness(transferred(cells), noise(cells), **judge))
     for artefact, frame in made:
         save_table(folder, artefact, frame)
     for artefact, frame, figure in drawn:
@@ -291,7 +291,7 @@ def elsewhere(cell: Cell, frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
     """Every agent's base policy on the shortest windows, as the transfer stage gathers them."""
-    chosen = carried(cells)
+    chosen = transferred(cells)
     own = wins[(wins["role"] == "base") & (wins["sequence_jobs"] == min(WINDOWS)) & wins["cell"].isin(chosen["cell"])]
     axes = chosen[["cell", "trace", "cluster", "backfill", "placement", "locality", "estimate", "policy"]]
     return (
@@ -301,7 +301,7 @@ def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
 
 def away(cells: pd.DataFrame) -> pd.DataFrame:
     """Every agent on every workload: a fifth less wait than its base at home, else a tenth; random a third more."""
-    rng, chosen, n = np.random.default_rng(5), carried(cells), min(WINDOWS)
+    rng, chosen, n = np.random.default_rng(5), transferred(cells), min(WINDOWS)
     rules = {k: chosen[k].iloc[0] for k in ("backfill", "placement", "locality", "estimate")}
     rows = []
     for (trace, cluster), _ in chosen.groupby(["trace", "cluster"], sort=False):
@@ -320,7 +320,7 @@ def away(cells: pd.DataFrame) -> pd.DataFrame:
 
 def noise(cells: pd.DataFrame) -> pd.DataFrame:
     """FIFO the same at every sigma; SAF a fifth of it, a tenth more a unit of sigma; agents twice as steep."""
-    rng, chosen, n = np.random.default_rng(6), carried(cells), min(WINDOWS)
+    rng, chosen, n = np.random.default_rng(6), transferred(cells), min(WINDOWS)
     rows = []
     for (trace, cluster), group in chosen.groupby(["trace", "cluster"], sort=False):
         base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])

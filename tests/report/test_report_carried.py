@@ -10,8 +10,8 @@ from report_fakes import Made
 
 from rltune.report import figures, tables
 from rltune.report.paper import load_paper
-from rltune.report.tables.carried import less, waits
-from rltune.report.tables.carried import carried
+from rltune.report.transferred import less, waits
+from rltune.report.transferred import transferred
 from rltune.report.tables.table7 import policies_of
 
 PAPER = load_paper(fakes.SOURCE)
@@ -20,7 +20,7 @@ JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
 
 @pytest.fixture(scope="module")
 def matrix(made: Made) -> pd.DataFrame:
-    return carried(made.cells)
+    return transferred(made.cells)
 
 
 def test_waits_have_a_column_a_seed_in_order_of_time() -> None:

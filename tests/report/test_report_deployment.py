@@ -20,7 +20,7 @@ from rltune.report.page import chapters, contents
 from rltune.report.page.deployment import ALWAYS, DEPLOYMENT, made
 from rltune.report.paper import load_paper
 from rltune.report.tables.deployment_words import in_words
-from rltune.report.tables.verdicts import verdicts
+from rltune.report.tables.claims import verdicts
 from rltune.report.verdict import TOO_FEW
 
 ROOT = project_root()

@@ -16,7 +16,7 @@ from rltune.report import figures, tables
 from rltune.report.page import contents, deployment, peers
 from rltune.report.paper import load_paper
 from rltune.report.studies import BSLD, CURVES, SLURM, STUDIES, UTILISATION, WAIT, cells_of, in_curves
-from rltune.report.tables.common import proper
+from rltune.report.common import proper
 from rltune.report.tables.comparison_words import TESTED
 from rltune.report.verdict import ABSENT, verdict
 

@@ -20,8 +20,8 @@ from rltune.report.deviations import load_deviations
 from rltune.report.page import build, chapters, contents, provenance
 from rltune.report.page.build import render
 from rltune.report.page.claims import claims, untested
-from rltune.report.tables.carried import has_transfer
-from rltune.report.tables.common import best_measured
+from rltune.report.transferred import has_transfer
+from rltune.report.common import best_measured
 from rltune.report.verdict import ABSENT
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}

@@ -18,7 +18,7 @@ from rltune.report import figures, tables
 from rltune.report.page import contents, peers
 from rltune.report.paper import load_paper
 from rltune.report.tables.learners import IN_PAPER, TITLE
-from rltune.report.tables.rivals import improvement
+from rltune.report.tables.opponents import improvement
 
 PAPER = load_paper(SOURCE)
 

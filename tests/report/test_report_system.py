@@ -33,7 +33,7 @@ from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9, weights
 from rltune.report.paper import load_paper
 from rltune.report.tables.motivation import how_made, motivation as numbers
-from rltune.report.tables.words import OURS, table1, table3, table5
+from rltune.report.tables.design import OURS, table1, table3, table5
 
 PAPER = load_paper(SOURCE)
 SMOKE = Workspace.open("config/smoke.yaml", str(SOURCE)).config

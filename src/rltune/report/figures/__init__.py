@@ -18,7 +18,7 @@ from rltune.report.figures.loads_compared import loads_compared
 from rltune.report.figures.motivation import schedule
 from rltune.report.figures.networks import fig9
 from rltune.report.figures.robustness import robustness
-from rltune.report.figures.room import room
+from rltune.report.figures.headroom import room
 from rltune.report.figures.semantics import semantics
 from rltune.report.figures.sensitivity import sensitivity
 from rltune.report.figures.training import training

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.figures.curves import HOW_TO_READ, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -26,7 +27,7 @@ from rltune.report.style import (
     upright_in,
 )
 from rltune.report.tables.ablation import PARTS, compared, paper_ref, variant_title
-from rltune.report.tables.common import constant_settings, data_labels, told_apart, where
+from rltune.report.common import constant_settings, data_labels, told_apart, where
 
 COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
@@ -34,7 +35,7 @@ LOWEST = -2.0
 """Bars and intervals that go below are cut here, the bars' values written in them."""
 
 
-def ablation(variants: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Bars of improvement over base with intervals: a panel a window length, a group a setting, a bar a variant.
 
     ``variants`` is the frame of `tables.ablation`, which is also this figure's, with `setting`, what a group is called.
@@ -50,24 +51,20 @@ def ablation(variants: pd.DataFrame, paper: PaperResults, source: str = "") -> t
         for _, r in frame.iterrows()
     ]
     own = paper_ref(frame, paper)
-    artefact = Artefact(
+    artefact = describe(
         "ablation",
-        "figure",
-        "Naive against pro RLTune",
-        paper_ref=own,
-        caption="How much better than its base policy each variant is in what it was trained for "
-        f"({', '.join(dict.fromkeys(frame['measure_title']))}), with interval."
-        + (" Bars that leave the panel have their value in them." if (frame["improvement"] < LOWEST).any() else "")
-        + ("" if own else " The paper’s figure is on BSLD over Slurm’s multifactor priority on Philly."),
-        data=data_labels(frame),
-        source=source,
-        alt=f"Bars of improvement over the base policy: {'; '.join(told)}.",
+        frame,
+        paper,
+        join=", ".join(dict.fromkeys(frame["measure_title"])),
+        any=(frame["improvement"] < LOWEST).any(),
+        own=own,
+        join2="; ".join(told),
     )
     return artefact, frame, figure
 
 
 def ablation_training(
-    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, source: str = ""
+    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Training curves of the variants that `tables.ablation` compares: a panel a setting, a line a variant.
 
@@ -92,25 +89,14 @@ def ablation_training(
         figure = draw(frame, {divmod(i, 2): title for i, title in enumerate(titles)}, _colours(frame["line"]))
     last = frame.groupby("cell", sort=False).agg({"panel": "last", "line": "last", "training": "last"})
     told = [f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()]
-    artefact = Artefact(
+    artefact = describe(
         "ablation-training",
-        "figure",
-        "Training curves of naive and pro RLTune",
-        paper_ref=paper_ref(chosen, paper),
-        caption="Each variant against its base policy, which has the variant’s placement, in what they are trained "
-        f"for, on each epoch’s training sequences: {HOW_TO_READ}",
-        data=data_labels(chosen),
-        source=source,
-        notes=tuple(
-            n
-            for n in (
-                "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared with these.",
-                constant_settings(chosen),
-            )
-            if n
-        ),
-        alt=f"Line charts, a panel a setting, a line a variant. Over the base policy in the last epoch: "
-        f"{'; '.join(told)}.",
+        frame,
+        paper,
+        rows=chosen,
+        fact=HOW_TO_READ,
+        constant_settings=constant_settings(chosen),
+        join="; ".join(told),
     )
     return artefact, frame, figure
 

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
 from rltune.report.studies import WAIT, Study, cells_of
@@ -27,8 +28,8 @@ from rltune.report.style import (
     styled,
     upright_in,
 )
-from rltune.report.tables.carried import SAME_AGENT
-from rltune.report.tables.common import SETTINGS, constant_settings, data_labels, lengths, proper, told_apart, where
+from rltune.report.transferred import SAME_AGENT
+from rltune.report.common import SETTINGS, constant_settings, data_labels, lengths, proper, told_apart, where
 
 LINEAR_BELOW_S = 10.0
 """The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
@@ -38,12 +39,7 @@ NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "j
 
 
 def boxes(
-    cells: pd.DataFrame,
-    jobs: pd.DataFrame,
-    paper: PaperResults,
-    study: Study = WAIT,
-    sequence_jobs: int | None = None,
-    source: str = "",
+    cells: pd.DataFrame, jobs: pd.DataFrame, paper: PaperResults, study: Study = WAIT, sequence_jobs: int | None = None
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Distribution of a metric over test jobs, base policy beside RLTune: a panel a trace, a pair of boxes a setting.
 
@@ -71,30 +67,21 @@ def boxes(
     name = NAME[study.metric][0]
     unit = f", in {study.unit}" if study.unit else ""
     several = chosen.groupby(["trace_title", "setting"], sort=False)["cell"].nunique()
-    artefact = Artefact(
+    artefact = describe(
         study.boxes if n == longest else f"{study.boxes}-{n}",
-        "figure",
-        f"{name} in windows of {show(n, 'int')} jobs" + (" (Slurm multifactor)" if study.slurm else ""),
-        paper_ref=paper.ref(study.paper) if study.paper else "",
-        caption=f"{name} of every job in the test windows of {show(n, 'int')} jobs under the base policy and under "
-        f"RLTune; lower is better. Box: middle half, line: median, whiskers: 5th to 95th percentile, diamond and "
-        f"number: mean{unit}. "
-        + (f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below." if study.metric == "wait" else "Logarithmic."),
-        data=data_labels(chosen),
-        source=source,
-        notes=tuple(
-            x
-            for x in (
-                left,
-                "Pooled are the jobs of several seeds: "
-                + "; ".join(f"{t}, {setting} ({k})" for (t, setting), k in several[several > 1].items())
-                + "."
-                if (several > 1).any()
-                else "",
-                constant_settings(chosen),
-            )
-            if x
-        ),
+        frame,
+        paper,
+        rows=chosen,
+        name=name,
+        n=n,
+        fact=study.slurm,
+        unit=unit,
+        fact2=LINEAR_BELOW_S,
+        fact3=study.metric == "wait",
+        left=left,
+        join="; ".join((f"{t}, {setting} ({k})" for (t, setting), k in several[several > 1].items())),
+        any=(several > 1).any(),
+        constant_settings=constant_settings(chosen),
         alt=_alt(study, frame, n),
     )
     return artefact, frame, figure

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from rltune.report.style import INK, MARKERS, MUTED, WIDTH_IN
-from rltune.report.tables.common import where
+from rltune.report.common import where
 
 SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""

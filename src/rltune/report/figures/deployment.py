@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, WIDTH_IN, rows_only, styled
@@ -21,7 +22,7 @@ Facts = Mapping[str, Any]
 
 
 def fig18(
-    runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
+    runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
     rltune.evaluation.deployment.per_run and paired_runs give them."""
@@ -53,26 +54,20 @@ def fig18(
         for s, r in means.iterrows()
     )
     return (
-        Artefact(
+        describe(
             "fig18",
-            "figure",
-            "Makespan and wait on the Slurm cluster",
-            paper_ref=paper.ref("fig18"),
-            caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: "
-            "means; points: repetitions, each with other jobs. All but Slurm’s are orders that the same controller writes. "
-            "Which jobs wait less and which longer, the table “Every run” tells.",
-            data=(str(facts["data"]),),
-            source=source,
-            alt=" ".join([f"Means: {told}.", *in_words(paired)]),
+            frame,
+            paper,
+            data=facts["data"],
+            facts=facts,
+            join=" ".join([f"Means: {told}.", *in_words(paired)]),
         ),
         frame,
         figure,
     )
 
 
-def fig19(
-    usage: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """GPUs in use and jobs waiting over time, two panels a repetition. ``usage``: rltune.evaluation.deployment.in_use."""
     frame = usage.assign(title=usage["scheduler"].map(who), data=facts["data"])
     repetitions = sorted(frame["repetition"].unique())
@@ -93,19 +88,4 @@ def fig19(
         figure.legend(handles, labels, loc="outside upper center", ncols=4)
     busy = frame[frame["hour"] <= facts["hours"]].groupby("scheduler", sort=False)["utilisation"].mean()
     told = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
-    return (
-        Artefact(
-            "fig19",
-            "figure",
-            "Utilisation over time on the Slurm cluster",
-            paper_ref=paper.ref("fig18"),
-            caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last "
-            "job of any order has ended. GPUs are idle while jobs wait where none of these fits them, or would delay one before "
-            "it.",
-            data=(str(facts["data"]),),
-            source=source,
-            alt=f"GPUs in use while jobs were submitted, mean: {told}.",
-        ),
-        frame,
-        figure,
-    )
+    return (describe("fig19", frame, paper, data=facts["data"], told=told), frame, figure)

@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.figures.flowchart import Arrow, Box, draw, frame_of
 from rltune.report.paper import PaperResults
 
@@ -176,46 +177,13 @@ TRAINING_ARROWS = (
 )
 
 
-def fig7(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig7(paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """The system, and the life of a job in it."""
-    artefact = Artefact(
-        "fig7",
-        "figure",
-        "The system and the life of a job",
-        paper_ref=paper.ref("fig7"),
-        caption="A job’s way from submission (1) to what its schedule was worth (6). Dashed: in training only. "
-        "Whenever a job is submitted or ends, steps 2 to 5 are gone through until nothing more may start.",
-        source=source,
-        notes=(
-            "Which of the parts a run uses is its configuration’s choice: any base policy, any of seven placements, "
-            "any feature set; without an agent, the base policy’s order takes the place of steps 2 and 3.",
-        ),
-        alt="A diagram in three columns. Middle, downwards: jobs and cluster, queue, features, actor, placement, "
-        "cluster. Left: traces, which give the jobs; the base policy, which orders the queue; the state of the "
-        "cluster, which goes from the cluster back to the features. Right, upwards, in training: results, reward, PPO, "
-        "and from there to the actor.",
-    )
+    artefact = describe("fig7", frame, paper)
     return artefact, frame_of(SYSTEM, SYSTEM_ARROWS), draw(SYSTEM, SYSTEM_ARROWS, LEGEND)
 
 
-def fig8(paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig8(paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """One epoch of training: two runs of the same jobs, their gap, and what is made of it."""
-    artefact = Artefact(
-        "fig8",
-        "figure",
-        "One epoch of training",
-        paper_ref=paper.ref("fig8"),
-        caption="Base policy and agent schedule the same jobs, under the same rules but for what the agent chose "
-        "itself; steps 1a and 1b repeat until the last job has started. What the agent did better or worse is its "
-        "reward. Dashed: every few epochs.",
-        source=source,
-        notes=(
-            "Of utilisation, where more is better, the gap’s sign is reversed. Decisions with a single candidate "
-            "teach nothing and are left out.",
-        ),
-        alt="A diagram in three columns. Left, downwards: the base policy’s run of a sequence: rank, place, score. "
-        "Middle: the agent’s run of the same: features, draw, place, score. Both scores go into the reward below. "
-        "Right, upwards: advantages, PPO, the actor’s weights, which go back to the agent’s draw, then validation and "
-        "the policy file.",
-    )
+    artefact = describe("fig8", frame, paper)
     return artefact, frame_of(TRAINING, TRAINING_ARROWS), draw(TRAINING, TRAINING_ARROWS, LEGEND)

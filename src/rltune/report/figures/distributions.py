@@ -8,16 +8,17 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, PercentFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import MARKERS, WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import data_labels, where
+from rltune.report.common import data_labels, where
 
 TICKS_S = {1: "1 s", 60: "1 min", 3600: "1 h", 86_400: "1 d", 30 * 86_400: "30 d"}
 
 
 def distributions(
-    run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResults, source: str = ""
+    run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Shares of jobs and of work that jobs of at most a run time, or of at most a size, have.
 
@@ -36,17 +37,7 @@ def distributions(
     )[[*key, "of", "at_most", "jobs", "work"]]
     with styled():
         figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
-    artefact = Artefact(
-        "distributions",
-        "figure",
-        "Run times and sizes",
-        caption="Share of the jobs (above) and of the GPU-time, of CPU traces the CPU-time (below), that jobs of at "
-        "most a run time (left) or a number of GPUs or CPUs (right) have. CPU traces are dashed. Where a line below "
-        "lies far to the right of the one above it, few jobs hold most of the work.",
-        data=data_labels(frame),
-        source=source,
-        alt=_alt(frame),
-    )
+    artefact = describe("distributions", frame, alt=_alt(frame))
     return artefact, frame, figure
 
 

@@ -11,9 +11,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show, three_digits
 from rltune.report.style import SCHEDULER, WIDTH_IN, rows_only, styled
-from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels, where
+from rltune.report.common import FIRST_SEED, OVER_WINDOWS, data_labels, where
 from rltune.report.tables.fairness import scheduler_names
 
 LOOKS = {
@@ -27,7 +28,7 @@ LINEAR_BELOW_S = 10.0
 ACROSS = 3
 
 
-def fairness(sizes: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def fairness(sizes: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean wait above and mean bounded slowdown below by class of job size: a column of panels a workload.
 
     ``sizes``: workload, data, sequence_jobs, policy, backfill and the columns of rltune.evaluation.groups.by_group by
@@ -45,25 +46,7 @@ def fairness(sizes: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFr
         ]
         told.append(f"{workload}: {'; '.join(each)}")
     who = [f"{w}: {', '.join(p['title'].drop_duplicates())}" for w, p in frame.groupby("workload", sort=False)]
-    return (
-        Artefact(
-            "fairness",
-            "figure",
-            "Which job sizes wait",
-            caption="Mean wait and mean bounded slowdown of jobs by the GPUs they ask for, over the same test windows, "
-            "under the base policy, the heuristic that is best there in hindsight, and RLTune.",
-            data=data_labels(frame),
-            source=source,
-            notes=(
-                *(f"{w}." for w in who),
-                "The CSV has the intervals of the differences from the base policy.",
-                f"{FIRST_SEED} {OVER_WINDOWS}",
-            ),
-            alt=f"Mean wait by job size; {'. '.join(told)}.",
-        ),
-        frame,
-        figure,
-    )
+    return (describe("fairness", frame, lines=(f"{w}." for w in who), join=". ".join(told)), frame, figure)
 
 
 def _draw(frame: pd.DataFrame) -> Figure:

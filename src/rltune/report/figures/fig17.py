@@ -11,10 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
 from rltune.report.style import BLUE, INK, MUTED, ORANGE, PAPER, WIDTH_IN, styled
-from rltune.report.tables.common import constant_settings, data_labels, where
+from rltune.report.common import constant_settings, data_labels, where
 
 LOOKS: dict[str, tuple[str, str, Any]] = {"qssf": ("QSSF", ORANGE, (0, (4, 1.5))), "rltune": ("RLTune", BLUE, "solid")}
 POINTS = 201
@@ -22,7 +23,7 @@ POINTS = 201
 
 
 def fig17(
-    cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, source: str = ""
+    cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Distribution of JCT, a panel a cell, a curve a scheduler; means as lines down and in words.
 
@@ -44,20 +45,13 @@ def fig17(
     told = {titles[c["cell"]]: _told(c) for _, c in comparisons.iterrows()}
     with styled():
         figure = _draw(frame, told)
-    artefact = Artefact(
+    artefact = describe(
         "fig17",
-        "figure",
-        "JCT of one long sequence, QSSF and RLTune",
-        paper_ref=paper.ref("fig17"),
-        caption="Share of jobs completed within a time since their submission, on a logarithmic axis; one sequence of "
-        "consecutive jobs of the test part from an idle cluster, EASY backfilling and the same predictions for both. "
-        "Lines down: means.",
-        data=data_labels(used),
-        source=source,
-        notes=tuple(n for n in (constant_settings(used),) if n),
-        alt="Cumulative distributions of job completion time; "
-        + "; ".join(f"{title}: {words}" for title, words in told.items())
-        + ".",
+        frame,
+        paper,
+        rows=used,
+        constant_settings=constant_settings(used),
+        join="; ".join((f"{title}: {words}" for title, words in told.items())),
     )
     return artefact, frame, figure
 

@@ -9,10 +9,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import MUTED, WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import data_labels, where
+from rltune.report.common import data_labels, where
 
 PANELS = {"avg_run_s": "Mean run time (s)", "alloc": "Allocated GPUs or CPUs (per 30 days)"}
 MARKER = {"CPU": "o", "GPU": "s"}
@@ -20,7 +21,7 @@ LEAST_WAIT_S = 1.0
 """Shorter mean waits are drawn here, since the axis is logarithmic."""
 
 
-def fig5(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig5(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean run time and allocated resources against mean wait: a point a trace, ours and the paper's.
 
     ``statistics`` as for Table 2. The frame has one row a point: trace, type, data, row (ours | paper), avg_wait_s,
@@ -40,19 +41,7 @@ def fig5(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> tup
     notes += [f"Without a wait, and so not drawn: {', '.join(without)}."] if without else []
     if (frame["avg_wait_s"] < LEAST_WAIT_S).any():
         notes.append(f"Mean waits below {LEAST_WAIT_S:.0f} s are drawn at {LEAST_WAIT_S:.0f} s.")
-    artefact = Artefact(
-        "fig5",
-        "figure",
-        "CPU and GPU workloads compared",
-        paper_ref=paper.ref("fig5"),
-        caption="Each trace’s mean run time (left) and the GPUs or CPUs it allocates in 30 days (right) against its "
-        "mean wait, the columns of Table 2. Round: CPU traces, square: GPU traces; filled: this run’s, hollow: the "
-        "paper’s, a line joining the two of one trace. All axes are logarithmic.",
-        data=data_labels(ours),
-        source=source,
-        notes=tuple(notes),
-        alt=_alt(ours),
-    )
+    artefact = describe("fig5", frame, paper, rows=ours, notes=tuple(notes), alt=_alt(ours))
     return artefact, frame, figure
 
 

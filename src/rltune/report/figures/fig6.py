@@ -7,15 +7,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import data_labels, where
+from rltune.report.common import data_labels, where
 
 ACROSS = 3
 
 
-def fig6(batches: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig6(batches: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Jobs above the median wait, and all waits together, in consecutive batches: a pair of panels a trace.
 
     ``batches``: trace, data, wait_is and the columns of rltune.traces.statistics_shape.batches. Raises ValueError when
@@ -33,19 +34,8 @@ def fig6(batches: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[
     ]
     told = "; ".join(_told(t, g) for t, g in batches.groupby("trace", sort=False))
     most, jobs = int(batches.groupby("trace")["batch"].count().max()), sorted(set(batches["jobs"]))
-    artefact = Artefact(
-        "fig6",
-        "figure",
-        "Jobs above the median wait, batch by batch",
-        paper_ref=paper.ref("fig6"),
-        caption=f"Batches of {' or '.join(map(str, jobs))} jobs of each GPU trace in the order of submission, counted "
-        f"from its first: the {most} in a row whose jobs wait most together. Above: how many of a batch wait longer "
-        "than the median of all the trace’s jobs. Below: the waits of the batch together. The paper shows Philly and "
-        "Helios, and does not say which hundred batches.",
-        data=data_labels(batches),
-        source=source,
-        notes=tuple(notes),
-        alt=f"Pairs of bar charts over batches of jobs. {told}.",
+    artefact = describe(
+        "fig6", frame, paper, rows=batches, join=" or ".join(map(str, jobs)), most=most, notes=tuple(notes), told=told
     )
     return artefact, batches, figure
 

@@ -11,10 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import INK, MUTED, PURPLE, WIDTH_IN, scheduler_title, styled, trace_colours
-from rltune.report.tables.common import best_measured, data_labels, told_apart
+from rltune.report.common import best_measured, data_labels, told_apart
 
 SIDES = (
     ("Over its base policy", "improvement", "low", "high"),
@@ -25,9 +26,7 @@ LEFT_MOST = -1.0
 """Improvements below −100 % are drawn at this edge as an arrow; the table has their size."""
 
 
-def improvements(
-    comparisons: Sequence[pd.DataFrame], paper: PaperResults, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Dots with intervals, a row a comparison at the length with the most windows; the paper's figure as a cross.
 
     ``comparisons``: the frames of `tables.comparison`, one a study, whose best measured rows are this figure's frame,
@@ -43,22 +42,14 @@ def improvements(
     shown = [f"{r['label']} {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
     sizes = " or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"])))
     only = set(frame["measure"]) == {"wait"}
-    artefact = Artefact(
+    artefact = describe(
         "improvements",
-        "figure",
-        "How much less RLTune waits" if only else "How much better RLTune is",
-        paper_ref=paper.ref("fig12") if only else "",
-        caption=f"Relative improvement of {'mean wait' if only else 'the metric each agent was trained for'} in "
-        f"windows of {sizes} jobs, "
-        "with interval. Left: over the base policy, as in the paper (cross: the paper’s figure, where it prints one). "
-        "Right: over the strongest heuristic, chosen in hindsight. An interval that touches the zero line shows no "
-        "difference.",
-        data=data_labels(frame),
-        source=source,
-        notes=("Arrows: worse by more than the axis shows; the table has the size.",)
-        if (frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any()
-        else (),
-        alt=f"Dot plot of improvements over the base policy: {'; '.join(shown)}.",
+        frame,
+        paper,
+        only=only,
+        sizes=sizes,
+        any=(frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any(),
+        join="; ".join(shown),
     )
     return artefact, frame, figure
 

@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show, three_digits
 from rltune.report.style import BLUE, INK, MUTED, ORANGE, WIDTH_IN, styled
-from rltune.report.tables.common import FIRST_SEED, data_labels, where
+from rltune.report.common import FIRST_SEED, data_labels, where
 from rltune.report.tables.loads_compared import AGENT, LOADS
 
 SHOWN = ("fifo", "sjf", "saf")
@@ -19,7 +20,7 @@ LINEAR_BELOW_S = 10.0
 """The axis is logarithmic above this and linear below: on a balanced cluster jobs may not wait at all."""
 
 
-def loads_compared(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def loads_compared(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A panel a workload: mean wait of each scheduler on the slice and on the balanced cluster.
 
     ``numbers``: the frame of `tables.loads_compared`; the frame has its rows that are drawn: orders of SHOWN, the best
@@ -34,26 +35,7 @@ def loads_compared(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, p
         f"{show(r['balanced_wait_s'], 'seconds')} s"
         for _, r in frame.iterrows()
     ]
-    return (
-        Artefact(
-            "loads-compared",
-            "figure",
-            "Overloaded slices beside balanced clusters",
-            caption="Mean wait under each scheduler on the overloaded slice and on the same nodes with arrivals thinned to "
-            "what they can keep up with. RLTune was trained on the slice only. "
-            f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below. ★: best heuristic of the slice, ☆: of the balanced "
-            "cluster.",
-            data=data_labels(frame),
-            source=source,
-            notes=(
-                "What each waits less than the base policy on each cluster, with intervals, is in the table.",
-                FIRST_SEED,
-            ),
-            alt=f"Mean waits: {'; '.join(told)}.",
-        ),
-        frame,
-        figure,
-    )
+    return (describe("loads-compared", frame, fact=LINEAR_BELOW_S, join="; ".join(told)), frame, figure)
 
 
 def _draw(frame: pd.DataFrame) -> Figure:

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.figures.flowchart import Arrow, Box, draw, frame_of
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -31,7 +32,6 @@ def fig9(
     attention: int,
     others: Sequence[str],
     paper: PaperResults,
-    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """The networks of an agent: a box a layer, with its shape and its number of weights.
 
@@ -60,24 +60,19 @@ def fig9(
         notes.append(f"Other agents of this run: {'; '.join(others)}.")
     reads = f"{show(count['critic'], 'int')} in the critic, which reads the whole queue at once"
     shapes = " then ".join(map(str, actor))
-    artefact = Artefact(
+    artefact = describe(
         "fig9",
-        "figure",
-        "Actor and critic",
-        paper_ref=paper.ref("fig9"),
-        caption=f"The networks of this run’s first RLTune agent: {show(count['actor'], 'int')} weights in the actor, "
-        f"the same for every job of the queue; {reads if critic else 'no critic'}. Shapes are for a full queue of "
-        f"{queue} jobs; shorter ones are padded with zeros, which changes neither scores nor value.",
-        source=source,
+        frame,
+        paper,
+        count=count,
+        reads=reads,
+        critic=critic,
+        queue=queue,
         notes=tuple(notes),
-        alt=f"A diagram of two rows of boxes. Actor: {queue} rows of {len(columns)} features, layers of {shapes} "
-        "units, softmax over the queue. "
-        + (
-            f"Critic: {queue} rows of {len(critic_columns)} features flattened, layers of "
-            f"{' then '.join(map(str, critic))} units, one value."
-            if critic
-            else "There is no critic."
-        ),
+        len=len(columns),
+        shapes=shapes,
+        len2=len(critic_columns),
+        join=" then ".join(map(str, critic)),
     )
     return artefact, frame_of(boxes, arrows), draw(boxes, arrows, LEGEND)
 

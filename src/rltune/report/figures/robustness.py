@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter
 
 from rltune.evaluation.intervals import Improvement
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.style import (
     BLUE,
@@ -29,8 +30,8 @@ from rltune.report.style import (
     scheduler_title,
     styled,
 )
-from rltune.report.tables.carried import HOME, SAME_AGENT, less, waits
-from rltune.report.tables.common import data_labels, varying, where
+from rltune.report.transferred import HOME, SAME_AGENT, less, waits
+from rltune.report.common import data_labels, varying, where
 
 SIDES = (("share", "Mean wait / FIFO’s"), ("more", "More wait than\nwith exact estimates"))
 COLOUR = {"FIFO": MUTED, "SJF": VERMILION, "SAF": PURPLE, "FIFO + EASY": ORANGE, "SAF + EASY": GREEN}
@@ -47,7 +48,6 @@ def robustness(
     bootstrap: int,
     confidence: float,
     seed: int,
-    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
@@ -118,27 +118,19 @@ def _artefact(frame: pd.DataFrame, cells: pd.DataFrame, reference: str, confiden
     )
     trained = ", ".join(dict.fromkeys(cells["estimate"]))
     off = bool((frame[["share", "more"]] > HIGHEST).any().any())
-    notes = (
-        "An estimate is the run time × exp(σz), z normal: one in three is off by more than a factor of exp(σ), "
-        f"{show(math.exp(worst['sigma'].iloc[0]), 'number')} at the widest. A job’s estimate errs the same way at "
-        "every σ, only further. The agents "
-        f"were trained with {trained} and are the same along a line.",
-        f"{reference} goes by no estimate, so its wait is the same everywhere. Heuristics are placed by best_fit.",
-        f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs a trace, evenly "
-        "spread over the test part.",
-        f"Lines that leave a panel go beyond {HIGHEST:g}; the CSV has the values." if off else "",
-    )
-    return Artefact(
+
+    return describe(
         "robustness",
-        "figure",
-        "With worse run-time estimates",
-        caption="The same agents and heuristics on the same windows, with estimates of the run time that err more and "
-        f"more (σ 0: exact). Above: mean wait over that of {reference}, which uses no estimates. Below: how much more "
-        f"each waits than with exact ones. Bands: {100 * confidence:.0f} % intervals, paired by window.",
-        data=data_labels(frame),
-        source=source,
-        notes=tuple(n for n in notes if n),
-        alt=f"Lines over the spread of the estimates. At the widest: {told}.",
+        frame,
+        reference=reference,
+        confidence=confidence,
+        exp=math.exp(worst["sigma"].iloc[0]),
+        trained=trained,
+        int=int(frame["windows"].max()),
+        max=frame["sequence_jobs"].max(),
+        fact=HIGHEST,
+        off=off,
+        told=told,
     )
 
 

@@ -12,13 +12,14 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from rltune.evaluation.compare import compare
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import INK, POLICY_TITLE, WIDTH_IN, scheduler_title, styled, trace_colours
 from rltune.report.tables.ablation import OTHER, OURS, of_the_same_seed, side_by_side
-from rltune.report.tables.common import SETTING_TITLE, best_measured, constant_settings, data_labels, told_apart, where
+from rltune.report.common import SETTING_TITLE, best_measured, constant_settings, data_labels, told_apart, where
 from rltune.report.tables.comparison_words import seeds_note
-from rltune.report.tables.rivals import METRICS, NAN
+from rltune.report.tables.opponents import METRICS, NAN
 
 EIGHT = "engineered"
 """The paper's eight."""
@@ -34,7 +35,6 @@ def sensitivity(
     bootstrap: int,
     confidence: float,
     seed: int,
-    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Improvement over the base policy by feature set, with interval; a panel a group, a row a set.
 
@@ -90,30 +90,18 @@ def sensitivity(
         figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
     told = [f"{r['panel']}, {_label(r)}: {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
     statement = paper.find("sensitivity", "statement")
-    artefact = Artefact(
+    artefact = describe(
         "sensitivity",
-        "figure",
-        "What the number of features is worth",
-        paper_ref=paper.ref("sensitivity"),
-        caption="Improvement over the base policy on test windows of "
-        f"{show(frame['sequence_jobs'].max(), 'int')} jobs, of agents that differ in what they see of a job only, by "
-        "number of features and feature set, with interval. engineered is the paper’s eight.",
-        data=data_labels(used),
-        source=source,
-        notes=tuple(
-            n
-            for n in (
-                f"The paper ({paper.where('sensitivity', 'statement')}): “{statement.text}.” It prints no figures."
-                if statement
-                else "",
-                "Overlapping intervals do not tell two sets apart; the data behind the figure has the paired comparison of "
-                "the eight with each other set.",
-                seeds_note(frame),
-                constant_settings(used, without=["features", "seed"]),
-            )
-            if n
-        ),
-        alt=f"Dots with intervals: {'; '.join(told)}.",
+        frame,
+        paper,
+        rows=used,
+        max=frame["sequence_jobs"].max(),
+        where=paper.where("sensitivity", "statement"),
+        fact=statement.text,
+        statement=statement,
+        seeds_note=seeds_note(frame),
+        constant_settings=constant_settings(used, without=["features", "seed"]),
+        join="; ".join(told),
     )
     return artefact, frame, figure
 

@@ -6,11 +6,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, in_curves
 from rltune.report.style import POLICY_TITLE, styled, trace_colours
-from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, proper, varying, where
+from rltune.report.common import SETTING_TITLE, constant_settings, data_labels, proper, varying, where
 
 CURVES_TITLE = {
     "fig11": "Training curves",
@@ -27,7 +28,7 @@ METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
 
 
 def training(
-    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str = "fig11", source: str = ""
+    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str = "fig11"
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Training curves of RLTune proper in a figure of `studies.CURVES`: a panel a metric × base policy × setting, a line
     a cell.
@@ -56,30 +57,22 @@ def training(
     last = frame.groupby("cell", sort=False)["training"].last()
     titles = list(dict.fromkeys(chosen["trace_title"]))
     metrics = ", ".join(dict.fromkeys(METRIC_NOUN.get(m, m) for m in chosen["metric"]))
-    artefact = Artefact(
+    artefact = describe(
         name,
-        "figure",
-        CURVES_TITLE[name],
-        paper_ref=PAPER_OF[name] and paper.ref(PAPER_OF[name]),
-        caption=f"RLTune against its base policy in {metrics} on each epoch’s training sequences: {HOW_TO_READ}",
-        data=data_labels(chosen),
-        source=source,
-        notes=tuple(
-            n
-            for n in (
-                "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared "
-                "with these."
-                if PAPER_OF[name]
-                else "",
-                "Of utilisation, more is better: RLTune − base." if "utilisation" in set(chosen["metric"]) else "",
-                left,
-                constant_settings(chosen),
-            )
-            if n
-        ),
-        alt=f"Line charts, one panel a base policy and setting ({'; '.join(panels.values())}), one line a trace "
-        f"({', '.join(titles)}). "
-        f"In the last epoch RLTune is better than its base in {int((last > 0).sum())} of {len(last)} curves.",
+        frame,
+        paper,
+        rows=chosen,
+        fact=CURVES_TITLE[name],
+        metrics=metrics,
+        fact2=HOW_TO_READ,
+        fact3=PAPER_OF[name],
+        fact4="utilisation" in set(chosen["metric"]),
+        left=left,
+        constant_settings=constant_settings(chosen),
+        join="; ".join(panels.values()),
+        join2=", ".join(titles),
+        int=int((last > 0).sum()),
+        len=len(last),
     )
     return artefact, frame, figure
 

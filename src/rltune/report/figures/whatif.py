@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.style import (
     BLUE,
@@ -34,9 +35,7 @@ RULES = (SKY, VERMILION, INK, GREEN)
 Facts = Mapping[str, Any]
 
 
-def whatif(
-    numbers: pd.DataFrame, facts: Facts, confidence: float, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Hours waited, a bar a scheduler; the whisker is the interval of the difference from today.
 
     ``numbers``: the frame of the table `whatif-numbers`.
@@ -71,20 +70,7 @@ def whatif(
         axis.tick_params(axis="y", length=0)
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
     told = "; ".join(f"{r['title']} {show(r['wait_h'], 'int')} h" for _, r in frame.iterrows())
-    return (
-        Artefact(
-            "whatif",
-            "figure",
-            "Hours waited under each scheduler",
-            caption="All measured jobs together. Whiskers: where the hours lie by the "
-            f"{100 * confidence:.0f} % interval of the difference from the simulated today (dashed).",
-            data=(str(facts["data"]),),
-            source=source,
-            alt=f"Hours waited: {told}.",
-        ),
-        frame,
-        figure,
-    )
+    return (describe("whatif", frame, data=facts["data"], confidence=confidence, told=told), frame, figure)
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:
@@ -94,9 +80,7 @@ def _colours(frame: pd.DataFrame) -> dict[str, str]:
     return {s: LOOKS[s] if s in LOOKS else RULES[rules.index(s) % len(RULES)] for s in schedulers}
 
 
-def whatif_days(
-    days: pd.DataFrame, ran: pd.DataFrame, facts: Facts, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Hours waited by the jobs of each block of arrivals: recorded, today and some others.
 
     ``days``: scheduler, block, at (text), wait_h.
@@ -131,23 +115,10 @@ def whatif_days(
     told = "; ".join(
         f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows()
     )
-    return (
-        Artefact(
-            "whatif-days",
-            "figure",
-            "Hours waited day by day",
-            caption="Of the jobs that arrived on each day, whenever they started. Where recorded and simulated today "
-            "differ, the simulation leaves something out.",
-            data=(str(facts["data"]),),
-            source=source,
-            alt=f"Hours waited by day of arrival: {told}.",
-        ),
-        frame,
-        figure,
-    )
+    return (describe("whatif-days", frame, data=facts["data"], told=told), frame, figure)
 
 
-def whatif_groups(groups: pd.DataFrame, facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
     with styled():
@@ -181,18 +152,4 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts, source: str = "") -> tuple
         + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h" for _, r in part.iterrows())
         for (grouping, group), part in frame.groupby(["grouping", "group"], sort=False)
     )
-    return (
-        Artefact(
-            "whatif-groups",
-            "figure",
-            "Who waits, by users and by size",
-            caption="Mean wait of jobs by how much GPU time their user had before (heavy: the most, light: the least) "
-            "and by the GPUs they ask for.",
-            data=(str(facts["data"]),),
-            source=source,
-            notes=("Linear below 0.1 h, logarithmic above. Intervals are in the table below.",),
-            alt=f"Mean wait. {told}.",
-        ),
-        frame,
-        figure,
-    )
+    return (describe("whatif-groups", frame, data=facts["data"], told=told), frame, figure)

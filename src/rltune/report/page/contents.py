@@ -14,8 +14,8 @@ from rltune.report.page.peers import PEERS, absent
 from rltune.report.page.whatif import WHATIF
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
-from rltune.report.tables.carried import has_robustness, has_transfer
-from rltune.report.tables.common import NAIVE, PRO
+from rltune.report.transferred import has_robustness, has_transfer
+from rltune.report.common import NAIVE, PRO
 from rltune.report.verdict import ABSENT
 
 

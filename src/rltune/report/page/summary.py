@@ -13,7 +13,7 @@ from rltune.report.format import show
 from rltune.report.page.claims import Claim
 from rltune.report.page.marks import badge, count, total
 from rltune.report.studies import STUDIES, Study
-from rltune.report.tables.common import best_measured
+from rltune.report.common import best_measured
 from rltune.report.verdict import FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED
 
 OUTCOMES = {

@@ -14,15 +14,15 @@ from rltune.report.tables.latency import latency
 from rltune.report.tables.learners import table9, table9_numbers
 from rltune.report.tables.loads_compared import loads_compared
 from rltune.report.tables.motivation import motivation
-from rltune.report.tables.payback import payback
+from rltune.report.tables.break_even import payback
 from rltune.report.tables.placements import placements
 from rltune.report.tables.qssf import fig17_numbers, table8
 from rltune.report.tables.semantics import semantics
 from rltune.report.tables.table7 import table7
 from rltune.report.tables.transfer import transfer
-from rltune.report.tables.verdicts import verdicts
+from rltune.report.tables.claims import verdicts
 from rltune.report.tables.whatif import whatif_groups, whatif_numbers, whatif_recommendation, whatif_steps
-from rltune.report.tables.words import table1, table3, table5
+from rltune.report.tables.design import table1, table3, table5
 from rltune.report.tables.workloads import loads, table2, table4
 
 __all__ = [

@@ -11,11 +11,12 @@ import pandas as pd
 from rltune.config.deployment import LONG_CYCLE_S
 from rltune.evaluation.intervals import FEWEST
 from rltune.report.artefact import Artefact, Column
+from rltune.report.artefacts import describe
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.deployment_words import HOUR_S, in_words, listed, short, sizes_in, times, who
-from rltune.report.tables.holm import holm_note, with_holm
+from rltune.report.holm import holm_note, with_holm
 from rltune.report.verdict import RULE, TOO_FEW, TOO_SLOW, direction, verdict
 
 NAN = float("nan")
@@ -46,7 +47,6 @@ def deployment_numbers(
     block_jobs: int,
     confidence: float,
     learned: str = "",
-    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-numbers`: one row a comparison × measure, with the paper's figure and the verdict.
 
@@ -107,46 +107,25 @@ def deployment_numbers(
             "Left out", "jobs", "int", help="Submissions without a start and an end under both schedulers."
         ),
     }
-    return Artefact(
+    return describe(
         "deployment-numbers",
-        "table",
-        "RLTune beside Slurm, in numbers",
-        paper_ref=paper.ref("fig18"),
-        caption=f"{show(facts['jobs'], 'int')} jobs, {times(repetitions)}, each repetition with other jobs, on a Slurm "
-        f"cluster of real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone (age, "
-        "fair share, job size, which favours large jobs, partition and QOS, all of one weight, the last two the same for all "
-        "jobs; backfilling), and with "
-        "priorities written by the controller. Means of the repetitions that both sides have, of the jobs that ran under "
-        "both.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns=columns,
-        notes=tuple(
-            n
-            for n in (
-                *in_words(paired),
-                f"{repetitions} repetition{'s' if repetitions > 1 else ''}, one agent (training seed {cell['seed']}), one run "
-                "of each scheduler and repetition. What another training would change, and how far two runs of the same jobs "
-                "under the same order differ, Slurm’s own among them, is not known; no interval here has it.",
-                "“Better by” has an interval over repetitions. “Within these repetitions” is one of "
-                f"{block_jobs} consecutive submissions at a time, drawn within each repetition: neighbouring blocks share a "
-                "queue, so it is too narrow, and it says nothing of other jobs. No verdict is taken from it.",
-                _too_slow(frame, machinery),
-                ""
-                if set(compared["theirs"]) != {"slurm"}
-                else "No simple rule ran beside the agent (`deployment.schedulers`): "
-                "a gain over Slurm’s order may be what the rule that the agent started from gains as well.",
-                f"The controller works beside Slurm’s daemons on the same machine, {show(busy, 'percent')} of the time in the "
-                "mean; under Slurm’s own order it does not run. What it takes of the machine favours Slurm, and no run without "
-                "its orders has the same load.",
-                "Jobs sleep as long as the generated job ran: schedulers differ in order and in nodes, not in jobs’ speed.",
-                f"The paper’s makespans are {printed_min['slurm']} min under Slurm and {printed_min['rltune']} min under "
-                f"RLTune, of {show(paper.value('fig18', 'jobs'), 'int')} jobs that it does not publish, in one run.",
-                holm_note(frame, TESTED, "over the others", confidence),
-                f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Verdicts: {RULE}",
-            )
-            if n
-        ),
+        frame,
+        paper,
+        data=facts["data"],
+        facts=facts,
+        times=times(repetitions),
+        lines=in_words(paired),
+        repetitions=repetitions,
+        cell=cell,
+        block_jobs=block_jobs,
+        too_slow=_too_slow(frame, machinery),
+        fact=set(compared["theirs"]) != {"slurm"},
+        busy=busy,
+        printed_min=printed_min,
+        value=paper.value("fig18", "jobs"),
+        holm_note=holm_note(frame, TESTED, "over the others", confidence),
+        confidence=confidence,
+        more=columns,
     ), frame
 
 
@@ -176,7 +155,7 @@ def _printed(row: pd.Series, paper: PaperResults) -> float:
 
 
 def deployment_runs(
-    runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str, source: str = ""
+    runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-runs`: a row a scheduler × repetition on the Slurm cluster, then as many in the simulator under
     each rule of backfilling.
@@ -204,51 +183,17 @@ def deployment_runs(
         data=facts["data"],
         **{_hours(column): frame[column] / HOUR_S for column in in_hours},
     )
-    columns = {
-        "title": Column("Order"),
-        "system_title": Column("On"),
-        "repetition": Column("Repetition", "", "plain-int"),
-        "makespan_h": Column("Makespan", "h", "number"),
-        "utilisation": Column("Utilisation", "", "percent"),
-        **{_hours(column): Column(title, "h", "number", "Wait") for column, title in waits.items()},
-        **{_hours(column): Column(str(gpus), "h", "number", "Mean wait by GPUs") for gpus, column in sizes.items()},
-        "last_gpus": Column("GPUs", "", "int", "Last job to end", help="That it asked for."),
-        "last_wait_h": Column("It waited", "h", "number", "Last job to end"),
-        "jct_h": Column("Mean JCT", "h", "number"),
-        "bsld": Column("Slowdown", "", "number"),
-        "others": Column("Not completed", "jobs", "int", help="Jobs that ended otherwise than COMPLETED."),
-        "untimed": Column(
-            "No start or end",
-            "jobs",
-            "int",
-            help="Jobs of which the accounts do not say when they started or ended; no measure has them.",
-        ),
-    }
-    return Artefact(
+
+    return describe(
         "deployment-runs",
-        "table",
-        "Every run",
-        caption="One row a run on the Slurm cluster, by its own accounting, and one for the same jobs in the simulator "
-        "under each rule of backfilling. The makespan is from the first submission to the end of the last job."
-        if len(runs)
-        else "The same jobs in the simulator; there is no run on a Slurm cluster beside it.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns=columns,
-        notes=tuple(
-            n
-            for n in (
-                f"{show(facts['jobs'], 'int')} jobs a repetition, of {facts['accounts']} users, each with an account, submitted "
-                f"over {show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s "
-                "GPUs.",
-                "GPUs that a job holds longer than it was to run count as used." if len(runs) else "",
-                "In the simulator the same jobs with the same limits, by best fit, with EASY backfilling and with "
-                "conservative backfilling, which reserves for every job as Slurm’s does; Slurm’s order "
-                f"is {POLICY_TITLE['multifactor_size']} there.",
-                missing,
-            )
-            if n
-        ),
+        frame,
+        data=facts["data"],
+        len=len(runs),
+        facts=facts,
+        fact=POLICY_TITLE["multifactor_size"],
+        missing=missing,
+        more={_hours(column): Column(title, "h", "number", "Wait") for column, title in waits.items()},
+        more2={_hours(column): Column(str(gpus), "h", "number", "Mean wait by GPUs") for gpus, column in sizes.items()},
     ), frame
 
 

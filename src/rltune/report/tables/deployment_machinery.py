@@ -9,6 +9,7 @@ import pandas as pd
 
 from rltune.config.deployment import LONG_CYCLE_S
 from rltune.report.artefact import Artefact, Column
+from rltune.report.artefacts import describe
 from rltune.report.format import NBSP, show
 from rltune.report.tables.deployment_words import listed, short, times
 
@@ -17,9 +18,7 @@ DIGITS = 8
 """Of a digest, as shown."""
 
 
-def deployment_machinery(
-    machinery: pd.DataFrame, facts: Mapping[str, Any], source: str = ""
-) -> tuple[Artefact, pd.DataFrame]:
+def deployment_machinery(machinery: pd.DataFrame, facts: Mapping[str, Any]) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-machinery`: a row a run. ``machinery``: of rltune.evaluation.deployment_machinery."""
     frame = machinery.drop(columns=["retries", "resumed"]).assign(
         title=machinery["scheduler"].map(short),
@@ -28,61 +27,19 @@ def deployment_machinery(
         tries_told=[UNKNOWN if pd.isna(tries) else show(tries, "int") for tries in machinery["tries"]],
     )
     took, controller = "The machinery", "Controller"
-    return Artefact(
+    return describe(
         "deployment-machinery",
-        "table",
-        "What the machinery took",
-        caption="What daemons, clock and controller took in each run on the Slurm cluster; on the cluster’s clock where it "
-        "does not say otherwise.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns={
-            "title": Column("Order"),
-            "repetition": Column("Repetition", "", "plain-int"),
-            "true_s": Column("It took", "s", "seconds", help="On the true clock."),
-            "tries_told": Column("Tries", help="Until it went through to its end."),
-            "drift_s": Column(
-                "Clock behind", "s", "seconds", took, help="At the end, of where its speed should have it."
-            ),
-            "late_s": Column("Submitted late by", "s", "seconds", took, help="Mean."),
-            "late_p95_s": Column("95 %", "s", "seconds", took),
-            "turn_s": Column(
-                "End to start",
-                "s",
-                "seconds",
-                took,
-                help="From the last end of a job to a start of one that waited, median.",
-            ),
-            "longer_s": Column("Jobs longer by", "s", "seconds", took, help="Than they were to run, mean."),
-            "cycles": Column("Cycles", "", "int", controller),
-            "failed": Column("Failed", "", "int", controller),
-            "cycle_s": Column("A cycle", "s", "seconds", controller, help="Mean, idle cycles among them."),
-            "cycle_p95_s": Column("95 %", "s", "seconds", controller),
-            "long_share": Column(
-                f"Over {LONG_CYCLE_S:.0f}{NBSP}s", "", "percent", controller, help="Share of the cycles."
-            ),
-            "gap_s": Column(
-                "Begun every",
-                "s",
-                "seconds",
-                controller,
-                help="From the beginning of one cycle to that of the next, mean.",
-            ),
-            "changed": Column("Priorities", "", "int", controller, help="Written in all."),
-            "code_short": Column("Code", help="Digest of what conducted the run."),
-        },
-        notes=tuple(
-            n
-            for n in (
-                _speeds(machinery),
-                *_retries(machinery),
-                _resumed(machinery),
-                _unknown_tries(machinery),
-                _origin(machinery, "code", "code"),
-                _origin(machinery[machinery["scheduler"] == "rltune"], "policy", "agent’s weights"),
-            )
-            if n
-        ),
+        frame,
+        data=facts["data"],
+        speeds=_speeds(machinery),
+        lines=_retries(machinery),
+        resumed=_resumed(machinery),
+        unknown_tries=_unknown_tries(machinery),
+        origin=_origin(machinery, "code", "code"),
+        origin2=_origin(machinery[machinery["scheduler"] == "rltune"], "policy", "agent’s weights"),
+        took=took,
+        controller=controller,
+        fact=LONG_CYCLE_S,
     ), frame
 
 

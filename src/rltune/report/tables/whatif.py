@@ -5,27 +5,19 @@ from __future__ import annotations
 import pandas as pd
 
 from rltune.report.artefact import Artefact, Column
+from rltune.report.artefacts import describe
 from rltune.report.format import show
-from rltune.report.tables.holm import holm_note, with_holm
+from rltune.report.holm import holm_note, with_holm
 from rltune.report.tables.whatif_words import Facts, full_title, group_name, names
 
 TESTED = {f"less_{m}_p": f"less_{m}_holm" for m in ("wait", "gpu", "bsld")}
 GROUP_TITLE = {"user": "users", "size": "GPUs of a job"}
 
 
-def whatif_recommendation(told: list[tuple[str, str]], facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame]:
+def whatif_recommendation(told: list[tuple[str, str]], facts: Facts) -> tuple[Artefact, pd.DataFrame]:
     """The table `whatif-recommendation`: a row a sentence."""
     frame = pd.DataFrame(told, columns=["topic", "text"])
-    return Artefact(
-        "whatif-recommendation",
-        "table",
-        "The recommendation",
-        caption=f"What the replay of {facts['from']} to {facts['until']} (the log’s time) on {facts['cluster']} "
-        "says; the rule it goes by is in docs/own-cluster.md.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns={"topic": Column("About"), "text": Column("What came out")},
-    ), frame
+    return describe("whatif-recommendation", frame, data=facts["data"], facts=facts), frame
 
 
 def whatif_numbers(
@@ -35,7 +27,6 @@ def whatif_numbers(
     recorded_used: float,
     facts: Facts,
     confidence: float,
-    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `whatif-numbers`: the log as recorded, then a row a scheduler.
 
@@ -78,43 +69,17 @@ def whatif_numbers(
         frame = pd.concat([pd.DataFrame([first]), frame], ignore_index=True)
     unit = f"{facts['machine']} h"
     less = "Less than today"
-    notes = (
-        f"Measured: {show(facts['jobs'], 'int')} jobs that arrived from {facts['from']} to {facts['until']}, never "
-        f"trained on; {show(facts['warm_jobs'], 'int')} jobs before them are replayed first and not measured, under "
-        "each scheduler itself. After the last arrival nobody comes any more, so that the last jobs wait less than "
-        "they would have.",
-        f"Blocks of arrivals are resampled, moving-block bootstrap; {100 * confidence:.0f} % intervals. Hours less: "
-        "the share and its ends times today’s hours.",
-        f"{show(facts['limits'], 'percent')} of these jobs have a time limit of their user’s. {_told(ran)} QSSF "
-        "goes by run times predicted from earlier jobs, for its order and its reservations.",
-        *filter(None, [holm_note(frame, TESTED, "over today", confidence)]),
-    )
-    return Artefact(
+
+    return describe(
         "whatif-numbers",
-        "table",
-        "Every scheduler on the log’s last part",
-        caption="Hours waited in all, what they held up in GPU-hours (GPUs × wait), waits, slowdown and use of the "
-        f"cluster ({show(facts['gpus'], 'int')} {facts['machine']}s); the log as it is, then simulations.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns={
-            "title": Column("Scheduler"),
-            "ran": Column("Order and estimates"),
-            "jobs": Column("Jobs", "", "int"),
-            "wait_h": Column("Waited", "h", "int"),
-            "gpu_h": Column("Waited for", unit, "int"),
-            "wait_mean_s": Column("Mean", "s", "seconds", "Wait"),
-            "wait_median_s": Column("Median", "s", "seconds", "Wait"),
-            "wait_p95_s": Column("95 %", "s", "seconds", "Wait"),
-            "bsld": Column("Slowdown", "", "number"),
-            "utilisation": Column("In use", "", "percent", help="Of the cluster, while the measured jobs arrived."),
-            "hours_less": Column("Waited", "h", "int", less, "hours_less_low", "hours_less_high"),
-            "less_wait": Column("Waited", "", "percent", less, "less_wait_low", "less_wait_high"),
-            "less_wait_holm": Column("Holm p", "", "p", less),
-            "less_gpu": Column("Waited for", "", "percent", less, "less_gpu_low", "less_gpu_high"),
-            "less_bsld": Column("Slowdown", "", "percent", less, "less_bsld_low", "less_bsld_high"),
-        },
-        notes=notes,
+        frame,
+        data=facts["data"],
+        facts=facts,
+        confidence=confidence,
+        told=_told(ran),
+        lines=filter(None, [holm_note(frame, TESTED, "over today", confidence)]),
+        unit=unit,
+        less=less,
     ), frame
 
 
@@ -129,40 +94,17 @@ def _told(ran: pd.DataFrame) -> str:
 
 
 def whatif_steps(
-    steps: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float, worth: float, source: str = ""
+    steps: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float, worth: float
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `whatif-steps`: the comparisons that the recommendation goes by."""
     title = names(ran)
     told = {f"{side}_title": steps[side].map(title) for side in ("ours", "theirs")}
     frame = steps.assign(**told, data=facts["data"])
-    return Artefact(
-        "whatif-steps",
-        "table",
-        "The comparisons behind the recommendation",
-        caption="Hours waited, against today, and of what predicts or learns against what is simpler.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns={
-            "ours_title": Column("Scheduler"),
-            "theirs_title": Column("Against"),
-            "ours_h": Column("Waited", "h", "int"),
-            "theirs_h": Column("The other", "h", "int"),
-            "gain": Column("Less", "", "percent", low="low", high="high"),
-            "p": Column("p", "", "p"),
-            "p_holm": Column("Holm p", "", "p"),
-            "shows": Column("Shown"),
-            "windows": Column("Blocks", "", "int"),
-        },
-        notes=(
-            f"Shown: the interval leaves zero out, and Holm’s p is below {1 - confidence:.2g}. A step counts "
-            f"where fewer hours are shown, and at least {show(worth, 'percent')} fewer. The best rule is chosen in hindsight "
-            "on these very days.",
-        ),
-    ), frame
+    return describe("whatif-steps", frame, data=facts["data"], fact=1 - confidence, worth=worth), frame
 
 
 def whatif_groups(
-    groups: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float, source: str = ""
+    groups: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `whatif-groups-numbers`: a row a group × scheduler."""
     title = names(ran)
@@ -173,32 +115,6 @@ def whatif_groups(
         wait_h=groups["wait_s"] * groups["jobs"] / 3600,
         shows=groups["shows"].where(groups["scheduler"] != "today", ""),
     )
-    return Artefact(
-        "whatif-groups-numbers",
-        "table",
-        "Who waits, in numbers",
-        caption="By the GPU time of a job’s user before the measured part, and by the GPUs of the job.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns={
-            "name": Column("Jobs of"),
-            "title": Column("Scheduler"),
-            "jobs": Column("Jobs", "", "int"),
-            "wait_h": Column("Waited", "h", "int"),
-            "wait_s": Column("Mean wait", "s", "seconds"),
-            "more_s": Column("Longer than today", "s", "seconds", low="more_s_low", high="more_s_high"),
-            "more_s_holm": Column("Holm p", "", "p"),
-            "shows": Column("Shown"),
-            "less_wait": Column("Less than today", "", "percent", low="less_wait_low", high="less_wait_high"),
-            "bsld": Column("Slowdown", "", "number"),
-            "less_bsld": Column("Less than today", "", "percent", low="less_bsld_low", high="less_bsld_high"),
-        },
-        notes=(
-            "Heavy users are the tenth with the most GPU-hours before the measured part, light ones "
-            "the half with the least; new ones had none. A user who is not known counts as their virtual cluster. Of "
-            "RLTune the mean of its seeds.",
-            f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Shown: the interval of the seconds "
-            f"leaves zero out, and Holm’s p over all groups of the scheduler is below {1 - confidence:.2g}. A share "
-            "is missing where nobody waited today; the seconds are not.",
-        ),
+    return describe(
+        "whatif-groups-numbers", frame, data=facts["data"], confidence=confidence, fact=1 - confidence
     ), frame

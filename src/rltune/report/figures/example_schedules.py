@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.figures.gantt import gantt
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -18,12 +19,7 @@ QUICK = "A wait of less than a minute is the time Slurm takes to start a job: it
 
 
 def schedule(
-    bars: pd.DataFrame,
-    facts: pd.Series,
-    node_gpus: Sequence[int],
-    how: Mapping[str, object],
-    paper: PaperResults,
-    source: str = "",
+    bars: pd.DataFrame, facts: pd.Series, node_gpus: Sequence[int], how: Mapping[str, object], paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """One of the four. ``bars`` as rltune.report.figures.gantt draws them; ``facts``: a row of
     rltune.report.tables.motivation's, whose ``figure`` is the id; ``how``: as its how_made."""
@@ -37,21 +33,23 @@ def schedule(
         else (f" Only job {facts['raised']}’s place differs, of jobs searched for in the simulator so that it helps.")
     )
     single = " A single run." if how["by"] == "slurm" else ""
-    artefact = Artefact(
+    artefact = describe(
         name,
-        "figure",
-        title,
-        paper_ref=paper.ref(name),
-        caption=f"Makespan {makespan} min, total wait {total} min. Above: the GPUs of two nodes and the jobs on them; "
-        f"below: each job’s wait, from submission to start. Order of the queue: {facts['order']}.{moved}{single} "
-        f"{how_made(how)}",
-        source=source,
-        notes=(
-            "Jobs of our own making, with backfilling; their time limits are their run times.",
-            *((QUICK,) if how["by"] == "slurm" else ()),
-        ),
-        alt=f"Gantt chart of {bars['job'].nunique()} jobs on {len(node_gpus)} nodes, {nodes}, {queue}: all is done "
-        f"after {makespan} minutes, and the jobs wait {total} minutes together. {_told(bars)}",
+        frame,
+        paper,
+        title=title,
+        makespan=makespan,
+        total=total,
+        facts=facts,
+        moved=moved,
+        single=single,
+        how_made=how_made(how),
+        lines=(QUICK,) if how["by"] == "slurm" else (),
+        nunique=bars["job"].nunique(),
+        len=len(node_gpus),
+        nodes=nodes,
+        queue=queue,
+        told=_told(bars),
     )
     return artefact, bars, gantt(bars, node_gpus, title, least_wait_s=MINUTE_S)
 

@@ -12,9 +12,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, styled
-from rltune.report.tables.common import data_labels, where
+from rltune.report.common import data_labels, where
 from rltune.report.tables.semantics import AGENT, RUNGS, rung_title
 
 ACROSS = 3
@@ -22,7 +23,7 @@ OTHERS = (PURPLE, SKY, GREEN, INK)
 """Colours of the orders drawn as marks."""
 
 
-def semantics(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def semantics(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A panel a workload: the reference order's mean wait by step as a waterfall, the first agent, and other orders as
     marks.
 
@@ -55,26 +56,7 @@ def semantics(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.Dat
         falls = ", ".join(f"{RUNGS[r['rung']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in mine.iterrows())
         agent = show(where(part, who=AGENT)["wait_s"].iloc[0], "seconds")
         told.append(f"{workload}, {POLICY_TITLE.get(part['reference'].iloc[0])}: {falls}; RLTune {agent} s")
-    return (
-        Artefact(
-            "semantics",
-            "figure",
-            "How much of the gain is the baseline’s doing",
-            caption="Mean wait of the base policy under the rules of the paper’s released code (a), then what each less "
-            "wasteful rule takes off (or adds) without any learning, and RLTune’s. Marks: other orders under the same "
-            "rules. Only where RLTune’s bar ends left of all others and all marks is there a gain that rules and simple "
-            "orders do not have as well.",
-            data=data_labels(frame),
-            source=source,
-            notes=(
-                "RLTune is the first agent of each workload, under the rule and with the placement it was judged by; of "
-                "several seeds the mean.",
-            ),
-            alt=f"Waterfall of mean waits by step: {'; '.join(told)}.",
-        ),
-        frame,
-        figure,
-    )
+    return (describe("semantics", frame, join="; ".join(told)), frame, figure)
 
 
 def _draw(frame: pd.DataFrame) -> Figure:

@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show, show_interval, three_digits
 from rltune.report.style import GRID, GREEN, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, scheduler_title, styled
-from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
+from rltune.report.common import MEAN_OF_SEEDS, data_labels, where
 
 LOOKS = {
     "basic": ("FIFO, nothing else starts", "o", SCHEDULER["base"]),
@@ -26,7 +27,7 @@ LOOKS = {
 ACROSS = 3
 
 
-def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def room(numbers: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A panel a workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.steps.roomy gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(
@@ -39,23 +40,11 @@ def room(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Ar
         for workload, part in frame.groupby("workload", sort=False)
     ]
     return (
-        Artefact(
+        describe(
             "room",
-            "figure",
-            "What is left to gain",
-            caption="Mean wait over the same test windows: FIFO, the heuristic that is best on them in hindsight, RLTune, "
-            "what that heuristic and the then best one would do if every run time were known at submission, and a bound "
-            "that no schedule goes below. Logarithmic.",
-            data=data_labels(frame),
-            source=source,
-            notes=(
-                *(_told(part, confidence) for _, part in frame.groupby("workload", sort=False)),
-                "From the best heuristic to the same with exact run times is what perfect prediction would be worth to it. "
-                "From there to the bound is the most that any scheduler could gain beyond; part of it is the future, which "
-                "nobody knows, part the nodes, which the bound ignores.",
-                f"RLTune is the first agent of a workload. {MEAN_OF_SEEDS}",
-            ),
-            alt=f"Dots of mean waits; {'; '.join(told)}.",
+            frame,
+            lines=(_told(part, confidence) for _, part in frame.groupby("workload", sort=False)),
+            join="; ".join(told),
         ),
         frame,
         figure,
