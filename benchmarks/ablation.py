@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from parts.judging import TRACES, Task, add_options, loaded, pooled, prepare, run, work
 
 from rltune.agent.ways import difference
-from rltune.simulator.batch import Setting
-
-from parts.judging import TRACES, Task, add_options, loaded, pooled, prepare, run, work
+from rltune.simulator.batch import SchedulerConfig
 
 BASIS = {"chooses": "nothing", "margin": 0.0}
 ROWS: dict[str, dict[str, Any]] = {
@@ -80,7 +79,7 @@ ROWS: dict[str, dict[str, Any]] = {
 def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """An agent's waits [windows], s, beside those of SAF + EASY; facts of its training."""
     frame, log = work(("agent", task))
-    base = run(loaded(task), 256, Setting("saf", "easy"))
+    base = run(loaded(task), 256, SchedulerConfig("saf", "easy"))
     return pd.DataFrame({"ours": frame["wait_s"].to_numpy(), "base": base["wait_s"].to_numpy()}), log
 
 

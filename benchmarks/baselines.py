@@ -18,7 +18,7 @@ import numpy as np
 from rltune.config import Workspace
 from rltune.pipeline.prepare import Workload, ensure_workload
 from rltune.policies import IDS, TITLES
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import disjoint_windows
@@ -32,13 +32,13 @@ def compare(name: str, load: Workload) -> dict:
     """Every policy under every backfill rule on one workload's held-out windows."""
     first = disjoint_windows(*load.split.test, LENGTH)
     n = np.full(len(first), LENGTH)
-    simulate(load.jobs, load.layout, first[:1], n[:1], Setting("fifo", "easy"))  # compile
+    simulate(load.jobs, load.layout, first[:1], n[:1], SchedulerConfig("fifo", "easy"))  # compile
     bound = np.mean([lower_bound(load.jobs, load.layout, f, LENGTH).wait_s for f in first])
     print(f"{name}, {len(first)} windows; mean wait in s ({' / '.join(BACKFILLS)}); no schedule below {bound:.0f}")
     began, waits = time.perf_counter(), {}
     for policy in IDS:
         for backfill in BACKFILLS:
-            state = simulate(load.jobs, load.layout, first, n, Setting(policy, backfill))
+            state = simulate(load.jobs, load.layout, first, n, SchedulerConfig(policy, backfill))
             table = sequence_table(load.jobs, state, load.layout.gpus)
             waits.setdefault(policy, {})[backfill] = round(float(table["wait_s"].mean()), 1)
         print(f"  {TITLES[policy]:>24}  " + " / ".join(f"{v:.0f}" for v in waits[policy].values()))

@@ -30,13 +30,13 @@ from rltune.cluster.ways import room  # noqa: E402
 from rltune.config import LookaheadConfig, Preset, Workspace  # noqa: E402
 from rltune.pipeline.prepare import ensure_workload  # noqa: E402
 from rltune.placement.glpk import GlpkModel  # noqa: E402
-from rltune.placement.matrix import columns_of, options_of  # noqa: E402
 from rltune.placement.instance import Instance, build_instance  # noqa: E402
 from rltune.placement.lookahead import Lookahead  # noqa: E402
+from rltune.placement.matrix import columns_of, options_of  # noqa: E402
 from rltune.placement.model import LookaheadModel, arrays  # noqa: E402
 from rltune.placement.outcome import Outcome  # noqa: E402
 from rltune.placement.settle import fall_back, is_solved, settle  # noqa: E402
-from rltune.simulator.batch import Setting, simulate  # noqa: E402
+from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
 from rltune.traces.split import disjoint_windows  # noqa: E402
 
@@ -65,7 +65,7 @@ class Harvest:
         for s in asking:
             if len(self.seconds) < self.most and (state.top[s] >= 0).all():
                 self._question(jobs, layout, state, s)
-            state.me["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
+            state.status["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
 
     def _question(self, jobs: Jobs, layout: Layout, state: State, s: int) -> None:
         self.placer._memory.clear()
@@ -140,7 +140,7 @@ def harvest(jobs: Jobs, layout: Layout, first: np.ndarray, length: int, config: 
     for policy, backfill in ORDERS:
         every.most += most // len(ORDERS)
         n = np.full(len(first), length)
-        simulate(jobs, layout, first, n, Setting(policy, backfill, "lookahead"), placer=every)
+        simulate(jobs, layout, first, n, SchedulerConfig(policy, backfill, "lookahead"), placer=every)
     return every
 
 
@@ -231,8 +231,8 @@ def rollout(jobs: Jobs, layout: Layout, sequences: int = 100) -> dict[str, float
     from rltune.environment.observation import Observer, width_of
 
     every = disjoint_windows(0, len(jobs.row), LENGTH)
-    base = simulate(jobs, layout, every, np.full(len(every), LENGTH), Setting("saf"))
-    crowded = np.argsort(-base.me["queue_sum"] / base.me["decisions"], kind="stable")[:sequences]
+    base = simulate(jobs, layout, every, np.full(len(every), LENGTH), SchedulerConfig("saf"))
+    crowded = np.argsort(-base.status["queue_sum"] / base.status["decisions"], kind="stable")[:sequences]
     first, n = np.sort(every[crowded]), np.full(sequences, LENGTH)
     observer = Observer(jobs, layout, "engineered")
     logits = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("engineered")).weights(), {}).logits
@@ -241,15 +241,15 @@ def rollout(jobs: Jobs, layout: Layout, sequences: int = 100) -> dict[str, float
         placer = Lookahead(LookaheadConfig())
         ranker = AgentRanker(logits, observer, np.random.default_rng(again))
         began = time.perf_counter()
-        state = simulate(jobs, layout, first, n, Setting("fifo", "none", "lookahead"), ranker, placer)
-        rate = state.me["decisions"].sum() / (time.perf_counter() - began)
+        state = simulate(jobs, layout, first, n, SchedulerConfig("fifo", "none", "lookahead"), ranker, placer)
+        rate = state.status["decisions"].sum() / (time.perf_counter() - began)
         if rate > best.get("rollout_milp_decisions_per_s", 0):
             calls, asked = placer.counts.calls, placer.counts.asked
             best = {
                 "rollout_milp_decisions_per_s": round(float(rate)),
-                "rollout_milp_calls_per_decision": round(calls / int(state.me["decisions"].sum()), 4),
-                "rollout_milp_questions_per_decision": round(asked / int(state.me["decisions"].sum()), 4),
-                "rollout_milp_calls_per_s": round(calls * float(rate) / int(state.me["decisions"].sum())),
+                "rollout_milp_calls_per_decision": round(calls / int(state.status["decisions"].sum()), 4),
+                "rollout_milp_questions_per_decision": round(asked / int(state.status["decisions"].sum()), 4),
+                "rollout_milp_calls_per_s": round(calls * float(rate) / int(state.status["decisions"].sum())),
             }
     print(f"rollouts of {sequences} contended windows: " + ", ".join(f"{k[13:]} {v:,}" for k, v in best.items()))
     return best

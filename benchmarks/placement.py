@@ -6,7 +6,7 @@ lognormal(1); base policies, no agent. `--part test`: the held-out tenth; of ope
 all windows but the first third. `--part choose`: what lies before, evenly spaced, for settings to be chosen on.
 
 A scheduler is a placement and a locality; with contention off a split costs nothing. Compared are paired windows:
-look-ahead with best_fit and with quiet_fit under the same locality; quiet_fit with best_fit under the same; best_fit under
+look-ahead with best_fit and with isolating_best_fit under the same locality; isolating_best_fit with best_fit under the same; best_fit under
 each other locality with strict, and under soonest_end with worth_it; the best look-ahead with best_fit under strict, any
 and worth_it. The best is named by --best, or else the one with the least mean wait on these very windows, which flatters
 it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
@@ -44,8 +44,8 @@ from rltune.placement.counts import Counts  # noqa: E402
 from rltune.placement.placers import placer_of  # noqa: E402
 from rltune.policies import IDS  # noqa: E402
 from rltune.report.style import GREEN, INK, MUTED, ORANGE, SKY, VERMILION, scheduler_title, styled  # noqa: E402
-from rltune.simulator.batch import Setting, simulate  # noqa: E402
-from rltune.simulator.how import BACKFILLS  # noqa: E402
+from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
+from rltune.simulator.config import BACKFILLS  # noqa: E402
 from rltune.simulator.metrics import chunk_table, job_table, sequence_table  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
 from rltune.simulator.timeline import time_average, timeline  # noqa: E402
@@ -55,14 +55,14 @@ LENGTH, MOST_TO_CHOOSE = 256, 120
 RESAMPLES, CONFIDENCE = 5000, 0.95
 WORKLOADS = {"philly-csv": "philly-192", "venus-csv": "venus-160", "pai-csv": "pai-140", "openb-running": "openb-96"}
 CONTENTION = {"off": (1.0, 1.0), "split only": (1.2, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25), "high": (2.2, 1.5)}
-"""Name → (multi_node_slowdown, interference_slowdown) of a Setting."""
+"""Name → (multi_node_slowdown, interference_slowdown) of a SchedulerConfig."""
 COLOURS = dict(zip(CONTENTION, (MUTED, SKY, GREEN, ORANGE, VERMILION), strict=True))
 POLICIES = ("saf+easy", "fifo+easy", "saf+none")
-PLACEMENTS = ("best_fit", "quiet_fit", "lookahead")
+PLACEMENTS = ("best_fit", "isolating_best_fit", "lookahead")
 LOCALITIES = ("strict", "any", "worth_it", "soonest_end")
 AGAINST = ("strict", "any", "worth_it")
 """Localities of best_fit that the best look-ahead is compared with."""
-RIVALS = (("lookahead", "best_fit"), ("lookahead", "quiet_fit"), ("quiet_fit", "best_fit"))
+RIVALS = (("lookahead", "best_fit"), ("lookahead", "isolating_best_fit"), ("isolating_best_fit", "best_fit"))
 """Placements compared under each locality."""
 ORDERS = (("any", "strict"), ("worth_it", "strict"), ("soonest_end", "strict"), ("soonest_end", "worth_it"))
 """Localities compared with best_fit."""
@@ -78,7 +78,7 @@ HEADINGS = {"wait_s": "wait s", "jct_s": "JCT s", "bsld": "BSLD", "slow_down": "
 ANSWERS = ("asked", "settled", "cached", "optimal", "infeasible", "limit", "failure")
 OUT = Path("results/benchmarks")
 
-Task = tuple[str, str, Setting]
+Task = tuple[str, str, SchedulerConfig]
 """Workload, name of a contention, setting."""
 _config = LookaheadConfig()
 _loaded: dict[str, tuple[Workload, np.ndarray]] = {}
@@ -105,21 +105,21 @@ def prepare(folder: str, traces: list[str], part: str, most: int | None, others:
     for trace in traces:
         load = ensure_workload(workspace, trace, WORKLOADS[trace], "lognormal-1")
         _loaded[trace] = load, windows(trace, load, part, most)
-        run((trace, "off", Setting("saf", "easy", "lookahead")))
+        run((trace, "off", SchedulerConfig("saf", "easy", "lookahead")))
 
 
 def run(task: Task) -> tuple[pd.DataFrame, Counts | None]:
     """A row a window of one workload under one setting, and how a placer, if any, answered."""
-    trace, contention, setting = task
+    trace, contention, scheduler = task
     load, first = _loaded[trace]
-    placer = placer_of(setting.placement, _config)
-    state = simulate(load.jobs, load.layout, first, np.full(len(first), LENGTH), setting, placer=placer)
+    placer = placer_of(scheduler.placement, _config)
+    state = simulate(load.jobs, load.layout, first, np.full(len(first), LENGTH), scheduler, placer=placer)
     names = ("policy", "backfill", "multi_node_slowdown", "interference_slowdown", "placement", "locality")
     table = pd.DataFrame(
         {
             "workload": trace,
             "contention": contention,
-            **{k: v for k, v in asdict(setting).items() if k in names},
+            **{k: v for k, v in asdict(scheduler).items() if k in names},
             "first_job": first,
             **measured(load, state),
         }
@@ -161,7 +161,7 @@ def tasks(traces: list[str], policies: list[str], contentions: list[str]) -> tup
                     (
                         trace,
                         contention,
-                        Setting(
+                        SchedulerConfig(
                             *names, multi_node_slowdown=multi_node_slowdown, interference_slowdown=interference_slowdown
                         ),
                     )
@@ -321,10 +321,10 @@ def main() -> None:
         print("loading and compiling", file=sys.stderr, flush=True)
         how = (folder, args.workloads, args.part, args.windows, args.others)
         prepare(*how)
-        for (trace, _, setting), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
+        for (trace, _, scheduler), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
             tables.append(table)
             if count:
-                counts[trace, setting.locality].append(count)
+                counts[trace, scheduler.locality].append(count)
             if time.perf_counter() - told > 5:
                 told = time.perf_counter()
                 print(f"{len(tables)} of {len(todo)} runs, {told - began:.0f} s", file=sys.stderr, flush=True)

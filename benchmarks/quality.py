@@ -38,10 +38,9 @@ def main() -> None:
     parser.add_argument("--lengths", nargs="+", type=int, default=[256, 1024], help="jobs of a window judged on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
     parser.add_argument(
-        "--commit",
-        choices=("decision", "head"),
-        default="decision",
-        help="until when the first job stays first, for everybody; head: RLScheduler's own rule",
+        "--sticky-head",
+        action="store_true",
+        help="the first job stays first until it starts, for everybody: RLScheduler's own rule",
     )
     parser.add_argument("--epochs", type=int, help="default: the preset's")
     add_options(parser)
@@ -61,7 +60,7 @@ def main() -> None:
                 tuple(args.lengths),
                 args.balanced,
                 ("strict",),
-                (("commit", "head"),) if args.commit == "head" else (),
+                (("sticky_head", True),) if args.sticky_head else (),
                 folder,
                 args.keep,
                 (("epochs", args.epochs),) if args.epochs else (),

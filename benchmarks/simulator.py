@@ -28,7 +28,7 @@ from rltune.cluster.fit import CUT, JOB, Jobs  # noqa: E402
 from rltune.cluster.layout import Layout, build_layout  # noqa: E402
 from rltune.config import ClusterConfig, Workspace  # noqa: E402
 from rltune.simulator import twin  # noqa: E402
-from rltune.simulator.batch import Setting, simulate  # noqa: E402
+from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
 from rltune.traces.split import disjoint_windows  # noqa: E402
 
@@ -116,9 +116,9 @@ def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
     out = {}
     runs = (("fifo", "none"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy"), ("multifactor", "none"))
     for policy, backfill in runs:
-        setting = Setting(policy, backfill)
-        simulate(jobs, layout, first[:1], n[:1], setting)
-        took, _ = best_of(7, lambda setting=setting: simulate(jobs, layout, first, n, setting))
+        scheduler = SchedulerConfig(policy, backfill)
+        simulate(jobs, layout, first[:1], n[:1], scheduler)
+        took, _ = best_of(7, lambda scheduler=scheduler: simulate(jobs, layout, first, n, scheduler))
         name = f"window_{policy}{'' if (policy, backfill) == ('fifo', 'none') else '_' + backfill}_jobs_per_s"
         out[name] = round(n.sum() / took)
         print(f"{len(first)} windows of {LENGTH}, {policy}, {backfill}: {out[name]:,} jobs/s")
@@ -126,7 +126,7 @@ def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
     began = time.perf_counter()
     starts = [twin.run(jobs, layout, int(f), LENGTH, "fifo", "none", "best_fit")[0] for f in some]
     rate = len(some) * LENGTH / (time.perf_counter() - began)
-    same = simulate(jobs, layout, some, np.full(len(some), LENGTH), Setting("fifo")).start
+    same = simulate(jobs, layout, some, np.full(len(some), LENGTH), SchedulerConfig("fifo")).start
     assert all(np.array_equal(a, b) for a, b in zip(starts, same, strict=True)), "engine and twin differ"
     out["twin_window_fifo_jobs_per_s"] = round(rate)
     out["engine_over_twin"] = round(out["window_fifo_jobs_per_s"] / rate)
@@ -139,7 +139,7 @@ def whole_trace(jobs: Jobs, layout: Layout) -> dict[str, float]:
     n = len(jobs.row)
     out = {}
     for policy, backfill in (("fifo", "none"), ("fifo", "greedy"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy")):
-        took, state = best_of(5, lambda p=policy, b=backfill: simulate(jobs, layout, [0], [n], Setting(p, b)))
+        took, state = best_of(5, lambda p=policy, b=backfill: simulate(jobs, layout, [0], [n], SchedulerConfig(p, b)))
         name = "_".join(
             [
                 "philly_full",
@@ -162,12 +162,12 @@ def environment(jobs: Jobs, layout: Layout) -> dict[str, float]:
     """
     from rltune.environment.vector import VectorEnvironment
 
-    setting = Setting("fifo", "none")
+    scheduler = SchedulerConfig("fifo", "none")
     every = disjoint_windows(0, len(jobs.row), LENGTH)
-    run = simulate(jobs, layout, every, np.full(len(every), LENGTH), Setting("saf"))
-    crowded = np.argsort(-run.me["queue_sum"] / run.me["decisions"], kind="stable")[:100]
+    run = simulate(jobs, layout, every, np.full(len(every), LENGTH), SchedulerConfig("saf"))
+    crowded = np.argsort(-run.status["queue_sum"] / run.status["decisions"], kind="stable")[:100]
     first = np.sort(every[crowded])
-    env = VectorEnvironment(jobs, layout, setting, "unsampled")
+    env = VectorEnvironment(jobs, layout, scheduler, "unsampled")
 
     def once() -> State:
         seen = env.reset(first, np.full(len(first), LENGTH))
@@ -177,10 +177,10 @@ def environment(jobs: Jobs, layout: Layout) -> dict[str, float]:
 
     once()
     took, state = best_of(7, once)
-    decisions, choices = int(state.me["decisions"].sum()), int(state.me["choices"].sum())
+    decisions, choices = int(state.status["decisions"].sum()), int(state.status["choices"].sum())
     out = {
         "env_decisions_per_s": round(decisions / took),
-        "env_mean_queue": round(float(state.me["queue_sum"].sum() / decisions), 1),
+        "env_mean_queue": round(float(state.status["queue_sum"].sum() / decisions), 1),
         "env_share_with_choice": round(choices / decisions, 3),
         "env_observed_per_s": round(choices / took),
     }
@@ -203,17 +203,17 @@ def million() -> None:
     """A million jobs on 10,000 nodes, in a process that does nothing else."""
     layout = nodes_of(10_000)
     jobs = synthetic(1_000_000, layout, load=1.05, longest_s=6 * 3600)  # short enough for the cluster to fill
-    simulate(jobs, layout, [0], [1000], Setting("fifo"))
+    simulate(jobs, layout, [0], [1000], SchedulerConfig("fifo"))
     began = time.perf_counter()
-    state = simulate(jobs, layout, [0], [len(jobs.row)], Setting("fifo"))
+    state = simulate(jobs, layout, [0], [len(jobs.row)], SchedulerConfig("fifo"))
     took = time.perf_counter() - began
     began = time.perf_counter()
-    behind = simulate(jobs, layout, [0], [len(jobs.row)], Setting("fifo", "easy"))
+    behind = simulate(jobs, layout, [0], [len(jobs.row)], SchedulerConfig("fifo", "easy"))
     easy = time.perf_counter() - began
     gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     for name, seconds, one in (("FIFO", took, state), ("FIFO + EASY", easy, behind)):
         wait = one.start[0] - jobs.submit_s
-        queue = one.me["queue_sum"][0] / one.me["decisions"][0]
+        queue = one.status["queue_sum"][0] / one.status["decisions"][0]
         print(
             f"1,000,000 jobs on 10,000 nodes, {name}: {seconds:.1f} s (mean queue {queue:,.0f}, "
             f"{(wait > 0).mean():.0%} wait, {wait.mean():,.0f} s on average)"
@@ -237,14 +237,14 @@ def warm() -> None:
         from rltune.cluster.fit import CUT, JOB, Jobs
         from rltune.cluster.layout import build_layout
         from rltune.config import ClusterConfig
-        from rltune.simulator.batch import Setting, simulate
+        from rltune.simulator.batch import SchedulerConfig, simulate
         group = {"gpu_type": "V100", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 512}
         pools = [{"name": "all", "groups": [group]}]
         layout = build_layout(ClusterConfig.model_validate({"title": "C", "pools": pools}))
         row, cut = np.zeros(256, JOB), np.zeros((256, 1), CUT)
         row["run_s"], row["estimate_s"], row["gpus"], row["cpu_milli"], row["mem_mb"] = 1, 1, 1, -1, -1
         cut["size"], cut["rem"] = 8, 1
-        simulate(Jobs(row, cut), layout, [0], [256], Setting("fifo"))
+        simulate(Jobs(row, cut), layout, [0], [256], SchedulerConfig("fifo"))
     """
     took = []
     for _ in range(6):
@@ -260,28 +260,28 @@ def scaling() -> None:
     """Time a job against jobs, nodes and queue length."""
     rows = []
 
-    def measure(axis: str, x: int, jobs: Jobs, layout: Layout, setting: Setting) -> None:
+    def measure(axis: str, x: int, jobs: Jobs, layout: Layout, scheduler: SchedulerConfig) -> None:
         n = len(jobs.row)
-        took, state = best_of(2, lambda: simulate(jobs, layout, [0], [n], setting))
-        queue = float(state.me["queue_sum"][0] / state.me["decisions"][0])
-        name = f"{setting.policy}, {setting.backfill}"
+        took, state = best_of(2, lambda: simulate(jobs, layout, [0], [n], scheduler))
+        queue = float(state.status["queue_sum"][0] / state.status["decisions"][0])
+        name = f"{scheduler.policy}, {scheduler.backfill}"
         rows.append({"axis": axis, "x": x, "run": name, "us_per_job": 1e6 * took / n, "mean_queue": queue})
         print(f"{axis} {x:>9,}  {name:>14}: {rows[-1]['us_per_job']:8.2f} µs/job, mean queue {queue:,.0f}", flush=True)
 
-    simple, backfilling = Setting("fifo"), Setting("fifo", "easy")
+    simple, backfilling = SchedulerConfig("fifo"), SchedulerConfig("fifo", "easy")
     for n in (1_000, 10_000, 100_000, 1_000_000):
         layout = nodes_of(500)
-        for setting in (simple, backfilling):
-            measure("jobs", n, synthetic(n, layout, 0.9), layout, setting)
+        for scheduler in (simple, backfilling):
+            measure("jobs", n, synthetic(n, layout, 0.9), layout, scheduler)
     for m in (10, 100, 1_000, 10_000):
         layout = nodes_of(m)
-        for setting in (simple, backfilling):
-            measure("nodes", m, synthetic(200_000, layout, 0.9), layout, setting)
+        for scheduler in (simple, backfilling):
+            measure("nodes", m, synthetic(200_000, layout, 0.9), layout, scheduler)
     layout = nodes_of(50)
     for n in (100, 1_000, 10_000):
         jobs = synthetic(2 * n, layout, 1e6)  # all at once: the queue is as long as there are jobs
-        for setting in (simple, Setting("saf", "greedy"), backfilling, Setting("wfp3")):
-            measure("queue length", n, jobs, layout, setting)
+        for scheduler in (simple, SchedulerConfig("saf", "greedy"), backfilling, SchedulerConfig("wfp3")):
+            measure("queue length", n, jobs, layout, scheduler)
     OUT.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)
     table.to_csv(OUT / "simulator_scaling.csv", index=False)

@@ -42,7 +42,7 @@ from rltune.config.preset import BUILT_IN  # noqa: E402
 from rltune.environment.example import example_workload  # noqa: E402
 from rltune.environment.observation import Observer, width_of  # noqa: E402
 from rltune.pipeline.prepare import ensure_workload  # noqa: E402
-from rltune.simulator.batch import Run, Setting  # noqa: E402
+from rltune.simulator.batch import Run, SchedulerConfig  # noqa: E402
 from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
 from rltune.traces.split import Split, split_points  # noqa: E402
 
@@ -133,7 +133,9 @@ def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
         ranker = AgentRanker(
             TrainedPolicy(weights, {}).logits, Observer(some, layout, CELL.features), base_policy_bias=1.0
         )
-        run = Run(some, layout, np.array([0]), np.array([queued]), Setting("saf"), None, MAX_VISIBLE, track=True)
+        run = Run(
+            some, layout, np.array([0]), np.array([queued]), SchedulerConfig("saf"), None, MAX_VISIBLE, track=True
+        )
         asking = run.advance()
         while len(asking) and run.state.now[0] == some.submit_s[0]:
             began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What several folders of tests use: the command line, a small project of one's own, one whole smoke run."""
+"""What several folders of tests use: the command line, a small project, one whole smoke run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from chromium import Chromium
 
-from rltune.config import Workspace
+from rltune.config.context import Run
 from rltune.report.pdf import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 
-CACHES = (".cache", ".pytest_cache", ".hypothesis", "__pycache__")
-"""Folders of the checkout in which tools keep what they can make anew."""
+MAKE = ("make", "--no-print-directory", "--old-file", ".venv/.ready")
+"""Make that takes the virtual environment as it is."""
 
 TRACE = """\
 title: Tiny
@@ -71,7 +71,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Project:
-    """A project of one's own: the workflow's files, one tiny trace of one's own, one small cluster."""
+    """A copy of the project's workflow with one tiny trace and one small cluster of its own."""
 
     root: Path
 
@@ -91,6 +91,10 @@ class Project:
     def jobs(self) -> Path:
         return self.root / "jobs.csv"
 
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
     def change(self, path: Path, old: str, new: str) -> None:
         """Replace a text that must be there."""
         text = path.read_text()
@@ -99,18 +103,8 @@ class Project:
 
 
 @dataclass(frozen=True)
-class SmokeRun:
-    """One whole run of config/smoke.yaml, to be read and not changed."""
-
-    workspace: Workspace
-    outcome: Outcome
-    checkout: tuple[dict[str, object], dict[str, object]]
-    """What the checkout held before it and after it."""
-
-
-@dataclass(frozen=True)
 class Shell:
-    """Runs the installed command as a user would, in a process of its own, with a home folder of its own."""
+    """Runs commands as a user would, in processes of their own, with an empty home folder."""
 
     home: Path
 
@@ -122,40 +116,51 @@ class Shell:
             "HOME": str(self.home),
         }
 
-    def start(self, *arguments: object, cwd: Path, output: Path) -> subprocess.Popen[bytes]:
-        """Start ``rltune`` as the leader of a process group of its own; what it says goes to a file."""
+    def start(self, *command: object, cwd: Path, output: Path) -> subprocess.Popen[bytes]:
+        """Start a command as the leader of a process group; what it prints goes to a file."""
         with open(output, "wb") as file:
             return subprocess.Popen(
-                ["rltune", *map(str, arguments)],
-                cwd=cwd,
-                env=self.environment(),
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
+                [*map(str, command)], cwd=cwd, env=self.environment(), stdout=file, stderr=file, start_new_session=True
             )
 
-    def rltune(self, *arguments: object, cwd: Path, timeout: float = 600) -> Outcome:
-        """Run ``rltune`` to its end."""
-        done = subprocess.run(
-            ["rltune", *map(str, arguments)],
-            cwd=cwd,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+    def run(self, *command: object, cwd: Path, timeout: float = 900) -> Outcome:
+        """Run a command to its end."""
+        given = {"cwd": cwd, "env": self.environment(), "timeout": timeout}
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, **given)
         return Outcome(done.returncode, done.stdout, done.stderr)
 
+    def rltune(self, *arguments: object, cwd: Path) -> Outcome:
+        """Run ``rltune``."""
+        return self.run("rltune", *arguments, cwd=cwd)
 
-def checkout_listing() -> dict[str, object]:
-    """What a run into another folder must leave alone: names in the project's folders, files of its results."""
-    folders = (".", "config", "config/traces", "config/clusters", "notebooks", "workflow", "workflow/rules")
-    listing: dict[str, object] = {
-        folder: sorted(p.name for p in (ROOT / folder).iterdir() if p.name not in CACHES) for folder in folders
-    }
-    smoke = ROOT / "results" / "smoke"
-    listing["results/smoke"] = sorted((str(p), p.stat().st_mtime_ns) for p in smoke.rglob("*"))
-    return listing
+    def make(self, *arguments: object, cwd: Path, timeout: float = 900) -> Outcome:
+        """Run ``make`` in a project that is set up."""
+        return self.run(*MAKE, *arguments, cwd=cwd, timeout=timeout)
+
+
+@dataclass(frozen=True)
+class SmokeRun:
+    """One whole run of config/smoke.yaml, to be read and not changed."""
+
+    root: Path
+    run: Run
+    outcome: Outcome
+
+    @property
+    def results(self) -> Path:
+        return self.root / self.run.config.results
+
+    @property
+    def artefacts(self) -> Path:
+        return self.results / "artefacts"
+
+    @property
+    def report(self) -> Path:
+        return self.results / "report"
+
+    def cells(self, name: str) -> list[Path]:
+        """A file of every cell, in their order."""
+        return [self.results / "cells" / cell.name / name for cell in self.run.config.cells()]
 
 
 @pytest.fixture
@@ -176,9 +181,18 @@ def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return run
 
 
+def copy_project(root: Path) -> Path:
+    """What a run needs of the checkout, in another folder; the virtual environment is the one that runs the tests."""
+    for folder in ("config", "notebooks", "workflow"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    shutil.copy(ROOT / "Makefile", root)
+    (root / ".venv").symlink_to(sys.prefix)
+    return root
+
+
 @pytest.fixture(scope="session")
 def make_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Project]:
-    """Makes a :class:`Project` in a folder of its own."""
+    """Makes a :class:`Project` in a new folder."""
     rng = np.random.default_rng(7)
     n = 1200
     submitted = np.cumsum(rng.exponential(60, n)).round().astype(int)
@@ -187,10 +201,7 @@ def make_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Proje
     text = "id,submitted,ngpu,secs\n" + "".join(f"j{i},{s},{g},{r}\n" for i, (s, g, r) in enumerate(rows))
 
     def make() -> Project:
-        root = tmp_path_factory.mktemp("project")
-        for folder in ("config", "notebooks", "workflow"):
-            shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        project = Project(root)
+        project = Project(copy_project(tmp_path_factory.mktemp("project")))
         project.trace.write_text(TRACE)
         project.cluster.write_text(CLUSTER)
         project.run.write_text(RUN)
@@ -202,7 +213,7 @@ def make_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Proje
 
 @pytest.fixture
 def project(make_project: Callable[[], Project], monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A small project of one's own, with its root as the current folder."""
+    """A small project, with its root as the current folder."""
     made = make_project()
     monkeypatch.chdir(made.root)
     return made
@@ -210,21 +221,20 @@ def project(make_project: Callable[[], Project], monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture(scope="session")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    """Runs the installed command in processes of its own."""
+    """Runs commands in processes of their own."""
     return Shell(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="session")
 def smoke_run(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
-    """The whole workflow, once, on config/smoke.yaml into a folder outside the checkout."""
-    base = tmp_path_factory.mktemp("smoke") / "base"
-    before = checkout_listing()
-    outcome = shell.rltune("run", "--config", "config/smoke.yaml", "--base", base, "--cores", 2, cwd=ROOT)
+    """The whole workflow, once, on config/smoke.yaml, in a copy of the project."""
+    root = copy_project(tmp_path_factory.mktemp("smoke"))
+    outcome = shell.make("smoke", "CORES=2", cwd=root)
     if outcome.status:
         pytest.fail(f"the smoke run failed with status {outcome.status}\n{outcome.out}\n{outcome.err}", pytrace=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        return SmokeRun(Workspace.open("config/smoke.yaml", base), outcome, (before, checkout_listing()))
+        patch.chdir(root)
+        return SmokeRun(root, Run.open("config/smoke.yaml"), outcome)
 
 
 @pytest.fixture(scope="session")

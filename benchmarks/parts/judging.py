@@ -34,7 +34,7 @@ from rltune.evaluation.intervals import improved
 from rltune.files import atomic_write
 from rltune.pipeline.prepare import Workload, ensure_workload
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import disjoint_windows, split_points
@@ -43,7 +43,7 @@ TRACES = {"philly": ("philly-csv", "philly-192"), "venus": ("venus-csv", "venus-
 BACKFILLS = ("none", "greedy", "easy")
 MORE = ("conservative",)
 """Printed beside them; not among what the strong baseline is chosen from. Nor is …"""
-QUIET = "quiet_fit"
+ISOLATING = "isolating_best_fit"
 """… this placement, which like locality soonest_end is tried beside them where jobs may be split."""
 
 
@@ -129,17 +129,17 @@ def rules(task: Task) -> dict[str, Any]:
 def run(
     load: Workload,
     length: int,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     uses_calibrated: bool = False,
     policy: TrainedPolicy | None = None,
     validation: bool = False,
 ):
     """A row a window of that many jobs; in the order of ``policy``, or of the setting's."""
     jobs = load.calibrated if uses_calibrated and load.calibrated is not None else load.jobs
-    placer = placer_of(setting.placement, LookaheadConfig())
+    placer = placer_of(scheduler.placement, LookaheadConfig())
     ranker = ranker_of(policy, jobs, load.layout) if policy else None
     first = windows_of(load, length, validation)
-    state = simulate(jobs, load.layout, first, np.full(len(first), length), setting, ranker, placer)
+    state = simulate(jobs, load.layout, first, np.full(len(first), length), scheduler, ranker, placer)
     return sequence_table(jobs, state, load.layout.gpus).assign(length=length)
 
 
@@ -148,18 +148,18 @@ def heuristics(task: Task) -> pd.DataFrame:
     load, frames, before = loaded(task), [], []
     open_to_all = [(locality, "best_fit") for locality in task.localities]
     if len(task.localities) > 1:
-        open_to_all += [("any", QUIET), ("soonest_end", QUIET)]
+        open_to_all += [("any", ISOLATING), ("soonest_end", ISOLATING)]
     for length in task.lengths:
         bound = [lower_bound(load.jobs, load.layout, int(f), length).wait_s for f in windows_of(load, length)]
         for policy, backfill, (locality, placement) in product(POLICIES, (*BACKFILLS, *MORE), open_to_all):
-            setting = Setting(policy, backfill, placement, locality, **rules(task))
-            table = run(load, length, setting)
+            scheduler = SchedulerConfig(policy, backfill, placement, locality, **rules(task))
+            table = run(load, length, scheduler)
             where = f" {locality}" if len(task.localities) > 1 else ""
-            how = f" {placement}" if placement == QUIET else ""
+            how = f" {placement}" if placement == ISOLATING else ""
             name = f"{policy}+{backfill}{where}{how}"
             frames.append(table.assign(scheduler=name, rule=name, bound_s=bound))
             if is_candidate(name):
-                before.append(run(load, length, setting, validation=True).assign(scheduler=name))
+                before.append(run(load, length, scheduler, validation=True).assign(scheduler=name))
     tested, validated = pd.concat(frames), pd.concat(before).groupby(["length", "scheduler"])
     best = [
         (length, metric, validated[column].mean()[length].idxmin())
@@ -174,7 +174,7 @@ def heuristics(task: Task) -> pd.DataFrame:
 
 def is_candidate(scheduler: str) -> bool:
     """Whether a base policy under its rules is one of those that the strong baseline is the best of."""
-    return scheduler.split()[0].split("+")[1] in BACKFILLS and QUIET not in scheduler
+    return scheduler.split()[0].split("+")[1] in BACKFILLS and ISOLATING not in scheduler
 
 
 def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -203,12 +203,12 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     policy = train(exercise, 1).policy
     seconds, facts = time.perf_counter() - began, policy.facts
     way = Way(**facts["way"])
-    setting, frames = way.of(Setting(cell.policy, cell.backfill, **rules(task))), []
+    scheduler, frames = way.of(SchedulerConfig(cell.policy, cell.backfill, **rules(task))), []
     for length in task.lengths:
-        frames.append(run(load, length, setting, way.uses_calibrated, policy).assign(scheduler=task.name))
+        frames.append(run(load, length, scheduler, way.uses_calibrated, policy).assign(scheduler=task.name))
         if task.name == "RLTune":
-            frames.append(run(load, length, setting, way.uses_calibrated).assign(scheduler="its way alone"))
-            easy = replace(setting, backfill="easy")  # nodes reserved for the first job alone
+            frames.append(run(load, length, scheduler, way.uses_calibrated).assign(scheduler="its way alone"))
+            easy = replace(scheduler, backfill="easy")  # nodes reserved for the first job alone
             frames.append(run(load, length, easy, way.uses_calibrated, policy).assign(scheduler="RLTune, EASY only"))
     some = {k: facts.get(k) for k in ("way", "best_epoch", "learned", "validation_metric", "validation_start")}
     log = {
@@ -225,7 +225,7 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 def prepare(task: Task) -> None:
     """Make the files of a workload that all its tasks read, and compile, once."""
-    run(loaded(task), task.lengths[0], Setting("saf", "easy"))
+    run(loaded(task), task.lengths[0], SchedulerConfig("saf", "easy"))
 
 
 def kept_at(kind: str, task: Task) -> Path | None:

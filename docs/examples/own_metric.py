@@ -4,7 +4,7 @@ import numpy as np
 
 from rltune.environment.example import example_workload
 from rltune.evaluation.intervals import improved
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 
 JOBS, WINDOWS = 256, 12
@@ -14,7 +14,7 @@ def long_waits(policy):
     """The 95th percentile of the waits of each window [WINDOWS], s."""
     jobs, layout = example_workload()
     first = JOBS * np.arange(WINDOWS)
-    state = simulate(jobs, layout, first, np.full(WINDOWS, JOBS), Setting(policy, backfill="easy"))
+    state = simulate(jobs, layout, first, np.full(WINDOWS, JOBS), SchedulerConfig(policy, backfill="easy"))
     return job_table(jobs, state).groupby("sequence")["wait_s"].quantile(0.95).to_numpy()
 
 

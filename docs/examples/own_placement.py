@@ -23,8 +23,8 @@ class LongApart:
             if not len(nodes):  # a job of several nodes stays where best_fit put it
                 continue
             self.counts.settled += 1
-            j = state.first[s] + state.me["chosen"][s]
+            j = state.first[s] + state.status["chosen"][s]
             free = state.free.row[s]["gpus"][nodes]
             tightest = nodes[free == free.min()]
             state.place[s, 0] = tightest[-1] if jobs.estimate_s[j] >= LONG_S else tightest[0], jobs.gpus[j]
-            state.me["place_len"][s] = 1
+            state.status["place_len"][s] = 1

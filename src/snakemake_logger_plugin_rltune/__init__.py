@@ -1,58 +1,148 @@
-"""Snakemake's logger plugin `rltune`: what a run does, one JSON object a line, for `rltune run` and `rltune status`.
+"""Snakemake's logger plugin `rltune`: how far a run is, in one line, with the time left; and why a job failed.
 
-Snakemake finds it by the name of this package: ``--logger rltune --logger-rltune-file FILE``. Each line has ``time``
-(seconds since 1970) and ``event``: ``job`` (a job starts, or in a dry run would), ``finished``, ``failed`` (with its
-logs, a scheduler's among them).
+Snakemake finds it by the name of this package: ``--logger rltune``. On a terminal the line is rewritten, elsewhere it is
+printed now and then. The time left is the mean of what jobs of each rule took, in this run and in earlier ones here.
 """
 
+from __future__ import annotations
+
 import json
+import shutil
+import sys
+import threading
 import time
-from dataclasses import dataclass, field
+from collections import Counter
 from logging import LogRecord
-from typing import Optional
+from pathlib import Path
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
-from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
+
+SECONDS = Path(".cache") / "rltune" / "seconds.json"
+"""Mean seconds of a job by rule, of earlier runs in this folder."""
+TYPICAL_S = {"train": 45.0, "example_schedules": 75.0, "deploy": 120.0, "baselines": 20.0}
+"""The same on two cores, of rules that have not run here; the default run."""
+OTHER_S = 10.0
+FIRST_S, LONGEST_S = 15.0, 600.0
+"""Without a terminal: the first pause between two lines, which doubles each time, and the longest."""
+LAST_LINES = 15
+"""So many lines of the log of a failed job are shown."""
 
 
-@dataclass
-class LogHandlerSettings(LogHandlerSettingsBase):
-    """Options of the plugin."""
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3 h 5 min`."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
-    # Snakemake reads the type from here, and knows Optional
-    file: Optional[str] = field(default=None, metadata={"help": "File that the lines are added to.", "required": True})
+
+def failure(log: Path) -> str:
+    """The error in an executed notebook, or the end of a log, and where it is."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    lines = [line for line in text.splitlines() if line.strip()][-LAST_LINES:]
+    if log.suffix == ".ipynb" and text:
+        outputs = [o for cell in json.loads(text)["cells"] for o in cell.get("outputs", ())]
+        lines = [f"{o['ename']}: {o['evalue']}" for o in outputs if o["output_type"] == "error"]
+    return "\n".join(f"  {line}" for line in [*lines, log])
 
 
 class LogHandler(LogHandlerBase):
-    """Adds a line to the file for each event of a job."""
+    """Prints what Snakemake would, shorter."""
 
-    writes_to_stream = False
-    writes_to_file = False  # to Snakemake that means a log of its own kind
+    writes_to_stream = True
+    writes_to_file = False
     has_filter = True
     has_formatter = True
     needs_rulegraph = False
 
+    def __post_init__(self) -> None:
+        self.terminal = sys.stderr.isatty()
+        self.pause = 2.0 if self.terminal else FIRST_S
+        self.left: Counter[str] = Counter()
+        self.jobs: dict[int, tuple[str, str]] = {}  # id → rule, message
+        self.running: dict[int, float] = {}  # id → started
+        self.done = self.planned = 0
+        self.cores = 1
+        self.took: dict[str, list[float]] = {}
+        self.known: dict[str, float] = json.loads(SECONDS.read_text()) if SECONDS.is_file() else {}
+        self.closing = threading.Event()
+        threading.Thread(target=self._tick, daemon=True).start()
+
     def emit(self, record: LogRecord) -> None:
-        """Write one event down; others than those of jobs are left out."""
-        fields = vars(record)
-        match str(fields.get("event") or ""):
+        """Take in one event of Snakemake's."""
+        given = vars(record)
+        match str(given.get("event") or ""):
+            case "run_info":
+                counts = {rule: n for rule, n in given["stats"].items() if rule not in ("all", "total")}
+                self.left, self.planned = Counter(counts), sum(counts.values())
+                if self.planned and not self.common_settings.dryrun:
+                    self._say(f"{self.planned} jobs, about {duration(self._left_s())}")
+            case "resources_info":
+                self.cores = given.get("cores") or self.cores
             case "job_info":
-                told = {
-                    "event": "job",
-                    "id": fields["jobid"],
-                    "rule": fields["rule_name"],
-                    "wildcards": dict(fields["wildcards"]),
-                    "output": [*map(str, fields["output"])],
-                    "log": [*map(str, fields["log"])],
-                    "benchmark": fields["benchmark"],
-                    "forced": fields["reason"].startswith("Forced"),
-                    "reason": fields["reason"],
-                }
+                self.jobs[given["jobid"]] = given["rule_name"], given["rule_msg"] or given["rule_name"]
+                if self.common_settings.dryrun:
+                    self._say(f"would run: {self.jobs[given['jobid']][1]}")
+            case "job_started":
+                self.running |= dict.fromkeys(given["jobs"], time.monotonic())
             case "job_finished":
-                told = {"event": "finished", "id": fields["job_id"]}
+                self._finished(given["job_id"])
             case "job_error":
-                told = {"event": "failed", "id": fields["jobid"], "logs": [*map(str, fields["log"])]}
-            case _:
-                return
-        with open(self.settings.file, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"time": time.time(), **told}) + "\n")
+                self.running.pop(given["jobid"], None)
+                name = self.jobs.get(given["jobid"], ("", given["rule_name"]))[1]
+                self._say("\n".join([f"FAILED: {name}", *(failure(Path(log)) for log in given["log"])]))
+            case "error":
+                self._say(f"{given.get('exception', '')}: {record.getMessage()}".removeprefix(": "))
+            case "":
+                if record.levelname in ("ERROR", "CRITICAL", "WARNING"):
+                    self._say(record.getMessage())
+
+    def close(self) -> None:
+        """End the line, and keep what jobs took for the next run."""
+        self.closing.set()
+        if self.terminal:
+            sys.stderr.write("\r\x1b[2K")
+        if self.took:
+            self.known |= {rule: sum(took) / len(took) for rule, took in self.took.items()}
+            SECONDS.parent.mkdir(parents=True, exist_ok=True)
+            SECONDS.write_text(json.dumps(self.known, indent=1, sort_keys=True))
+        super().close()
+
+    def _finished(self, job: int) -> None:
+        rule, name = self.jobs.get(job, ("", ""))
+        if rule not in self.left:  # the target `all`
+            return
+        seconds = time.monotonic() - self.running.pop(job, time.monotonic())
+        self.took.setdefault(rule, []).append(seconds)
+        self.left[rule] -= 1
+        self.done += 1
+        self._say(f"done: {name}, {duration(seconds)}")
+
+    def _left_s(self) -> float:
+        """Seconds until the end: what is left, less what running jobs have done, on all cores."""
+        means = {rule: sum(took) / len(took) for rule, took in self.took.items()}
+        expected = TYPICAL_S | self.known | means
+        now = time.monotonic()
+        at_work = sum(
+            min(now - started, expected.get(self.jobs[job][0], OTHER_S)) for job, started in [*self.running.items()]
+        )
+        return max(sum(n * expected.get(rule, OTHER_S) for rule, n in self.left.items()) - at_work, 0.0) / self.cores
+
+    def _tick(self) -> None:
+        while not self.closing.wait(self.pause):
+            if not self.running:
+                continue
+            now = time.monotonic()
+            names = [f"{self.jobs[job][1]} ({duration(now - started)})" for job, started in [*self.running.items()][:3]]
+            line = f"{self.done} of {self.planned} jobs, about {duration(self._left_s())} left; {', '.join(names)}"
+            if self.terminal:
+                sys.stderr.write(f"\r\x1b[2K{line[: shutil.get_terminal_size().columns - 1]}")
+                sys.stderr.flush()
+            else:
+                self.pause = min(2 * self.pause, LONGEST_S)
+                self._say(line)
+
+    def _say(self, text: str) -> None:
+        """Print lines, above the one that is rewritten."""
+        sys.stderr.write(("\r\x1b[2K" if self.terminal else "") + text + "\n")
+        sys.stderr.flush()

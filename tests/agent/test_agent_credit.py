@@ -10,7 +10,7 @@ from agent_fakes import workload
 
 from rltune.agent.credit import CREDITED, credit
 from rltune.agent.rollout import RandomRanker
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import BSLD_FLOOR_S
 
 JOBS, LAYOUT = workload(200, seed=3)
@@ -21,7 +21,7 @@ GROUPS, ROLLOUTS, LENGTH = 2, 3, 40
 def state():
     first = np.repeat([0, 60], ROLLOUTS)
     ranker = RandomRanker(np.random.default_rng(1))
-    return simulate(JOBS, LAYOUT, first, np.full(len(first), LENGTH), Setting("fifo"), ranker)
+    return simulate(JOBS, LAYOUT, first, np.full(len(first), LENGTH), SchedulerConfig("fifo"), ranker)
 
 
 def later(state, s: int, now: float, metric: str, horizon_s: float) -> float:

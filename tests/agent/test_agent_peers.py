@@ -23,7 +23,7 @@ from rltune.config.run import EvaluationConfig
 from rltune.environment.observation import Observer
 from rltune.errors import DataError
 from rltune.evaluation.evaluate import evaluate
-from rltune.simulator.batch import Run, Setting, simulate
+from rltune.simulator.batch import Run, SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.columns import empty_columns
 from rltune.traces.split import split_points
@@ -79,7 +79,7 @@ def gate() -> tuple[Jobs, Layout]:
 def mean_wait_s(case: tuple[Jobs, Layout], policy: str, ranker=None) -> float:
     jobs, layout = case
     first = np.arange(N - 60, N - LENGTH + 1, LENGTH)
-    state = simulate(jobs, layout, first, np.full(len(first), LENGTH), Setting(policy), ranker)
+    state = simulate(jobs, layout, first, np.full(len(first), LENGTH), SchedulerConfig(policy), ranker)
     return sequence_table(jobs, state, layout.gpus)["wait_s"].mean()
 
 
@@ -121,8 +121,10 @@ def test_area_weights_order_as_saf() -> None:
     jobs, layout = workload(300, load=4.0)
     first, n = np.array([0, 100]), np.array([200, 200])
     for backfill in ("none", "easy"):
-        saf = simulate(jobs, layout, first, n, Setting("saf", backfill))
-        linear = simulate(jobs, layout, first, n, Setting("fifo", backfill), LinearRanker(jobs, layout, AREA[None]))
+        saf = simulate(jobs, layout, first, n, SchedulerConfig("saf", backfill))
+        linear = simulate(
+            jobs, layout, first, n, SchedulerConfig("fifo", backfill), LinearRanker(jobs, layout, AREA[None])
+        )
         np.testing.assert_array_equal(saf.start, linear.start)
 
 
@@ -130,9 +132,11 @@ def test_candidates_take_turns_and_each_goes_by_its_own_weights() -> None:
     jobs, layout = workload(300, load=4.0)
     weights = np.stack([AREA, np.random.default_rng(0).normal(size=WEIGHTS)])
     first = np.array([0, 0, 80, 80])
-    both = simulate(jobs, layout, first, np.full(4, 200), Setting("saf"), LinearRanker(jobs, layout, weights))
+    both = simulate(jobs, layout, first, np.full(4, 200), SchedulerConfig("saf"), LinearRanker(jobs, layout, weights))
     for k, mine in enumerate(weights):
-        one = simulate(jobs, layout, first[k::2], [200, 200], Setting("saf"), LinearRanker(jobs, layout, mine[None]))
+        one = simulate(
+            jobs, layout, first[k::2], [200, 200], SchedulerConfig("saf"), LinearRanker(jobs, layout, mine[None])
+        )
         np.testing.assert_array_equal(both.start[k::2], one.start)
 
 
@@ -140,7 +144,7 @@ def test_a_linear_score_is_what_it_says() -> None:
     """Against the formula in plain Python, at every question of a run."""
     jobs, layout = workload(120, load=4.0)
     by = np.random.default_rng(1).normal(size=WEIGHTS)
-    run = Run(jobs, layout, np.array([0]), np.array([120]), Setting("fifo"), visible=256, track=True)
+    run = Run(jobs, layout, np.array([0]), np.array([120]), SchedulerConfig("fifo"), visible=256, track=True)
     ranker, seen = LinearRanker(jobs, layout, by[None]), Observer(jobs, layout, "unsampled")
     questions = 0
     while len(asking := run.advance()):
@@ -170,9 +174,9 @@ def always(rows: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
 def test_who_accepts_everything_is_the_base_policy(policy: str, backfill: str) -> None:
     jobs, layout = workload(300, load=4.0)
-    first, n, setting = np.array([0, 150]), np.array([150, 150]), Setting(policy, backfill)
-    base = simulate(jobs, layout, first, n, setting)
-    mine = simulate(jobs, layout, first, n, setting, InspectorRanker(never, Observer(jobs, layout, "rich")))
+    first, n, scheduler = np.array([0, 150]), np.array([150, 150]), SchedulerConfig(policy, backfill)
+    base = simulate(jobs, layout, first, n, scheduler)
+    mine = simulate(jobs, layout, first, n, scheduler, InspectorRanker(never, Observer(jobs, layout, "rich")))
     np.testing.assert_array_equal(base.start, mine.start)
 
 
@@ -180,8 +184,8 @@ def test_who_rejects_everything_starves_nobody() -> None:
     """Each job is rejected MOST_REJECTIONS times and then goes as the base policy says; all are run."""
     jobs, layout = workload(400, load=4.0)
     ranker = InspectorRanker(always, Observer(jobs, layout, "rich"))
-    state = simulate(jobs, layout, [0], [400], Setting("fifo"), ranker)
-    base = simulate(jobs, layout, [0], [400], Setting("fifo"))
+    state = simulate(jobs, layout, [0], [400], SchedulerConfig("fifo"), ranker)
+    base = simulate(jobs, layout, [0], [400], SchedulerConfig("fifo"))
     assert not np.isnan(state.start[0]).any()
     assert ranker._rejected.max() == MOST_REJECTIONS
     assert state.start[0].mean() > base.start[0].mean()
@@ -192,7 +196,7 @@ def test_what_an_inspector_remembers_is_what_it_did() -> None:
     jobs, layout = workload(200, load=4.0)
     kernel = np.random.default_rng(0).normal(size=WIDTH)
     ranker = InspectorRanker(lambda rows: rows @ kernel, Observer(jobs, layout, "rich"), np.random.default_rng(1), 0.5)
-    simulate(jobs, layout, [0, 50], [100, 100], Setting("saf"), ranker)
+    simulate(jobs, layout, [0, 50], [100, 100], SchedulerConfig("saf"), ranker)
     batch = ranker.batch(np.array([0.0, 1.0]))
     assert len(batch.length) == ranker.asked > 150 and (batch.length == 2).all()
     assert batch.action.sum() == ranker.rejections > 0
@@ -225,7 +229,7 @@ def test_a_policy_survives_the_disk_and_a_wrong_one_is_refused(agent: str, tmp_p
     back = load_policy(tmp_path / "policy.npz")
     assert back.agent == agent
     starts = [
-        simulate(jobs, layout, [540], [60], Setting("fifo", "easy"), ranker_of(p, jobs, layout)).start
+        simulate(jobs, layout, [540], [60], SchedulerConfig("fifo", "easy"), ranker_of(p, jobs, layout)).start
         for p in (policy, back)
     ]
     np.testing.assert_array_equal(*starts)
@@ -267,7 +271,9 @@ def test_a_learner_is_judged_as_rltune_is(agent: str) -> None:
     )
     mine = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == 30)]
     first = mine["first_job"].to_numpy()
-    state = simulate(jobs, layout, first, np.full(2, 30), Setting("fifo", "easy"), ranker_of(policy, jobs, layout))
+    state = simulate(
+        jobs, layout, first, np.full(2, 30), SchedulerConfig("fifo", "easy"), ranker_of(policy, jobs, layout)
+    )
     assert mine["wait_s"].tolist() == pytest.approx(sequence_table(jobs, state, layout.gpus)["wait_s"].tolist())
     assert set(table["role"]) == {"rltune", "base"}
 

@@ -158,7 +158,7 @@ def test_one_that_chooses_its_way_and_credits_decisions_goes_on_the_same(
         ({"preset": PRESET.model_copy(update={"clip": 0.1})}, "preset"),
         ({"jobs": workload(900, seed=10)[0]}, "jobs"),
         ({"calibrated": truly(JOBS)}, "jobs"),
-        ({"simulation": SimulationConfig(commit="head")}, "rules"),
+        ({"simulation": SimulationConfig(sticky_head=True)}, "rules"),
         ({"lookahead": LookaheadConfig(jobs=3)}, "look-ahead"),
     ],
 )

@@ -11,7 +11,7 @@ from agent_fakes import workload
 from rltune.agent.rollout import AgentRanker
 from rltune.agent.sampling import answer, by_submission
 from rltune.environment.observation import Observer
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 
 LOGITS = np.array([0.0, math.log(3)], np.float32)
 
@@ -51,10 +51,10 @@ def test_rows_of_each_decision_by_submission() -> None:
 def test_a_batch_is_sorted_by_sequence_and_complete(policy: str) -> None:
     jobs, layout = workload(300, seed=5)
     ranker = AgentRanker(lambda x, offsets: x[:, 0], Observer(jobs, layout, "engineered"), np.random.default_rng(1))
-    state = simulate(jobs, layout, [0, 50, 100], [100] * 3, Setting(policy), ranker)
+    state = simulate(jobs, layout, [0, 50, 100], [100] * 3, SchedulerConfig(policy), ranker)
     batch = ranker.batch(np.zeros(3))
     assert (np.diff(batch.sequence) >= 0).all()
-    assert list(np.bincount(batch.sequence)) == list(state.me["choices"])
+    assert list(np.bincount(batch.sequence)) == list(state.status["choices"])
     assert len(batch.obs) == len(batch.critic) == batch.length.sum()
     assert (batch.length >= 2).all() and (batch.action < batch.length).all()
     ends = np.cumsum(batch.length)
@@ -72,7 +72,7 @@ def test_what_an_agent_does_depends_on_its_base_policy_only_where_that_orders() 
         ranker = AgentRanker(
             lambda x, offsets: -x[:, 1], Observer(jobs, layout, "engineered"), np.random.default_rng(1)
         )
-        return simulate(jobs, layout, [0], [300], Setting(policy), ranker).start
+        return simulate(jobs, layout, [0], [300], SchedulerConfig(policy), ranker).start
 
     np.testing.assert_array_equal(starts("fifo"), starts("wfp3"))
     np.testing.assert_array_equal(starts("fifo"), starts("sjf"))

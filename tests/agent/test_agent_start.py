@@ -14,7 +14,7 @@ from rltune.agent.training import learn
 from rltune.config import Cell, LookaheadConfig, Preset
 from rltune.config.cells import POLICIES
 from rltune.environment.observation import Observer
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.traces.split import split_points
 
 JOBS, LAYOUT = workload(900, seed=4, load=6)
@@ -28,9 +28,9 @@ def test_the_first_agent_starts_every_job_when_its_base_policy_does(policy: str,
     ranker = AgentRanker(
         TrainedPolicy(ppo.weights(), {}).logits, Observer(JOBS, LAYOUT, "engineered"), base_policy_bias=0.7
     )
-    how = JOBS, LAYOUT, [0, 300], [300, 500], Setting(policy, backfill)
+    how = JOBS, LAYOUT, [0, 300], [300, 500], SchedulerConfig(policy, backfill)
     np.testing.assert_array_equal(simulate(*how, ranker).start, simulate(*how).start)
-    assert simulate(*how).me["queue_sum"].sum() > 20 * 800, "queues are long enough to differ in"
+    assert simulate(*how).status["queue_sum"].sum() > 20 * 800, "queues are long enough to differ in"
 
 
 def test_nothing_better_than_the_base_policy_is_not_learned() -> None:

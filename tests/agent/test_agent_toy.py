@@ -11,7 +11,7 @@ from rltune.agent.learners import Training, ranker_of, train
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import Cell, ClusterConfig, LookaheadConfig, Preset
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.columns import empty_columns
 from rltune.traces.split import split_points
@@ -78,7 +78,7 @@ def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
     first = np.arange(N - 60, N - LENGTH + 1, LENGTH)
 
     def mean_wait_s(ranker) -> float:
-        state = simulate(jobs, layout, first, np.full(len(first), LENGTH), Setting("fifo"), ranker)
+        state = simulate(jobs, layout, first, np.full(len(first), LENGTH), SchedulerConfig("fifo"), ranker)
         return sequence_table(jobs, state, layout.gpus)["wait_s"].mean()
 
     run_s = np.sort(jobs.run_s[first[0] : first[-1] + LENGTH].reshape(-1, LENGTH), axis=1)

@@ -13,7 +13,7 @@ from rltune.agent.policy_file import save_policy
 from rltune.agent.rollout import AgentRanker
 from rltune.config import Cell, LookaheadConfig, Preset
 from rltune.environment.observation import Observer
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import split_points
 
@@ -42,10 +42,10 @@ def test_it_beats_the_base_policy_on_sequences_it_has_not_seen():
     result = _train(jobs_and_layout=(jobs, layout))
     first = np.array([1800, 1848, 1896])
     n = np.full(3, 48)
-    setting = Setting("fifo", "none", "best_fit")
-    base = sequence_table(jobs, simulate(jobs, layout, first, n, setting), layout.gpus)["wait_s"].mean()
+    scheduler = SchedulerConfig("fifo", "none", "best_fit")
+    base = sequence_table(jobs, simulate(jobs, layout, first, n, scheduler), layout.gpus)["wait_s"].mean()
     ranker = AgentRanker(result.policy.logits, Observer(jobs, layout, "engineered"))
-    agent = sequence_table(jobs, simulate(jobs, layout, first, n, setting, ranker), layout.gpus)["wait_s"].mean()
+    agent = sequence_table(jobs, simulate(jobs, layout, first, n, scheduler, ranker), layout.gpus)["wait_s"].mean()
     assert agent < 0.9 * base
     assert list(result.history["epoch"]) == list(range(1, 13))
 

@@ -21,16 +21,16 @@ from rltune.agent.ways import POLICIES, RESERVATIONS, Way, choose, difference, w
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.run import EvaluationConfig
 from rltune.evaluation.evaluate import evaluate
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import split_points
 
-START = way_of(Setting("fifo", "easy"))
+START = way_of(SchedulerConfig("fifo", "easy"))
 COST = {
     "saf": -30.0,
     "sjf": -10.0,
     "conservative": -20.0,
-    "quiet_fit": -5.0,
+    "isolating_best_fit": -5.0,
     "any": -7.0,
     "soonest_end": -8.0,
     True: -4.0,
@@ -61,7 +61,7 @@ def cheapest(noise: float = 0.0) -> Callable[[Way], np.ndarray]:
     """Scores that are a sum over the fields, so that the best is known; with other noise for every way."""
 
     def scores(way: Way) -> np.ndarray:
-        values = [v for k, v in asdict(way).items() if k != "worth"]
+        values = [v for k, v in asdict(way).items() if k != "split_worth"]
         total = 100.0 + sum(COST.get(v, 0.0) for v in values)
         return total + noise * np.random.default_rng(len(repr(way))).normal(size=50)
 
@@ -80,7 +80,7 @@ def cheapest(noise: float = 0.0) -> Callable[[Way], np.ndarray]:
                 START,
                 policy="saf",
                 backfill="conservative",
-                placement="quiet_fit",
+                placement="isolating_best_fit",
                 locality="soonest_end",
                 uses_calibrated=True,
             ),
@@ -130,7 +130,7 @@ def test_the_base_policy_keeps_the_cells_rules_and_the_agent_has_its_own() -> No
     plain = Exercise(CELL, TUNED.model_copy(update={"chooses": "nothing"}), LookaheadConfig(), JOBS, LAYOUT, SPLIT)
     first = np.arange(0, 320, 32)
     assert mine.run(first)["wait_s"].tolist() == plain.run(first)["wait_s"].tolist()
-    assert mine.own != mine.setting == plain.own == plain.setting and mine.calibrated is mine.jobs
+    assert mine.own != mine.scheduler == plain.own == plain.scheduler and mine.calibrated is mine.jobs
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_an_order_for_chosen_reservations_is_learned_without_and_judged_with_the
     mine = Exercise(CELL, Preset(**TUNED.model_dump() | {"agent": agent}), LookaheadConfig(), jobs, layout, SPLIT)
     runs = []
 
-    def spying(jobs, layout, first, n, setting, ranker=None, placer=None):
+    def spying(jobs, layout, first, n, scheduler, ranker=None, placer=None):
         if ranker is not None and not isinstance(ranker, RandomRanker):
-            runs.append((bool((first < SPLIT.train[1]).all()), setting.backfill))
-        return simulate(jobs, layout, first, n, setting, ranker, placer)
+            runs.append((bool((first < SPLIT.train[1]).all()), scheduler.backfill))
+        return simulate(jobs, layout, first, n, scheduler, ranker, placer)
 
     monkeypatch.setattr("rltune.agent.exercise.simulate", spying)
     train(mine)
@@ -193,8 +193,8 @@ def test_a_policy_is_judged_by_the_way_it_was_trained_for() -> None:
 
 def test_all_ways_are_settings() -> None:
     for policy, backfill in itertools.product(POLICIES, RESERVATIONS):
-        setting = Setting(policy, backfill, "quiet_fit", "worth_it", worth=0.3)
-        assert way_of(setting).of(Setting("fifo")) == setting
+        scheduler = SchedulerConfig(policy, backfill, "isolating_best_fit", "worth_it", split_worth=0.3)
+        assert way_of(scheduler).of(SchedulerConfig("fifo")) == scheduler
 
 
 def test_trials_are_kept_and_an_interrupted_choice_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -124,7 +124,7 @@ def test_estimates_are_parsed() -> None:
 
 
 def test_every_locality_goes_with_every_placement() -> None:
-    placements = ["best_fit", "quiet_fit", "lookahead"]
+    placements = ["best_fit", "isolating_best_fit", "lookahead"]
     config = run({"policy": ["fifo"], "placement": placements, "locality": list(LOCALITIES)})
     assert {(c.placement, c.locality) for c in config.cells()} == set(itertools.product(placements, LOCALITIES))
 

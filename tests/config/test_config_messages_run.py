@@ -65,7 +65,7 @@ def test_a_preset_of_ones_own_is_known(tmp_path: Path) -> None:
     ("line", "parts"),
     [
         ("simulation: {overrun: later}\n", ["simulation.overrun: found 'later'", "allowed: double, now"]),
-        ("simulation: {commit: start}\n", ["simulation.commit: found 'start'", "allowed: decision, head"]),
+        ("simulation: {sticky_head: start}\n", ["simulation.sticky_head: found 'start'"]),
         ("simulation: {multi_node_slowdown: 0.5}\n", ["simulation.multi_node_slowdown: found 0.5", "1 or more"]),
         ("simulation: {interference_slowdown: 0.5}\n", ["simulation.interference_slowdown: found 0.5", "1 or more"]),
         (

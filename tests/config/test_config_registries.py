@@ -14,15 +14,15 @@ from rltune.config import Workspace, load_cluster, load_run, load_trace
 from rltune.config.cells import BACKFILLS, PLACEMENTS, POLICIES, Backfill, Features, Judged, Locality, Placement, Policy
 from rltune.config.metric import METRICS
 from rltune.config.preset import BUILT_IN
-from rltune.config.run import Commit, EvaluationConfig, Overrun, SimulationConfig
+from rltune.config.run import EvaluationConfig, Overrun, SimulationConfig
 from rltune.config.schema import MEND, schema_text
 from rltune.config.trace import Format, Status
 from rltune.environment.features import FEATURE_SETS
 from rltune.environment.reward import METRIC_COLUMN, REWARD_FLOOR
 from rltune.policies import IDS, TITLES
 from rltune.report.style import POLICY_TITLE
-from rltune.simulator import how
-from rltune.simulator.setting import ASKED, Setting
+from rltune.simulator.config import ASKED, OVERRUNS, SchedulerConfig
+from rltune.simulator.config import BACKFILLS as SIMULATED
 from rltune.traces.columns import STATUSES
 from rltune.traces.readers import READERS
 
@@ -47,7 +47,7 @@ def test_default_baselines() -> None:
 
 
 def test_backfills() -> None:
-    assert set(get_args(Backfill)) == set(BACKFILLS) == set(how.BACKFILLS)
+    assert set(get_args(Backfill)) == set(BACKFILLS) == set(SIMULATED)
 
 
 def test_placements() -> None:
@@ -61,8 +61,8 @@ def test_localities() -> None:
 
 
 def test_the_rules_of_a_simulation_are_those_of_a_setting() -> None:
-    assert set(get_args(Overrun)) == set(how.OVERRUNS) and set(get_args(Commit)) == set(how.COMMITS)
-    assert Setting("fifo") == Setting("fifo", **SimulationConfig().model_dump())
+    assert set(get_args(Overrun)) == set(OVERRUNS)
+    assert SchedulerConfig("fifo") == SchedulerConfig("fifo", **SimulationConfig().model_dump())
 
 
 def test_feature_sets() -> None:
@@ -180,7 +180,7 @@ def test_a_workspace_keeps_every_file_below_its_base(tmp_path: Path, monkeypatch
 def test_the_simulator_is_described_in_full() -> None:
     """Every name that a configuration can give is explained."""
     text = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
-    names = [name for words in (Policy, Backfill, Placement, Locality, Overrun, Commit) for name in get_args(words)]
+    names = [name for words in (Policy, Backfill, Placement, Locality, Overrun) for name in get_args(words)]
     missing = [n for n in names if f"`{n}`" not in text and f": {n}`" not in text]
     assert not missing
     assert not [n for n in SimulationConfig.model_fields if n not in text]

@@ -25,9 +25,9 @@ from rltune.pipeline.prepare import ensure_clean
 from rltune.placement.placers import OWN as OWN_PLACEMENTS
 from rltune.placement.placers import fitting_nodes, placement, placer_of
 from rltune.policies import OWN as OWN_POLICIES
-from rltune.simulator.batch import Run, Setting, simulate
+from rltune.simulator.batch import Run, SchedulerConfig, simulate
+from rltune.simulator.config import ASKED
 from rltune.simulator.metrics import chunk_table, job_table
-from rltune.simulator.setting import ASKED
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -145,7 +145,7 @@ def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
         r"FIFO [\d,]+ s, SAF [\d,]+ s: -?[\d.]+% less \(-?[\d.]+% to -?[\d.]+%\)\n", capsys.readouterr().out
     )
     jobs, layout = example_workload()
-    state = simulate(jobs, layout, np.array([256]), np.array([256]), Setting("fifo", backfill="easy"))
+    state = simulate(jobs, layout, np.array([256]), np.array([256]), SchedulerConfig("fifo", backfill="easy"))
     assert names["fifo"][1] == pytest.approx(np.percentile(job_table(jobs, state)["wait_s"], 95))
 
 
@@ -180,7 +180,9 @@ def test_a_placement() -> None:
     sequences = np.array([0, 256]), np.array([256, 256])
     placer = placer_of("long_apart", LookaheadConfig())
     assert placer is not None
-    state = simulate(jobs, layout, *sequences, Setting("saf", placement="long_apart"), placer=placer, check=True)
+    state = simulate(
+        jobs, layout, *sequences, SchedulerConfig("saf", placement="long_apart"), placer=placer, check=True
+    )
     assert 0 < placer.counts.settled <= placer.counts.asked
     chunks = chunk_table(state)
     alone = chunks[~chunks.duplicated(["sequence", "job"], keep=False) & (chunks["gpus"] < 8)]
@@ -202,15 +204,15 @@ def test_nodes_that_fit_are_those_where_first_fit_would_go() -> None:
         def place(self, jobs: Any, layout: Any, state: Any, asking: np.ndarray) -> None:
             for s in asking:
                 nodes = fitting_nodes(jobs, layout, state, s)
-                j = state.first[s] + state.me["chosen"][s]
-                whole = int(state.me["place_len"][s]) == 1
+                j = state.first[s] + state.status["chosen"][s]
+                whole = int(state.status["place_len"][s]) == 1
                 assert whole == bool(len(nodes)) or jobs.gpus[j] > 8
                 if whole:
                     assert state.place["node"][s, 0] in nodes
                     self.asked += 1
 
     jobs, layout = example_workload(seed=3)
-    run = Run(jobs, layout, np.array([0]), np.array([256]), Setting("fifo", placement="algorithm1"), Watch())
+    run = Run(jobs, layout, np.array([0]), np.array([256]), SchedulerConfig("fifo", placement="algorithm1"), Watch())
     assert not len(run.advance()) and run.placer is not None and run.placer.asked > 20
 
 

@@ -13,7 +13,7 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.search import EXCLUSIVE, find
 from rltune.cluster.ways import classes, count_ways, room
 from rltune.environment.features import FEATURES
-from rltune.simulator.how import DOUBLE
+from rltune.simulator.config import DOUBLE
 from rltune.simulator.state import State
 
 HOUR_S = 3600
@@ -77,7 +77,7 @@ def told(jobs: Jobs, layout: Layout, state: State, s: int) -> list[Told]:
     left, run = state.free.row[s]["gpus"], state.run[s]
     queue = [jobs.row[first + i] for i in state.queued_jobs(s)]
     running = [i for i in range(state.n[s]) if not math.isnan(run["start"][i]) and run["end"][i] > now]
-    again = state.how.overrun == DOUBLE  # a job past its estimate runs as long again, or ends now
+    again = state.options.overrun == DOUBLE  # a job past its estimate runs as long again, or ends now
     ends = {i: run["due"][i] if run["due"][i] > now else now + again * (now - run["start"][i]) for i in running}
     out = []
     for place, (i, job) in enumerate(zip(state.queued_jobs(s), queue)):
@@ -142,9 +142,9 @@ def _rank(value: float, values: list[float]) -> float:
 
 def _count(jobs: Jobs, layout: Layout, state: State, s: int, j: int) -> int:
     """Ways of a job, up to 8; where there is nothing to choose, whether it fits."""
-    nodes, how = layout.nodes, state.how
+    nodes, options = layout.nodes, state.options
     free = Free(*(column[s] for column in state.free))
     table = room(nodes)
-    k = classes(nodes, jobs.row["pool"][j], free, how.rule == EXCLUSIVE, table)
+    k = classes(nodes, jobs.row["pool"][j], free, options.rule == EXCLUSIVE, table)
     ways = count_ways(nodes, jobs, j, table, k)
-    return ways or int(find(nodes, jobs, free, j, how.rule, how.extra, np.zeros_like(state.place[s])) > 0)
+    return ways or int(find(nodes, jobs, free, j, options.rule, options.extra, np.zeros_like(state.place[s])) > 0)

@@ -18,7 +18,7 @@ from rltune.environment.gym_env import SchedulingEnv
 from rltune.environment.registration import ID
 from rltune.environment.reward import reward
 from rltune.environment.vector import VectorEnvironment
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 
 AREA = 1  # column of the job size in feature set unsampled
@@ -49,7 +49,8 @@ def play(env: gymnasium.Env, act: Any, **reset: Any) -> tuple[list[float], dict[
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"features": "raw", "reward": "dense"}, {"features": "rich", "setting": Setting("wfp3", "easy")}]
+    "options",
+    [{}, {"features": "raw", "reward": "dense"}, {"features": "rich", "setting": SchedulerConfig("wfp3", "easy")}],
 )
 def test_gymnasiums_checker_has_nothing_to_say(small: dict, options: dict) -> None:
     with warnings.catch_warnings():
@@ -83,10 +84,14 @@ def test_every_feature_set_has_its_space(small: dict, features: str) -> None:
 @pytest.mark.parametrize("backfill", ["none", "easy"])
 def test_acting_like_a_policy_gives_its_run(small: dict, backfill: str) -> None:
     """Without backfill only the pick matters; else the others follow in the base policy's order, so it has to agree."""
-    env = SchedulingEnv(**small, setting=Setting("fifo" if backfill == "none" else "saf", backfill), check=True)
+    env = SchedulingEnv(
+        **small, scheduler=SchedulerConfig("fifo" if backfill == "none" else "saf", backfill), check=True
+    )
     rewards, info = play(env, smallest, options={"first": 40, "n": 120})
     jobs, layout = small["jobs"], small["layout"]
-    saf, base = (simulate(jobs, layout, [40], [120], s) for s in (Setting("saf", backfill), env._many.setting))
+    saf, base = (
+        simulate(jobs, layout, [40], [120], s) for s in (SchedulerConfig("saf", backfill), env._many.scheduler)
+    )
     np.testing.assert_array_equal(env._many.state.start, saf.start)
     means = [sequence_table(jobs, state, layout.gpus)["wait_s"][0] for state in (saf, base)]
     assert [info["agent"], info["base"]] == means
@@ -95,14 +100,14 @@ def test_acting_like_a_policy_gives_its_run(small: dict, backfill: str) -> None:
 
 
 def test_the_base_policys_choice_is_action_0_and_worth_nothing(small: dict) -> None:
-    env = SchedulingEnv(**small, setting=Setting("wfp3", "easy"))
+    env = SchedulingEnv(**small, scheduler=SchedulerConfig("wfp3", "easy"))
     rewards, _ = play(env, lambda observation: 0, seed=2)
     assert rewards[-1] == 0
 
 
 @pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
 def test_dense_rewards_add_up_to_the_total_wait(small: dict, backfill: str) -> None:
-    env = SchedulingEnv(**small, setting=Setting("fifo", backfill), reward="dense")
+    env = SchedulingEnv(**small, scheduler=SchedulerConfig("fifo", backfill), reward="dense")
     for seed in range(4):
         rewards, info = play(env, smallest, seed=seed)
         assert max(rewards) <= 0 and min(rewards[:-1]) < 0
@@ -111,11 +116,11 @@ def test_dense_rewards_add_up_to_the_total_wait(small: dict, backfill: str) -> N
 
 def test_many_single_ones_equal_the_vector_environment(small: dict) -> None:
     first, n = [0, 30, 200, 411], [100, 60, 77, 20]
-    many = VectorEnvironment(small["jobs"], small["layout"], Setting("fifo", "easy"), "unsampled")
+    many = VectorEnvironment(small["jobs"], small["layout"], SchedulerConfig("fifo", "easy"), "unsampled")
     seen = many.reset(first, n)
     while not many.done:
         seen = many.pick([seen.rows[a:b, AREA].argmin() for a, b in zip(seen.offsets, seen.offsets[1:])])
-    env = SchedulingEnv(**small, setting=Setting("fifo", "easy"))
+    env = SchedulingEnv(**small, scheduler=SchedulerConfig("fifo", "easy"))
     for s, where in enumerate(zip(first, n)):
         _, info = play(env, smallest, options=dict(zip(("first", "n"), where)))
         np.testing.assert_array_equal(env._many.state.start[0], many.state.start[s, : n[s]])

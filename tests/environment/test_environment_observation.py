@@ -16,16 +16,16 @@ from rltune.environment.features import FEATURE_SETS, FEATURES, Column, bounds_o
 from rltune.environment.observation import CRITIC_WIDTH, Observer, width_of
 from rltune.environment.plan import static_features
 from rltune.environment.supply import HORIZON_S
-from rltune.simulator.batch import Run, Setting, simulate
+from rltune.simulator.batch import Run, SchedulerConfig, simulate
 from rltune.simulator.state import State
 
 SETTINGS = {
-    "none": Setting("fifo"),
-    "easy": Setting("saf", "easy", "first_fit"),
-    "exclusive": Setting("wfp3", "greedy", "exclusive"),
-    "any": Setting("sjf", "none", "spread", "any", multi_node_slowdown=1.5),
-    "head": Setting("saf", "easy", commit="head"),
-    "now": Setting("smallest", "easy", overrun="now"),
+    "none": SchedulerConfig("fifo"),
+    "easy": SchedulerConfig("saf", "easy", "first_fit"),
+    "exclusive": SchedulerConfig("wfp3", "greedy", "exclusive"),
+    "any": SchedulerConfig("sjf", "none", "spread", "any", multi_node_slowdown=1.5),
+    "head": SchedulerConfig("saf", "easy", sticky_head=True),
+    "now": SchedulerConfig("smallest", "easy", overrun="now"),
 }
 
 
@@ -37,7 +37,7 @@ def two_jobs_ask(estimate: float = 600.0) -> tuple[Jobs, Layout, State]:
         {"submit_s": 100.0, "run_s": 60.0, "gpus": 4},
     ]
     jobs, layout = compiled(CLUSTER, rows)
-    run = Run(jobs, layout, [0], [3], Setting("fifo"), visible=256, track=True)
+    run = Run(jobs, layout, [0], [3], SchedulerConfig("fifo"), visible=256, track=True)
     assert list(run.advance()) == [0] and run.state.now[0] == 100.0
     return jobs, layout, run.state
 
@@ -93,7 +93,7 @@ def test_columns_switch_when_free_gpus_are_scattered() -> None:
         rows = [{"submit_s": 0.0, "run_s": 900.0, "gpus": used, "requested_s": 600.0}] * 2
         rows += [{"submit_s": 100.0, "run_s": 50.0, "gpus": 1}, {"submit_s": 100.0, "run_s": 60.0, "gpus": 4}]
         jobs, layout = compiled(cluster([group(2, 8)]), rows)
-        run = Run(jobs, layout, [0], [4], Setting("fifo", placement="spread"), visible=256, track=True)
+        run = Run(jobs, layout, [0], [4], SchedulerConfig("fifo", placement="spread"), visible=256, track=True)
         while (asking := run.advance()).size and run.state.now[0] < 100:
             run.state.score[0, : run.state.visible[0]] = np.arange(run.state.visible[0])
         cff = 1 - 18 / 48 if scattered else 1 - 50 / 80
@@ -171,7 +171,7 @@ def test_places_are_those_of_the_base_policy(base: str) -> None:
         state.score[0, : len(seen.jobs)] = rng.random(len(seen.jobs))
         compared += len(seen.jobs)
 
-    simulate(jobs, layout, [0], [200], Setting(base, "easy"), ranker)
+    simulate(jobs, layout, [0], [200], SchedulerConfig(base, "easy"), ranker)
     assert compared > 500
 
 
@@ -197,17 +197,25 @@ def test_a_row_does_not_depend_on_the_order_of_the_queue(features: str) -> None:
             state.score[s, : state.visible[s]] = 0
         compared += len(order)
 
-    simulate(jobs, layout, [0, 100], [200, 200], Setting("sjf"), ranker)
+    simulate(jobs, layout, [0, 100], [200, 200], SchedulerConfig("sjf"), ranker)
     assert compared > 500
 
 
-@pytest.mark.parametrize("commit", ["decision", "head"])
+@pytest.mark.parametrize("sticky_head", [False, True])
 @pytest.mark.parametrize("features", ["engineered", "rich"])
-def test_what_is_remembered_is_never_stale(features: str, commit: str) -> None:
+def test_what_is_remembered_is_never_stale(features: str, sticky_head: bool) -> None:
     """After every start and end, an observer that has seen all equals one that has seen nothing."""
     for seed in range(3):
         jobs, layout = random_case(70 + seed, n=60)
-        run = Run(jobs, layout, [0], [len(jobs.row)], Setting("fifo", "easy", commit=commit), visible=20, track=True)
+        run = Run(
+            jobs,
+            layout,
+            [0],
+            [len(jobs.row)],
+            SchedulerConfig("fifo", "easy", sticky_head=sticky_head),
+            visible=20,
+            track=True,
+        )
         observer, rng = Observer(jobs, layout, features), np.random.default_rng(seed)
         while len(asking := run.advance()):
             seen, fresh = observer(run.state, asking), Observer(jobs, layout, features)(run.state, asking)
@@ -229,7 +237,7 @@ def test_an_observer_may_watch_run_after_run() -> None:
             rows.append(seen.rows)
             state.score[0, : len(seen.rows)] = seen.rows[:, 1]
 
-        simulate(jobs, layout, [begin], [n], Setting("fifo"), ranker)
+        simulate(jobs, layout, [begin], [n], SchedulerConfig("fifo"), ranker)
         return rows
 
     for begin, n in ((0, 30), (60, 120), (0, 30), (120, 60)):
@@ -252,7 +260,7 @@ def test_features_stay_in_range(features: str) -> None:
         for s in asking:
             state.score[s, : state.visible[s]] = 0
 
-    simulate(jobs, layout, [0, 100], [200, 200], Setting("fifo", "easy"), ranker)
+    simulate(jobs, layout, [0, 100], [200, 200], SchedulerConfig("fifo", "easy"), ranker)
     obs = np.concatenate(kept)
     low, high = bounds_of(features)
     assert obs.dtype == low.dtype == high.dtype == np.float32
@@ -263,7 +271,7 @@ def test_features_stay_in_range(features: str) -> None:
 def test_the_largest_jobs_stay_in_range() -> None:
     rows = [{"submit_s": 0.0, "run_s": 1e9, "gpus": 16}, {"submit_s": 5e8, "run_s": 9e8, "gpus": 16}]
     jobs, layout = compiled(CLUSTER, [*rows, {"submit_s": 5e8, "run_s": 1.0, "gpus": 16}])
-    run = Run(jobs, layout, [0], [3], Setting("fifo"), visible=256, track=True)
+    run = Run(jobs, layout, [0], [3], SchedulerConfig("fifo"), visible=256, track=True)
     asking = run.advance()
     while len(asking):
         for features in FEATURE_SETS:

@@ -15,7 +15,7 @@ from rltune.environment.observation import Observation
 from rltune.environment.vector import VectorEnvironment
 from rltune.placement.lookahead import Lookahead
 from rltune.policies import OWN, policy
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 
 FEATURES, AREA = "unsampled", 1  # column of the job size: ordering by it is smallest area first
@@ -42,18 +42,18 @@ def run(env: VectorEnvironment, answer: Callable[[Observation], Observation], fi
 @pytest.mark.parametrize("backfill", ["none", "greedy", "easy", "conservative"])
 def test_scores_order_the_whole_queue(backfill: str) -> None:
     jobs, layout = workload(300, seed=1)
-    env = VectorEnvironment(jobs, layout, Setting("fifo", backfill), FEATURES, check=True)
+    env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo", backfill), FEATURES, check=True)
     run(env, lambda seen: env.step(seen.rows[:, AREA].astype(float)))
-    expected = simulate(jobs, layout, FIRST, N, Setting("saf", backfill))
+    expected = simulate(jobs, layout, FIRST, N, SchedulerConfig("saf", backfill))
     np.testing.assert_array_equal(env.state.start, expected.start)
     pd.testing.assert_frame_equal(env.results(), sequence_table(jobs, expected, layout.gpus))
 
 
 def test_picks_without_backfill_are_the_order() -> None:
     jobs, layout = workload(300, seed=2)
-    env = VectorEnvironment(jobs, layout, Setting("fifo"), FEATURES)
+    env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo"), FEATURES)
     run(env, lambda seen: env.pick(picks(seen, smallest)))
-    np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, FIRST, N, Setting("saf")).start)
+    np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, FIRST, N, SchedulerConfig("saf")).start)
 
 
 @pytest.mark.parametrize("base", ["saf", "f1", "wfp3", "unicep", "multifactor"])
@@ -61,11 +61,11 @@ def test_picks_without_backfill_are_the_order() -> None:
 def test_the_first_row_is_the_base_policys_choice(base: str, backfill: str) -> None:
     """Also where scores change with time and the queue is longer than what is seen."""
     jobs, layout = workload(300, seed=3)
-    setting = Setting(base, backfill)
+    scheduler = SchedulerConfig(base, backfill)
     for visible in (256, 5):
-        env = VectorEnvironment(jobs, layout, setting, visible=visible)
+        env = VectorEnvironment(jobs, layout, scheduler, visible=visible)
         run(env, lambda seen, env=env: env.pick(np.zeros(len(seen.asking), int)))
-        np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, FIRST, N, setting).start)
+        np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, FIRST, N, scheduler).start)
 
 
 def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
@@ -78,7 +78,7 @@ def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
     ]
     jobs, layout = compiled(cluster([group(1, 4)]), rows)
     for base, past in (("fifo", 2), ("sjf", 3)):
-        env = VectorEnvironment(jobs, layout, Setting(base, "easy"))
+        env = VectorEnvironment(jobs, layout, SchedulerConfig(base, "easy"))
         seen = env.reset([0], [4])
         env.pick([list(seen.jobs).index(1)])
         assert np.flatnonzero(env.state.start[0] == 1.0).tolist() == [past]
@@ -88,26 +88,26 @@ def test_random_pools_types_and_queues_equal_simulate() -> None:
     for seed in range(8):
         jobs, layout = random_case(seed, n=50)
         first, n = [0, len(jobs.row) // 2], [len(jobs.row), len(jobs.row) - len(jobs.row) // 2]
-        setting = Setting("sjf", "easy", commit="head" if seed % 2 else "decision")
-        env = VectorEnvironment(jobs, layout, setting, features="raw", check=True)
+        scheduler = SchedulerConfig("sjf", "easy", sticky_head=seed % 2)
+        env = VectorEnvironment(jobs, layout, scheduler, features="raw", check=True)
         run(env, lambda seen, env=env: env.pick(np.zeros(len(seen.asking), int)), first, n)
-        np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, first, n, setting).start)
+        np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, first, n, scheduler).start)
 
 
-@pytest.mark.parametrize("commit", ["decision", "head"])
-def test_placements_may_be_asked_of_a_placer(commit: str) -> None:
+@pytest.mark.parametrize("sticky_head", [False, True])
+def test_placements_may_be_asked_of_a_placer(sticky_head: bool) -> None:
     jobs, layout = random_case(9, n=60)
-    setting, n = Setting("saf", "easy", "lookahead", commit=commit), [len(jobs.row)]
-    env = VectorEnvironment(jobs, layout, setting, placer=Lookahead(LookaheadConfig()), check=True)
+    scheduler, n = SchedulerConfig("saf", "easy", "lookahead", sticky_head=sticky_head), [len(jobs.row)]
+    env = VectorEnvironment(jobs, layout, scheduler, placer=Lookahead(LookaheadConfig()), check=True)
     run(env, lambda seen: env.pick(np.zeros(len(seen.asking), int)), [0], n)
     placer = Lookahead(LookaheadConfig())
-    np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, [0], n, setting, placer=placer).start)
+    np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, [0], n, scheduler, placer=placer).start)
     assert placer.counts.asked > 0
 
 
 def test_sequences_do_not_see_each_other() -> None:
     jobs, layout = workload(300, seed=4)
-    env = VectorEnvironment(jobs, layout, Setting("fifo", "easy"))
+    env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo", "easy"))
     together = run(env, lambda seen: env.step(seen.rows[:, 2])).state
     for s in range(len(FIRST)):
         alone = run(env, lambda seen: env.step(seen.rows[:, 2]), FIRST[s : s + 1], N[s : s + 1]).state
@@ -116,20 +116,20 @@ def test_sequences_do_not_see_each_other() -> None:
 
 def test_sequences_that_never_queue_are_over_at_once() -> None:
     jobs, layout = workload(300, seed=4)
-    env = VectorEnvironment(jobs, layout, Setting("fifo"))
+    env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo"))
     env.reset([0, 7], [1, 1])
     assert env.done and list(env.results()["wait_s"]) == [0, 0]
 
 
 @pytest.fixture
 def begun() -> VectorEnvironment:
-    env = VectorEnvironment(*workload(300, seed=5), Setting("fifo"))
+    env = VectorEnvironment(*workload(300, seed=5), SchedulerConfig("fifo"))
     env.reset([0, 100], [100, 100])
     return env
 
 
 def test_nothing_can_be_asked_before_the_first_reset_or_after_the_end(begun: VectorEnvironment) -> None:
-    env = VectorEnvironment(begun.jobs, begun.layout, begun.setting)
+    env = VectorEnvironment(begun.jobs, begun.layout, begun.scheduler)
     for call in (lambda: env.step([]), lambda: env.pick([]), lambda: env.done, lambda: env.state, env.results):
         with pytest.raises(ValueError, match="has not begun: call reset first"):
             call()
@@ -161,7 +161,7 @@ def test_wrong_answers_are_refused_and_change_nothing(begun: VectorEnvironment) 
         with pytest.raises(ValueError, match=message):
             call()
     run_on = begun.step(np.arange(rows))
-    again = VectorEnvironment(begun.jobs, begun.layout, begun.setting)
+    again = VectorEnvironment(begun.jobs, begun.layout, begun.scheduler)
     np.testing.assert_array_equal(again.reset([0, 100], [100, 100]).rows, seen.rows)
     np.testing.assert_array_equal(again.step(np.arange(rows)).rows, run_on.rows)
 
@@ -186,15 +186,15 @@ def test_wrong_sequences_are_refused(begun: VectorEnvironment, first: object, n:
 def test_wrong_arguments_are_refused(begun: VectorEnvironment) -> None:
     policy("mine_for_a_test")(lambda queue, now: queue.gpus)
     try:
-        for message, setting, options in (
-            ("visible: found 0, expected 1 job or more", Setting("fifo"), {"visible": 0}),
-            ("features: found 'x'", Setting("fifo"), {"features": "x"}),
-            ("own policy cannot be the base", Setting("mine_for_a_test"), {}),
+        for message, scheduler, options in (
+            ("visible: found 0, expected 1 job or more", SchedulerConfig("fifo"), {"visible": 0}),
+            ("features: found 'x'", SchedulerConfig("fifo"), {"features": "x"}),
+            ("own policy cannot be the base", SchedulerConfig("mine_for_a_test"), {}),
         ):
             with pytest.raises(ValueError, match=message):
-                VectorEnvironment(begun.jobs, begun.layout, setting, **options)
+                VectorEnvironment(begun.jobs, begun.layout, scheduler, **options)
     finally:
         del OWN["mine_for_a_test"]
-    env = VectorEnvironment(begun.jobs, begun.layout, Setting("fifo", "none", "lookahead"))
+    env = VectorEnvironment(begun.jobs, begun.layout, SchedulerConfig("fifo", "none", "lookahead"))
     with pytest.raises(ValueError, match="placement 'lookahead' needs placer"):
         env.reset([0], [5])

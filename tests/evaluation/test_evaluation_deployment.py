@@ -9,9 +9,9 @@ import pytest
 from rltune.evaluation.deployment import compare, in_use, per_run
 from rltune.evaluation.deployment_fidelity import fidelity, predicted
 from rltune.evaluation.deployment_machinery import machinery
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 
-JUDGE = Judge(bootstrap=300)
+JUDGE = Intervals(bootstrap=300)
 GPUS = 4
 
 

@@ -19,7 +19,7 @@ from rltune.evaluation.compare import compare, strong_baseline
 from rltune.evaluation.evaluate import evaluate, evaluate_baselines
 from rltune.policies import OWN, policy
 from rltune.simulator import batch
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import split_points
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "unsampled", "exact", "quick", 1)
@@ -168,20 +168,20 @@ def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch):
     seen = []
     plain = batch.simulate
 
-    def watch(jobs, layout, first, n, setting, *rest, **more):
-        seen.append(setting)
-        return plain(jobs, layout, first, n, setting, *rest, **more)
+    def watch(jobs, layout, first, n, scheduler, *rest, **more):
+        seen.append(scheduler)
+        return plain(jobs, layout, first, n, scheduler, *rest, **more)
 
     monkeypatch.setattr("rltune.evaluation.evaluate.simulate", watch)
     jobs, layout = workload(1500, seed=3)
     cell = CELL.but(placement="spread", locality="plus_one", backfill="easy")
-    rules = SimulationConfig(overrun="now", commit="head", multi_node_slowdown=1.5)
+    rules = SimulationConfig(overrun="now", sticky_head=True, multi_node_slowdown=1.5)
     config = EvaluationConfig(sequence_jobs=[64], baseline_policies=["sjf"])
     ids = np.arange(1500).astype(str)
     windows, _ = evaluate(cell, SMALLEST, jobs, ids, layout, split_points(1500), config, LookaheadConfig(), rules)
     windows = pd.concat([windows, evaluate_baselines(jobs, layout, split_points(1500), config, rules, ["plus_one"])])
     for name, value in {**rules.model_dump(), "locality": "plus_one"}.items():
-        assert {getattr(setting, name) for setting in seen} == {value} == set(windows[name])
+        assert {getattr(scheduler, name) for scheduler in seen} == {value} == set(windows[name])
     assert {s.placement for s in seen} == {"spread", "best_fit"}
 
 
@@ -221,7 +221,7 @@ def test_what_the_agent_alone_uses_calibrated_changes_nobody_else():
     calibrated.row["estimate_s"] = jobs.run_s
     config, ids = EvaluationConfig(sequence_jobs=[64]), np.arange(1500).astype(str)
     cell = CELL.but(backfill="easy", placement="best_fit")
-    way = way_of(Setting(cell.policy, cell.backfill))
+    way = way_of(SchedulerConfig(cell.policy, cell.backfill))
 
     def judged(uses_calibrated: bool, told: Jobs | None) -> pd.DataFrame:
         policy = replace(

@@ -16,7 +16,7 @@ from rltune.evaluation.contenders import Contender, Course, judge, run
 from rltune.evaluation.latency import at_once, decision_times, decisions
 from rltune.evaluation.long_run import BLOCK_JOBS, compare_long, long_run, span_of
 from rltune.placement.lookahead import Lookahead
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import Split
 
@@ -32,9 +32,9 @@ def course() -> Course:
 
 def test_a_row_a_contender_and_window_and_an_agent_that_ranks_like_a_policy_does_like_it(course: Course) -> None:
     who = {
-        "fifo": Contender(Setting("fifo")),
-        "saf": Contender(Setting("saf")),
-        "agent": Contender(Setting("fifo"), SMALLEST),
+        "fifo": Contender(SchedulerConfig("fifo")),
+        "saf": Contender(SchedulerConfig("saf")),
+        "agent": Contender(SchedulerConfig("fifo"), SMALLEST),
     }
     first = np.array([0, 64, 300])
     frame = judge(course, who, first, 64)
@@ -47,7 +47,7 @@ def test_a_row_a_contender_and_window_and_an_agent_that_ranks_like_a_policy_does
 
 
 def test_an_agent_runs_in_the_way_it_chose(course: Course) -> None:
-    plain = Setting("fifo", "none")
+    plain = SchedulerConfig("fifo", "none")
     chosen = way_of(replace(plain, backfill="easy", locality="any"))
     agent = Contender(plain, TrainedPolicy(SMALLEST.weights, {**SMALLEST.facts, "way": asdict(chosen)}))
     first, n = np.array([0]), np.array([200])
@@ -63,13 +63,15 @@ def test_an_agent_runs_in_the_way_it_chose(course: Course) -> None:
 def test_only_an_agent_that_goes_by_beliefs_is_told_them(course: Course) -> None:
     true = course.jobs._replace(row=course.jobs.row.copy())
     true.row["estimate_s"] = course.jobs.run_s
-    way = way_of(Setting("fifo", "easy"), uses_calibrated=True)
-    agent = Contender(Setting("fifo", "easy"), TrainedPolicy(SMALLEST.weights, {**SMALLEST.facts, "way": asdict(way)}))
+    way = way_of(SchedulerConfig("fifo", "easy"), uses_calibrated=True)
+    agent = Contender(
+        SchedulerConfig("fifo", "easy"), TrainedPolicy(SMALLEST.weights, {**SMALLEST.facts, "way": asdict(way)})
+    )
     first, n = np.array([0]), np.array([300])
     told, _ = run(replace(course, calibrated=true), agent, first, n)
-    as_if, _ = run(replace(course, jobs=true), Contender(Setting("fifo", "easy"), SMALLEST), first, n)
+    as_if, _ = run(replace(course, jobs=true), Contender(SchedulerConfig("fifo", "easy"), SMALLEST), first, n)
     assert np.array_equal(told.start, as_if.start)
-    plain = Contender(Setting("saf", "easy"))
+    plain = Contender(SchedulerConfig("saf", "easy"))
     assert np.array_equal(
         run(replace(course, calibrated=true), plain, first, n)[0].start, run(course, plain, first, n)[0].start
     )
@@ -85,10 +87,12 @@ def test_the_long_sequence_is_the_test_part_or_its_first_ten_thousand(
 
 
 def test_a_long_run_is_one_sequence_of_each(course: Course) -> None:
-    frame = long_run(course, {"fifo": Contender(Setting("fifo")), "saf": Contender(Setting("saf", "easy"))}, 100, 700)
-    for name, setting in (("fifo", Setting("fifo")), ("saf", Setting("saf", "easy"))):
+    frame = long_run(
+        course, {"fifo": Contender(SchedulerConfig("fifo")), "saf": Contender(SchedulerConfig("saf", "easy"))}, 100, 700
+    )
+    for name, scheduler in (("fifo", SchedulerConfig("fifo")), ("saf", SchedulerConfig("saf", "easy"))):
         rows = frame[frame["who"] == name]
-        state = simulate(course.jobs, course.layout, np.array([100]), np.array([700]), setting)
+        state = simulate(course.jobs, course.layout, np.array([100]), np.array([700]), scheduler)
         assert rows["jct_s"].tolist() == job_table(course.jobs, state)["jct_s"].tolist()
         assert rows["job"].tolist() == list(range(100, 800))
 

@@ -10,23 +10,23 @@ from workload_cases import cluster, compiled, group
 
 from rltune.config import SimulationConfig
 from rltune.evaluation.groups import by_group, losers, size_class, unequal
-from rltune.evaluation.ladder import RUNGS, ladder, may_climb
-from rltune.evaluation.paired import Judge
-from rltune.evaluation.room import foretold, heuristics_on, room
-from rltune.evaluation.steps import climbed, loaded, paid, roomy
-from rltune.simulator.batch import Setting, simulate
+from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies import summaries
+from rltune.evaluation.studies.headroom import foretold, headroom, heuristics_on
+from rltune.evaluation.studies.rule_steps import STEPS, ladder, may_climb
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.fairness import fairness_summary
 from rltune.simulator.metrics import sequence_table
 
 RULES = SimulationConfig()
-QUICK = Judge(200)
+QUICK = Intervals(200)
 TWO_POOLS = cluster([group(1, 4)], [group(1, 4)])
 ONE_POOL = cluster([group(1, 4)])
 
 
 def waits(frame: pd.DataFrame, policy: str) -> dict[str, float]:
     rows = frame[frame["policy"] == policy]
-    return rows.groupby("rung", sort=False)["wait_s"].mean().to_dict()
+    return rows.groupby("step", sort=False)["wait_s"].mean().to_dict()
 
 
 def in_pools(*rows: tuple[float, float, int, str]):
@@ -38,8 +38,8 @@ def test_the_released_rules_block_the_other_pool_and_ours_do_not() -> None:
     jobs, layout = in_pools((0, 100, 4, "a"), (1, 10, 4, "a"), (2, 10, 4, "b"))
     found = waits(ladder(jobs, layout, np.array([0]), 3, ["fifo"], "strict", RULES), "fifo")
     assert found["released"] * 3 == pytest.approx(99 + 98)
-    for rung in ("own_pool", "reranked", "greedy", "easy", "conservative"):
-        assert found[rung] * 3 == pytest.approx(99), rung
+    for step in ("own_pool", "reranked", "greedy", "easy", "conservative"):
+        assert found[step] * 3 == pytest.approx(99), step
 
 
 def test_a_job_that_stays_first_is_passed_once_it_is_ranked_anew() -> None:
@@ -47,7 +47,7 @@ def test_a_job_that_stays_first_is_passed_once_it_is_ranked_anew() -> None:
     jobs, layout = compiled(ONE_POOL, [{"submit_s": s, "run_s": r, "gpus": 4} for s, r in ((0, 100), (1, 50), (2, 10))])
     found = waits(ladder(jobs, layout, np.array([0]), 3, ["sjf", "fifo"], "strict", RULES), "sjf")
     kept, anew = 99 + 148, 109 + 98
-    assert [round(found[r] * 3) for r in RUNGS] == [kept, kept, anew, anew, anew, anew]
+    assert [round(found[r] * 3) for r in STEPS] == [kept, kept, anew, anew, anew, anew]
 
 
 def test_backfilling_rungs_are_the_simulators_rules() -> None:
@@ -76,10 +76,10 @@ def test_pools_run_apart_add_up_to_the_whole_where_none_blocks_another() -> None
     jobs, layout = in_pools(*rows)
     first = np.array([0, 20, 40])
     frame = ladder(jobs, layout, first, 20, ["fifo"], "strict", RULES)
-    apart, whole = (frame[frame["rung"] == r]["wait_s"].to_numpy() for r in ("own_pool", "reranked"))
+    apart, whole = (frame[frame["step"] == r]["wait_s"].to_numpy() for r in ("own_pool", "reranked"))
     assert np.allclose(apart, whole) and apart.sum() > 0, "first come, first served has the same first either way"
-    released = simulate(jobs, layout, first, np.full(3, 20), Setting("fifo", commit="head"))
-    assert np.allclose(frame[frame["rung"] == "released"]["wait_s"], sequence_table(jobs, released, 8)["wait_s"])
+    released = simulate(jobs, layout, first, np.full(3, 20), SchedulerConfig("fifo", sticky_head=True))
+    assert np.allclose(frame[frame["step"] == "released"]["wait_s"], sequence_table(jobs, released, 8)["wait_s"])
 
 
 def test_orders_by_fair_shares_are_refused() -> None:
@@ -90,7 +90,7 @@ def test_orders_by_fair_shares_are_refused() -> None:
 
 
 def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
-    """Twelve equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by rung, saf half of it; the agent as told."""
+    """Twelve equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by step, saf half of it; the agent as told."""
     rows = []
     for w in range(12):
         shared = {
@@ -102,13 +102,13 @@ def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
             "first_job": w * 64,
         }
         for policy, factor in (("fifo", 1.0), ("saf", 0.5)):
-            for (rung, rules), wait in zip(RUNGS.items(), (100, 80, 60, 40, 30, 25), strict=True):
+            for (step, rules), wait in zip(STEPS.items(), (100, 80, 60, 40, 30, 25), strict=True):
                 rows.append(
                     {
                         **shared,
                         "who": "order",
                         "policy": policy,
-                        "rung": rung,
+                        "step": step,
                         "backfill": rules.backfill,
                         "wait_s": wait * factor,
                     }
@@ -120,7 +120,7 @@ def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
                 "policy": "fifo",
                 "base_backfill": "none",
                 "other": "",
-                "rung": "",
+                "step": "",
                 "backfill": "none",
                 "wait_s": agent,
             }
@@ -129,36 +129,40 @@ def ladders(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
 
 
 def test_steps_and_shares_of_a_gain() -> None:
-    frame = climbed(ladders(), QUICK)
-    fifo = frame[(frame["policy"] == "fifo") & (frame["who"] == "order")].set_index("rung")
-    assert fifo.loc["own_pool", ["before_s", "wait_s", "step"]].tolist() == pytest.approx([100, 80, 0.2])
-    assert np.isnan(fifo.loc["released", "step"]) and fifo.loc["released", "share"] == pytest.approx(0)
+    frame = summaries.rule_steps(ladders(), QUICK)
+    fifo = frame[(frame["policy"] == "fifo") & (frame["who"] == "order")].set_index("step")
+    assert fifo.loc["own_pool", ["before_s", "wait_s", "less"]].tolist() == pytest.approx([100, 80, 0.2])
+    assert np.isnan(fifo.loc["released", "less"]) and fifo.loc["released", "share"] == pytest.approx(0)
     shares = fifo.loc["reranked", ["share", "share_low", "share_high"]].tolist()
     assert shares == pytest.approx([0.5] * 3), "(100−60)/80"
-    assert fifo.loc["easy", ["step", "step_low", "step_high"]].tolist() == pytest.approx([0.25] * 3)
+    assert fifo.loc["easy", ["less", "less_low", "less_high"]].tolist() == pytest.approx([0.25] * 3)
     agent = frame[frame["who"] == "agent"].iloc[0]
-    assert [agent["step"], agent["share"], agent["before_s"]] == pytest.approx([0.8, 1.0, 100])
+    assert [agent["less"], agent["share"], agent["before_s"]] == pytest.approx([0.8, 1.0, 100])
     best = frame[frame["best"]]
-    assert best[["policy", "rung"]].values.tolist() == [["saf", "conservative"]]
+    assert best[["policy", "step"]].values.tolist() == [["saf", "conservative"]]
     assert best["share"].item() == pytest.approx(87.5 / 80), "over 1: more than the agent gains"
 
 
 def test_agents_of_one_base_policy_and_rule_stay_apart() -> None:
     frame = ladders()
     other = frame[frame["who"] == "agent"].assign(other="tuned", wait_s=60.0)
-    mine = climbed(pd.concat([frame, other], ignore_index=True), QUICK).query("who == 'agent'").set_index("other")
+    mine = (
+        summaries.rule_steps(pd.concat([frame, other], ignore_index=True), QUICK)
+        .query("who == 'agent'")
+        .set_index("other")
+    )
     assert mine["wait_s"].to_dict() == {"": 20, "tuned": 60}
     assert mine["share"].tolist() == pytest.approx([1, 0.5]), "of what the first gains"
 
 
 def test_where_the_agent_gains_nothing_there_is_no_share() -> None:
-    assert climbed(ladders(agent=100.0), QUICK)["share"].isna().all()
+    assert summaries.rule_steps(ladders(agent=100.0), QUICK)["share"].isna().all()
 
 
 def test_room_with_exact_estimates_and_bound() -> None:
     jobs, layout = workload(200, seed=4)
     first = np.array([0, 60, 120])
-    frame = room(jobs, layout, first, 60, ["fifo", "sjf"], ["none", "easy"], "strict", RULES)
+    frame = headroom(jobs, layout, first, 60, ["fifo", "sjf"], ["none", "easy"], "strict", RULES)
     of = {key: rows["wait_s"].to_numpy() for key, rows in frame.groupby(["kind", "policy", "backfill"])}
     assert np.allclose(of["given", "fifo", "none"], of["exact", "fifo", "none"]), "asks for no run time"
     assert not np.allclose(of["given", "sjf", "none"], of["exact", "sjf", "none"])
@@ -195,13 +199,15 @@ def test_what_is_picked_from_the_room() -> None:
         for w in range(10)
         for (k, p, b), v in told.items()
     ]
-    frame = roomy(pd.DataFrame(rows), QUICK).set_index("what")
+    frame = summaries.headroom(pd.DataFrame(rows), QUICK).set_index("what")
     assert frame["wait_s"].to_dict() == pytest.approx(
         {"basic": 100, "strong": 40, "agent": 44, "same_exact": 36, "strong_exact": 30, "bound": 10}
     )
     assert frame.loc["same_exact", ["policy", "less"]].tolist() == ["sjf", pytest.approx(0.1)]
     assert frame.loc["agent", ["less", "over_bound", "windows"]].tolist() == pytest.approx([-0.1, 4.4, 10])
-    without = roomy(pd.DataFrame(rows).query("not (policy == 'fifo' and kind in ('given', 'exact'))"), QUICK)
+    without = summaries.headroom(
+        pd.DataFrame(rows).query("not (policy == 'fifo' and kind in ('given', 'exact'))"), QUICK
+    )
     assert "basic" not in set(without["what"]), "a run without it"
 
 
@@ -270,7 +276,7 @@ def test_losers_are_those_that_wait_longer_and_have_a_name() -> None:
 
 
 def test_who_pays_by_every_grouping_there_is() -> None:
-    found = paid(paying(), QUICK)
+    found = summaries.fairness(paying(), QUICK)
     assert found.without == {"user": [], "virtual cluster": ["W"], "job size": []}
     assert found.unequal[["grouping", "scheduler"]].values.tolist() == [
         [g, s] for g in ("user", "job size") for s in ("base", "strong", "rltune")
@@ -304,7 +310,7 @@ def test_slices_beside_balanced_clusters() -> None:
                 }
                 for w in range(9)
             ]
-    frame = loaded(pd.DataFrame(rows), QUICK)
+    frame = summaries.loads(pd.DataFrame(rows), QUICK)
     assert frame[["role", "policy"]].values.tolist() == [["baseline", "fifo"], ["baseline", "sjf"], ["rltune", "fifo"]]
     assert frame["slice_less"].tolist() == pytest.approx([0, 0.6, 0.5])
     assert frame["balanced_less"].tolist() == pytest.approx([0, 0.1, 0.5])

@@ -11,7 +11,7 @@ from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.evaluation import today
 from rltune.evaluation.today import CANDIDATES, as_near, replayed, span
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 
 CLUSTER = ClusterConfig.model_validate(
@@ -47,7 +47,7 @@ def workload(gap_s: float = 520.0) -> tuple[Jobs, Layout]:
 
 
 def waits(jobs: Jobs, layout: Layout, policy: str, backfill: str) -> np.ndarray:
-    state = simulate(jobs, layout, np.array([0]), np.array([JOBS]), Setting(policy, backfill))
+    state = simulate(jobs, layout, np.array([0]), np.array([JOBS]), SchedulerConfig(policy, backfill))
     return job_table(jobs, state)["wait_s"].to_numpy()
 
 

@@ -15,12 +15,12 @@ from rltune.agent.ways import way_of
 from rltune.config import LookaheadConfig
 from rltune.errors import ConfigError, DataError
 from rltune.evaluation.transfer import judged, random_order, shortest_windows
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import split_points
 
 # the logit is minus the job size: smallest area first
 SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
-FIFO, SAF = Setting("fifo"), Setting("saf")
+FIFO, SAF = SchedulerConfig("fifo"), SchedulerConfig("saf")
 LOOK = LookaheadConfig()
 
 
@@ -44,15 +44,15 @@ def test_an_agent_that_ranks_like_a_policy_waits_like_it_whatever_its_base(there
     saf = judged(*there, SAF, LOOK)
     assert list(saf["first_job"]) == list(there[2]) and (saf["jobs"] == there[3]).all()
     for base in ("fifo", "sjf"):
-        agent = judged(*there, Setting(base), LOOK, SMALLEST)
+        agent = judged(*there, SchedulerConfig(base), LOOK, SMALLEST)
         assert agent["wait_s"].to_numpy() == pytest.approx(saf["wait_s"].to_numpy())
     assert saf["wait_s"].sum() < judged(*there, FIFO, LOOK)["wait_s"].sum()
 
 
 def test_an_agents_way_goes_with_it(there) -> None:
-    way = replace(way_of(Setting("saf", "easy")), uses_calibrated=False)
+    way = replace(way_of(SchedulerConfig("saf", "easy")), uses_calibrated=False)
     chose = replace(SMALLEST, facts={**SMALLEST.facts, "way": asdict(way)})
-    expected = judged(*there, Setting("fifo", "easy"), LOOK, SMALLEST)
+    expected = judged(*there, SchedulerConfig("fifo", "easy"), LOOK, SMALLEST)
     assert judged(*there, FIFO, LOOK, chose)["wait_s"].tolist() == expected["wait_s"].tolist()
 
 

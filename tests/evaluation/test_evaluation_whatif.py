@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import FEWEST, Intervals
 from rltune.evaluation.recommend import Advice, recommend
 from rltune.evaluation.whatif import (
     against_recorded,
@@ -20,8 +19,8 @@ from rltune.evaluation.whatif import (
     with_longer,
 )
 
-JUDGE = Judge(bootstrap=500)
-KINDS = {"today": "today", "fifo-easy": "rule", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
+JUDGE = Intervals(bootstrap=500)
+KINDS = {"current": "current", "fifo-easy": "rule", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
 SAME = {"fifo-easy": 1.0, "saf-easy": 1.0, "qssf": 1.0, "rltune": 1.0}
 
 
@@ -35,7 +34,7 @@ def made(
     frames = []
     for scheduler, kind in KINDS.items():
         for seed in range(1, 1 + (seeds if kind == "rltune" else 1)):
-            factor = 1.0 if scheduler == "today" else factors[scheduler] * rng.normal(1, noise, len(block))
+            factor = 1.0 if scheduler == "current" else factors[scheduler] * rng.normal(1, noise, len(block))
             frames.append(
                 pd.DataFrame(
                     {
@@ -60,16 +59,16 @@ def advised(jobs: pd.DataFrame, least_wait_s: float = 60.0) -> Advice:
 @pytest.mark.parametrize(
     ("factors", "outcome", "chosen", "reached"),
     [
-        ({}, "keep", "today", "today"),
-        ({"saf-easy": 0.97}, "keep", "today", "today"),
+        ({}, "keep", "current", "current"),
+        ({"saf-easy": 0.97}, "keep", "current", "current"),
         ({"saf-easy": 0.7}, "rule", "saf-easy", "saf-easy"),
         ({"saf-easy": 0.7, "rltune": 0.69}, "rule", "saf-easy", "saf-easy"),
         ({"saf-easy": 0.7, "qssf": 0.6}, "qssf", "qssf", "qssf"),
         ({"qssf": 0.6}, "qssf", "qssf", "qssf"),
         ({"saf-easy": 0.7, "qssf": 0.75, "rltune": 0.5}, "rltune", "rltune", "saf-easy"),
         ({"saf-easy": 0.7, "qssf": 0.6, "rltune": 0.65}, "qssf", "qssf", "qssf"),
-        ({"rltune": 0.5}, "rltune", "rltune", "today"),
-        ({"fifo-easy": 1.4, "saf-easy": 1.3, "qssf": 1.2, "rltune": 1.1}, "keep", "today", "today"),
+        ({"rltune": 0.5}, "rltune", "rltune", "current"),
+        ({"fifo-easy": 1.4, "saf-easy": 1.3, "qssf": 1.2, "rltune": 1.1}, "keep", "current", "current"),
     ],
 )
 def test_the_recommendation(factors: dict[str, float], outcome: str, chosen: str, reached: str) -> None:
@@ -83,14 +82,14 @@ def test_what_looks_better_and_is_not_shown_is_undecided() -> None:
     wild = rng.choice([0.1, 3.0], jobs["block"].max() + 1, p=[0.75, 0.25])
     saf = jobs["scheduler"] == "saf-easy"
     jobs.loc[saf, "wait_s"] *= wild[jobs.loc[saf, "block"]]
-    found = steps(jobs, JUDGE).set_index(["ours", "theirs"]).loc[("saf-easy", "today")]
+    found = steps(jobs, JUDGE).set_index(["ours", "theirs"]).loc[("saf-easy", "current")]
     assert found["gain"] > 0.05 and found["shows"] == "open"
     assert advised(jobs).outcome == "open"
 
 
 def test_too_few_days_give_no_verdict_however_large_the_gain() -> None:
     assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST - 1)) == Advice(
-        "too few days", "today", "today", FEWEST - 1
+        "too few days", "current", "current", FEWEST - 1
     )
     assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST)).outcome == "rltune"
 
@@ -114,14 +113,14 @@ def test_totals_are_plain_sums() -> None:
         assert row["bsld"] == pytest.approx(sum(r["bsld"] for r in rows) / len(rows))
         ordered = sorted(r["wait_s"] for r in rows)
         assert ordered[len(rows) // 2 - 1] <= row["wait_median_s"] <= ordered[len(rows) // 2]
-    today = found.loc["today", "wait_h"]
+    today = found.loc["current", "wait_h"]
     assert found.loc["saf-easy", "less_wait"] == pytest.approx(1 - found.loc["saf-easy", "wait_h"] / today)
-    assert np.isnan(found.loc["today", "less_wait"])
+    assert np.isnan(found.loc["current", "less_wait"])
 
 
 def test_an_interval_is_over_blocks_and_covers_the_gain() -> None:
     jobs = made(SAME | {"saf-easy": 0.7})
-    found = less(jobs, "saf-easy", "today", "wait", JUDGE)
+    found = less(jobs, "saf-easy", "current", "wait", JUDGE)
     assert found.low < found.gain < found.high and found.low > 0.25 and found.high < 0.35
     assert best_rule(jobs) == "saf-easy"
 
@@ -129,10 +128,10 @@ def test_an_interval_is_over_blocks_and_covers_the_gain() -> None:
 def test_the_comparisons_are_one_family() -> None:
     frame = steps(made(SAME | {"saf-easy": 0.7}), JUDGE)
     assert [tuple(pair) for pair in frame[["ours", "theirs"]].to_numpy()] == [
-        ("fifo-easy", "today"),
-        ("saf-easy", "today"),
-        ("qssf", "today"),
-        ("rltune", "today"),
+        ("fifo-easy", "current"),
+        ("saf-easy", "current"),
+        ("qssf", "current"),
+        ("rltune", "current"),
         ("qssf", "saf-easy"),
         ("rltune", "saf-easy"),
         ("rltune", "qssf"),
@@ -192,20 +191,20 @@ def test_many_groups_are_one_family_of_a_scheduler() -> None:
 @pytest.mark.parametrize(
     ("factors", "outcome", "reached"),
     [
-        ({"saf-easy": 0.7, "way": 0.5, "rltune": 0.5}, "way", "way"),
-        ({"saf-easy": 0.7, "way": 0.6, "rltune": 0.4}, "rltune", "way"),
-        ({"saf-easy": 0.7, "way": 0.7, "rltune": 0.5}, "rltune", "saf-easy"),
+        ({"saf-easy": 0.7, "configuration": 0.5, "rltune": 0.5}, "configuration", "configuration"),
+        ({"saf-easy": 0.7, "configuration": 0.6, "rltune": 0.4}, "rltune", "configuration"),
+        ({"saf-easy": 0.7, "configuration": 0.7, "rltune": 0.5}, "rltune", "saf-easy"),
     ],
 )
 def test_rltune_has_to_beat_its_own_way(
     factors: dict[str, float], outcome: str, reached: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(KINDS, "way", "way")
-    frame = made(SAME | {"way": 1.0} | factors)
+    monkeypatch.setitem(KINDS, "configuration", "configuration")
+    frame = made(SAME | {"configuration": 1.0} | factors)
     found = advised(frame)
     assert (found.outcome, found.chosen, found.reached) == (outcome, outcome, reached)
     compared = steps(frame, JUDGE)
-    assert {("way", "saf-easy"), ("way", "qssf"), ("rltune", "way")} <= set(
+    assert {("configuration", "saf-easy"), ("configuration", "qssf"), ("rltune", "configuration")} <= set(
         zip(compared["ours"], compared["theirs"], strict=True)
     )
     named = steps(frame, JUDGE, way="fifo-easy")

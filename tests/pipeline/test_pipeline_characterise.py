@@ -12,9 +12,9 @@ import pytest
 from rltune.cluster.load import offered_load
 from rltune.config import Workspace
 from rltune.errors import ConfigError
-from rltune.pipeline.characterise import COPES, RECORDED, before_test, characterise, simulated_wait, known_wait
+from rltune.pipeline.characterise import COPES, RECORDED, before_test, characterise, known_wait, simulated_wait
 from rltune.pipeline.prepare import ensure_clean, ensure_fitted, ensure_workload, make_workload
-from rltune.pipeline.simulate import Request, make_setting, run
+from rltune.pipeline.simulate import Request, make_scheduler, run
 
 FULL = """\
 title: Larger
@@ -87,7 +87,7 @@ def test_a_simulated_wait_is_that_of_simulate_on_a_cluster_that_copes(project: A
     result = run(
         workspace,
         Request("tiny", "small", "exact", replay=True),
-        make_setting(workspace, policy="fifo", backfill="easy"),
+        make_scheduler(workspace, policy="fifo", backfill="easy"),
     )
     assert waits.tolist() == result.jobs()["wait_s"].tolist()
     assert known_wait(workspace, "tiny", jobs)[1] == "simulated: FIFO + EASY on Small", "large enough now"

@@ -44,7 +44,6 @@ COMMANDS = (
     "stage fit",
     "stage estimate",
     "stage baselines",
-    "stage motivation",
     "stage deploy",
     "stage report",
 )

@@ -20,7 +20,7 @@ from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, way_taken
 from rltune.pipeline import deployment
 from rltune.pipeline.deployment import DeploymentStudy
-from rltune.pipeline.peers import setting_of
+from rltune.pipeline.peers import scheduler_of
 from rltune.report import read
 from rltune.report.artefact import load_artefacts
 from rltune.report.page.deployment import ALWAYS, DEPLOYMENT
@@ -56,7 +56,7 @@ def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> DeploymentStudy:
     frame.to_csv(project.jobs, index=False)
     project.change(project.trace, "columns: {", "columns: {user: who, requested_s: {column: limit, unit: s}, ")
     project.run.write_text(project.run.read_text() + BLOCK)
-    monkeypatch.setattr(deployment, "agent_in", lambda workspace, cell, work: Contender(setting_of(workspace, cell)))
+    monkeypatch.setattr(deployment, "agent_in", lambda workspace, cell, work: Contender(scheduler_of(workspace, cell)))
     monkeypatch.setattr(packages, "missing", lambda groups: [])
     return DeploymentStudy(Workspace.open("config/tiny.yaml"))
 
@@ -252,10 +252,11 @@ def test_the_simulator_has_an_agent_go_by_each_rule_whichever_it_chose(
     study: DeploymentStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What an agent may choose in training, Slurm decides where it is deployed."""
-    setting = setting_of(study.workspace, study.cell)
-    way = asdict(way_of(setting)) | {"policy": "saf", "backfill": "greedy"}
+    scheduler = scheduler_of(study.workspace, study.cell)
+    way = asdict(way_of(scheduler)) | {"policy": "saf", "backfill": "greedy"}
     agent = Contender(
-        setting, replace(in_the_order_of("saf"), facts={"features": "engineered", "base_policy_bias": 1.0, "way": way})
+        scheduler,
+        replace(in_the_order_of("saf"), facts={"features": "engineered", "base_policy_bias": 1.0, "way": way}),
     )
     monkeypatch.setattr(deployment, "agent_in", lambda workspace, cell, work: agent)
     went_by, run = [], deployment.run

@@ -28,7 +28,7 @@ Cli = Callable[..., Any]
         (["--placement", "best"], ["--placement: found 'best' (did you mean 'best_fit'?)", "algorithm1"]),
         (["--locality", "x"], ["--locality: found 'x', expected one of strict, plus_one"]),
         (["--overrun", "never"], ["--overrun: found 'never', expected one of double, now"]),
-        (["--commit", "heads"], ["--commit: found 'heads' (did you mean 'head'?)"]),
+        (["--backfill", "gredy"], ["--backfill: found 'gredy' (did you mean 'greedy'?)"]),
         (["--part", "tests"], ["--part: found 'tests' (did you mean 'test'?)", "validation"]),
         (["--by", "usr"], ["--by: found 'usr' (did you mean 'user'?)", "vc"]),
         (["--estimate", "lognormal"], ["--estimate: found 'lognormal', expected exact, lognormal-SIGMA"]),
@@ -77,7 +77,7 @@ def test_check_shows_the_rules_and_what_is_judged_too(project: Any, cli: Cli) ->
     also = "evaluation: {also: [{placement: spread}], "
     project.change(project.run, "evaluation: {", f"simulation: {{multi_node_slowdown: 1.5}}\n{also}")
     text = cli("config", "check", "config/tiny.yaml").out
-    assert "simulation: overrun double, commit decision, multi_node_slowdown 1.5, interference_slowdown 1.0" in text
+    assert "simulation: overrun double, sticky_head False, multi_node_slowdown 1.5, interference_slowdown 1.0" in text
     assert "judged also with: placement spread, locality strict" in text
 
 

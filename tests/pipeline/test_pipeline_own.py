@@ -151,7 +151,7 @@ def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monk
         "written: config/mine.yaml",
     ):
         assert part in outcome.out, part
-    assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy="fifo", backfill="none")
+    assert Workspace.open("config/mine.yaml").config.whatif.current == Rule(policy="fifo", backfill="none")
     assert next(answers, None) is None
 
 

@@ -17,7 +17,7 @@ from rltune.errors import ConfigError
 from rltune.evaluation.recorded import nearness
 from rltune.evaluation.today import Found
 from rltune.pipeline import own, own_today
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 
 JOBS = 3000
@@ -124,7 +124,9 @@ def scheduled(folder: Path, policy: str, backfill: str) -> np.ndarray:
     log(folder)
     seen = examined(folder)
     jobs = compile_jobs(seen.fitted, seen.fitted["requested_s"].to_numpy(float), seen.cluster)
-    state = simulate(jobs, build_layout(seen.cluster), np.array([0]), np.array([JOBS]), Setting(policy, backfill))
+    state = simulate(
+        jobs, build_layout(seen.cluster), np.array([0]), np.array([JOBS]), SchedulerConfig(policy, backfill)
+    )
     return job_table(jobs, state)["wait_s"].to_numpy()
 
 
@@ -137,11 +139,11 @@ def test_init_writes_the_rule_that_made_the_log(
     log(project.root, waits)
     outcome = cli(*INIT)
     assert outcome.status == 0, outcome
-    assert Workspace.open("config/mine.yaml").config.whatif.today == Rule(policy=policy, backfill=backfill)
+    assert Workspace.open("config/mine.yaml").config.whatif.current == Rule(policy=policy, backfill=backfill)
     text = (project.root / "config" / "mine.yaml").read_text()
     assert "scheduled today, found in the log:" in text and ": near." in text
     assert cli(*INIT, "--force", "--today", "saf").status == 0
-    assert Workspace.open("config/mine.yaml").config.whatif.today.policy == "saf"
+    assert Workspace.open("config/mine.yaml").config.whatif.current.policy == "saf"
 
 
 def test_the_measured_tenth_has_no_say(tmp_path: Path) -> None:

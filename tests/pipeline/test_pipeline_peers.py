@@ -11,7 +11,7 @@ import pytest
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.ways import way_of
 from rltune.config import Workspace
-from rltune.config.lineups import lineups
+from rltune.config.comparisons import lineups
 from rltune.pipeline import peers
 
 SETTING = "    backfill: [easy]\n    placement: [best_fit]\n    features: [unsampled]\n    preset: [tiny, other]\n"
@@ -26,7 +26,7 @@ def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
     project.run.write_text(project.run.read_text() + "  other: *tiny\n")
     workspace = Workspace.open("config/tiny.yaml")
     plain, chose = workspace.config.cells()
-    way = way_of(replace(peers.setting_of(workspace, chose), policy="sjf", backfill="conservative", locality="any"))
+    way = way_of(replace(peers.scheduler_of(workspace, chose), policy="sjf", backfill="conservative", locality="any"))
     smallest = (-np.eye(8)[:, 1:2], np.zeros(1))
     made = {
         plain: TrainedPolicy(smallest, {"features": "unsampled"}),

@@ -14,7 +14,7 @@ import pytest
 from rltune.config import Workspace
 from rltune.errors import ConfigError
 from rltune.pipeline import simulate as simulation
-from rltune.pipeline.simulate import Request, make_setting, run
+from rltune.pipeline.simulate import Request, make_scheduler, run
 from rltune.report.simulation import until_s
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.timeline import time_average
@@ -29,7 +29,7 @@ def workspace(project: Any) -> Workspace:
 
 
 def simulated(workspace: Workspace, request: Request, **rules: Any):
-    return run(workspace, request, make_setting(workspace, **{"policy": "fifo", **rules}))
+    return run(workspace, request, make_scheduler(workspace, **{"policy": "fifo", **rules}))
 
 
 def test_windows_have_the_metrics_of_the_evaluation(workspace: Workspace) -> None:
@@ -96,10 +96,10 @@ def test_the_rules_reach_the_simulator(workspace: Workspace) -> None:
         "multi_node_slowdown": 2.0,
         "overrun": "now",
     }
-    setting = make_setting(workspace, policy="wfp3", commit="head", **rules)
-    assert all(getattr(setting, name) == value for name, value in rules.items())
+    scheduler = make_scheduler(workspace, policy="wfp3", sticky_head=True, **rules)
+    assert all(getattr(scheduler, name) == value for name, value in rules.items())
     alone = simulated(workspace, Request("tiny", "small", window=64), policy="wfp3")
-    other = run(workspace, Request("tiny", "small", window=64), setting)
+    other = run(workspace, Request("tiny", "small", window=64), scheduler)
     assert alone.metrics()["wait_s_mean"] != other.metrics()["wait_s_mean"]
 
 
@@ -150,9 +150,9 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
 
 def test_the_rules_of_the_run_hold_unless_told(project: Any, cli: Cli) -> None:
     rest = ("--backfill", "easy", "--windows", "64", "--csv")
-    assert cli(*RUN, *rest, "a.csv", "--overrun", "now", "--commit", "head").status == 0
+    assert cli(*RUN, *rest, "a.csv", "--overrun", "now", "--sticky-head").status == 0
     assert cli(*RUN, *rest, "b.csv").status == 0
-    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {overrun: now, commit: head}")
+    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {overrun: now, sticky_head: true}")
     assert cli(*RUN, *rest, "c.csv").status == 0
     a, b, c = ((project.root / f"{name}.csv").read_text() for name in "abc")
     assert a == c != b
@@ -190,7 +190,6 @@ def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
         (("--placement", "x"), ["--placement: found 'x'", "spread, exclusive", "lookahead"]),
         (("--locality", "x"), ["--locality: found 'x'", "strict, plus_one, any, worth_it, soonest_end"]),
         (("--overrun", "x"), ["--overrun: found 'x'", "double, now"]),
-        (("--commit", "x"), ["--commit: found 'x'", "decision, head"]),
         (("--multi_node_slowdown", "0.5"), ["--multi_node_slowdown: found 0.5", "1 to 100"]),
         (("--interference_slowdown", "0.9"), ["--interference_slowdown: found 0.9", "1 to 100"]),
         (("--estimate", "x"), ["found 'x'", "exact, lognormal-SIGMA"]),

@@ -16,7 +16,7 @@ from rltune.config import Workspace
 from rltune.evaluation.transfer import judged, shortest_windows
 from rltune.pipeline.prepare import ensure_workload
 from rltune.pipeline.transfer import SIGMAS, across_bases, across_traces, noisy, under_noise
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 
 RUN = """\
 title: Two homes
@@ -65,7 +65,7 @@ def simulated(workspace: Workspace, policy: str, cluster: str = "small") -> list
     """Waits of a policy on the test windows of 32 jobs."""
     work = ensure_workload(workspace, "tiny", cluster, "lognormal-1")
     length, first = shortest_windows(work.split, [32])
-    rows = judged(work.jobs, work.layout, first, length, Setting(policy), workspace.config.lookahead)
+    rows = judged(work.jobs, work.layout, first, length, SchedulerConfig(policy), workspace.config.lookahead)
     return rows["wait_s"].tolist()
 
 
@@ -136,7 +136,8 @@ def test_an_agent_that_uses_calibrated_gets_beliefs_made_of_the_other_estimates(
     save_policy(
         workspace.policy(cell),
         TrainedPolicy(
-            SMALLEST.weights, {"features": "unsampled", "way": asdict(way_of(Setting("fifo"), uses_calibrated=True))}
+            SMALLEST.weights,
+            {"features": "unsampled", "way": asdict(way_of(SchedulerConfig("fifo"), uses_calibrated=True))},
         ),
     )
     found = under_noise(workspace, [cell])

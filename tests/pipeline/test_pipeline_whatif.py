@@ -14,17 +14,17 @@ import pytest
 from rltune.agent.ways import way_of
 from rltune.config import Workspace
 from rltune.evaluation.contenders import Contender
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.whatif import by_block, totals
 from rltune.pipeline import whatif
-from rltune.pipeline.peers import setting_of
+from rltune.pipeline.peers import scheduler_of
 from rltune.pipeline.whatif import WhatIfStudy
 from rltune.simulator import twin
 
 HOURS = 6
 """Of a block, so that the last tenth of a day's log has several."""
 BLOCK = """
-whatif: {today: {policy: fifo, backfill: none}, others: [{policy: sjf}, {policy: fifo, backfill: none}], warm_up: 0.05,
+whatif: {current: {policy: fifo, backfill: none}, others: [{policy: sjf}, {policy: fifo, backfill: none}], warm_up: 0.05,
          block_h: 6, predicted: history-rolling}
 """
 
@@ -50,14 +50,14 @@ def study(project: Any, monkeypatch: pytest.MonkeyPatch) -> WhatIfStudy:
     project.change(project.trace, "columns: {", "columns: {user: who, wait_s: queued, ")
     project.change(project.trace, "path: jobs.csv\n", "path: jobs.csv\ntime_zone: Europe/Berlin\n")
     project.run.write_text(project.run.read_text() + BLOCK)
-    monkeypatch.setattr(whatif, "agent_in", lambda workspace, cell, work: Contender(setting_of(workspace, cell)))
+    monkeypatch.setattr(whatif, "agent_in", lambda workspace, cell, work: Contender(scheduler_of(workspace, cell)))
     return WhatIfStudy(Workspace.open("config/tiny.yaml"))
 
 
 def test_it_replays_the_last_part_behind_a_warm_up(study: WhatIfStudy) -> None:
     assert study.measured == (216, 240) and study.begins == 216 - 12
     jobs, ran = study.replays()
-    assert list(ran["scheduler"]) == ["today", "sjf-easy", "qssf", "way", "rltune"], (
+    assert list(ran["scheduler"]) == ["current", "sjf-easy", "qssf", "configuration", "rltune"], (
         "today's rule is not among the others again"
     )
     assert list(ran["estimate"]) == ["lognormal-1", "lognormal-1", "history-rolling", "lognormal-1", "lognormal-1"]
@@ -68,11 +68,13 @@ def test_it_replays_the_last_part_behind_a_warm_up(study: WhatIfStudy) -> None:
 def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
     """The twin runs the same jobs; sums by loops."""
     jobs, ran = study.replays()
-    found = totals(jobs, Judge(200)).set_index("scheduler")
+    found = totals(jobs, Intervals(200)).set_index("scheduler")
     begin, end = study.measured
     for scheduler, _, _, contender, work in study.contenders():
-        setting = contender.setting
-        start, _ = twin.run(work.jobs, work.layout, study.begins, end - study.begins, setting.policy, setting.backfill)
+        scheduler = contender.scheduler
+        start, _ = twin.run(
+            work.jobs, work.layout, study.begins, end - study.begins, scheduler.policy, scheduler.backfill
+        )
         wait_h = gpu_h = used = 0.0
         since, until = work.jobs.submit_s[begin], work.jobs.submit_s[end - 1]
         per_block: dict[pd.Timestamp, float] = {}
@@ -116,25 +118,25 @@ def test_the_way_an_agent_chose_runs_alone_too(
     """Where no rule has it: its order, its reservations and its beliefs, without a network."""
 
     def agent(workspace: Workspace, cell: Any, work: Any) -> Contender:
-        setting = setting_of(
+        scheduler = scheduler_of(
             workspace,
             cell,
             policy="sjf",
             backfill="conservative" if not uses_calibrated else "easy",
             placement="best_fit",
         )
-        way = asdict(way_of(setting, uses_calibrated))
-        return Contender(setting, SimpleNamespace(facts={"way": way, "learned": True, "best_epoch": 0}))  # type: ignore[arg-type]
+        way = asdict(way_of(scheduler, uses_calibrated))
+        return Contender(scheduler, SimpleNamespace(facts={"way": way, "learned": True, "best_epoch": 0}))  # type: ignore[arg-type]
 
     monkeypatch.setattr(whatif, "agent_in", agent)
     calibrated = replace(study.workload, calibrated_s=np.full(len(study.workload.jobs.submit_s), 1000.0))
     study.__dict__["workload"] = calibrated
     told = {scheduler: (contender, work) for scheduler, _, _, contender, work in study.contenders()}
-    assert list(told) == ["today", "sjf-easy", "qssf", "way", "rltune"]
-    alone, work = told["way"]
-    assert alone.policy is None and alone.setting == told["rltune"][0].setting
+    assert list(told) == ["current", "sjf-easy", "qssf", "configuration", "rltune"]
+    alone, work = told["configuration"]
+    assert alone.policy is None and alone.scheduler == told["rltune"][0].scheduler
     assert (work.jobs.row["estimate_s"] == 1000.0).all() == uses_calibrated
-    assert study.facts_of_agents() == {"way": "way", "agents": 1, "idle": 1}
+    assert study.facts_of_agents() == {"configuration": "configuration", "agents": 1, "idle": 1}
 
 
 def test_a_way_that_a_rule_has_is_not_run_twice(study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,15 +144,15 @@ def test_a_way_that_a_rule_has_is_not_run_twice(study: WhatIfStudy, monkeypatch:
         whatif,
         "agent_in",
         lambda workspace, cell, work: Contender(
-            setting_of(workspace, cell, policy="sjf", backfill="easy", placement="best_fit")
+            scheduler_of(workspace, cell, policy="sjf", backfill="easy", placement="best_fit")
         ),
     )
-    assert study.way == "sjf-easy" and [c[0] for c in study.contenders()] == ["today", "sjf-easy", "qssf", "rltune"]
+    assert study.way == "sjf-easy" and [c[0] for c in study.contenders()] == ["current", "sjf-easy", "qssf", "rltune"]
 
 
 def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:
     jobs, _ = study.replays()
-    groups = study.groups(jobs, Judge(200))
+    groups = study.groups(jobs, Intervals(200))
     for (_, scheduler), part in groups.groupby(["grouping", "scheduler"]):
         assert part["jobs"].sum() == 24
         assert (part["wait_s"] * part["jobs"]).sum() == pytest.approx(
@@ -162,22 +164,22 @@ def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:
 
 def test_jobs_behind_the_measured_part_do_not_decide_what_is_told_of_users(study: WhatIfStudy) -> None:
     """Heavy and light are told by the jobs before: whatever the measured ones run, the groups stay."""
-    before = study.replays()[0].query("scheduler == 'today'").set_index("job_id")["user"]
+    before = study.replays()[0].query("scheduler == 'current'").set_index("job_id")["user"]
     frame = pd.read_csv(study.workspace.root / "jobs.csv")
     frame.loc[216:, "secs"] = 100_000
     frame.to_csv(study.workspace.root / "jobs.csv", index=False)
     study.workspace.jobs("tiny").unlink()
-    changed = WhatIfStudy(study.workspace).replays()[0].query("scheduler == 'today'").set_index("job_id")["user"]
+    changed = WhatIfStudy(study.workspace).replays()[0].query("scheduler == 'current'").set_index("job_id")["user"]
     assert dict(before) == dict(changed)
 
 
 @pytest.mark.parametrize(
     ("block", "parts"),
     [
-        ("whatif: {today: {policy: lifo}}", ["whatif.today.policy", "'lifo'", "fifo"]),
+        ("whatif: {current: {policy: lifo}}", ["whatif.current.policy", "'lifo'", "fifo"]),
         ("whatif: {others: []}", ["whatif.others"]),
         (
-            "whatif: {today: {policy: saf}, others: [{policy: saf}, {policy: saf, backfill: easy}]}",
+            "whatif: {current: {policy: saf}, others: [{policy: saf}, {policy: saf, backfill: easy}]}",
             ["whatif", "saf-easy", "today's order", "at least one other rule"],
         ),
         ("whatif: {worth: 2}", ["whatif.worth", "2"]),

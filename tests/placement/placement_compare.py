@@ -21,7 +21,7 @@ from rltune.placement.lookahead import Lookahead
 from rltune.placement.model import LookaheadModel, arrays
 from rltune.placement.outcome import Outcome
 from rltune.placement.settle import fall_back, is_solved, settle
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.state import State
 
 
@@ -55,7 +55,7 @@ def per_node(instance: Instance, oracle: Enumeration) -> Instance:
 
 def written(state: State) -> Way:
     """The answer in the state's place buffers."""
-    return tuple(state.place[0, : state.me["place_len"][0]].tolist())
+    return tuple(state.place[0, : state.status["place_len"][0]].tolist())
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Compare:
     simulator's own rule. ``size``: options and nodes of the CVXPY model, which is compiled once."""
 
     config: LookaheadConfig
-    setting: Setting
+    scheduler: SchedulerConfig
     models: dict[int, LookaheadModel] = field(default_factory=dict)
     size: tuple[int, int] = (18, 5)
     count: Counter = field(default_factory=Counter)
@@ -76,7 +76,7 @@ class Compare:
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
         """One sequence asks."""
         instance, places, n = reduced(jobs, layout, state, self.config)
-        oracle = Enumeration(jobs, layout, state, self.config, self.setting, places)
+        oracle = Enumeration(jobs, layout, state, self.config, self.scheduler, places)
         best = oracle.best()
         slots = instance.free.shape[1]
         if slots not in self.models:
@@ -89,12 +89,12 @@ class Compare:
             assert oracle.value(tuple(chunks)) == pytest.approx(best, abs=1e-6)
         self.lookahead.place(jobs, layout, state, asking)
         # worth as much as the best for all the next jobs, also those the model leaves out
-        every = Enumeration(jobs, layout, state, self.config, self.setting)
+        every = Enumeration(jobs, layout, state, self.config, self.scheduler)
         way = written(state)
         assert every.value(way) == pytest.approx(every.best(), abs=1e-6), "settled or solved, written or remembered"
         self._count(oracle, instance, way, n)
         if self.count["asked"] % 2:
-            state.me["place_len"][0] = fall_back(layout.nodes, jobs, state, 0)
+            state.status["place_len"][0] = fall_back(layout.nodes, jobs, state, 0)
 
     def _count(self, oracle: Enumeration, instance: Instance, way: Way, n: int) -> None:
         values = oracle.values()

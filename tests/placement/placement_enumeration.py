@@ -13,7 +13,7 @@ from placement_ways import Way, Ways
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.state import State
 
 Free = tuple[tuple[tuple[int, int, int], ...], ...]  # slot, node → GPUs, thousandths of a CPU, MB
@@ -35,11 +35,11 @@ class Enumeration(Ways):
         layout: Layout,
         state: State,
         config: LookaheadConfig,
-        setting: Setting,
+        scheduler: SchedulerConfig,
         places: list[int] | None = None,
     ) -> None:
-        super().__init__(jobs, layout, int(state.first[0] + state.me["chosen"][0]))
-        self.config, self.setting = config, setting
+        super().__init__(jobs, layout, int(state.first[0] + state.status["chosen"][0]))
+        self.config, self.scheduler = config, scheduler
         self.first, self.now = int(state.first[0]), float(state.now[0])
         every = [rank for rank, job in enumerate(state.top[0]) if rank > 0 and job >= 0]
         self.places = [(rank, self.first + int(state.top[0, rank])) for rank in (every if places is None else places)]
@@ -49,7 +49,7 @@ class Enumeration(Ways):
         if any(True for _ in self.whole(self.chosen, present)):
             self.kind = NOW
         else:
-            self.kind = SPLIT if setting.locality in MORE else WAIT
+            self.kind = SPLIT if scheduler.locality in MORE else WAIT
         self.wait_s = self._reserved(present) - self.now if self.kind == WAIT else 0.0
         self.slots, self.slot_s = (2, max(self.wait_s, 1.0)) if self.kind == WAIT else (config.slots, config.slot_s)
         self.horizon_s = self.slots * self.slot_s
@@ -58,7 +58,7 @@ class Enumeration(Ways):
             self._given_back(present, slot * self.slot_s + 1e-6) if slot else present for slot in range(self.slots)
         )
         self.wide = {m for j, _, chunks in self.running if jobs.gpus[j] > 1 for m, _ in chunks}
-        self.together = setting.interference_slowdown > 1 and jobs.gpus[self.chosen] > 1
+        self.together = scheduler.interference_slowdown > 1 and jobs.gpus[self.chosen] > 1
 
     # what running jobs do
 
@@ -66,7 +66,7 @@ class Enumeration(Ways):
         """Seconds until a running job should end."""
         if run["due"] > self.now:
             return run["due"] - self.now
-        return self.now - run["start"] if self.setting.overrun == "double" else 0.0
+        return self.now - run["start"] if self.scheduler.overrun == "double" else 0.0
 
     def _given_back(self, free: tuple, within_s: float) -> tuple:
         """What is free when the jobs that should end within so many seconds have."""
@@ -88,14 +88,14 @@ class Enumeration(Ways):
     def pace(self, j: int, chunks: list) -> float:
         """How many times as long a running job takes as by itself."""
         pace = (
-            self.setting.multi_node_slowdown
+            self.scheduler.multi_node_slowdown
             if len(chunks) > self.strict_nodes(j, self.node["type"][chunks[0][0]])
             else 1.0
         )
         mine = {m for m, _ in chunks}
         for other, _, theirs in self.running:
             if other != j and min(self.jobs.gpus[[j, other]]) > 1 and mine & {m for m, _ in theirs}:
-                pace = max(pace, self.setting.interference_slowdown)
+                pace = max(pace, self.scheduler.interference_slowdown)
         return pace
 
     def price_s(self, m: int) -> float:
@@ -105,12 +105,12 @@ class Enumeration(Ways):
             pace = self.pace(j, chunks)
             if (
                 self.jobs.gpus[j] > 1
-                and pace < self.setting.interference_slowdown
+                and pace < self.scheduler.interference_slowdown
                 and m in [node for node, _ in chunks]
             ):
                 own_s = self.ends_in(j, run) / pace
                 price_s += min(own_s, float(self.jobs.estimate_s[self.chosen])) * (
-                    self.setting.interference_slowdown - pace
+                    self.scheduler.interference_slowdown - pace
                 )
         return price_s
 
@@ -119,7 +119,7 @@ class Enumeration(Ways):
     def splits(self) -> Iterator[Way]:
         """Every split of the chosen job."""
         for kind in np.flatnonzero(self.jobs.cut["full"][self.chosen] >= 0):
-            most = self.strict_nodes(self.chosen, kind) + MORE.get(self.setting.locality, 10**6)
+            most = self.strict_nodes(self.chosen, kind) + MORE.get(self.scheduler.locality, 10**6)
             yield from self.cut_anyhow(self.chosen, kind, self.free[0], most)
 
     def after(self, j: int, way: Way, slot: int, free: Free, factor: float = 1.0) -> Free | None:
@@ -143,7 +143,7 @@ class Enumeration(Ways):
         for split, ways in ((False, self.whole(self.chosen, self.free[0])), (True, self.splits())):
             if split == (self.kind != NOW):
                 for way in ways:
-                    factor = self.setting.multi_node_slowdown if self.is_longer(way) else 1.0
+                    factor = self.scheduler.multi_node_slowdown if self.is_longer(way) else 1.0
                     free = self.after(self.chosen, way, 0, self.free, factor)
                     if free is not None:
                         yield way, self.cost(way, split), free
@@ -160,11 +160,11 @@ class Enumeration(Ways):
         cost = less * config.whole_node * sum(free[m][0] == self.largest for m, _ in way)
         _, full, _ = self.jobs.cut[self.chosen, self.node["type"][way[0][0]]].tolist()
         cost += less * config.tightness * sum(free[m][0] - gpus for m, gpus in (way if split else way[full:]))
-        pace = self.setting.multi_node_slowdown if self.is_longer(way) else 1.0
+        pace = self.scheduler.multi_node_slowdown if self.is_longer(way) else 1.0
         lost_s = estimate_s * (pace - 1)
         if self.together and (met := [m for m, _ in way if m in self.wide]):
             lost_s += sum(self.price_s(m) for m in met)
-            lost_s += estimate_s * max(self.setting.interference_slowdown - pace, 0.0)
+            lost_s += estimate_s * max(self.scheduler.interference_slowdown - pace, 0.0)
         return cost + lost_s / self.horizon_s
 
     def is_longer(self, way: Way) -> bool:

@@ -11,7 +11,7 @@ from rltune.cluster.free import Free as Index
 from rltune.cluster.free import change
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.state import State, new_state
 
 Free = tuple[tuple[int, int, int], ...]
@@ -21,7 +21,7 @@ class Oracle(Ways):
     """One question: sequence 0 of a state in which a job is chosen and others follow in the ranking."""
 
     def __init__(self, jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -> None:
-        super().__init__(jobs, layout, int(state.first[0] + state.me["chosen"][0]))
+        super().__init__(jobs, layout, int(state.first[0] + state.status["chosen"][0]))
         self.config = config
         self.next = [
             (config.rank_decay ** (rank - 1), int(state.first[0] + r))
@@ -77,7 +77,7 @@ class Oracle(Ways):
 
     def written(self, state: State) -> Way:
         """The answer in the state's place buffers; asserts that it is a way of the chosen job."""
-        n = int(state.me["place_len"][0])
+        n = int(state.status["place_len"][0])
         way = tuple(state.place[0, :n].tolist())
         kind = int(self.node["type"][way[0][0]])
         size, full, rem = self.jobs.cut[self.chosen, kind].tolist()
@@ -90,7 +90,7 @@ class Oracle(Ways):
 
 def empty_state(jobs: Jobs, layout: Layout, top: int) -> State:
     """One sequence of all the jobs on an idle cluster."""
-    how = Setting("fifo", "none", "lookahead").how()
+    how = SchedulerConfig("fifo", "none", "lookahead").options()
     return new_state(jobs, layout.nodes, [0], [len(jobs.row)], how, top=top)
 
 
@@ -137,6 +137,6 @@ def ask(jobs: Jobs, layout: Layout, config: LookaheadConfig, rng: np.random.Gene
     if not able:
         return None
     ranking = [able[0], *(r for r in order if r != able[0])][: config.jobs]
-    state.me["chosen"][0] = able[0]
+    state.status["chosen"][0] = able[0]
     state.top[0, : len(ranking)] = ranking
     return jobs, layout, state

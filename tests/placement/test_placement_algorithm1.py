@@ -10,7 +10,7 @@ from workload_cases import cluster, group, random_case, simple
 
 from rltune.placement.algorithm1 import Algorithm1, NodeStatus, algorithm1
 from rltune.placement.outcome import Outcome
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import chunk_table
 
 
@@ -46,18 +46,18 @@ def test_a_run_goes_by_it_and_every_question_is_counted(policy: str) -> None:
     jobs, layout = random_case(5, n=40)
     n = len(jobs.gpus)
     placer = Algorithm1()
-    state = simulate(jobs, layout, [0], [n], Setting(policy, "easy", "algorithm1"), placer=placer, check=True)
+    state = simulate(jobs, layout, [0], [n], SchedulerConfig(policy, "easy", "algorithm1"), placer=placer, check=True)
     counts = placer.counts
-    assert counts.asked == state.me["asked_place"][0] > 3
+    assert counts.asked == state.status["asked_place"][0] > 3
     assert counts.asked == counts.settled + counts.calls
     assert counts.calls == len(counts.times_s) > 0
     assert (chunk_table(state).groupby("job")["gpus"].sum() == jobs.gpus).all()
-    again = simulate(jobs, layout, [0], [n], Setting(policy, "easy", "algorithm1"), placer=Algorithm1())
+    again = simulate(jobs, layout, [0], [n], SchedulerConfig(policy, "easy", "algorithm1"), placer=Algorithm1())
     np.testing.assert_array_equal(state.start, again.start)
 
 
 def test_where_no_job_has_a_choice_it_is_best_fit() -> None:
     jobs, layout = simple(cluster([group(1, 4)]), (0, 10, 3), (1, 10, 2), (2, 10, 4))
     placer = Algorithm1()
-    state = simulate(jobs, layout, [0], [3], Setting("fifo", "none", "algorithm1"), placer=placer)
+    state = simulate(jobs, layout, [0], [3], SchedulerConfig("fifo", "none", "algorithm1"), placer=placer)
     assert state.start[0].tolist() == [0, 10, 20] and placer.counts.asked == 0

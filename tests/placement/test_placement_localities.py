@@ -18,12 +18,12 @@ from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
 from rltune.placement import lookahead
 from rltune.placement.glpk import GlpkModel
-from rltune.placement.matrix import columns_of, horizon_s, options_of
 from rltune.placement.instance import Instance
 from rltune.placement.lookahead import Lookahead
+from rltune.placement.matrix import columns_of, horizon_s, options_of
 from rltune.placement.model import LookaheadModel, arrays
 from rltune.placement.outcome import Outcome, Solution
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import chunk_table
 from rltune.simulator.state import State
 
@@ -31,16 +31,16 @@ LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
 SMALL = LookaheadConfig(jobs=3, slot_s=200.0, rank_decay=0.7, whole_node=0.05)
 
 
-def random_setting(seed: int) -> Setting:
+def random_scheduler(seed: int) -> SchedulerConfig:
     """A locality by the seed, the rest at random."""
     rng = np.random.default_rng(seed)
-    return Setting(
+    return SchedulerConfig(
         str(rng.choice(["saf", "fifo", "wfp3"])),
         str(rng.choice(["easy", "none"])),
         "lookahead",
         LOCALITIES[seed % len(LOCALITIES)],
         str(rng.choice(["double", "now"])),
-        str(rng.choice(["decision", "head"])),
+        bool(rng.integers(2)),
         multi_node_slowdown=float(rng.choice([1.1, 1.3, 2.0])),
         interference_slowdown=float(rng.choice([1.0, 1.25, 1.6])),
     )
@@ -49,11 +49,11 @@ def random_setting(seed: int) -> Setting:
 # by hand
 
 
-def run(setting: Setting, config: LookaheadConfig, nodes: int, *rows: tuple) -> tuple[State, Lookahead]:
+def run(scheduler: SchedulerConfig, config: LookaheadConfig, nodes: int, *rows: tuple) -> tuple[State, Lookahead]:
     """Jobs on so many nodes of four GPUs, and the placer that was asked."""
     jobs, layout = simple(cluster([group(nodes, 4)]), *rows)
     placer = Lookahead(config)
-    return simulate(jobs, layout, [0], [len(rows)], setting, placer=placer, check=True), placer
+    return simulate(jobs, layout, [0], [len(rows)], scheduler, placer=placer, check=True), placer
 
 
 def chunks_of(state: State, job: int) -> list[tuple[int, int]]:
@@ -67,7 +67,7 @@ def last_objective(placer: Lookahead) -> float:
     return list(placer._memory.values())[-1].objective
 
 
-WORTH_IT = Setting("fifo", "none", "lookahead", "worth_it", multi_node_slowdown=1.2)
+WORTH_IT = SchedulerConfig("fifo", "none", "lookahead", "worth_it", multi_node_slowdown=1.2)
 
 
 def test_a_split_that_costs_less_than_waiting() -> None:
@@ -93,8 +93,8 @@ def test_waiting_for_the_sake_of_the_next_job(others: float, start_s: float) -> 
     against w − 1/2."""
     config = LookaheadConfig(others=others)
     rows = [(0, 1000, 3), (0, 1000, 3), (970, 100, 2), (970, 10, 1)]
-    setting = Setting("fifo", "greedy", "lookahead", "worth_it", multi_node_slowdown=1.2)
-    state, placer = run(setting, config, 2, *rows)
+    scheduler = SchedulerConfig("fifo", "greedy", "lookahead", "worth_it", multi_node_slowdown=1.2)
+    state, placer = run(scheduler, config, 2, *rows)
     assert state.start[0, 2] == start_s
     assert next(iter(placer._memory.values())).objective == pytest.approx(max(others / 2 - 1 / 3, others - 1 / 2))
 
@@ -104,12 +104,12 @@ def test_a_split_leaves_the_node_that_the_next_job_needs() -> None:
     two and two leave them. Nothing is left beside either chunk; split, the job loses 30 s of 600."""
     config = LookaheadConfig()
     rows = [(0, 900, 1), (0, 10, 3), (0, 900, 2), (0, 10, 2), (0, 900, 2), (0, 10, 2), (11, 100, 4), (11, 100, 3)]
-    state, placer = run(Setting("fifo", "none", "lookahead", "any", multi_node_slowdown=1.3), config, 3, *rows)
+    state, placer = run(SchedulerConfig("fifo", "none", "lookahead", "any", multi_node_slowdown=1.3), config, 3, *rows)
     assert chunks_of(state, 6) == [(1, 2), (2, 2)] and chunks_of(state, 7) == [(0, 3)]
     assert state.start[0, 6:].tolist() == [11, 11] and state.end[0, 6] == 141
     assert last_objective(placer) == pytest.approx(1 - 30 / 600)
     jobs, layout = simple(cluster([group(3, 4)]), *rows)
-    rule = simulate(jobs, layout, [0], [8], Setting("fifo", "none", "best_fit", "any", multi_node_slowdown=1.3))
+    rule = simulate(jobs, layout, [0], [8], SchedulerConfig("fifo", "none", "best_fit", "any", multi_node_slowdown=1.3))
     assert chunks_of(rule, 6) == [(0, 3), (1, 1)] and chunks_of(rule, 7) == [(1, 1), (2, 2)]  # the next is split, too
 
 
@@ -118,8 +118,8 @@ def test_company_is_kept_where_it_lets_the_next_job_start(next_gpus: int, node: 
     """Two of four GPUs of the first node are in use by one job. Two more for 100 s: both jobs would take half as long
     again for 100 s, 50 s each of 600 s. It goes to the idle node (a whole one, two GPUs left), unless the next job
     needs that one."""
-    setting = Setting("fifo", "none", "lookahead", interference_slowdown=1.5)
-    state, placer = run(setting, LookaheadConfig(), 2, (0, 1000, 2), (1, 100, 2), (1, 100, next_gpus))
+    scheduler = SchedulerConfig("fifo", "none", "lookahead", interference_slowdown=1.5)
+    state, placer = run(scheduler, LookaheadConfig(), 2, (0, 1000, 2), (1, 100, 2), (1, 100, next_gpus))
     assert chunks_of(state, 1) == [(node, 2)]
     assert last_objective(placer) == pytest.approx(objective)
     assert state.start[0].tolist() == [0, 1, 1] and state.end[0, 1] == (151 if node == 0 else 101)
@@ -130,11 +130,11 @@ def test_the_company_that_loses_least() -> None:
     not. The price is what the company has left, 9 s or all 100 s of the job's own estimate, times a half; the second
     node, where fewer GPUs are left, would be best_fit's."""
     jobs, layout = simple(cluster([group(2, 8)]), (0, 10, 2), (0, 900, 3), (1, 100, 2), (1, 5, 2))
-    placer, setting = (
+    placer, scheduler = (
         Lookahead(LookaheadConfig(tightness=0.0)),
-        Setting("fifo", "none", "lookahead", interference_slowdown=1.5),
+        SchedulerConfig("fifo", "none", "lookahead", interference_slowdown=1.5),
     )
-    state = simulate(jobs, layout, [0], [4], setting, placer=placer, check=True)
+    state = simulate(jobs, layout, [0], [4], scheduler, placer=placer, check=True)
     assert [chunks_of(state, job) for job in range(3)] == [[(0, 2)], [(1, 3)], [(0, 2)]]
     assert last_objective(placer) == pytest.approx(1 - (9 * 0.5 + 50) / 600)
 
@@ -147,8 +147,8 @@ def test_both_models_equal_enumeration_on_every_kind_of_question(others: float) 
     """And so does what the placer writes, whether settled, solved or remembered."""
     config, models, count = SMALL.model_copy(update={"others": others}), {}, Counter()
     for seed, jobs, layout in small_cases(range(600), nodes=4, n=25):
-        placer = Compare(config, random_setting(seed), models)
-        simulate(jobs, layout, [0], [len(jobs.row)], placer.setting, placer=placer, check=True)
+        placer = Compare(config, random_scheduler(seed), models)
+        simulate(jobs, layout, [0], [len(jobs.row)], placer.scheduler, placer=placer, check=True)
         count += placer.count
     assert count[f"asked {NOW}"] > 200 and count[f"asked {SPLIT}"] > 60 and count[f"asked {WAIT}"] > 80, count
     assert count["split"] > 100 and count["waits"] > 30, count
@@ -160,8 +160,8 @@ def test_splits_in_several_slots_equal_enumeration() -> None:
     """Where all may be split, with what ends soon; the split's own length reaches into the next slots."""
     config, models, count = SMALL.model_copy(update={"slots": 2, "slot_s": 100.0}), {}, Counter()
     for seed, jobs, layout in small_cases(range(2000, 2300), nodes=4, n=20):
-        placer = Compare(config, random_setting(5 * seed + 1 + seed % 2), models)  # plus_one, any
-        simulate(jobs, layout, [0], [len(jobs.row)], placer.setting, placer=placer, check=True)
+        placer = Compare(config, random_scheduler(5 * seed + 1 + seed % 2), models)  # plus_one, any
+        simulate(jobs, layout, [0], [len(jobs.row)], placer.scheduler, placer=placer, check=True)
         count += placer.count
     assert count[f"asked {SPLIT}"] > 40 and count["later"] > 100 and count["company met"] > 30, count
 
@@ -169,24 +169,24 @@ def test_splits_in_several_slots_equal_enumeration() -> None:
 class Each:
     """A placer that shows every question and goes on by the look-ahead's answer."""
 
-    def __init__(self, config: LookaheadConfig, setting: Setting, show) -> None:
-        self.top, self.config, self.setting, self.show = config.jobs, config, setting, show
+    def __init__(self, config: LookaheadConfig, scheduler: SchedulerConfig, show) -> None:
+        self.top, self.config, self.scheduler, self.show = config.jobs, config, scheduler, show
         self.lookahead = Lookahead(config)
 
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
         instance, places, _ = reduced(jobs, layout, state, self.config)
-        oracle = Enumeration(jobs, layout, state, self.config, self.setting, places)
+        oracle = Enumeration(jobs, layout, state, self.config, self.scheduler, places)
         self.lookahead.place(jobs, layout, state, asking)
         self.show(instance, oracle, written(state))
 
 
 def each_question(
-    config: LookaheadConfig, cases: Iterator[tuple[int, Jobs, Layout]], show, setting=random_setting
+    config: LookaheadConfig, cases: Iterator[tuple[int, Jobs, Layout]], show, scheduler=random_scheduler
 ) -> None:
     """Show (instance, enumeration, answer) of every question of the runs."""
     for seed, jobs, layout in cases:
-        placer = Each(config, setting(seed), show)
-        simulate(jobs, layout, [0], [len(jobs.row)], placer.setting, placer=placer, check=True)
+        placer = Each(config, scheduler(seed), show)
+        simulate(jobs, layout, [0], [len(jobs.row)], placer.scheduler, placer=placer, check=True)
 
 
 def test_the_columns_are_all_ways_and_cost_what_they_should() -> None:
@@ -292,20 +292,18 @@ def test_a_run_without_any_answer_is_the_rules_run(
     monkeypatch.setattr(GlpkModel, "solve", lambda self, instance: Solution(Outcome.FAILURE, float("nan")))
     real = lookahead.settle
     monkeypatch.setattr(lookahead, "settle", lambda *a: (*real(*a)[:2], 0))
-    rule, failures = "best_fit" if interference_slowdown == 1 else "quiet_fit", 0
+    rule, failures = "best_fit" if interference_slowdown == 1 else "isolating_best_fit", 0
     for seed in range(4):
         jobs, layout = random_case(seed, n=60)
         n, rest = (
             [len(jobs.gpus)],
-            {
-                "commit": ("decision", "head")[seed % 2],
-                "multi_node_slowdown": 1.3,
-                "interference_slowdown": interference_slowdown,
-            },
+            {"sticky_head": seed % 2 == 1, "multi_node_slowdown": 1.3, "interference_slowdown": interference_slowdown},
         )
         placer = Lookahead(LookaheadConfig())
-        state = simulate(jobs, layout, [0], n, Setting("saf", backfill, "lookahead", locality, **rest), placer=placer)
-        expected = simulate(jobs, layout, [0], n, Setting("saf", backfill, rule, locality, **rest))
+        state = simulate(
+            jobs, layout, [0], n, SchedulerConfig("saf", backfill, "lookahead", locality, **rest), placer=placer
+        )
+        expected = simulate(jobs, layout, [0], n, SchedulerConfig("saf", backfill, rule, locality, **rest))
         np.testing.assert_array_equal(state.start, expected.start)
         assert chunk_table(state).equals(chunk_table(expected))
         failures += placer.counts.failure
@@ -320,8 +318,10 @@ def test_a_whole_run_with_contention_loses_no_job(locality: str) -> None:
         jobs, layout = random_case(700 + seed, n=60)
         n = len(jobs.gpus)
         placer = Lookahead(LookaheadConfig(jobs=5))
-        setting = Setting("saf", "easy", "lookahead", locality, multi_node_slowdown=1.3, interference_slowdown=1.5)
-        state = simulate(jobs, layout, [0], [n], setting, placer=placer, check=True)
+        scheduler = SchedulerConfig(
+            "saf", "easy", "lookahead", locality, multi_node_slowdown=1.3, interference_slowdown=1.5
+        )
+        state = simulate(jobs, layout, [0], [n], scheduler, placer=placer, check=True)
         assert (state.start[0] >= jobs.submit_s).all() and (state.end[0] >= state.start[0] + jobs.run_s - 1e-6).all()
         chunks = chunk_table(state)
         assert (chunks.groupby("job")["gpus"].sum() == jobs.gpus).all()
@@ -329,7 +329,7 @@ def test_a_whole_run_with_contention_loses_no_job(locality: str) -> None:
         assert (chunks.assign(type=node["type"]).groupby("job")["type"].nunique() == 1).all()
         assert not chunks.duplicated(["job", "node"]).any()
         counts = placer.counts
-        assert counts.asked == counts.settled + counts.cached + counts.calls == state.me["asked_place"][0]
+        assert counts.asked == counts.settled + counts.cached + counts.calls == state.status["asked_place"][0]
         assert counts.infeasible == counts.limit == counts.failure == 0
         asked += counts.asked
     assert asked > 20

@@ -12,12 +12,12 @@ from workload_cases import cluster, compiled, group, random_case
 
 from rltune.config import ClusterConfig, LookaheadConfig
 from rltune.placement import lookahead
-from rltune.placement.lookahead import Lookahead
 from rltune.placement.counts import Counts
 from rltune.placement.glpk import GlpkModel
+from rltune.placement.lookahead import Lookahead
 from rltune.placement.outcome import Outcome, Solution
 from rltune.placement.settle import fall_back
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import chunk_table
 
 CONFIG = LookaheadConfig()
@@ -30,7 +30,7 @@ def answer(config: ClusterConfig, rows: list[dict], free: list[int], placer: Loo
     leave_free(state, layout, gpus, node["share_cpu"] * gpus, node["share_mem"] * gpus)
     state.top[0, : len(rows)] = np.arange(len(rows))
     placer.place(jobs, layout, state, np.array([0]))
-    return state.place[0, : state.me["place_len"][0]].tolist()
+    return state.place[0, : state.status["place_len"][0]].tolist()
 
 
 def test_the_looser_node_so_that_both_next_jobs_start() -> None:
@@ -71,13 +71,13 @@ def many_and_few_cpus() -> tuple:
 def test_look_ahead_keeps_the_nodes_the_next_job_needs(many_and_few_cpus: tuple) -> None:
     """best_fit sees three nodes that leave one GPU each, takes the first, and the next job waits for its end."""
     jobs, layout = many_and_few_cpus
-    blind = simulate(jobs, layout, [0], [2], Setting("fifo", "none", "best_fit"))
+    blind = simulate(jobs, layout, [0], [2], SchedulerConfig("fifo", "none", "best_fit"))
     assert blind.start[0].tolist() == [0, 100]
     placer = Lookahead(CONFIG)
-    state = simulate(jobs, layout, [0], [2], Setting("fifo", "none", "lookahead"), placer=placer)
+    state = simulate(jobs, layout, [0], [2], SchedulerConfig("fifo", "none", "lookahead"), placer=placer)
     assert state.start[0].tolist() == [0, 0]
     assert chunk_table(state)["node"][0] == 2
-    assert state.me["asked_place"][0] == placer.counts.asked == 1
+    assert state.status["asked_place"][0] == placer.counts.asked == 1
 
 
 def test_types_are_kept_for_the_job_that_has_no_other() -> None:
@@ -109,10 +109,10 @@ def test_a_run_without_any_answer_is_the_best_fit_run(monkeypatch: pytest.Monkey
     jobs, layout = random_case(9, n=60)
     n = len(jobs.gpus)
     placer = Lookahead(CONFIG)
-    state = simulate(jobs, layout, [0], [n], Setting("saf", "easy", "lookahead"), placer=placer)
-    expected = simulate(jobs, layout, [0], [n], Setting("saf", "easy", "best_fit"))
+    state = simulate(jobs, layout, [0], [n], SchedulerConfig("saf", "easy", "lookahead"), placer=placer)
+    expected = simulate(jobs, layout, [0], [n], SchedulerConfig("saf", "easy", "best_fit"))
     np.testing.assert_array_equal(state.start, expected.start)
-    assert placer.counts.asked == placer.counts.failure == state.me["asked_place"][0] > 0
+    assert placer.counts.asked == placer.counts.failure == state.status["asked_place"][0] > 0
 
 
 @pytest.mark.parametrize("stage", ["glp_simplex", "glp_intopt"])
@@ -159,7 +159,9 @@ def test_a_whole_run_never_exceeds_a_node(backfill: str) -> None:
         jobs, layout = random_case(300 + seed, n=50)
         n, node = len(jobs.gpus), layout.nodes.row
         placer = Lookahead(CONFIG)
-        state = simulate(jobs, layout, [0], [n], Setting("saf", backfill, "lookahead"), placer=placer, check=True)
+        state = simulate(
+            jobs, layout, [0], [n], SchedulerConfig("saf", backfill, "lookahead"), placer=placer, check=True
+        )
         chunks = chunk_table(state)
         start, end = state.start[0], state.start[0] + jobs.run_s
         assert (start >= jobs.submit_s).all()

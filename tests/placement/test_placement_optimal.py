@@ -59,7 +59,7 @@ def reduced(jobs: Jobs, layout: Layout, state: State, config: LookaheadConfig) -
 
 def per_node(jobs: Jobs, layout: Layout, state: State, instance: Instance) -> Instance:
     """The same problem with every node of the pool in it, each a class of its own."""
-    here = layout.nodes.pool[jobs.pool[state.me["chosen"][0]]]
+    here = layout.nodes.pool[jobs.pool[state.status["chosen"][0]]]
     m = np.arange(here["start"], here["stop"])
     node, free = layout.nodes.row[m], state.free.row[0, m]
     return instance._replace(
@@ -108,7 +108,7 @@ def test_what_is_settled_without_the_solver_is_optimal(worth: int) -> None:
         n, *_ = settled(jobs, layout, state, config)
         if n:
             answered += 1
-            state.me["place_len"][0] = n
+            state.status["place_len"][0] = n
             oracle = Oracle(jobs, layout, state, config)
             assert oracle.value(oracle.written(state)) == pytest.approx(oracle.best(), abs=1e-9)
     assert 60 < answered < 200
@@ -123,8 +123,8 @@ def test_settling_counts_what_the_job_takes_of_a_wholly_free_node() -> None:
     state.top[0] = [0, 1]
     oracle = Oracle(jobs, layout, state, config)
     assert oracle.best() == pytest.approx(1 - 0.5)  # on the P100 node; two whole V100 nodes would cost 1
-    state.me["place_len"][0], *_ = settled(jobs, layout, state, config)
-    if state.me["place_len"][0]:
+    state.status["place_len"][0], *_ = settled(jobs, layout, state, config)
+    if state.status["place_len"][0]:
         assert oracle.written(state) == ((3, 4),)
 
 

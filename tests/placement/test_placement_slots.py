@@ -9,7 +9,7 @@ from workload_cases import cluster, group, simple
 
 from rltune.config import LookaheadConfig
 from rltune.placement.lookahead import Lookahead
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import chunk_table
 
 
@@ -17,11 +17,11 @@ from rltune.simulator.metrics import chunk_table
 @pytest.mark.parametrize(("slots", "slot_s"), [(2, 30.0), (3, 60.0)])
 def test_both_models_equal_enumeration_in_runs(slots: int, slot_s: float, overrun: str) -> None:
     config = LookaheadConfig(jobs=3, slots=slots, slot_s=slot_s, rank_decay=0.7, whole_node=0.05)
-    setting = Setting("saf", "easy", "lookahead", overrun=overrun)
-    placer = Compare(config, setting)
+    scheduler = SchedulerConfig("saf", "easy", "lookahead", overrun=overrun)
+    placer = Compare(config, scheduler)
     for _, jobs, layout in small_cases(range(200), nodes=4, n=25):
         if placer.count["asked"] <= 60:
-            simulate(jobs, layout, [0], [len(jobs.row)], setting, placer=placer)
+            simulate(jobs, layout, [0], [len(jobs.row)], scheduler, placer=placer)
     assert placer.count["asked"] > 60 and placer.count["later"] > 20 and placer.count["settled"] > 3
 
 
@@ -37,7 +37,7 @@ def test_it_looks_at_what_ends_soon() -> None:
     for lookahead in (now, soon):
         jobs, layout = simple(config, *rows)
         placer = Lookahead(lookahead)
-        state = simulate(jobs, layout, [0], [4], Setting("fifo", "none", "lookahead"), placer=placer)
+        state = simulate(jobs, layout, [0], [4], SchedulerConfig("fifo", "none", "lookahead"), placer=placer)
         starts.append(state.start[0].tolist())
         table = chunk_table(state).set_index("job")["node"]
         assert table[2] == (0 if lookahead is now else 1)
@@ -49,5 +49,5 @@ def test_slots_do_not_change_a_run_in_which_nothing_could_start_later() -> None:
     runs = []
     for slots in (1, 3):
         placer = Lookahead(LookaheadConfig(slots=slots, slot_s=1.0))
-        runs.append(simulate(jobs, layout, [0], [12], Setting("saf", "easy", "lookahead"), placer=placer))
+        runs.append(simulate(jobs, layout, [0], [12], SchedulerConfig("saf", "easy", "lookahead"), placer=placer))
     np.testing.assert_array_equal(runs[0].start, runs[1].start)

@@ -7,7 +7,7 @@ import pytest
 from workload_cases import cluster, compiled, group
 
 from rltune.policies.multifactor import HALF_LIFE_S
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import SHARE
 from rltune.simulator.twin_policies import Usage
 from rltune.simulator.usage import decayed, fair_share, know, use
@@ -68,7 +68,7 @@ def test_fair_shares_of_two_accounts() -> None:
 def starts(rows: list[dict], policy: str = "multifactor", **more: str) -> list[float]:
     """Start times on a node of four GPUs."""
     jobs, layout = compiled(cluster([group(1, 4)]), rows)
-    return simulate(jobs, layout, [0], [len(rows)], Setting(policy, **more), check=True).start[0].tolist()
+    return simulate(jobs, layout, [0], [len(rows)], SchedulerConfig(policy, **more), check=True).start[0].tolist()
 
 
 def test_whoever_has_used_less_goes_first() -> None:
@@ -118,8 +118,8 @@ def test_partitions_rank_pools_in_one_queue(priorities: list[float], expected: l
         for vc, run, submit in (("a", 100.0, 0.0), ("b", 200.0, 0.0), ("a", 50.0, 1.0), ("b", 50.0, 1.0))
     ]
     jobs, layout = compiled(config, rows)
-    setting = Setting("multifactor", commit="head")
-    assert simulate(jobs, layout, [0], [4], setting, check=True).start[0].tolist() == expected
+    scheduler = SchedulerConfig("multifactor", sticky_head=True)
+    assert simulate(jobs, layout, [0], [4], scheduler, check=True).start[0].tolist() == expected
 
 
 def test_age_overtakes_a_fair_share_in_days() -> None:

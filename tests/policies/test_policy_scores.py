@@ -15,7 +15,7 @@ from rltune.config.cells import Policy
 from rltune.policies import IDS, TITLES, Facts, compiled_score, f1, fifo, multifactor, saf, sjf, smallest, unicep, wfp3
 from rltune.policies.formulas import FORMULAS
 from rltune.simulator import twin
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.twin_policies import Told
 
 SCORES = {
@@ -148,7 +148,7 @@ def test_policies_see_the_estimate_and_not_the_run_time() -> None:
     """The longer job says it is the shorter one."""
     jobs, layout = simple(cluster([group(1, 1)]), (0, 50, 1, 50), (1, 1000, 1, 5), (1, 10, 1, 500))
     for policy in ("sjf", "saf", "f1", "wfp3", "unicep", "multifactor"):
-        start = simulate(jobs, layout, [0], [3], Setting(policy, "none", "best_fit")).start[0]
+        start = simulate(jobs, layout, [0], [3], SchedulerConfig(policy, "none", "best_fit")).start[0]
         assert start.tolist() == [0, 50, 1050], policy
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from report_fakes import Made, artefacts, project, results
 from report_runs import METRICS
 

@@ -11,16 +11,15 @@ import numpy as np
 import pandas as pd
 import semantics_fakes
 from matplotlib.figure import Figure
-from report_runs import CLUSTER, RUN, TRACE
-
 from report_fakes_peers import save_peers
+from report_runs import CLUSTER, RUN, TRACE
 
 from rltune.config import Workspace, load_run
 from rltune.config.cells import Cell
 from rltune.config.context import Run
 from rltune.files import write_json, write_text
 from rltune.pipeline import system
-from rltune.pipeline.motivation.schedules import schedules
+from rltune.evaluation.studies.example_schedules import schedules
 from rltune.report import figures, read, tables
 from rltune.report.artefact import Artefact, Saved, save_figure, save_table
 from rltune.report.page.contents import has_placements
@@ -182,7 +181,7 @@ def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
         tables.table1(paper, "system"),
         tables.table3(system.features(), paper, "system"),
         tables.table5(system.policies(workspace.config), system.SYMBOLS, paper, "system"),
-        tables.motivation(schedules().facts, schedules().source, paper, "system"),
+        tables.example_schedules(schedules().facts, schedules().source, paper, "system"),
     ]
     drawn += chapter(workspace, paper)
     if of_traces:

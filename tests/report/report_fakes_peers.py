@@ -109,6 +109,6 @@ def save_peers(workspace: Workspace, paper: PaperResults) -> None:
         tables.table9(cells, met, paper, "peers"),
         tables.table9_numbers(cells, met, paper, **JUDGE),
         tables.latency(cells, cells["cell"].iloc[0], decisions(), paper, "peers"),
-        tables.payback(cells, windows, curves, daily, **JUDGE),
+        tables.break_even(cells, windows, curves, daily, **JUDGE),
     ):
         save_table(workspace.artefacts, artefact, frame)

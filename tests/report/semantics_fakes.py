@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rltune.evaluation.ladder import RUNGS
-from rltune.evaluation.paired import Judge
-from rltune.evaluation.steps import climbed, loaded, paid, roomy
+from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies import summaries
+from rltune.evaluation.studies.rule_steps import STEPS
 from rltune.report import figures, tables
 from rltune.report.artefact import save_figure, save_table
 
-JUDGE = Judge(200)
+JUDGE = Intervals(200)
 WINDOWS = 12
 WORKLOADS = ("Philly", "Helios Venus")
 
@@ -27,7 +27,7 @@ def _hardness(seed: int) -> np.ndarray:
 
 
 def ladders() -> pd.DataFrame:
-    """FIFO waits 10,000 s under (a) in a mean window, each rung 4/5 of the one before, SAF half; RLTune 2,000."""
+    """FIFO waits 10,000 s under (a) in a mean window, each step 4/5 of the one before, SAF half; RLTune 2,000."""
     rows = []
     for workload in WORKLOADS:
         for w, hard in enumerate(_hardness(1) / _hardness(1).mean()):
@@ -38,11 +38,11 @@ def ladders() -> pd.DataFrame:
                         **about,
                         "who": "order",
                         "policy": policy,
-                        "rung": rung,
+                        "step": step,
                         "backfill": rules.backfill,
                         "wait_s": level * hard * 0.8**i,
                     }
-                    for i, (rung, rules) in enumerate(RUNGS.items())
+                    for i, (step, rules) in enumerate(STEPS.items())
                 ]
             for policy, wait in (("fifo", 2e3), ("saf", 2.5e3)):
                 rows.append(
@@ -52,7 +52,7 @@ def ladders() -> pd.DataFrame:
                         "policy": policy,
                         "base_backfill": "none",
                         "other": "",
-                        "rung": "",
+                        "step": "",
                         "backfill": "none",
                         "wait_s": wait * hard,
                     }
@@ -145,9 +145,9 @@ def loads() -> pd.DataFrame:
 
 def artefacts(folder: Path) -> None:
     """What the notebook of the chapter saves."""
-    numbers = tables.semantics(climbed(ladders(), JUDGE), 0.95, "semantics")
-    compared = tables.loads_compared(loaded(loads(), JUDGE), 0.95, "semantics")
-    found = paid(payers(), JUDGE)
+    numbers = tables.scheduling_rules(summaries.rule_steps(ladders(), JUDGE), 0.95, "semantics")
+    compared = tables.loads_compared(summaries.loads(loads(), JUDGE), 0.95, "semantics")
+    found = summaries.fairness(payers(), JUDGE)
     for artefact, frame in (
         numbers,
         compared,
@@ -156,8 +156,8 @@ def artefacts(folder: Path) -> None:
     ):
         save_table(folder, artefact, frame)
     for artefact, frame, figure in (
-        figures.semantics(numbers[1], "semantics"),
-        figures.room(roomy(rooms(), JUDGE), 0.95, "semantics"),
+        figures.scheduling_rules(numbers[1], "semantics"),
+        figures.headroom(summaries.headroom(rooms(), JUDGE), 0.95, "semantics"),
         figures.fairness(found.sizes, "semantics"),
         figures.loads_compared(compared[1], "semantics"),
     ):

@@ -13,7 +13,7 @@ from rltune.config.load import project_root
 from rltune.evaluation.deployment import compare, in_use, paired_runs, per_run
 from rltune.evaluation.deployment_fidelity import fidelity, predicted
 from rltune.evaluation.deployment_machinery import machinery
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save_figure, save_table
 from rltune.report.page import chapters, contents
@@ -25,7 +25,7 @@ from rltune.report.verdict import TOO_FEW
 
 ROOT = project_root()
 PAPER = load_paper(ROOT)
-GPUS, N, JUDGE = 13, 80, Judge(bootstrap=300)
+GPUS, N, JUDGE = 13, 80, Intervals(bootstrap=300)
 FACTS = {
     "trace": "Jobs",
     "cluster": "Deployment, 13 GPUs",

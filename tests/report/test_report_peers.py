@@ -11,7 +11,7 @@ import report_fakes_peers as fakes
 from report_fakes import SOURCE, Made
 
 from rltune.config import RunConfig
-from rltune.config.lineups import by_features
+from rltune.config.comparisons import by_features
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.long_run import compare_long
 from rltune.report import figures, tables
@@ -170,7 +170,7 @@ def test_growth_is_over_half_the_queue_beside_the_papers(made: Made) -> None:
 
 
 def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: pd.DataFrame) -> None:
-    frame = made.there["payback"].frame
+    frame = made.there["break-even"].frame
     windows = made.windows
     assert set(frame["sequence_jobs"]) == {256}
     for _, row in frame.iterrows():
@@ -180,9 +180,9 @@ def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: p
         assert row["saved_h"] == pytest.approx(saved) and row["saved_low"] < saved < row["saved_high"]
         assert row["deciding_s"] == pytest.approx(0.05 / 256 * 1440) and row["training_s"] == 60
         if saved > 0:
-            assert row["payback_min"] * saved / (24 * 60) == pytest.approx(60 / 3600), "hours saved by then"
+            assert row["break_even_min"] * saved / (24 * 60) == pytest.approx(60 / 3600), "hours saved by then"
         else:
-            assert np.isnan(row["payback_min"])
+            assert np.isnan(row["break_even_min"])
     assert (frame["saved_h"] < 0).any() and (frame["over_strong_h"] < 0).any()
 
 
@@ -257,7 +257,7 @@ def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> N
     assert not set(peers.absent(config)) & set(contents.expected(config))
     told = {m.id: m.why for m in contents.missing(config, made.there)}
     assert "EASY backfilling and estimates made of earlier jobs" in told["table8"]
-    assert peers.made(config) == (["table9", "table9-numbers", "latency", "payback"], [])
+    assert peers.made(config) == (["table9", "table9-numbers", "latency", "break-even"], [])
     full = RunConfig.model_validate(
         {
             "title": "Full",
@@ -277,4 +277,4 @@ def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> N
     assert sorted(sum(peers.made(full), [])) == sorted(peers.PEERS)
     learners = [{**full.experiments[0].model_dump(), "preset": ["linear"]}]
     alone = RunConfig.model_validate({"title": "Alone", "experiments": learners})
-    assert {"payback", "table9-numbers", "table8"} < set(peers.absent(alone))
+    assert {"break-even", "table9-numbers", "table8"} < set(peers.absent(alone))

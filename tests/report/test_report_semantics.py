@@ -8,22 +8,22 @@ from report_fakes import Made
 from semantics_fakes import JUDGE, ladders, loads, payers, rooms
 
 from rltune.evaluation.intervals import FEWEST, holm
-from rltune.evaluation.steps import climbed, loaded, paid, roomy
+from rltune.evaluation.studies import summaries
 from rltune.report import figures, tables
 from rltune.report.page import contents
 from rltune.report.verdict import ABSENT
 
 
 def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -> None:
-    saved = made.there["semantics-numbers"]
+    saved = made.there["scheduling-rules-numbers"]
     frame = saved.frame[saved.frame["workload"] == "Philly"]
     fifo = frame[(frame["who"] == "order") & (frame["policy"] == "fifo")]
-    assert fifo["step"].tolist()[1:] == pytest.approx([0.2] * 5) and fifo["rules"].iloc[0].startswith("a: ")
-    anew = fifo[fifo["rung"] == "reranked"].iloc[0]
+    assert fifo["less"].tolist()[1:] == pytest.approx([0.2] * 5) and fifo["rules"].iloc[0].startswith("a: ")
+    anew = fifo[fifo["step"] == "reranked"].iloc[0]
     assert [anew["wait_s"], anew["share"], anew["share_low"]] == pytest.approx([6400, 0.45, 0.45])
     assert frame[frame["best"]]["title"].tolist() == ["SAF ★"]
-    tested = saved.frame[saved.frame["step_p"].notna() & (saved.frame["windows"] >= FEWEST)]
-    assert len(tested) and tested["step_holm"].to_numpy() == pytest.approx(holm(tested["step_p"]))
+    tested = saved.frame[saved.frame["less_p"].notna() & (saved.frame["windows"] >= FEWEST)]
+    assert len(tested) and tested["less_holm"].to_numpy() == pytest.approx(holm(tested["less_p"]))
     assert frame[frame["who"] == "agent"]["title"].tolist() == ["RLTune on FIFO", "RLTune on SAF"]
     note = saved.artefact.notes[0].replace("\u00a0", " ")
     assert "FIFO waits 10,000 s under (a), RLTune 2,000 s. Of that gain 45.0 %" in note
@@ -31,23 +31,23 @@ def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -
 
 
 def test_a_share_by_the_agents_own_rule_is_told_where_its_seeds_chose_one_rule(made: Made) -> None:
-    frame = climbed(ladders(), JUDGE)
+    frame = summaries.rule_steps(ladders(), JUDGE)
     mine = frame["who"] == "agent"
     had = "73.8 % (73.8 to 73.8 %) is had by FIFO in step e, which has RLTune’s own"
     for chosen, told in (("easy", had), ("none or easy", "")):
-        artefact, _ = tables.semantics(frame.assign(backfill=frame["backfill"].mask(mine, chosen)), 0.95)
+        artefact, _ = tables.scheduling_rules(frame.assign(backfill=frame["backfill"].mask(mine, chosen)), 0.95)
         note = artefact.notes[0].replace("\u00a0", " ")
         assert told in note and ("own backfill rule" in note) is bool(told) and "without learning at all" in note
 
 
 def test_the_waterfall_draws_one_agent_and_every_order(made: Made) -> None:
-    frame = made.there["semantics"].frame
+    frame = made.there["scheduling-rules"].frame
     assert len(frame) == 2 * (2 * 6 + 1)
     assert frame[frame["who"] == "agent"]["wait_s"].tolist() == pytest.approx([2000, 2000])
 
 
 def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
-    saved = made.there["room"]
+    saved = made.there["headroom"]
     frame = saved.frame[saved.frame["workload"] == "Philly"].set_index("what")
     assert frame["wait_s"].to_dict() == pytest.approx(
         {"basic": 1e4, "strong": 1e3, "agent": 1200, "same_exact": 900, "strong_exact": 900, "bound": 400}
@@ -60,7 +60,7 @@ def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
 def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
     results = rooms()
     results.loc[results["kind"] == "bound", "wait_s"] = 0.0
-    artefact, frame, figure = figures.room(roomy(results, JUDGE), 0.95)
+    artefact, frame, figure = figures.headroom(summaries.headroom(results, JUDGE), 0.95)
     assert frame.loc[frame["what"] == "bound", "wait_s"].eq(0).all() and frame["over_bound"].isna().all()
     assert "bound 0 s; 12 windows" in artefact.notes[0]
     marks = [line for line in figure.axes[0].lines if line.get_marker() == "|"]
@@ -87,7 +87,7 @@ def test_a_run_without_losers_has_an_empty_table() -> None:
     jobs = payers()
     jobs = jobs[jobs["scheduler"] != "rltune"]
     same = jobs[jobs["scheduler"] == "base"].assign(scheduler="rltune")
-    found = paid(pd.concat([jobs, same]), JUDGE)
+    found = summaries.fairness(pd.concat([jobs, same]), JUDGE)
     artefact, frame = tables.losers(found.losers, found.without)
     assert frame.empty and set(artefact.columns) <= set(frame.columns)
 
@@ -103,7 +103,7 @@ def test_slice_and_balanced_cluster_side_by_side(made: Made) -> None:
 def test_where_nobody_waits_there_is_nothing_to_win() -> None:
     results = loads()
     results.loc[results["load"] == "balanced", "wait_s"] = 0.0
-    artefact, frame = tables.loads_compared(loaded(results, JUDGE), 0.95)
+    artefact, frame = tables.loads_compared(summaries.loads(results, JUDGE), 0.95)
     assert frame["balanced_less"].isna().all() and not frame["balanced_best"].any()
     assert "Balanced cluster: nobody waits" in artefact.notes[0]
     assert "balanced 0 s" in figures.loads_compared(frame)[0].alt

@@ -20,16 +20,13 @@ from rltune.config import Workspace
 from rltune.config.cells import Policy
 from rltune.config.preset import BUILT_IN
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
-from rltune.errors import DataError
-from rltune.files import write_json, write_text
 from rltune.pipeline import system
-from rltune.pipeline.motivation.jobs import JOBS, simulated
-from rltune.pipeline.motivation.schedules import FIRST_ONLY, Schedules, put_together, schedules
+from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedules, simulated
 from rltune.policies import OWN, policy
-from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8
+from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.gantt import gantt
-from rltune.report.figures.motivation import schedule
+from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.networks import fig9, weights
 from rltune.report.paper import load_paper
 from rltune.report.tables.motivation import how_made, motivation as numbers
@@ -189,7 +186,7 @@ def on_slurm() -> Schedules:
     """Schedules as Slurm might have made them: as the simulator's, with all that takes time taking 2 % more."""
     twin = simulated()
     slow = twin.assign(start_s=1.02 * twin["start_s"], end_s=1.02 * twin["end_s"])
-    return put_together(slow, twin, simulated(FIRST_ONLY), REAL)
+    return schedules(slow, REAL)
 
 
 @pytest.mark.parametrize("made", [schedules, on_slurm])
@@ -211,33 +208,18 @@ def test_how_the_schedules_were_made_is_said() -> None:
     assert "Slurm 22.05.8" in real and "600 times as fast" in real and "imulated" not in real
     for word in ("Simulated", "slurmctld, slurmdbd", "make slurm-deps"):
         assert word in lacking
-    assert unasked.startswith("Simulated") and "motivation" in unasked and "make" not in unasked
+    assert unasked.startswith("Simulated") and "example_schedules" in unasked and "make" not in unasked
 
 
-def test_without_its_packages_nothing_runs_on_slurm_and_all_is_simulated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from rltune.pipeline.motivation import on_slurm
-    from rltune.slurm.emulate import packages
-
+def test_without_slurms_packages_the_schedules_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "program", lambda name: None if name == "slurmdbd" else f"/bin/{name}")
-    workspace = Workspace.open("config/default.yaml", str(tmp_path))
-    on_slurm.write_runs(workspace, lambda line: None)
-    found = schedules(workspace)
+    found = schedules(*run_schedules(lambda line: None))
     assert {key: found.source[key] for key in ("by", "asked")} == {"by": "simulator", "asked": True}
     assert found.source["lacks"] == ["slurmdbd", "mariadb-server"]
     assert found.facts.equals(schedules().facts)
     artefact, frame = numbers(found.facts, found.source, PAPER)
     assert "make slurm-deps" in artefact.caption and "simulated_makespan_min" not in artefact.columns
     assert set(frame["by"]) == {"simulator"}
-
-
-def test_a_file_of_schedules_that_is_not_whole_is_not_taken(tmp_path: Path) -> None:
-    workspace = Workspace.open("config/default.yaml", str(tmp_path))
-    write_text(workspace.motivation, simulated().iloc[:-3].to_csv(index=False))
-    write_json(workspace.motivation.with_suffix(".json"), REAL)
-    with pytest.raises(DataError, match="motivation.csv: found .* expected 28 jobs .* remove it"):
-        schedules(workspace)
 
 
 def test_the_numbers_of_the_schedules() -> None:

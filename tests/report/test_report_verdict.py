@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from rltune.report.format import show, show_interval
 from rltune.evaluation.intervals import FEWEST
+from rltune.report.format import show, show_interval
 from rltune.report.verdict import TOO_FEW, direction, verdict
 
 NAN = math.nan

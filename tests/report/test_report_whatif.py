@@ -11,23 +11,23 @@ import pandas as pd
 import pytest
 
 from rltune.config import RunConfig
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.recommend import recommend
-from rltune.evaluation.whatif import TODAY, against_recorded, steps, totals
+from rltune.evaluation.whatif import CURRENT, against_recorded, steps, totals
 from rltune.report import figures, tables
 from rltune.report.artefact import load_artefacts, save_figure, save_table
 from rltune.report.page import chapters, contents
 from rltune.report.page.whatif import WHATIF, made, summary
 from rltune.report.tables.whatif_words import group_name, names, saving, sentences
 
-JUDGE = Judge(bootstrap=300)
-KINDS = {"today": "today", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "way": "way"}
+JUDGE = Intervals(bootstrap=300)
+KINDS = {"current": "current", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "configuration": "configuration"}
 RAN = pd.DataFrame(
     [
-        ("today", "today", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
+        ("current", "current", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
         ("saf-easy", "rule", 0, "saf", "easy", "best_fit", "requested", 0.7, 0.1),
         ("qssf", "qssf", 0, "saf", "easy", "best_fit", "history-lightgbm", 0.7, 0.1),
-        ("way", "way", 1, "saf", "conservative", "best_fit", "requested, as calibrated", 0.7, 0.1),
+        ("configuration", "configuration", 1, "saf", "conservative", "best_fit", "requested, as calibrated", 0.7, 0.1),
         ("rltune", "rltune", 1, "saf", "conservative", "best_fit", "requested", 0.7, 0.1),
     ],
     columns=["scheduler", "kind", "seed", "policy", "backfill", "placement", "estimate", "utilisation", "seconds"],
@@ -42,7 +42,7 @@ FACTS = {
     "jobs": 200,
     "gpus": 64,
     "machine": "GPU",
-    "way": "way",
+    "configuration": "configuration",
     "agents": 2,
     "idle": 0,
     "limits": 0.9,
@@ -69,7 +69,7 @@ def jobs(factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0) ->
                 "gpus": 1,
                 "job_id": [f"j{i}" for i in range(len(block))],
                 "bsld": 1.0 + base / 100,
-                "wait_s": base * factors.get(name, 1.0) * (1.0 if name == TODAY else rng.normal(1, 0.02, len(block))),
+                "wait_s": base * factors.get(name, 1.0) * (1.0 if name == CURRENT else rng.normal(1, 0.02, len(block))),
             }
         )
         for name, kind in KINDS.items()
@@ -99,7 +99,7 @@ def groups(worse: bool = False) -> pd.DataFrame:
         )
         for grouping, group in (("user", "heavy"), ("size", "over 8"))
         for name in KINDS
-        for hit in [worse and group == "over 8" and name != TODAY]
+        for hit in [worse and group == "over 8" and name != CURRENT]
     ]
     return pd.DataFrame(
         rows,
@@ -138,7 +138,7 @@ def told(
     frame = jobs(factors, **how)  # type: ignore[arg-type]
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
     advice = recommend(found, compared, worth=0.05, least_wait_s=60.0)
-    today = frame[frame["scheduler"] == TODAY]
+    today = frame[frame["scheduler"] == CURRENT]
     log = today.set_index("job_id")["wait_s"] * recorded
     real = against_recorded(today, pd.Series(np.roll(log, 7) if shuffled else log, log.index))
     return dict(sentences(asdict(advice), found, compared, ran, groups(worse), real, facts, 0.05, 60.0))
@@ -195,16 +195,16 @@ def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
         frame.loc[mine, "wait_s"] *= factor * wild[frame.loc[mine, "block"]]
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
     advice = recommend(found, compared, worth=0.05, least_wait_s=60.0)
-    real = against_recorded(frame[frame["scheduler"] == TODAY], pd.Series(dtype=float))
+    real = against_recorded(frame[frame["scheduler"] == CURRENT], pd.Series(dtype=float))
     said = dict(sentences(asdict(advice), found, compared, RAN, groups(), real, FACTS, 0.05, 60.0))
     assert said["Recommendation"].startswith("Undecided: ") and "the interval covers zero" in said["Recommendation"]
-    assert "over SAF + EASY" in said["RLTune"] and "today" not in said["RLTune"], said
+    assert "over SAF + EASY" in said["RLTune"] and "current" not in said["RLTune"], said
 
 
 def test_backfilling_is_switched_on_where_there_is_none() -> None:
-    ran = RAN.assign(backfill=RAN["backfill"].where(RAN["scheduler"] != TODAY, "none"))
+    ran = RAN.assign(backfill=RAN["backfill"].where(RAN["scheduler"] != CURRENT, "none"))
     assert told({"saf-easy": 0.7}, ran)["Recommendation"].startswith("Switch on EASY backfilling, with the order SAF: ")
-    assert names(ran)["today"] == "Today: Slurm multifactor without backfilling"
+    assert names(ran)["current"] == "Today: Slurm multifactor without backfilling"
 
 
 def test_an_agent_that_changes_nothing_is_told_as_that() -> None:
@@ -213,7 +213,7 @@ def test_an_agent_that_changes_nothing_is_told_as_that() -> None:
     frame.loc[frame["scheduler"] == "rltune", "wait_s"] = rule
     compared = steps(frame, JUDGE).set_index(["ours", "theirs"])
     assert saving(compared.loc[("rltune", "saf-easy")]) == "exactly as many hours"
-    assert "fewer hours" in saving(compared.loc[("rltune", "today")])
+    assert "fewer hours" in saving(compared.loc[("rltune", "current")])
 
 
 def test_it_says_who_would_wait_longer() -> None:
@@ -224,23 +224,26 @@ def test_it_says_who_would_wait_longer() -> None:
 
 def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
     """A network that only repeats the better way gets no credit for it, and the way is recommended without it."""
-    said = told({"saf-easy": 0.9, "qssf": 0.9, "way": 0.5, "rltune": 0.5})
+    said = told({"saf-easy": 0.9, "qssf": 0.9, "configuration": 0.5, "rltune": 0.5})
     assert said["Recommendation"].startswith(
-        "Take RLTune’s way, no network: SAF + conservative, best_fit, requested, as calibrated"
+        "Take RLTune’s configuration, no network: SAF + conservative, best_fit, requested, as calibrated"
     )
-    assert "adds nothing measurable over RLTune’s way, no network" in said["What it learned"]
+    assert "adds nothing measurable over RLTune’s configuration, no network" in said["What it learned"]
     assert "do not bother" in said["RLTune"] and "kept nothing" not in said["What it learned"]
-    worth = told({"way": 0.9, "rltune": 0.5}, facts={"idle": 1})["What it learned"]
+    worth = told({"configuration": 0.9, "rltune": 0.5}, facts={"idle": 1})["What it learned"]
     assert (
         worth.startswith("What it learned is worth something") and "In 1 of 2 trainings the agent kept nothing" in worth
     )
-    same = told({"saf-easy": 0.7, "rltune": 0.9}, facts={"way": "saf-easy"})["What it learned"]
-    assert same.startswith("What it learned does harm") and "SAF + EASY, which is its way without a network" in same
+    same = told({"saf-easy": 0.7, "rltune": 0.9}, facts={"configuration": "saf-easy"})["What it learned"]
+    assert (
+        same.startswith("What it learned does harm")
+        and "SAF + EASY, which is its configuration without a network" in same
+    )
 
 
 def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     near, orders, hours = (told({"saf-easy": 0.7}, **how) for how in ({}, {"shuffled": True}, {"recorded": 0.3}))
-    warning = "Do not act on this before whatif.today and the node list are set right"
+    warning = "Do not act on this before whatif.current and the node list are set right"
     assert "far from what the log shows" not in near["Recommendation"]
     assert (
         "other jobs wait than did (rank correlation" in orders["Recommendation"] and warning in orders["Recommendation"]
@@ -253,10 +256,10 @@ def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
 
 def test_it_is_told_that_agents_go_by_beliefs() -> None:
     frame = jobs({})
-    log = frame[frame["scheduler"] == TODAY][["job_id", "block", "gpus", "wait_s", "bsld"]]
+    log = frame[frame["scheduler"] == CURRENT][["job_id", "block", "gpus", "wait_s", "bsld"]]
     for ran, word in (
         (RAN, "RLTune chose to go by beliefs"),
-        (RAN[RAN["kind"] != "way"], "are told the same estimates. QSSF"),
+        (RAN[RAN["kind"] != "configuration"], "are told the same estimates. QSSF"),
     ):
         notes = " ".join(tables.whatif_numbers(totals(frame, JUDGE), ran, log, 0.6, FACTS, 0.95)[0].notes)
         assert word in notes
@@ -280,7 +283,7 @@ def test_it_says_how_far_the_simulation_is_from_the_log(recorded: float, word: s
 def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> None:
     frame = jobs({"saf-easy": 0.7})
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
-    log = frame[frame["scheduler"] == TODAY][["job_id", "block", "gpus", "wait_s", "bsld"]]
+    log = frame[frame["scheduler"] == CURRENT][["job_id", "block", "gpus", "wait_s", "bsld"]]
     days = frame.groupby(["scheduler", "block"], sort=False)["wait_s"].sum().div(3600).reset_index(name="wait_h")
     numbers = tables.whatif_numbers(found, RAN, log, 0.6, FACTS, 0.95)
     who = tables.whatif_groups(groups(), RAN, FACTS, 0.95)

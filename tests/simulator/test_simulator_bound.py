@@ -64,9 +64,9 @@ def _wait_in_order(jobs: Jobs, capacity: np.ndarray, on: dict[int, int], order: 
     return sum(start[j] - float(jobs.submit_s[j]) for j in order)
 
 
-def wait(jobs: Jobs, layout: Layout, *setting: str, **options: object) -> float:
+def wait(jobs: Jobs, layout: Layout, *scheduler: str, **options: object) -> float:
     """Mean wait of the plain simulation."""
-    starts, _ = twin.run(jobs, layout, 0, len(jobs.gpus), *setting, **options)
+    starts, _ = twin.run(jobs, layout, 0, len(jobs.gpus), *scheduler, **options)
     return float((starts - jobs.submit_s).mean())
 
 
@@ -191,8 +191,8 @@ def test_never_above_any_list_schedule(seed: int) -> None:
 def test_never_above_any_policy(seed: int) -> None:
     case = random_case(seed, n=24)
     found = [bound(case, **options).wait_s for options in ({}, {"grid": 8}, {"reference_wait_s": 1.0})]
-    for setting in itertools.product(twin.POLICIES, ("none", "greedy", "easy"), ("first_fit", "best_fit")):
-        assert max(found) <= wait(*case, *setting) * (1 + ROUNDING), setting
+    for scheduler in itertools.product(twin.POLICIES, ("none", "greedy", "easy"), ("first_fit", "best_fit")):
+        assert max(found) <= wait(*case, *scheduler) * (1 + ROUNDING), scheduler
 
 
 def test_random_cases_are_worth_bounding() -> None:

@@ -11,7 +11,7 @@ from workload_cases import cluster, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
 
@@ -67,7 +67,7 @@ def test_the_end_expected_by_the_estimate_moves_too() -> None:
 def test_a_run_lasts_until_the_last_end() -> None:
     """Metrics see the true ends, also of jobs that speed up after the last start."""
     jobs, layout = simple(ONE_NODE, (0, 100, 2), (40, 30, 2))
-    state = simulate(jobs, layout, [0], [2], Setting("fifo", interference_slowdown=2.0))
+    state = simulate(jobs, layout, [0], [2], SchedulerConfig("fifo", interference_slowdown=2.0))
     table = job_table(jobs, state)
     assert table["end_s"].tolist() == [130, 100] and table["wait_s"].tolist() == [0, 0]
     assert sequence_table(jobs, state, 4)["makespan_s"].tolist() == [130]
@@ -77,18 +77,18 @@ def test_quiet_fit_keeps_jobs_of_several_gpus_apart() -> None:
     """Tighter is the node with company; the job of one GPU goes there all the same."""
     case = simple(cluster([group(3, 4)]), (0, 100, 2), (0, 100, 2), (0, 100, 1), (0, 100, 2))
     assert where(case, placement="best_fit") == [{0: 2}, {0: 2}, {1: 1}, {1: 2}]
-    assert where(case, placement="quiet_fit") == [{0: 2}, {1: 2}, {0: 1}, {2: 2}]
+    assert where(case, placement="isolating_best_fit") == [{0: 2}, {1: 2}, {0: 1}, {2: 2}]
 
 
 def test_quiet_fit_takes_company_where_nothing_else_holds_the_job() -> None:
     case = simple(TWO_NODES, (0, 100, 2), (0, 100, 2), (0, 100, 2))
-    assert where(case, placement="quiet_fit") == [{0: 2}, {1: 2}, {0: 2}]
+    assert where(case, placement="isolating_best_fit") == [{0: 2}, {1: 2}, {0: 2}]
 
 
 def test_quiet_fit_chooses_the_type_without_company_first() -> None:
     case = simple(cluster([group(1, 4, "V100"), group(1, 8, "P100")]), (0, 100, 2), (0, 100, 2))
     assert where(case, placement="best_fit")[1] == {0: 2}
-    assert where(case, placement="quiet_fit")[1] == {1: 2}
+    assert where(case, placement="isolating_best_fit")[1] == {1: 2}
 
 
 @pytest.mark.parametrize("large", [0, 1])
@@ -97,7 +97,7 @@ def test_quiet_fit_fills_the_type_with_company_that_leaves_fewest_gpus(large: in
     types = [group(1, 4, "V100"), group(1, 8, "P100")]
     types.insert(large, types.pop())
     case = simple(cluster(types), (0, 100, 2), (0, 100, 2), (1, 5, 2))
-    assert where(case, placement="quiet_fit") == [{1 - large: 2}, {large: 2}, {1 - large: 2}]
+    assert where(case, placement="isolating_best_fit") == [{1 - large: 2}, {large: 2}, {1 - large: 2}]
 
 
 @pytest.mark.parametrize(
@@ -152,24 +152,24 @@ def work_done(
 @pytest.mark.parametrize("multi_node_slowdown", [1.3, 1.9])
 @pytest.mark.parametrize("locality", LOCALITIES)
 @pytest.mark.parametrize("backfill", BACKFILLS)
-@pytest.mark.parametrize("commit", ["decision", "head"])
+@pytest.mark.parametrize("sticky_head", [False, True])
 def test_all_work_is_done_when_a_job_ends(
-    commit: str, backfill: str, locality: str, multi_node_slowdown: float
+    sticky_head: bool, backfill: str, locality: str, multi_node_slowdown: float
 ) -> None:
     """At each moment by the pace of the nodes it has and of the jobs beside it then; none on exclusive nodes."""
     count: Counter = Counter()
-    for seed, placement in enumerate(["best_fit", "quiet_fit", "exclusive", "spread"] * 2):
+    for seed, placement in enumerate(["best_fit", "isolating_best_fit", "exclusive", "spread"] * 2):
         jobs, layout = random_case(seed, n=80, pools=1)
-        setting = Setting(
+        scheduler = SchedulerConfig(
             "saf",
             backfill,
             placement,
             locality,
-            commit=commit,
+            sticky_head=sticky_head,
             multi_node_slowdown=multi_node_slowdown,
             interference_slowdown=1.6,
         )
-        state = run_engine(jobs, layout, [0], [len(jobs.gpus)], setting)
+        state = run_engine(jobs, layout, [0], [len(jobs.gpus)], scheduler)
         done, met = work_done(jobs, layout, state, multi_node_slowdown, 1.6)
         np.testing.assert_allclose(done, jobs.run_s, rtol=1e-9)
         assert placement != "exclusive" or met["company"] == 0

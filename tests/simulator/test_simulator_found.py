@@ -12,7 +12,7 @@ from twin_cases import Case, allocations, cases, run_engine
 from workload_cases import cluster, group, simple
 
 from rltune.cluster.free import CHUNK
-from rltune.simulator.batch import Setting
+from rltune.simulator.batch import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, resume
 from rltune.simulator.state import State
 
@@ -29,7 +29,7 @@ def room_left(case: Case, held: list[dict[int, int]], rows: np.ndarray) -> np.nd
         for m, gpus in places.items():
             cpu = row[job]["cpu_milli"] if row[job]["cpu_milli"] >= 0 else nodes[m]["share_cpu"]
             mem = row[job]["mem_mb"] if row[job]["mem_mb"] >= 0 else nodes[m]["share_mem"]
-            whole = case.setting.placement == "exclusive"
+            whole = case.scheduler.placement == "exclusive"
             left["gpus"][m] = 0 if whole else left["gpus"][m] - gpus
             left["cpu"][m] = 0 if whole else left["cpu"][m] - gpus * cpu
             left["mem"][m] = 0 if whole else left["mem"][m] - gpus * mem
@@ -60,22 +60,22 @@ def laid_down(case: Case, state: State, now_s: float) -> tuple[Case, Found, np.n
     cases().filter(
         lambda c: (
             c.visible is None
-            and c.setting.commit == "decision"
-            and c.setting.interference_slowdown == 1.0
-            and not c.setting.policy.startswith("multifactor")
+            and not c.scheduler.sticky_head
+            and c.scheduler.interference_slowdown == 1.0
+            and not c.scheduler.policy.startswith("multifactor")
         )
     ),
     st.floats(0, 1),
 )
 def test_a_run_taken_up_in_its_middle_goes_on_as_it_would_have(case: Case, share: float) -> None:
-    state = run_engine(case.jobs, case.layout, case.first, case.n, case.setting)
+    state = run_engine(case.jobs, case.layout, case.first, case.n, case.scheduler)
     n = case.n[0]
     start, end = state.start[0, :n], state.end[0, :n]
     last = np.nanmax(start)
     times = np.unique(np.concatenate([start, end[end <= last], case.jobs.submit_s[case.first[0] :][:n]]))
     now_s = float(times[int(share * (len(times) - 1))])
     middle, found, order = laid_down(case, state, now_s)
-    run = resume(middle.jobs, middle.layout, found, middle.setting)
+    run = resume(middle.jobs, middle.layout, found, middle.scheduler)
     assert len(run.advance()) == 0
     assert run.state.start[0].tolist() == start[order].tolist()
     assert allocations(run.state, 0) == [allocations(state, 0)[j] for j in order]
@@ -96,7 +96,7 @@ def test_who_starts_first_is_asked_of_the_driver_and_ends_are_those_said() -> No
         np.array([(0, 0, 0), (4, 10**6, 10**6)], ROOM),
         2,
     )
-    run = resume(jobs, layout, found, Setting("fifo"), asks=True)
+    run = resume(jobs, layout, found, SchedulerConfig("fifo"), asks=True)
     assert run.advance().tolist() == [0] and run.state.queued_jobs(0).tolist() == [1, 2]
     run.state.score[0, :2] = [1.0, 0.0]
     while len(run.advance()):
@@ -108,7 +108,7 @@ def test_what_is_neither_free_nor_a_jobs_stays_taken() -> None:
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4))
     room = np.array([(3, 10**6, 10**6), (0, 0, 0)], ROOM)  # one GPU of node 0 is somebody else's
     found = Found(20.0, np.array([0.0]), np.array([50.0]), np.array([0, 1]), np.array([(1, 4)], CHUNK), room, 1)
-    run = resume(jobs, layout, found, Setting("fifo"))
+    run = resume(jobs, layout, found, SchedulerConfig("fifo"))
     run.advance()
     assert run.state.start[0].tolist() == [0.0, 50.0] and allocations(run.state, 0)[1] == {1: 4}
 
@@ -135,4 +135,4 @@ def test_contradictions_are_refused(change: dict, words: str) -> None:
         1,
     )
     with pytest.raises(ValueError, match=words):
-        resume(jobs, layout, replace(found, **change), Setting("fifo"))
+        resume(jobs, layout, replace(found, **change), SchedulerConfig("fifo"))

@@ -14,7 +14,7 @@ from workload_cases import cluster, group, random_case, simple
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.simulator import twin
-from rltune.simulator.batch import Run, Setting
+from rltune.simulator.batch import Run, SchedulerConfig
 from rltune.simulator.state import State
 
 proof = settings.get_profile("proof")
@@ -29,12 +29,12 @@ def whim(now: float, rows: np.ndarray) -> bool:
 def held_back(case: Case, alone: bool, holds=whim) -> State:
     """The engine, checked at every instant, its queues ranked by the case's taste and held back by ``holds``."""
     first, n = np.array(case.first), np.array(case.n)
-    run = Run(case.jobs, case.layout, first, n, case.setting, visible=case.visible, check=True, alone=alone)
+    run = Run(case.jobs, case.layout, first, n, case.scheduler, visible=case.visible, check=True, alone=alone)
     while len(asking := run.advance()):
         for s in asking:
             rows, now = run.state.first[s] + run.state.queued_jobs(s), float(run.state.now[s])
             run.state.score[s, : len(rows)] = case.taste(now, rows)
-            run.state.me["hold"][s] = holds(now, rows)
+            run.state.status["hold"][s] = holds(now, rows)
     return run.state
 
 
@@ -48,7 +48,7 @@ def test_engine_equals_twin_where_queues_are_held_back(case: Case, alone: bool) 
             case.layout,
             first,
             n,
-            **asdict(case.setting),
+            **asdict(case.scheduler),
             visible=case.visible or 0,
             alone=alone,
             scores=lambda now, rows: case.taste(now, np.array(rows)).tolist(),
@@ -67,7 +67,7 @@ def two_jobs() -> tuple[Jobs, Layout]:
 @pytest.mark.parametrize(("alone", "starts"), [(False, [0, 0, 10, 20]), (True, [0, 4, 10, 20])])
 def test_a_queue_held_back_once_is_asked_again_at_the_next_event(alone: bool, starts: list[float]) -> None:
     jobs, layout = two_jobs()
-    case = Case(jobs, layout, [0], [4], Setting("fifo"), 256)
+    case = Case(jobs, layout, [0], [4], SchedulerConfig("fifo"), 256)
     state = held_back(case, alone, lambda now, rows: now == 0 and len(rows) == 1)
     assert state.start[0].tolist() == starts
 
@@ -79,7 +79,7 @@ def test_who_always_holds_back_starts_jobs_only_when_nothing_else_could_happen(b
     jobs, layout = random_case(5, n=40, pools=pools)
     jobs, n = jobs._replace(row=jobs.row.copy()), len(jobs.gpus)
     jobs.row["sla"] = False  # of those nobody is asked
-    state = held_back(Case(jobs, layout, [0], [n], Setting("sjf", backfill), 256), True, lambda now, rows: True)
+    state = held_back(Case(jobs, layout, [0], [n], SchedulerConfig("sjf", backfill), 256), True, lambda now, rows: True)
     start, end = state.start[0], state.end[0]
     assert start.min() >= jobs.submit_s.max(), "every job starts, none before nobody is to come"
     for at in start:  # nothing was running just before

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from workload_cases import cluster, group, random_case, simple
 
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import BSLD_FLOOR_S, job_table, sequence_table
 
-SETTING = Setting("fifo", "none", "best_fit")
+SETTING = SchedulerConfig("fifo", "none", "best_fit")
 
 
 def test_known_answers() -> None:

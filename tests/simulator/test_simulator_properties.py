@@ -16,16 +16,16 @@ from workload_cases import cluster, compiled, group, random_cluster, random_rows
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.policies import IDS, OWN, Queue, policy
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 
 some = settings(settings.get_profile("proof"), max_examples=max(60, settings.get_profile("proof").max_examples // 5))
 
 STATIC = ("fifo", "sjf", "saf", "smallest", "f1")
 
 
-def run(jobs: Jobs, layout: Layout, setting: Setting) -> np.ndarray:
+def run(jobs: Jobs, layout: Layout, scheduler: SchedulerConfig) -> np.ndarray:
     """Starts of all jobs."""
-    return simulate(jobs, layout, [0], [len(jobs.gpus)], setting, check=True).start[0]
+    return simulate(jobs, layout, [0], [len(jobs.gpus)], scheduler, check=True).start[0]
 
 
 def with_estimates(jobs: Jobs, factor: np.ndarray | float) -> Jobs:
@@ -37,22 +37,22 @@ def with_estimates(jobs: Jobs, factor: np.ndarray | float) -> Jobs:
 
 @some
 @given(workloads(), st.sampled_from(STATIC), SETTINGS, st.sampled_from([1.0, 1.0, 1.5, 3.0]))
-def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, setting: Setting, factor: float) -> None:
+def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, scheduler: SchedulerConfig, factor: float) -> None:
     """With exact or too long estimates, under an order that does not change with time, a head starts no later than at
     its first reservation, unless a job arrives that goes before it. A head committed to: whatever arrives.
 
     Where company slows jobs down, a reservation is no guarantee: it does not foresee who will join whom.
     """
     jobs, layout = with_estimates(case[0], factor), case[1]
-    setting = replace(setting, policy=order, backfill="easy", interference_slowdown=1.0)
-    twin = played((jobs, layout), **vars(setting))
+    scheduler = replace(scheduler, policy=order, backfill="easy", interference_slowdown=1.0)
+    twin = played((jobs, layout), **vars(scheduler))
 
     def key(j: int) -> tuple:
         return (not twin.sla[j], twin.score_now(j, 0.0), twin.submit[j], j)
 
     for now, head, reserved in twin.reservations:
         start = twin.start[head]
-        overtaken = setting.commit == "decision" and any(
+        overtaken = not scheduler.sticky_head and any(
             now < twin.submit[j] <= start and twin.pool[j] == twin.pool[head] and key(j) < key(head) for j in twin.rows
         )
         assert overtaken or start <= reserved, (head, now, reserved, start)
@@ -80,10 +80,10 @@ def test_conservative_gives_no_job_away(gpus: int, data: st.DataObject) -> None:
     for _ in range(data.draw(st.sampled_from([3, 10, 25]))):
         now += data.draw(times)
         rows.append((now, data.draw(times) + 1, data.draw(st.integers(1, gpus))))
-    config, setting = cluster([group(1, gpus)]), Setting("fifo", "conservative")
-    whole = run(*simple(config, *rows), setting)
+    config, scheduler = cluster([group(1, gpus)]), SchedulerConfig("fifo", "conservative")
+    whole = run(*simple(config, *rows), scheduler)
     for k in range(1, len(rows)):
-        assert run(*simple(config, *rows[:k]), setting).tolist() == whole[:k].tolist()
+        assert run(*simple(config, *rows[:k]), scheduler).tolist() == whole[:k].tolist()
 
 
 @some
@@ -107,7 +107,7 @@ def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
     for at, (_, run_s, _) in zip(submit, steps):
         expected.append(max(float(at), heapq.heappop(free_at)))
         heapq.heappush(free_at, expected[-1] + run_s)
-    assert run(jobs, layout, Setting("fifo", backfill, placement)).tolist() == expected
+    assert run(jobs, layout, SchedulerConfig("fifo", backfill, placement)).tolist() == expected
 
 
 def test_one_server_follows_the_recursion_of_lindley() -> None:
@@ -118,7 +118,7 @@ def test_one_server_follows_the_recursion_of_lindley() -> None:
     for gap, last in zip(between[1:], runs):
         wait.append(max(0.0, wait[-1] + last - gap))
     jobs, layout = simple(cluster([group(1, 1)]), *((s, r, 1) for s, r in zip(submit, runs)))
-    assert (run(jobs, layout, Setting("fifo")) - submit).tolist() == wait
+    assert (run(jobs, layout, SchedulerConfig("fifo")) - submit).tolist() == wait
     assert max(wait) > 50
 
 
@@ -134,7 +134,7 @@ def test_neither_the_order_of_the_rows_nor_names_of_jobs_matter(seed: int) -> No
     for frame in (jobs, renamed, shuffled):
         fitted = fit(frame, config)[0].sort_values(["submit_s", "job_id"], ignore_index=True)
         case = compile_jobs(fitted, fitted["requested_s"].to_numpy(), config), build_layout(config)
-        runs.append([run(*case, Setting(order, "easy", "spread")).tolist() for order in ("saf", "multifactor")])
+        runs.append([run(*case, SchedulerConfig(order, "easy", "spread")).tolist() for order in ("saf", "multifactor")])
     assert runs[0] == runs[1] == runs[2]
 
 
@@ -142,12 +142,12 @@ def test_neither_the_order_of_the_rows_nor_names_of_jobs_matter(seed: int) -> No
 @given(cases(), st.sampled_from(["fifo", "sjf", "saf", "smallest", "wfp3", "unicep"]), st.sampled_from([2.0, 0.25]))
 def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float) -> None:
     """A power of two scales every start exactly, under orders without logarithms of time."""
-    setting = replace(case.setting, policy=order)
+    scheduler = replace(case.scheduler, policy=order)
     row = case.jobs.row.copy()
     for name in ("submit_s", "run_s", "estimate_s"):
         row[name] *= factor
-    starts = run(case.jobs, case.layout, setting)
-    assert run(case.jobs._replace(row=row), case.layout, setting).tolist() == (starts * factor).tolist()
+    starts = run(case.jobs, case.layout, scheduler)
+    assert run(case.jobs._replace(row=row), case.layout, scheduler).tolist() == (starts * factor).tolist()
 
 
 OWN_FORMULAS = {
@@ -167,7 +167,7 @@ OWN_FORMULAS = {
 @given(cases(), st.sampled_from(list(OWN_FORMULAS)))
 def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) -> None:
     """Under every rule, behind a head that is kept as well."""
-    setting = replace(case.setting, policy=name)
+    scheduler = replace(case.scheduler, policy=name)
 
     @policy("mine")
     def mine(queue: Queue, now: float) -> np.ndarray:
@@ -175,10 +175,10 @@ def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) 
         return np.asarray(OWN_FORMULAS[name](queue), dtype=float)
 
     try:
-        own = run(case.jobs, case.layout, replace(setting, policy="mine"))
+        own = run(case.jobs, case.layout, replace(scheduler, policy="mine"))
     finally:
         del OWN["mine"]
-    assert own.tolist() == run(case.jobs, case.layout, setting).tolist()
+    assert own.tolist() == run(case.jobs, case.layout, scheduler).tolist()
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_an_own_policy_that_does_not_score_every_job_is_refused(scores, match: s
     policy("broken")(lambda queue, now: scores(queue))
     try:
         with pytest.raises(ValueError, match=f"policy 'broken': .*{match}"):
-            simulate(jobs, layout, [0], [2], Setting("broken"))
+            simulate(jobs, layout, [0], [2], SchedulerConfig("broken"))
     finally:
         del OWN["broken"]
 
@@ -213,11 +213,11 @@ def test_an_own_policy_has_a_name_of_its_own_and_is_no_base() -> None:
     policy("mine")(lambda queue, now: queue.submit_s)
     try:
         with pytest.raises(ValueError, match="cannot be the base of a ranker"):
-            simulate(jobs, layout, [0], [1], Setting("mine"), lambda state, asking: None)
+            simulate(jobs, layout, [0], [1], SchedulerConfig("mine"), lambda state, asking: None)
     finally:
         del OWN["mine"]
     with pytest.raises(ValueError, match="policy: found 'mine'"):
-        Setting("mine")
+        SchedulerConfig("mine")
 
 
 def test_the_engine_is_compared_under_every_rule_of_a_setting() -> None:
@@ -226,14 +226,14 @@ def test_the_engine_is_compared_under_every_rule_of_a_setting() -> None:
     config = random_cluster(rng, pools=2)
     case = compiled(config, [{"submit_s": 0.0, "vc": "a"}, *random_rows(rng, config, 30)])
     for number, (backfill, placement) in enumerate((b, p) for b in BACKFILLS for p in PLACEMENTS):
-        for commit in ("decision", "head"):
-            setting = Setting(
+        for sticky_head in (False, True):
+            scheduler = SchedulerConfig(
                 "wfp3",
                 backfill,
                 placement,
                 ("strict", "any", "worth_it")[number % 3],
                 ("double", "now")[number % 2],
-                commit,
+                sticky_head,
                 1.5,
             )
-            assert_same(Case(*case, [0], [len(case[0].gpus)], setting, None))
+            assert_same(Case(*case, [0], [len(case[0].gpus)], scheduler, None))

@@ -9,9 +9,8 @@ from workload_cases import cluster, compiled, group, random_case, simple
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.simulator import twin
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import MAX_VISIBLE, State
-
 
 COUNTS = ["decisions", "choices", "queue_sum", "cut", "events"]
 BACKFILLS = ["none", "greedy", "easy", "conservative"]
@@ -50,11 +49,13 @@ def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, backfi
         score = {"fifo": jobs.submit_s, "saf": jobs.estimate_s * jobs.gpus}[policy]
         ranker = Recorder(jobs, lambda rows, now, score=score: score[rows])
         # the base policy is another one: it must not matter while the queue is in sight
-        asked = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], Setting("f1", backfill, "best_fit"), ranker)
-        own = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], Setting(policy, backfill, "best_fit"))
+        asked = simulate(
+            jobs, layout, [0, n // 2], [n, n - n // 2], SchedulerConfig("f1", backfill, "best_fit"), ranker
+        )
+        own = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], SchedulerConfig(policy, backfill, "best_fit"))
         np.testing.assert_array_equal(asked.start, own.start)
-        assert asked.me[COUNTS].tolist() == own.me[COUNTS].tolist()
-        assert len(ranker.visible) == asked.me["choices"].sum()
+        assert asked.status[COUNTS].tolist() == own.status[COUNTS].tolist()
+        assert len(ranker.visible) == asked.status["choices"].sum()
         assert min(ranker.visible, default=2) >= 2
         assert ranker.visible == ranker.queued
 
@@ -69,7 +70,7 @@ def test_a_ranker_of_its_own_equals_the_twin(backfill: str) -> None:
             return (taste[rows] * 7 + now) % 5
 
         state = simulate(
-            jobs, layout, [0], [len(jobs.gpus)], Setting("fifo", backfill, "best_fit"), Recorder(jobs, score)
+            jobs, layout, [0], [len(jobs.gpus)], SchedulerConfig("fifo", backfill, "best_fit"), Recorder(jobs, score)
         )
         expected, _ = twin.run(
             jobs, layout, 0, len(jobs.gpus), "fifo", backfill, "best_fit", lambda now, rows: list(score(rows, now))
@@ -80,16 +81,16 @@ def test_a_ranker_of_its_own_equals_the_twin(backfill: str) -> None:
 def test_decisions_choices_and_queue_are_counted() -> None:
     """Three jobs at once on a node that holds one: queues of 3, 2 (blocked), 2, 1 (blocked), 1."""
     jobs, layout = simple(cluster([group(1, 4)]), (0, 100, 4), (0, 100, 4), (0, 100, 4))
-    me = simulate(jobs, layout, [0], [3], Setting("fifo", "none", "best_fit")).me[0]
-    assert tuple(me[COUNTS]) == (5, 3, 9, 0, 3)
+    status = simulate(jobs, layout, [0], [3], SchedulerConfig("fifo", "none", "best_fit")).status[0]
+    assert tuple(status[COUNTS]) == (5, 3, 9, 0, 3)
 
 
 def test_jobs_that_never_meet_are_decisions_without_a_choice() -> None:
     jobs, layout = simple(cluster([group(1, 4)]), *((1000 * i, 100, 4) for i in range(6)))
     ranker = Recorder(jobs, lambda rows, now: np.zeros(len(rows)))
-    me = simulate(jobs, layout, [0], [6], Setting("fifo", "easy", "best_fit"), ranker).me[0]
+    status = simulate(jobs, layout, [0], [6], SchedulerConfig("fifo", "easy", "best_fit"), ranker).status[0]
     # the last start is the last instant that matters
-    assert tuple(me[COUNTS]) == (6, 0, 6, 0, 11)
+    assert tuple(status[COUNTS]) == (6, 0, 6, 0, 11)
     assert not ranker.visible
 
 
@@ -104,7 +105,7 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(backfill: str
         return -np.asarray(rows, float)
 
     ranker = Recorder(jobs, newest_first)
-    state = simulate(jobs, layout, [0], [320], Setting("sjf", backfill, "best_fit"), ranker)
+    state = simulate(jobs, layout, [0], [320], SchedulerConfig("sjf", backfill, "best_fit"), ranker)
 
     def as_seen(now: float, queue: list[int]) -> list[tuple]:
         by_base = sorted(queue, key=lambda j: jobs.estimate_s[j])
@@ -114,14 +115,14 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(backfill: str
     expected, _ = twin.run(jobs, layout, 0, 320, "sjf", backfill, "best_fit", as_seen)
     np.testing.assert_array_equal(state.start[0], expected)
     assert max(ranker.visible) == MAX_VISIBLE < max(ranker.queued)
-    assert state.me["cut"][0] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0
+    assert state.status["cut"][0] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0
     assert all(v == min(q, MAX_VISIBLE) for v, q in zip(ranker.visible, ranker.queued, strict=True))
 
 
 def test_a_long_queue_under_a_base_policy_is_not_cut() -> None:
     jobs, layout = simple(cluster([group(1, 1)]), *((0, 400 - i, 1) for i in range(300)))
-    state = simulate(jobs, layout, [0], [300], Setting("sjf", "none", "best_fit"))
-    assert state.me["cut"][0] == 0
+    state = simulate(jobs, layout, [0], [300], SchedulerConfig("sjf", "none", "best_fit"))
+    assert state.status["cut"][0] == 0
     np.testing.assert_array_equal(np.argsort(state.start[0]), np.arange(300)[::-1])
 
 
@@ -130,7 +131,7 @@ def test_while_a_job_under_an_agreement_is_queued_the_base_policy_orders_all() -
     case = simple(cluster([group(1, 4)]), *((0, run, 4) for run in (10, 30, 40, 20, 5)))
     jobs, layout = agreed(case, [False, False, True, False, False])
     ranker = Recorder(jobs, lambda rows, now: -rows.astype(float))
-    start = simulate(jobs, layout, [0], [5], Setting("sjf"), ranker).start[0]
+    start = simulate(jobs, layout, [0], [5], SchedulerConfig("sjf"), ranker).start[0]
     # the agreement at 0; then it is the ranker's turn: the fifth at 40, the fourth, the second, the first
     assert start.tolist() == [95, 65, 0, 45, 40]
     assert ranker.visible == [4, 4, 3, 3, 2, 2]

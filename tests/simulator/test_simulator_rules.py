@@ -1,4 +1,4 @@
-"""Placement rules, localities, overruns, commitment, agreements: small schedules worked out by hand."""
+"""Placement rules, localities, overruns, sticky heads, agreements: small schedules worked out by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from twin_cases import in_order, played, run_engine, starts, where
 from workload_cases import cluster, compiled, group, simple
 
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 
 ONE_NODE = cluster([group(1, 4)])
 TWO_NODES = cluster([group(2, 4)])
@@ -148,33 +148,33 @@ def two_pools(*jobs: tuple[float, float, str]) -> tuple:
 
 
 @pytest.mark.parametrize(
-    ("backfill", "decision", "head"), [("none", 2, 100), ("greedy", 2, 2), ("easy", 2, 2), ("conservative", 2, 2)]
+    ("backfill", "reranked", "sticky"), [("none", 2, 100), ("greedy", 2, 2), ("easy", 2, 2), ("conservative", 2, 2)]
 )
-def test_a_head_committed_to_holds_up_every_pool(backfill: str, decision: float, head: float) -> None:
+def test_a_sticky_head_holds_up_every_pool(backfill: str, reranked: float, sticky: float) -> None:
     """The last job's pool is idle; the reservation in the other pool does not bind it."""
     case = two_pools((0, 100, "a"), (1, 100, "a"), (2, 1000, "b"))
-    assert starts(case, "fifo", backfill) == [0, 100, decision]
-    assert starts(case, "fifo", backfill, commit="head") == [0, 100, head]
+    assert starts(case, "fifo", backfill) == [0, 100, reranked]
+    assert starts(case, "fifo", backfill, sticky_head=True) == [0, 100, sticky]
 
 
-def test_a_head_committed_to_stays_head() -> None:
+def test_a_sticky_head_stays_head() -> None:
     """A shorter job comes while it waits; and a better job of the other pool, which is idle."""
     case = two_pools((0, 100, "a"), (1, 50, "a"), (2, 10, "a"), (3, 5, "b"))
     assert starts(case, "sjf") == [0, 110, 100, 3]
-    assert starts(case, "sjf", commit="head") == [0, 100, 150, 100]
-    assert starts(case, "sjf", "easy", commit="head") == [0, 100, 150, 3]
+    assert starts(case, "sjf", sticky_head=True) == [0, 100, 150, 100]
+    assert starts(case, "sjf", "easy", sticky_head=True) == [0, 100, 150, 3]
 
 
-@pytest.mark.parametrize(("commit", "expected"), [("decision", [0, 100, 41, 71, 1]), ("head", [0, 100, 61, 41, 1])])
-def test_behind_a_kept_head_the_base_policy_rules(commit: str, expected: list[float]) -> None:
+@pytest.mark.parametrize(("sticky_head", "expected"), [(False, [0, 100, 41, 71, 1]), (True, [0, 100, 61, 41, 1])])
+def test_behind_a_kept_head_the_base_policy_rules(sticky_head: bool, expected: list[float]) -> None:
     """A GPU is free beside the first job. The ranking is: the head (both GPUs), the last job, the third, the fourth.
 
     So the last starts at 1; when it ends at 41 it is the third by the ranking, the shorter fourth by the base policy.
     """
     case = simple(cluster([group(1, 2)]), (0, 100, 1), (1, 10, 2), (1, 30, 1), (1, 20, 1), (1, 40, 1))
     order = np.array([0.0, 1.0, 3.0, 4.0, 2.0])
-    setting = Setting("sjf", "greedy", commit=commit)
-    state = run_engine(*case, [0], [5], setting, visible=256, taste=lambda now, rows: order[rows])
+    scheduler = SchedulerConfig("sjf", "greedy", sticky_head=sticky_head)
+    state = run_engine(*case, [0], [5], scheduler, visible=256, taste=lambda now, rows: order[rows])
     assert state.start[0].tolist() == expected
 
 

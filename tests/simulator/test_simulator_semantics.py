@@ -9,7 +9,7 @@ import pytest
 from twin_cases import BACKFILLS, PLACEMENTS, in_order, played, starts, where
 from workload_cases import cluster, compiled, group, random_case, simple
 
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 
 ONE_NODE = cluster([group(1, 4)])
 
@@ -136,7 +136,7 @@ def test_jobs_that_never_meet_start_at_once() -> None:
 def test_lookahead_needs_a_placer_and_others_take_none() -> None:
     jobs, layout = simple(ONE_NODE, (0, 100, 1))
     with pytest.raises(ValueError, match="needs placer"):
-        simulate(jobs, layout, [0], [1], Setting("fifo", "none", "lookahead"))
+        simulate(jobs, layout, [0], [1], SchedulerConfig("fifo", "none", "lookahead"))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_lookahead_needs_a_placer_and_others_take_none() -> None:
         ({"policy": "fifo", "placement": "worst_fit"}, "placement: found 'worst_fit', expected one of first_fit, "),
         ({"policy": "fifo", "locality": "two"}, "locality: found 'two', expected one of strict, plus_one"),
         ({"policy": "fifo", "overrun": "kill"}, "overrun: found 'kill', expected one of double, now"),
-        ({"policy": "fifo", "commit": "job"}, "commit: found 'job', expected one of decision, head"),
+        ({"policy": "fifo", "sticky_head": "job"}, "sticky_head: found 'job', expected one of False, True"),
         ({"policy": "fifo", "multi_node_slowdown": 0.9}, "multi_node_slowdown: found 0.9, expected 1 to 100"),
         ({"policy": "fifo", "multi_node_slowdown": float("nan")}, "multi_node_slowdown: found nan"),
         (
@@ -160,4 +160,4 @@ def test_lookahead_needs_a_placer_and_others_take_none() -> None:
 )
 def test_a_setting_names_what_it_does_not_know(names: dict, match: str) -> None:
     with pytest.raises(ValueError, match=match):
-        Setting(**names)
+        SchedulerConfig(**names)

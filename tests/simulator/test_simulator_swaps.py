@@ -11,29 +11,30 @@ import pytest
 from twin_cases import starts, where
 from workload_cases import cluster, group, simple
 
-from rltune.pipeline.motivation.jobs import (
+from rltune.evaluation.studies.example_schedules import (
     BACKFILL,
+    FIRST_ONLY,
     JOBS,
     PANELS,
     POLICY,
     Panel,
     order_of,
-    play,
     priorities,
     raise_above,
+    schedules,
+    simulate_panel,
     simulated,
     workload,
 )
-from rltune.pipeline.motivation.schedules import FIRST_ONLY, schedules
 from rltune.policies import OWN, Queue, policy
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
 
 TWO_NODES = cluster([group(2, 4)])
 
 
-def judged(case: tuple, setting: Setting, order: list[int]) -> tuple[list[float], float, float]:
+def judged(case: tuple, scheduler: SchedulerConfig, order: list[int]) -> tuple[list[float], float, float]:
     """(Starts, total wait, makespan) with jobs ranked in this order by a ranker; an own policy gives the same."""
     jobs, layout = case
     rank = np.argsort(order).astype(float)
@@ -43,14 +44,16 @@ def judged(case: tuple, setting: Setting, order: list[int]) -> tuple[list[float]
             rows = state.queued_jobs(s)
             state.score[s, : len(rows)] = rank[rows]
 
-    state = simulate(jobs, layout, [0], [len(order)], setting, ranker, check=True)
+    state = simulate(jobs, layout, [0], [len(order)], scheduler, ranker, check=True)
 
     @policy("by_hand")
     def score(queue: Queue, now: float) -> np.ndarray:
         return rank[queue.row]
 
     try:
-        own = simulate(jobs, layout, [0], [len(order)], Setting("by_hand", setting.backfill, setting.placement))
+        own = simulate(
+            jobs, layout, [0], [len(order)], SchedulerConfig("by_hand", scheduler.backfill, scheduler.placement)
+        )
     finally:
         del OWN["by_hand"]
     assert own.start.tolist() == state.start.tolist()
@@ -77,16 +80,16 @@ SHOWN = {
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.figure)
 def test_the_schedules_of_the_report(panel: Panel) -> None:
     case = workload()
-    assert (play(panel, *case).start[0] / 60).tolist() == SHOWN[panel.figure]
+    assert (simulate_panel(panel, *case).start[0] / 60).tolist() == SHOWN[panel.figure]
     if panel.raised is None:
         assert starts(case, POLICY, BACKFILL, panel.placement) == [60 * m for m in SHOWN[panel.figure]]
-        by_hand, _, _ = judged(case, Setting(POLICY, BACKFILL, panel.placement), priorities(case[0]).tolist())
+        by_hand, _, _ = judged(case, SchedulerConfig(POLICY, BACKFILL, panel.placement), priorities(case[0]).tolist())
         assert by_hand == [60 * m for m in SHOWN[panel.figure]], "the order said is the order that Slurm's policy makes"
 
 
 def test_with_nodes_kept_for_the_first_job_alone_a_later_one_delays_the_third() -> None:
     """Job 6 has a GPU when 5 ends, at 28, and holds its node until 78: 3 delays nobody and 2 is not asked, nor 4."""
-    found = play(PANELS[3], *workload(), FIRST_ONLY).start[0] / 60
+    found = simulate_panel(PANELS[3], *workload(), FIRST_ONLY).start[0] / 60
     assert found[6] < SHOWN["fig4"][6] and found[2] > SHOWN["fig4"][2]
 
 
@@ -112,7 +115,7 @@ def test_no_schedule_hangs_on_a_minute(panel: Panel, seed: int) -> None:
     late = jobs._replace(row=jobs.row.copy())
     late.run_s[:] += rng.uniform(0, 60, len(late.run_s))
     late.submit_s[1:] += np.cumsum(rng.uniform(0, 5, len(late.submit_s) - 1))
-    assert np.abs(play(panel, late, layout).start[0] / 60 - SHOWN[panel.figure]).max() < 5
+    assert np.abs(simulate_panel(panel, late, layout).start[0] / 60 - SHOWN[panel.figure]).max() < 5
 
 
 def test_the_table_of_schedules_has_every_job_on_every_node() -> None:
@@ -141,19 +144,19 @@ def test_a_node_per_job_two_neighbours_swapped() -> None:
     and 327 starts no later than before.
     """
     case = simple(TWO_NODES, (0, 10, 2), (0, 20, 5), (0, 10, 1))
-    setting = Setting("fifo", "none", "exclusive")
-    assert judged(case, setting, [0, 1, 2]) == ([0, 10, 30], 40, 40)
-    assert judged(case, setting, [0, 2, 1]) == ([0, 10, 0], 10, 30)
+    scheduler = SchedulerConfig("fifo", "none", "exclusive")
+    assert judged(case, scheduler, [0, 1, 2]) == ([0, 10, 30], 40, 40)
+    assert judged(case, scheduler, [0, 2, 1]) == ([0, 10, 0], 10, 30)
     assert starts(case, placement="exclusive") == [0, 10, 30]
 
 
 def test_a_node_per_job_the_longest_first() -> None:
     """Three jobs of a node each: 10, 10 and 30 s. The long one last leaves a node idle for 20 s at the end."""
     case = simple(TWO_NODES, (0, 10, 4), (0, 10, 3), (0, 30, 1), (0, 10, 2))
-    setting = Setting("fifo", "none", "exclusive")
-    assert judged(case, setting, [0, 1, 2, 3]) == ([0, 0, 10, 10], 20, 40)
+    scheduler = SchedulerConfig("fifo", "none", "exclusive")
+    assert judged(case, scheduler, [0, 1, 2, 3]) == ([0, 0, 10, 10], 20, 40)
     # 0–10, 10–20 and 20–30 on one node beside 30 s on the other: as much waiting, but all is done at 30 s
-    assert judged(case, setting, [2, 0, 1, 3]) == ([0, 10, 0, 20], 30, 30)
+    assert judged(case, scheduler, [2, 0, 1, 3]) == ([0, 10, 0, 20], 30, 30)
 
 
 def test_packing_one_job_raised_above_two() -> None:
@@ -163,10 +166,10 @@ def test_packing_one_job_raised_above_two() -> None:
     idle for 10 s. Raised above them, 348 has it at once until 30; 347 follows 346 at 20 on the second node.
     """
     case = simple(TWO_NODES, (0, 10, 3), (0, 20, 4), (0, 20, 4), (0, 30, 1))
-    setting = Setting("fifo", "none", "best_fit")
-    assert judged(case, setting, [0, 1, 2, 3]) == ([0, 0, 10, 20], 30, 50)
+    scheduler = SchedulerConfig("fifo", "none", "best_fit")
+    assert judged(case, scheduler, [0, 1, 2, 3]) == ([0, 0, 10, 20], 30, 50)
     assert where(case) == [{0: 3}, {1: 4}, {0: 4}, {1: 1}]
-    assert judged(case, setting, [0, 3, 1, 2]) == ([0, 0, 20, 0], 20, 40)
+    assert judged(case, scheduler, [0, 3, 1, 2]) == ([0, 0, 20, 0], 20, 40)
 
 
 def test_packing_lets_start_what_a_node_per_job_keeps_waiting() -> None:

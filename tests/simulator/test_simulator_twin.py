@@ -11,7 +11,7 @@ from twin_cases import BACKFILLS, LOCALITIES, PLACEMENTS, Case, allocations, ass
 from workload_cases import random_case
 
 from rltune.policies import IDS
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 
 proof = settings.get_profile("proof")
 
@@ -30,10 +30,10 @@ def test_random_cases_are_worth_comparing() -> None:
     @settings(proof, max_examples=300)
     @given(cases())
     def look(case: Case) -> None:
-        jobs, setting = case.jobs, case.setting
-        twin = twin_of(jobs, case.layout, case.first[0], case.n[0], setting, case.visible, case.taste)
+        jobs, scheduler = case.jobs, case.scheduler
+        twin = twin_of(jobs, case.layout, case.first[0], case.n[0], scheduler, case.visible, case.taste)
         start = np.array([twin.start[j] for j in twin.rows])
-        seen[setting.policy] += 1
+        seen[scheduler.policy] += 1
         seen["waits"] += (start > jobs.submit_s).sum() > 3
         seen["at the same time"] += len(set(jobs.submit_s)) < len(start)
         seen["pools"] += len(set(jobs.pool)) > 1
@@ -45,9 +45,9 @@ def test_random_cases_are_worth_comparing() -> None:
         seen["accounts"] += len(set(jobs.account)) > 1
         seen["batches"] += len(case.first) > 1
         if any(twin.place.is_split(j, way) for j, way in twin.allocation.items()):
-            seen[setting.locality] += 1
+            seen[scheduler.locality] += 1
         if (np.diff(start) < 0).any():
-            seen[setting.backfill] += 1
+            seen[scheduler.backfill] += 1
 
     look()
     assert {what for what, n in seen.items() if n >= 4} >= {
@@ -75,29 +75,31 @@ def test_engine_equals_twin_where_many_queue(seed: int) -> None:
     jobs, layout = random_case(seed, n=150, pools=1)
     for i, policy in enumerate(IDS):
         placement, locality = PLACEMENTS[(i + seed) % 4], LOCALITIES[(i // 2 + seed) % 4]
-        setting = Setting(
+        scheduler = SchedulerConfig(
             policy, ("none", "greedy", "easy")[(i + seed) % 3], placement, locality, multi_node_slowdown=1.5
         )
-        assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], setting, [None, 0, 20][(i + 2 * seed) % 3]))
+        assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], scheduler, [None, 0, 20][(i + 2 * seed) % 3]))
 
 
-@pytest.mark.parametrize("commit", ["decision", "head"])
+@pytest.mark.parametrize("sticky_head", [False, True])
 @pytest.mark.parametrize("backfill", BACKFILLS)
-def test_sequences_of_a_batch_do_not_influence_each_other(backfill: str, commit: str) -> None:
+def test_sequences_of_a_batch_do_not_influence_each_other(backfill: str, sticky_head: bool) -> None:
     jobs, layout = random_case(4, n=60)
     n = len(jobs.gpus)
     rng = np.random.default_rng(0)
     first = rng.integers(0, n - 5, 20)
     length = np.array([rng.integers(1, n - f + 1) for f in first])
     for policy in ("wfp3", "multifactor"):
-        setting = Setting(policy, backfill, "best_fit", "any", commit=commit, multi_node_slowdown=1.5)
-        together = run_engine(jobs, layout, first, length, setting)
+        scheduler = SchedulerConfig(
+            policy, backfill, "best_fit", "any", sticky_head=sticky_head, multi_node_slowdown=1.5
+        )
+        together = run_engine(jobs, layout, first, length, scheduler)
         for s in range(20):
-            alone = run_engine(jobs, layout, first[s : s + 1], length[s : s + 1], setting)
+            alone = run_engine(jobs, layout, first[s : s + 1], length[s : s + 1], scheduler)
             np.testing.assert_array_equal(together.start[s, : length[s]], alone.start[0])
             assert allocations(together, s) == allocations(alone, 0)
             for count in ("decisions", "choices", "queue_sum", "cut", "events"):
-                assert together.me[count][s] == alone.me[count][0]
+                assert together.status[count][s] == alone.status[count][0]
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
@@ -105,12 +107,12 @@ def test_pools_do_not_influence_each_other(backfill: str) -> None:
     """Where each has its own queue and no policy looks at what the others use."""
     for seed in range(10):
         jobs, layout = random_case(seed, n=50, pools=3)
-        setting = Setting("saf", backfill, "best_fit")
-        together = simulate(jobs, layout, [0], [len(jobs.gpus)], setting).start[0]
+        scheduler = SchedulerConfig("saf", backfill, "best_fit")
+        together = simulate(jobs, layout, [0], [len(jobs.gpus)], scheduler).start[0]
         for pool in range(3):
             mine = np.flatnonzero(jobs.pool == pool)
             if len(mine):
-                alone = simulate(jobs.take(mine), layout, [0], [len(mine)], setting).start[0]
+                alone = simulate(jobs.take(mine), layout, [0], [len(mine)], scheduler).start[0]
                 np.testing.assert_array_equal(together[mine], alone)
 
 
@@ -120,11 +122,13 @@ def test_everything_is_free_again_at_the_end(backfill: str, placement: str) -> N
     """No job is lost, none starts before its submission, and no GPU, CPU or MB goes missing."""
     jobs, layout = random_case(11, n=60)
     n = len(jobs.gpus)
-    state = simulate(jobs, layout, [0], [n], Setting("sjf", backfill, placement, "any", multi_node_slowdown=2.0))
+    state = simulate(
+        jobs, layout, [0], [n], SchedulerConfig("sjf", backfill, placement, "any", multi_node_slowdown=2.0)
+    )
     assert (state.start[0, :n] >= jobs.submit_s).all()
     nodes, free, where = layout.nodes.row, state.free.row[0], allocations(state, 0)
     used = np.zeros((3, len(nodes)), np.int64)
-    for j in state.heap["job"][0, : state.me["running"][0]]:
+    for j in state.heap["job"][0, : state.status["running"][0]]:
         for m, gpus in where[j].items():
             node, (cpu, mem) = nodes[m], jobs.row[["cpu_milli", "mem_mb"]][j]
             own = gpus * np.array(

@@ -14,11 +14,11 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.policies import IDS
 from rltune.simulator import twin
-from rltune.simulator.batch import Run, Setting
+from rltune.simulator.batch import Run, SchedulerConfig
 from rltune.simulator.state import State
 
 BACKFILLS = ("none", "greedy", "easy", "conservative")
-PLACEMENTS = ("first_fit", "best_fit", "spread", "exclusive", "quiet_fit")
+PLACEMENTS = ("first_fit", "best_fit", "spread", "exclusive", "isolating_best_fit")
 LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
 
 Taste = Callable[[float, np.ndarray], np.ndarray]
@@ -33,7 +33,7 @@ class Case:
     layout: Layout
     first: list[int]
     n: list[int]
-    setting: Setting
+    scheduler: SchedulerConfig
     visible: int | None
     """Jobs an external ranking covers (0: all); None: the policy's own order."""
 
@@ -53,12 +53,12 @@ def run_engine(
     layout: Layout,
     first: Any,
     n: Any,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     visible: int | None = None,
     taste: Taste | None = None,
 ) -> State:
     """Run sequences, checked at every instant, their queues ranked by ``taste`` if there is one."""
-    run = Run(jobs, layout, np.asarray(first), np.asarray(n), setting, visible=visible, check=True)
+    run = Run(jobs, layout, np.asarray(first), np.asarray(n), scheduler, visible=visible, check=True)
     while len(asking := run.advance()):
         for s in asking:
             rows = run.state.first[s] + run.state.queued_jobs(s)
@@ -80,20 +80,20 @@ def twin_of(
     layout: Layout,
     first: int,
     n: int,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     visible: int | None = None,
     taste: Taste | None = None,
 ) -> twin.Twin:
     """The same by the twin, played to its end."""
     scores = None if visible is None else lambda now, rows: taste(now, np.array(rows)).tolist()
-    played = twin.Twin(jobs, layout, first, n, **asdict(setting), scores=scores, visible=visible or 0)
+    played = twin.Twin(jobs, layout, first, n, **asdict(scheduler), scores=scores, visible=visible or 0)
     played.play()
     return played
 
 
 def assert_same(case: Case) -> None:
     """Engine and twin agree start by start, end by end and node by node."""
-    rest = (case.setting, case.visible, case.taste)
+    rest = (case.scheduler, case.visible, case.taste)
     state = run_engine(case.jobs, case.layout, case.first, case.n, *rest)
     for s, (first, n) in enumerate(zip(case.first, case.n, strict=True)):
         expected = twin_of(case.jobs, case.layout, first, n, *rest)
@@ -106,9 +106,9 @@ def assert_same(case: Case) -> None:
 def played(case: tuple[Jobs, Layout], policy: str = "fifo", *rules: Any, **more: Any) -> twin.Twin:
     """All jobs of a case under one setting by the twin; the engine does the same."""
     jobs, layout = case
-    setting = Setting(policy, *rules, **more)
-    assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], setting, None))
-    return twin_of(jobs, layout, 0, len(jobs.gpus), setting)
+    scheduler = SchedulerConfig(policy, *rules, **more)
+    assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], scheduler, None))
+    return twin_of(jobs, layout, 0, len(jobs.gpus), scheduler)
 
 
 def starts(case: tuple[Jobs, Layout], policy: str = "fifo", *rules: Any, **more: Any) -> list[float]:
@@ -173,13 +173,13 @@ def _times(value: float | None, gpus: int) -> float | None:
 
 
 SETTINGS = st.builds(
-    Setting,
+    SchedulerConfig,
     st.sampled_from(list(IDS)),
     st.sampled_from(BACKFILLS),
     st.sampled_from(PLACEMENTS),
     st.sampled_from(LOCALITIES),
     st.sampled_from(["double", "now"]),
-    st.sampled_from(["decision", "head"]),
+    st.sampled_from([False, True]),
     st.sampled_from([1.0, 1.25, 2.0]),
     st.sampled_from([1.0, 1.0, 1.5, 1.7]),
     st.sampled_from([1.0, 1.0, 0.3, 2.0]),

@@ -92,7 +92,7 @@ def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
             "backfill": "easy",
             "placement": "best_fit",
             "locality": "strict",
-            "worth": 1.0,
+            "split_worth": 1.0,
             "uses_calibrated": False,
         },
     )

@@ -9,7 +9,7 @@ import pytest
 from fake_slurm import NOW_S, five_nodes, job, make_config, running
 
 from rltune.config.slurm import SlurmConfig
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.slurm import shadow
 from rltune.slurm.observe import View, compiled, observe
 from rltune.slurm.records import SlurmJob, SlurmNode
@@ -60,7 +60,7 @@ def played(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends, s since 1970, of all of them under a policy on the idle cluster."""
     rows, _ = compiled(jobs, view, rules)
-    state = simulate(rows, view.layout, [0], [len(jobs)], Setting(policy, backfill))
+    state = simulate(rows, view.layout, [0], [len(jobs)], SchedulerConfig(policy, backfill))
     return state.start[0] + view.t0_s, state.end[0] + view.t0_s
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from pydantic import ValidationError
 
 from rltune.errors import DataError

@@ -1,83 +1,52 @@
-"""Synthetic traces: reproducible bytes, the distributions they were fitted to, and the cleaning of a real one."""
+"""Synthetic traces: reproducible bytes, the distributions of their models, and archives that clean like real ones."""
 
 from __future__ import annotations
 
+import gzip
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from rltune.cluster.fit import fit
+from rltune.cluster.load import offered_load
+from rltune.config.load import load_cluster, project_root
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.fetch import sha256
 from rltune.traces.readers.archive import open_member
-from rltune.traces.synthetic import PARTS, WRITERS, generate
-from rltune.traces.synthetic.engine import draw_jobs, streams
-from rltune.traces.synthetic.parameters import Parameters, load
-from rltune.traces.synthetic.sdsc import sdsc_sp2
+from rltune.traces.synthetic import PARTS, WRITERS, generate, models, write_sacct
+from rltune.traces.synthetic.model import Model, draw_jobs, generator
 
-FORMATS = ("philly", "helios", "alibaba2020")
-LOGS = [(f, None) for f in FORMATS] + [("swf", part) for part in PARTS["swf"]]
-NAMES = (*FORMATS, "hpc2n", "sdsc-sp2")
-JOBS = 40_000
+FORMATS = {"philly": models.PHILLY, "helios": models.HELIOS, "alibaba2020": models.PAI}
+LOGS = [(f, None) for f in FORMATS] + [(f, part) for f, parts in PARTS.items() for part in parts]
+MODELS = {name: value for name, value in vars(models).items() if isinstance(value, Model)}
+JOBS = 20_000
 
 
-def parameters(name: str) -> Parameters:
-    return sdsc_sp2() if name == "sdsc-sp2" else load(name)
-
-
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CleanTrace]:
-    """The default synthetic trace of a format, cleaned (once per module)."""
-    made: dict[str, CleanTrace] = {}
-
-    def get(format: str) -> CleanTrace:
-        if format not in made:
-            folder = tmp_path_factory.mktemp(format)
-            part = {"part": "Venus"} if format == "helios" else {}
-            config = TraceConfig(
-                title="T",
-                data="synthetic",
-                format=format,
-                time_zone=load(format).time_zone,
-                synthetic={"seed": 2025, "jobs": JOBS},
-                **part,
-            )
-            generate(format, folder, 2025, JOBS)
-            made[format] = clean_trace(format, config, folder)
-        return made[format]
-
-    return get
+def cleaned(folder: Path, format: str, jobs: int, part: str | None = None, seed: int = 3) -> CleanTrace:
+    """A synthetic archive of a format, cleaned."""
+    paths = generate(format, folder, seed, jobs, part)
+    zone = FORMATS[format].time_zone if format in FORMATS else "Europe/Stockholm"
+    of = "Venus" if format == "helios" else part
+    made = {"seed": seed, "jobs": jobs}
+    config = TraceConfig(title="T", data="synthetic", format=format, time_zone=zone, synthetic=made, part=of)
+    return clean_trace("t", config, paths[0] if len(paths) == 1 else folder)
 
 
 @pytest.mark.parametrize(("format", "part"), LOGS)
 def test_same_seed_same_bytes_other_seed_other_bytes(format: str, part: str | None, tmp_path: Path) -> None:
-    sums = []
+    contents = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        (tmp_path / name).mkdir()
         paths = generate(format, tmp_path / name, seed, 300, part)
-        sums.append([sha256(p) for p in paths if "machine" not in p.name])
+        contents.append([p.read_bytes() for p in paths])
         time.sleep(1.1 if name == "a" else 0)  # a clock in a header would show
-    assert sums[0] == sums[1]
-    assert not set(sums[0]) & set(sums[2])
-
-
-@pytest.mark.parametrize(("format", "part"), LOGS)
-@pytest.mark.parametrize("jobs", [1, 2, 30])
-def test_any_size_works(format: str, part: str | None, jobs: int, tmp_path: Path) -> None:
-    assert all(p.is_file() for p in generate(format, tmp_path, 0, jobs, part))
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("jobs", [1, 2, 30, 1000])
-def test_as_many_jobs_as_asked_for_in_order(name: str, jobs: int) -> None:
-    drawn = draw_jobs(parameters(name), jobs, streams(0, 0))
-    assert len(drawn) == jobs and drawn["submit_unix_s"].is_monotonic_increasing
-    assert drawn["gpus"].min() >= 1 and drawn["run_s"].min() >= 1 and drawn["wait_s"].min() >= 0
+    assert contents[0] == contents[1]
+    assert not set(contents[0]) & set(contents[2])
+    for jobs in (1, 2):
+        assert all(p.is_file() for p in generate(format, tmp_path / str(jobs), 0, jobs, part))
 
 
 def test_unknown_format_or_part(tmp_path: Path) -> None:
@@ -86,67 +55,86 @@ def test_unknown_format_or_part(tmp_path: Path) -> None:
     for part in (None, "KTH"):
         with pytest.raises(ConfigError, match="expected one of HPC2N, SDSC-SP2"):
             generate("swf", tmp_path, 0, 10, part)
-    assert set(WRITERS) == {*FORMATS, "swf", "sacct"}
+    assert set(WRITERS) == {*FORMATS, *PARTS}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_marginals_hold_for_every_seed(name: str) -> None:
-    """Shares of GPU counts and quantiles of run times are the parameters'; rates are within 2 %."""
-    target = parameters(name)
-    shares = pd.Series(target.marginals.gpu_shares) / sum(target.marginals.gpu_shares.values())
+@pytest.mark.parametrize("name", MODELS)
+def test_marginals_hold_for_every_seed_and_history_predicts(name: str) -> None:
+    model = MODELS[name]
+    shares = pd.Series(model.gpus) / sum(model.gpus.values())
     for seed in (11, 12):
-        jobs = draw_jobs(target, JOBS, streams(seed, 0))
-        got = jobs["gpus"].value_counts(normalize=True).reindex(shares.index, fill_value=0)
-        assert (got - shares).abs().max() < 1e-3
-        for group in target.marginals.runs:
-            run = jobs.loc[jobs["gpus"].between(group.low, group.high), "run_s"]
-            if len(run) < 1000:
-                continue
-            for level, expected in ((0.5, group.quantiles_s[7]), (0.9, group.quantiles_s[11])):
-                assert run.quantile(level * (1 - group.share_over_48h)) == pytest.approx(expected, rel=0.05, abs=1)
-        span = jobs["submit_unix_s"].iloc[-1] - jobs["submit_unix_s"].iloc[0]
-        assert JOBS / span == pytest.approx(target.marginals.rate_per_s, rel=0.02)
-        assert jobs["wait_s"].mean() == pytest.approx(target.waits.mean_s, rel=0.1)  # cut off at 30 days
-        if target.vcs:
-            vcs = pd.Series(target.vcs) / sum(target.vcs.values())
-            assert (jobs["vc"].value_counts(normalize=True).reindex(vcs.index, fill_value=0) - vcs).abs().max() < 0.05
-        if target.vc_gpus:
-            assert (jobs["gpus"] <= jobs["vc"].map(target.vc_gpus)).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_history_predicts_something(name: str) -> None:
-    """A user's previous run time explains part of the next; in a shuffled column it would explain nothing."""
-    jobs = draw_jobs(parameters(name), JOBS, streams(5, 0))
-    log_run = np.log(jobs["run_s"])
-    assert log_run.corr(log_run.groupby(jobs["user"]).shift()) > 0.2
+        jobs = draw_jobs(model, JOBS, generator(model, seed))
+        assert len(jobs) == JOBS and jobs["submit_unix_s"].is_monotonic_increasing
+        assert (jobs["gpus"].value_counts(normalize=True).reindex(shares.index) - shares).abs().max() < 1e-3
+        assert jobs["run_s"].between(model.shortest_s, model.longest_s).all()
+        median_s, _ = model.run_s[min(model.run_s)]
+        assert jobs.loc[jobs["gpus"] <= min(model.run_s), "run_s"].median() == pytest.approx(median_s, rel=0.05)
+        span_h = (jobs["submit_unix_s"].iloc[-1] - jobs["submit_unix_s"].iloc[0]) / 3600
+        assert JOBS / span_h == pytest.approx(model.jobs_per_hour, rel=0.02)
+        assert jobs["wait_s"].mean() == pytest.approx(model.wait[1], rel=0.1)
+        assert not model.vc_gpus or (jobs["gpus"] <= jobs["vc"].map(model.vc_gpus)).all()
+        log_run = np.log(jobs["run_s"])
+        assert log_run.corr(log_run.groupby(jobs["user"]).shift()) > 0.05  # shuffled, it would be nothing
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_goes_through_the_cleaning_of_a_real_one(format: str, clean: Callable) -> None:
-    result = clean(format)
-    audit = result.audit
-    assert 0.98 * JOBS < audit.rows_kept < JOBS
-    assert len(audit.left_out) >= 3 and audit.left_out["run time zero"] > 0
-    assert len(result.jobs) == audit.rows_kept
-    assert result.jobs["status"].nunique() == (1 if format == "alibaba2020" else 3)
+def test_goes_through_the_cleaning_of_a_real_one(format: str, tmp_path: Path) -> None:
+    clean = cleaned(tmp_path, format, JOBS)
+    assert 0.98 * JOBS < clean.audit.rows_kept == len(clean.jobs) < JOBS
+    assert len(clean.audit.left_out) >= 3 and clean.audit.left_out["run time zero"] > 0
+    assert clean.jobs["status"].nunique() == (1 if format == "alibaba2020" else 3)
 
 
-def test_philly_crosses_the_clock_change_and_keeps_order(clean: Callable) -> None:
+def test_philly_crosses_the_clock_change_and_lists_its_machines(tmp_path: Path) -> None:
     """Written in Pacific wall clock and read back, no job of the repeated hour gets a wrong run time or wait."""
-    drawn = draw_jobs(load("philly"), JOBS, streams(2025, 2017))
-    jobs = clean("philly").jobs
-    assert clean("philly").audit.noted["submitted_time within the hour repeated in autumn"] > 0
-    longest = drawn["run_s"].max()
-    assert jobs["run_s"].max() <= longest and jobs["wait_s"].max() <= drawn["wait_s"].max()
-    assert np.isin(jobs["run_s"], drawn["run_s"]).mean() > 0.999
+    clean = cleaned(tmp_path, "philly", 40_000, seed=2025)
+    drawn = draw_jobs(models.PHILLY, 40_000, generator(models.PHILLY, 2025))
+    assert clean.audit.noted["submitted_time within the hour repeated in autumn"] > 0
+    assert np.isin(clean.jobs["run_s"], drawn["run_s"]).mean() > 0.999
     # Wall clock cannot tell the second 1:30 from the first: a wait from or to there may be read an hour off, no other.
-    off = jobs.loc[~jobs["wait_s"].isin(drawn["wait_s"]), "wait_s"]
-    assert len(off) < 200 and ((off - 3600).isin(drawn["wait_s"]) | (off + 3600).isin(drawn["wait_s"])).all()
-
-
-def test_philly_machine_list(tmp_path: Path) -> None:
-    generate("philly", tmp_path, 0, 10)
+    off = clean.jobs.loc[~clean.jobs["wait_s"].isin(drawn["wait_s"]), "wait_s"]
+    assert len(off) < 400 and ((off - 3600).isin(drawn["wait_s"]) | (off + 3600).isin(drawn["wait_s"])).all()
     with open_member(tmp_path, "cluster_machine_list", ("trace-data.tar.gz",)) as (stream, _):
         lines = stream.read().decode().splitlines()
     assert len(lines) == 553 and lines[1] == "m0,2, 12GB" and lines[-1] == "m551,8, 24GB"
+
+
+@pytest.mark.parametrize("part", PARTS["swf"])
+def test_swf_has_eighteen_fields_under_a_header(part: str, tmp_path: Path) -> None:
+    clean = cleaned(tmp_path, "swf", JOBS, part)
+    (path,) = tmp_path.glob("*.swf.gz")
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    header = {line[1:].split(":")[0].strip() for line in lines if line.startswith(";")}
+    assert {"Version", "UnixStartTime", "TimeZoneString", "MaxProcs", "MaxJobs"} <= header
+    table = np.array([line.split() for line in lines if not line.startswith(";")], dtype=float)
+    assert table.shape == (JOBS, 18) and (np.diff(table[:, 1]) >= 0).all()
+    assert 0.99 * JOBS < len(clean.jobs) < JOBS and clean.audit.left_out["cancelled before it started"] > 0
+    assert set(clean.jobs["resource"]) == {"cpu"} and (clean.jobs["gpus"] == 0).all()
+    assert 0.02 < (clean.jobs["run_s"] > clean.jobs["requested_s"]).mean() < 0.15
+    if part == "SDSC-SP2":  # paper, Table 2
+        assert clean.jobs["run_s"].mean() == pytest.approx(7319.6, rel=0.05)
+        assert clean.jobs["wait_s"].mean() == pytest.approx(10_403.6, rel=0.05)
+        assert clean.jobs["cpus"].mean() == pytest.approx(44_416 / 2887, rel=0.05)
+
+
+def test_sacct_is_a_log_with_limits_and_the_waits_of_a_queue(tmp_path: Path) -> None:
+    clean = cleaned(tmp_path, "sacct", 3000, "example")
+    jobs, log = clean.jobs, write_sacct.LOGS["example"]
+    assert len(jobs) + clean.audit.left_out["cancelled before it started"] == 3000
+    assert clean.audit.left_out["step of a job (123.batch, 123.0, …): part of its job"] > 50
+    assert (jobs["requested_s"] >= jobs["run_s"]).all() and jobs["run_s"].max() <= log.limit_s
+    assert jobs["wait_s"].notna().all() and (jobs["wait_s"] > 0).any()
+    start = (jobs["submit_s"] + jobs["wait_s"]).to_numpy(float)
+    end, gpus = start + jobs["run_s"].to_numpy(float), jobs["gpus"].to_numpy(float)
+    assert max(gpus[(start <= at) & (end > at)].sum() for at in np.unique(start)) <= log.gpus
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_jobs_of_the_deployment_ask_for_what_its_cluster_has(seed: int, tmp_path: Path) -> None:
+    cluster = load_cluster("deployment", project_root())
+    clean = cleaned(tmp_path, "sacct", 4096, "finetuning", seed)
+    jobs = clean.jobs
+    assert len(jobs) == 4096 and not clean.audit.left_out and set(jobs["status"]) == {"passed"}
+    assert (jobs["requested_s"] >= jobs["run_s"]).all() and jobs["user"].nunique() == models.FINETUNING.users
+    assert 0.9 < offered_load(jobs, cluster.gpus) < 1.2
+    assert not fit(jobs, cluster)[1].left_out

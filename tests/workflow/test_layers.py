@@ -26,7 +26,6 @@ LAYERS = (
     "slurm",
     "report",
     "pipeline",
-    "calibration",
     "cli",
 )
 """From the bottom up; each may import from its own and from those before it."""

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import page_checks
+import pandas as pd
 import pytest
 
 from rltune.agent.policy_file import load_policy
@@ -47,7 +47,7 @@ ARTEFACTS = (
     "table1",
     "table3",
     "table5",
-    "motivation",
+    "example-schedules",
     "fig1",
     "fig2",
     "fig3",
@@ -55,9 +55,9 @@ ARTEFACTS = (
     "fig7",
     "fig8",
     "fig9",
-    "semantics",
-    "semantics-numbers",
-    "room",
+    "scheduling-rules",
+    "scheduling-rules-numbers",
+    "headroom",
     "fairness",
     "fairness-numbers",
     "fairness-losers",
@@ -67,7 +67,7 @@ ARTEFACTS = (
     "table9",
     "table9-numbers",
     "latency",
-    "payback",
+    "break-even",
     "whatif",
     "whatif-recommendation",
     "whatif-numbers",

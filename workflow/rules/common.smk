@@ -1,55 +1,107 @@
-# What the rules share: how files are named, how stages are called, what results depend on besides files.
+# The run's configuration, and what the rules share.
 
-ANY_CELL = SimpleNamespace(name="{cell}")  # stands for every cell where a rule names its files
-RUN = f"--config {shlex.quote(workspace.config_path)} --base ."
-PARAMETERS = f"-p config={shlex.quote(workspace.config_path)} -p base=."
+from pathlib import Path
 
-# the sources of the layers a stage runs: a change of them makes its results anew
-TRACES_CODE = sources_digest("traces")
-CODE = sources_digest("traces", *COMPILED)
-EVALUATION_CODE = sources_digest("evaluation", "traces", *COMPILED)
-REPORT_CODE = sources_digest("evaluation", "report")
+from snakemake.exceptions import WorkflowError
 
-COSTS = Costs(workspace)
+from rltune import sources_digest
+from rltune.config import project_root
+from rltune.config.context import Run
+from rltune.errors import RLTuneError
+from rltune.report import artefacts
+from rltune.traces.fetch import given_file
 
+CONFIG = str(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
 
-def asks(rule):
-    """Memory and time that a scheduler is asked for (workflow/costs.yaml), more of it with each attempt."""
-
-    def job(wildcards):
-        return Job(rule, dict(wildcards.items()), ())
-
-    return {
-        "mem_mb": lambda wildcards, attempt: attempt * COSTS.memory_mb(job(wildcards)),
-        "runtime": lambda wildcards, attempt: attempt * COSTS.minutes(job(wildcards)),
+try:
+    run = Run.open(CONFIG)
+    OWN_FILES = {
+        name: str(given_file(name, trace.path, project_root())) for name, trace in run.traces.items() if trace.path
     }
+except RLTuneError as error:
+    raise WorkflowError(str(error)) from None
+
+RESULTS = Path(run.config.results)
+CELLS = {cell.name: cell for cell in run.config.cells()}
+WORKLOADS = run.config.all_workloads()
+PAPER = "config/paper_results.yaml"
+ENVIRONMENT = "../../environment.yml"  # heeded with --software-deployment-method conda
+PLUGINS = list(run.config.plugins)
+JUDGING = run.config.evaluation.model_dump(include={"bootstrap", "confidence", "seed"})
+SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "split"})
+
+# digests of the sources that a result depends on: a change of one makes the result again
+CODE = {
+    "traces": sources_digest("traces"),
+    "training": sources_digest("traces", "cluster", "policies", "simulator", "placement", "environment", "agent"),
+    "evaluation": sources_digest(
+        "traces", "cluster", "policies", "simulator", "placement", "environment", "agent", "evaluation"
+    ),
+    "report": sources_digest("evaluation", "report"),
+    "slurm": sources_digest("slurm"),
+}
 
 
-def here(path):
-    """A path of the workspace relative to the folder the workflow runs in."""
-    return os.path.relpath(path, workspace.base)
+def one_of(names):
+    """A pattern that matches these names and no other."""
+    return "|".join(map(re.escape, names)) or "none"
 
 
-def source(*parts):
-    """A file of the project."""
-    return str(workspace.root.joinpath(*parts))
+wildcard_constraints:
+    trace=one_of(run.traces),
+    cluster=one_of(run.clusters),
+    cell=one_of(CELLS),
+    estimate=r"[a-z0-9.-]+",
 
 
-def shown(name, kind):
-    """A file of an artefact, and in Snakemake's own report what it is: by chapter of ours, with its title."""
-    path = here(workspace.artefacts / f"{name}.{kind}")
-    if kind not in ("csv", "svg"):
-        return path
-    labels = {"artefact": ARTEFACT_TITLES.get(name, name), "file": f"{name}.{kind}"}
-    return report(path, caption=CAPTION, category=chapter_of(name), labels=labels)
+def cells(path):
+    """A path with {cell} in it, for every cell."""
+    return expand(path, cell=CELLS)
 
 
-def artefact_files(tables=(), figures=()):
-    """Every file of these artefacts, so that one that is missing is made again."""
-    kinds = {**dict.fromkeys(tables, ("csv", "json")), **dict.fromkeys(figures, ("csv", "svg", "png", "json"))}
-    return [shown(name, kind) for name in kinds for kind in kinds[name]]
+def workload(name, cell):
+    """A file of a cell's workload: jobs or estimates."""
+    file = "jobs" if name == "jobs" else f"estimate-{cell.estimate}"
+    return f"{RESULTS}/workloads/{cell.trace}__{cell.cluster}/{file}.parquet"
 
 
-CAPTION = source("workflow", "artefact.rst")
-ARTEFACT_TITLES = artefact_titles()
-PAPER = source("config", "paper_results.yaml")
+def of_cell(name):
+    """The same as an input function of a rule with the wildcard {cell}."""
+    return lambda wildcards: workload(name, CELLS[wildcards.cell])
+
+
+def workloads(name, some=CELLS.values()):
+    """The same file of every workload that the cells have, each once."""
+    return list(dict.fromkeys(workload(name, cell) for cell in some))
+
+
+def artefact_files(stage):
+    """The files of every table and figure that a notebook makes."""
+    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run, stage)]
+
+
+def more(amount):
+    """A resource of which a job that is tried again asks for more."""
+    return lambda wildcards, attempt: attempt * amount
+
+
+def predictions_of(wildcards):
+    """The file of published run times, where the estimates are taken from one."""
+    file = run.traces[wildcards.trace].predictions
+    return [given_file(wildcards.trace, file.path, project_root())] if file and wildcards.estimate == "published" else []
+
+
+def training_of(wildcards):
+    """The settings that a cell's training depends on."""
+    return SETTINGS | {"preset": run.config.preset(CELLS[wildcards.cell].preset).model_dump()}
+
+
+def baselines_of(wildcards):
+    """The heuristics' results on a cell's workload."""
+    cell = CELLS[wildcards.cell]
+    return f"{RESULTS}/workloads/{cell.trace}__{cell.cluster}/baselines-{cell.estimate}.csv"
+
+
+def of_trace(path):
+    """A path with {cell} in it, for the cells of the rule's trace."""
+    return lambda wildcards: [str(path).format(cell=cell.name) for cell in run.config.cells_of(wildcards.trace)]

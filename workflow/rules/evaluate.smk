@@ -1,128 +1,88 @@
-# Every agent on the test part, beside its base policy and the baselines; all of a trace side by side; then naive
-# against pro.
-
-
-def localities_of(wildcards):
-    """Localities in which a workload's cells need the heuristics."""
-    return run.localities(wildcards.trace, wildcards.cluster, wildcards.estimate)
+# Every agent on held-out windows, next to its base policy and the heuristics; then all agents of a trace.
 
 
 rule baselines:
     input:
-        jobs=here(workspace.jobs("{trace}")),
-        pools=here(workspace.fitted("{trace}", "{cluster}")),
-        estimates=here(workspace.estimates("{trace}", "{cluster}", "{estimate}")),
-        plugins=[str(path) for path in workspace.plugins],
+        PLUGINS,
+        jobs=RESULTS / "workloads/{trace}__{cluster}/jobs.parquet",
+        estimates=RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
     output:
-        here(workspace.baselines("{trace}", "{cluster}", "{estimate}")),
+        baselines=RESULTS / "workloads/{trace}__{cluster}/baselines-{estimate}.csv",
     log:
-        here(workspace.results / "logs" / "baselines" / "{trace}__{cluster}__{estimate}.log"),
+        RESULTS / "logs/baselines-{trace}__{cluster}__{estimate}.log",
     benchmark:
-        here(workspace.results / "benchmarks" / "baselines" / "{trace}__{cluster}__{estimate}.tsv")
-    threads: 1
+        RESULTS / "benchmarks/baselines/{trace}__{cluster}__{estimate}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
-        **asks("baselines"),
+        mem_mb=more(2000),
+        runtime=more(120),
     params:
-        evaluation=run.evaluation.model_dump(exclude={"also", "bootstrap", "confidence"}),
-        simulation=run.simulation.model_dump(),
-        localities=localities_of,
-        split=run.split.model_dump(),
-        code=EVALUATION_CODE,
+        config=CONFIG,
+        settings=SETTINGS | run.config.evaluation.model_dump(exclude={"also", "bootstrap", "confidence"}),
+        localities=lambda w: run.config.localities(w.trace, w.cluster, w.estimate),
+        code=CODE["evaluation"],
     message:
         "heuristics on {wildcards.trace}, {wildcards.cluster}"
-    shell:
-        "rltune stage baselines {wildcards.trace} {wildcards.cluster} {wildcards.estimate} {RUN} 2>&1 | tee {log}"
-
-
-def baselines_of(wildcards):
-    """The heuristics' results on a cell's workload."""
-    cell = CELLS[wildcards.cell]
-    return here(workspace.baselines(cell.trace, cell.cluster, cell.estimate))
+    script:
+        "../scripts/baselines.py"
 
 
 rule evaluate:
     input:
-        workload_files,
+        notebook="notebooks/evaluate.ipynb",
+        jobs=of_cell("jobs"),
+        estimates=of_cell("estimates"),
         baselines=baselines_of,
-        policy=rules.train.output.policy,
-        notebook=source("notebooks", "evaluate.ipynb"),
+        policy=RESULTS / "cells/{cell}/policy.npz",
     output:
-        windows=here(workspace.windows(ANY_CELL)),
-        jobs=here(workspace.test_jobs(ANY_CELL)),
-        page=here(workspace.page("evaluate", "{cell}")),
+        windows=RESULTS / "cells/{cell}/windows.csv",
+        test_jobs=RESULTS / "cells/{cell}/jobs.parquet",
+        placements=RESULTS / "cells/{cell}/placements.csv",
+        notebook=RESULTS / "notebooks/evaluate-{cell}.ipynb",
     log:
-        here(workspace.notebook("evaluate", "{cell}")),
+        RESULTS / "logs/evaluate-{cell}.ipynb",
     benchmark:
-        here(workspace.results / "benchmarks" / "evaluate" / "{cell}.tsv")
-    threads: 1
+        RESULTS / "benchmarks/evaluate/{cell}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
-        **asks("evaluate"),
+        mem_mb=more(2500),
+        runtime=more(120),
     params:
-        evaluation=run.evaluation.model_dump(),
-        lookahead=run.lookahead.model_dump(),
-        simulation=run.simulation.model_dump(),
-        code=EVALUATION_CODE,
+        config=CONFIG,
+        cell="{cell}",
+        settings=SETTINGS | run.config.evaluation.model_dump(),
+        code=CODE["evaluation"],
     message:
         "evaluate {wildcards.cell}"
-    shell:
-        "rltune stage notebook evaluate --log {log} --page {output.page} --threads {threads}"
-        " {PARAMETERS} -p cell={wildcards.cell}"
-
-
-WINDOWS = [here(workspace.windows(cell)) for cell in CELLS.values()]
-HISTORIES = [here(workspace.history(cell)) for cell in CELLS.values()]
-
-
-def results_of(wildcards):
-    """What the agents of a trace left."""
-    cells = run.cells_of(wildcards.trace)
-    return [here(path(cell)) for path in (workspace.windows, workspace.history) for cell in cells]
+    script:
+        "../scripts/notebook.py"
 
 
 rule compare:
     input:
-        results_of,
+        notebook="notebooks/compare.ipynb",
+        windows=of_trace(RESULTS / "cells/{cell}/windows.csv"),
+        histories=of_trace(RESULTS / "cells/{cell}/history.csv"),
         paper=PAPER,
-        notebook=source("notebooks", "compare.ipynb"),
     output:
-        page=here(workspace.page("compare", "{trace}")),
+        notebook=RESULTS / "notebooks/compare-{trace}.ipynb",
     log:
-        here(workspace.notebook("compare", "{trace}")),
+        RESULTS / "logs/compare-{trace}.ipynb",
     benchmark:
-        here(workspace.results / "benchmarks" / "compare" / "{trace}.tsv")
-    threads: 1
+        RESULTS / "benchmarks/compare/{trace}.tsv"
+    conda:
+        ENVIRONMENT
     resources:
-        **asks("compare"),
+        mem_mb=more(1500),
+        runtime=more(30),
     params:
-        cells=lambda w: [cell.name for cell in run.cells_of(w.trace)],
-        code=REPORT_CODE,
+        config=CONFIG,
+        trace="{trace}",
+        settings=JUDGING,
+        code=CODE["report"],
     message:
         "the agents of {wildcards.trace}"
-    shell:
-        "rltune stage notebook compare --log {log} --page {output.page} --threads {threads}"
-        " {PARAMETERS} -p trace={wildcards.trace}"
-
-
-rule ablation:
-    input:
-        WINDOWS,
-        HISTORIES,
-        paper=PAPER,
-        notebook=source("notebooks", "ablation.ipynb"),
-    output:
-        artefacts=artefact_files(tables=["ablation-numbers"], figures=["ablation", "ablation-training"]),
-        page=here(workspace.page("ablation")),
-    log:
-        here(workspace.notebook("ablation")),
-    benchmark:
-        here(workspace.results / "benchmarks" / "ablation.tsv")
-    threads: 1
-    resources:
-        **asks("ablation"),
-    params:
-        cells=list(CELLS),
-        code=REPORT_CODE,
-    message:
-        "naive against pro"
-    shell:
-        "rltune stage notebook ablation --log {log} --page {output.page} --threads {threads} {PARAMETERS}"
+    script:
+        "../scripts/notebook.py"

@@ -1,35 +1,75 @@
-# The page that shows it all.
+# The page that shows it all, with the executed notebooks next to it.
+
+CHAPTERS = ["characterise", "system", "figures", "semantics", "transfer", "peers"]
+CHAPTERS += ["ablation"] if artefacts.names(run, "ablation") else []
+CHAPTERS += ["whatif"] if run.config.whatif else []
+CHAPTERS += ["deployment"] if run.config.deployment else []
 
 
 rule report:
     input:
-        rules.characterise.output,
-        rules.figures.output,
-        rules.system.output,
-        rules.semantics.output,
-        rules.peers.output,
-        rules.ablation.output if has_ablation(run) else [],
-        rules.whatif.output if run.whatif is not None else [],
-        rules.deployment.output if run.deployment is not None else [],
-        rules.transfer.output,
-        pages=[here(workspace.page(stage, cell)) for cell in CELLS for stage in ("train", "evaluate")],
-        cleaning=[here(workspace.page("clean", trace)) for trace in run.traces()],
-        comparisons=[here(workspace.page("compare", trace)) for trace in dict.fromkeys(c.trace for c in CELLS.values())],
-        config=source(workspace.config_path),
+        [artefact_files(chapter) for chapter in CHAPTERS],
+        notebooks=[
+            *cells(RESULTS / "notebooks/train-{cell}.ipynb"),
+            *cells(RESULTS / "notebooks/evaluate-{cell}.ipynb"),
+            *expand(RESULTS / "notebooks/clean-{trace}.ipynb", trace=run.traces),
+            *expand(RESULTS / "notebooks/compare-{trace}.ipynb", trace={cell.trace: 0 for cell in CELLS.values()}),
+            *expand(RESULTS / "notebooks/{chapter}.ipynb", chapter=CHAPTERS),
+        ],
         paper=PAPER,
-        deviations=source("config", "deviations.yaml"),
+        deviations="config/deviations.yaml",
     output:
-        report(here(workspace.report / "index.html"), caption=CAPTION, category="The report"),
+        report=RESULTS / "report/index.html",
     log:
-        here(workspace.results / "logs" / "report.log"),
+        RESULTS / "logs/report.log",
     benchmark:
-        here(workspace.results / "benchmarks" / "report.tsv")
-    threads: 1
+        RESULTS / "benchmarks/report.tsv"
+    conda:
+        ENVIRONMENT
     resources:
-        **asks("report"),
+        mem_mb=more(1500),
+        runtime=more(30),
     params:
-        code=REPORT_CODE,
+        config=CONFIG,
+        artefacts=RESULTS / "artefacts",
+        benchmarks=RESULTS / "benchmarks",
+        settings=run.config.model_dump(mode="json"),
+        code=CODE["report"],
     message:
         "report"
-    shell:
-        "rltune stage report {RUN} 2>&1 | tee {log}"
+    script:
+        "../scripts/report.py"
+
+
+rule pdf:
+    input:
+        report=RESULTS / "report/index.html",
+    output:
+        pdf=RESULTS / "report/report.pdf",
+    log:
+        RESULTS / "logs/pdf.log",
+    conda:
+        ENVIRONMENT
+    message:
+        "the report as a PDF, printed by Chromium"
+    script:
+        "../scripts/pdf.py"
+
+
+rule expected:
+    input:
+        report=RESULTS / "report/index.html",
+        expected="config/expected.yaml",
+    output:
+        checked=RESULTS / "expected.csv",
+    log:
+        RESULTS / "logs/expected.log",
+    conda:
+        ENVIRONMENT
+    params:
+        config=CONFIG,
+        artefacts=RESULTS / "artefacts",
+    message:
+        "compare the numbers with those expected of this run"
+    script:
+        "../scripts/expected.py"

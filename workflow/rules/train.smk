@@ -1,45 +1,34 @@
-# One agent a cell of the matrix; one notebook serves them all. A training that was stopped goes on from its last
-# validation: its state lies in the cell's folder `training`, which is no output, for those of a failed job are deleted.
-
-
-def workload_files(wildcards):
-    """The job table, pools and estimates of a cell."""
-    cell = CELLS[wildcards.cell]
-    return [
-        here(workspace.jobs(cell.trace)),
-        here(workspace.fitted(cell.trace, cell.cluster)),
-        here(workspace.estimates(cell.trace, cell.cluster, cell.estimate)),
-    ]
-
-
-def training_of(wildcards):
-    """What a cell's training depends on besides its files: a change of it trains the cell anew."""
-    preset = run.preset(CELLS[wildcards.cell].preset)
-    blocks = (preset, run.lookahead, run.split, run.simulation)
-    return {key: value for block in blocks for key, value in block.model_dump().items()}
+# One agent a cell of the matrix. A training that was stopped goes on from its last validation: its state is in the cell's
+# folder `training`, which is no output, for Snakemake deletes those of a failed job.
 
 
 rule train:
     input:
-        workload_files,
-        notebook=source("notebooks", "train.ipynb"),
+        notebook="notebooks/train.ipynb",
+        jobs=of_cell("jobs"),
+        estimates=of_cell("estimates"),
     output:
-        policy=here(workspace.policy(ANY_CELL)),
-        history=here(workspace.history(ANY_CELL)),
-        page=here(workspace.page("train", "{cell}")),
+        policy=RESULTS / "cells/{cell}/policy.npz",
+        history=RESULTS / "cells/{cell}/history.csv",
+        notebook=RESULTS / "notebooks/train-{cell}.ipynb",
     log:
-        here(workspace.notebook("train", "{cell}")),
+        RESULTS / "logs/train-{cell}.ipynb",
     benchmark:
-        here(workspace.results / "benchmarks" / "train" / "{cell}.tsv")
-    # small networks gain little from a second thread; cells side by side use the cores better
+        RESULTS / "benchmarks/train/{cell}.tsv"
+    conda:
+        ENVIRONMENT
+    # small networks gain little from a second thread; cells next to one another use the cores better
     threads: 1
     resources:
-        **asks("train"),
+        mem_mb=more(4000),
+        runtime=more(240),
     params:
-        training=training_of,
-        code=CODE,
+        config=CONFIG,
+        cell="{cell}",
+        training=RESULTS / "cells/{cell}/training",
+        settings=training_of,
+        code=CODE["training"],
     message:
         "train {wildcards.cell}"
-    shell:
-        "rltune stage notebook train --log {log} --page {output.page} --threads {threads}"
-        " {PARAMETERS} -p cell={wildcards.cell}"
+    script:
+        "../scripts/notebook.py"

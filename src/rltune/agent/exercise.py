@@ -24,7 +24,7 @@ from rltune.environment.reward import rewards, scores
 from rltune.errors import ConfigError
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Ranker, Setting, simulate
+from rltune.simulator.batch import Ranker, SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
 from rltune.traces.split import Split, disjoint_windows, spread
@@ -64,7 +64,9 @@ class Exercise:
         folder: Path | None = None,
     ) -> None:
         self.cell, self.preset, self.jobs, self.layout, self.split = cell, preset, jobs, layout, split
-        self.setting = Setting(cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump())
+        self.scheduler = SchedulerConfig(
+            cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump()
+        )
         self.length = preset.sequence_jobs
         self.held = spread(disjoint_windows(*split.validation, self.length), preset.validation_windows)
         self.lookahead, self.simulation = lookahead, simulation
@@ -77,9 +79,9 @@ class Exercise:
         """Draws the sequences, and nothing else."""
         self.identity = self._identity(calibrated)
         self.way, self.choice = self._choose(calibrated, folder)
-        self.own = self.way.of(self.setting)
+        self.own = self.way.of(self.scheduler)
         self.calibrated = jobs if calibrated is None or not self.way.uses_calibrated else calibrated
-        quicker = self.own.backfill == "conservative" != self.setting.backfill
+        quicker = self.own.backfill == "conservative" != self.scheduler.backfill
         self.practised = replace(self.own, backfill="easy") if quicker else self.own
         """What sequences are run under to learn from: to plan every reservation takes ten times as long."""
 
@@ -92,7 +94,7 @@ class Exercise:
     @property
     def rules(self) -> dict[str, dict | None]:
         """What a policy file tells of the rules it was trained under."""
-        asked = "lookahead" in (self.setting.placement, self.own.placement)
+        asked = "lookahead" in (self.scheduler.placement, self.own.placement)
         return {
             "simulation": self.simulation.model_dump(),
             "lookahead": self.lookahead.model_dump() if asked else None,
@@ -149,7 +151,7 @@ class Exercise:
         (rltune.environment.reward.scores).
         """
         if ranker is None:
-            return self._scored(first, self._table(first, self.jobs, self.setting))
+            return self._scored(first, self._table(first, self.jobs, self.scheduler))
         own = self.practised if practice else self.own
         table = self._table(first, self.calibrated, own, ranker)
         self.last = self._state
@@ -169,7 +171,7 @@ class Exercise:
         """Mean score of a random order on the validation windows."""
         ranker = RandomRanker(np.random.default_rng(self.cell.seed))
         first = np.repeat(self.held, RANDOM_ORDERS)
-        return float(self._scored(first, self._table(first, self.jobs, self.setting, ranker))["score"].mean())
+        return float(self._scored(first, self._table(first, self.jobs, self.scheduler, ranker))["score"].mean())
 
     @cached_property
     def _contended(self) -> tuple[np.ndarray, int]:
@@ -178,8 +180,8 @@ class Exercise:
         start, last = self.split.train[0], self.split.train[1] - self.length
         step = max(self.length // 4, -(-(last - start + 1) // GRID), 1)
         at = np.arange(start, last + 1, step)
-        backfill = "none" if self.setting.backfill == "none" else "easy"
-        quick = Setting(self.setting.policy, backfill, **self.simulation.model_dump())
+        backfill = "none" if self.scheduler.backfill == "none" else "easy"
+        quick = SchedulerConfig(self.scheduler.policy, backfill, **self.simulation.model_dump())
         wait_s = np.concatenate(
             [
                 sequence_table(
@@ -195,7 +197,7 @@ class Exercise:
     def _base(self, first: np.ndarray) -> pd.DataFrame:
         """The base policy's table of these sequences, of which several may be the same."""
         once, where = np.unique(first, return_inverse=True)
-        return self._table(once, self.jobs, self.setting).iloc[where].reset_index(drop=True)
+        return self._table(once, self.jobs, self.scheduler).iloc[where].reset_index(drop=True)
 
     def _identity(self, calibrated: Jobs | None) -> dict[str, Any]:
         """Of the jobs, those of the training and the validation part count, which are all that training sees."""
@@ -208,7 +210,7 @@ class Exercise:
         return {
             "cell": self.cell.name,
             "preset": self.preset.model_dump(),
-            "rules": repr(self.setting),
+            "rules": repr(self.scheduler),
             "look-ahead": self.lookahead.model_dump(),
             "jobs": digest.hexdigest()[:16],
             "version": sources_digest("traces", *COMPILED),
@@ -216,7 +218,7 @@ class Exercise:
 
     def _choose(self, calibrated: Jobs | None, folder: Path | None) -> tuple[Way, list[dict[str, Any]]]:
         """The agent's way, and what was tried."""
-        start = way_of(self.setting)
+        start = way_of(self.scheduler)
         if self.preset.chooses == "nothing":
             return start, []
         begin, stop = self.split.train  # windows may overlap by half: more of them, and the same rows
@@ -230,7 +232,7 @@ class Exercise:
 
         def scored(way: Way) -> np.ndarray:
             jobs = calibrated if calibrated is not None and way.uses_calibrated else self.jobs
-            return self._scored(windows, self._table(windows, jobs, way.of(self.setting)))["score"].to_numpy()
+            return self._scored(windows, self._table(windows, jobs, way.of(self.scheduler)))["score"].to_numpy()
 
         trials = Trials(scored, self.identity, folder)
         chosen = choose(start, self.preset.chooses, calibrated is not None, trials)
@@ -242,8 +244,10 @@ class Exercise:
         metric = self.cell.metric
         return table.assign(score=scores(metric, table if metric in METRICS else self._base(first), table))
 
-    def _table(self, first: np.ndarray, jobs: Jobs, setting: Setting, ranker: Ranker | None = None) -> pd.DataFrame:
-        placer = self._placer if setting.placement == "lookahead" else None
-        state = simulate(jobs, self.layout, first, np.full(len(first), self.length), setting, ranker, placer)
+    def _table(
+        self, first: np.ndarray, jobs: Jobs, scheduler: SchedulerConfig, ranker: Ranker | None = None
+    ) -> pd.DataFrame:
+        placer = self._placer if scheduler.placement == "lookahead" else None
+        state = simulate(jobs, self.layout, first, np.full(len(first), self.length), scheduler, ranker, placer)
         self._state = state
         return sequence_table(jobs, state, self.layout.gpus)

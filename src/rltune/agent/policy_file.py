@@ -17,7 +17,7 @@ from rltune.environment.features import FEATURE_SETS, width_of
 from rltune.environment.observation import CRITIC_WIDTH
 from rltune.errors import DataError
 from rltune.files import atomic_write
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.state import MAX_VISIBLE
 
 FORMAT = 2
@@ -166,7 +166,7 @@ def _wrong_with(facts: dict[str, Any], weights: tuple[np.ndarray, ...]) -> str:
         return f"base_policy_bias {base_policy_bias!r}, expected a number from 0"
     if "way" in facts:
         try:
-            Way(**facts["way"]).of(Setting("fifo"))
+            Way(**facts["way"]).of(SchedulerConfig("fifo"))
         except (TypeError, ValueError) as error:
             return f"way {facts['way']!r} ({error})"
     agent = facts.get("agent", "rltune")

@@ -55,7 +55,7 @@ class AgentRanker:
 
     def __call__(self, state: State, asking: np.ndarray) -> None:
         """Answer the engine's RANK questions."""
-        if state.how.base >= FIRST_DYNAMIC:
+        if state.options.base >= FIRST_DYNAMIC:
             in_order(self.observer.layout.nodes, self.observer.jobs, state, asking)
         seen = self.observer(state, asking)
         # the critic reads a queue place by place: in the order of submission, whatever the base policy

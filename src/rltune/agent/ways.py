@@ -15,7 +15,7 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.errors import DataError
-from rltune.simulator.setting import Setting
+from rltune.simulator.config import SchedulerConfig
 
 POLICIES = ("fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor")
 RESERVATIONS = {
@@ -25,7 +25,7 @@ RESERVATIONS = {
     "conservative": ("conservative",),
 }
 """Backfill rule of a cell → those its agent may have: it may reserve for more jobs than the rule asks, not for fewer."""
-PLACES = ("best_fit", "quiet_fit", "lookahead")
+PLACES = ("best_fit", "isolating_best_fit", "lookahead")
 SPLITS = (
     ("strict", 1.0),
     ("plus_one", 1.0),
@@ -35,7 +35,7 @@ SPLITS = (
     ("worth_it", 0.3),
     ("worth_it", 0.1),
 )
-"""(Locality, worth of a second lost in seconds of waiting)."""
+"""(Locality, split_worth)."""
 ERRORS = 0.5
 """Standard errors by which a candidate has to be better to be taken: between none, which is best where all windows are
 like those to come, and one or two, with which much that is worth something is left."""
@@ -45,42 +45,42 @@ SWEEPS = 3
 
 @dataclass(frozen=True)
 class Way:
-    """Fields of rltune.simulator.setting.Setting, and whether the agent goes by its beliefs."""
+    """Fields of rltune.simulator.config.SchedulerConfig, and whether the agent goes by its beliefs."""
 
     policy: str
     backfill: str
     placement: str
     locality: str
-    worth: float
+    split_worth: float
     uses_calibrated: bool
 
-    def of(self, setting: Setting) -> Setting:
+    def of(self, scheduler: SchedulerConfig) -> SchedulerConfig:
         """A setting with these in the place of its own."""
-        return replace(setting, **{name: value for name, value in asdict(self).items() if name != "uses_calibrated"})
+        return SchedulerConfig.of(scheduler, self)
 
 
-def way_of(setting: Setting, uses_calibrated: bool = False) -> Way:
+def way_of(scheduler: SchedulerConfig, uses_calibrated: bool = False) -> Way:
     """The way of a setting."""
-    fields = ("policy", "backfill", "placement", "locality", "worth")
-    return Way(**{name: getattr(setting, name) for name in fields}, uses_calibrated=uses_calibrated)
+    fields = ("policy", "backfill", "placement", "locality", "split_worth")
+    return Way(**{name: getattr(scheduler, name) for name in fields}, uses_calibrated=uses_calibrated)
 
 
 def taken(
-    facts: dict[str, Any], setting: Setting, jobs: Jobs, calibrated: Jobs | None, who: str = "trained policy"
-) -> tuple[Setting, Jobs]:
+    facts: dict[str, Any], scheduler: SchedulerConfig, jobs: Jobs, calibrated: Jobs | None, who: str = "trained policy"
+) -> tuple[SchedulerConfig, Jobs]:
     """(The setting, the jobs with the estimates) that a policy of these facts goes by: its own way where it chose one.
 
     ``calibrated``: the jobs with beliefs in the place of their estimates. Raises DataError, naming ``who``, for a policy
     that goes by beliefs where there are none.
     """
     if "way" not in facts:
-        return setting, jobs
+        return scheduler, jobs
     way = Way(**facts["way"])
     if not way.uses_calibrated:
-        return way.of(setting), jobs
+        return way.of(scheduler), jobs
     if calibrated is None:
         raise DataError(f"{who}: goes by beliefs about run times, found a workload without any")
-    return way.of(setting), calibrated
+    return way.of(scheduler), calibrated
 
 
 Scores = Callable[[Way], np.ndarray]
@@ -139,7 +139,7 @@ def _axes(chooses: str, beliefs: bool) -> Iterator[Axis]:
     """What may be varied, one axis after the other, but for reservations."""
     yield lambda way: [replace(way, policy=policy) for policy in POLICIES]
     if chooses == "ways":
-        yield lambda way: [replace(way, locality=locality, worth=worth) for locality, worth in SPLITS]
+        yield lambda way: [replace(way, locality=locality, split_worth=worth) for locality, worth in SPLITS]
         yield lambda way: [replace(way, placement=placement) for placement in PLACES]
     if beliefs:
         yield lambda way: [replace(way, uses_calibrated=uses_calibrated) for uses_calibrated in (False, True)]

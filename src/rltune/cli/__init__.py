@@ -1,4 +1,4 @@
-"""The command line: what is not the workflow's business, and the small commands its rules call."""
+"""The command line: traces, clusters, single simulations, the live controller; the workflow is Snakemake's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from rltune import COMPILED, __version__, sources_digest
-from rltune.cli import controller, runs
+from rltune.cli import controller
 from rltune.cli.choices import (
     check_estimate,
     check_factors,
@@ -22,47 +22,31 @@ from rltune.cli.choices import (
     check_outputs,
     check_words,
 )
-from rltune.cli.expected import expected
-from rltune.cli.own import init
-from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.cli.options import BaseOption, ConfigOption, own_policies
+from rltune.cli.own import init
 from rltune.cli.slurm import slurm_app
+from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES
 from rltune.config.load import project_root
 from rltune.errors import RLTuneError
 from rltune.files import write_text
 
 EPILOG = (
-    "Exit status: 0 done; 1 a mistake in what was given, which the message explains, or a stage that failed; 2 a "
-    "command or option that does not exist, or a long run that was not agreed to. Messages go to standard error. Everything "
-    "that is made lies below --base, by default the project's folder."
+    "Exit status: 0 done; 1 a mistake in what was given, which the message explains; 2 a command or option that does not "
+    "exist. Messages go to standard error. `make report` runs the whole workflow."
 )
-RUNS, HAND, PARTS = "Whole runs", "By hand: no training, no report", "What a run is made of"
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, epilog=EPILOG)
 trace_app = typer.Typer(no_args_is_help=True, help="Look at traces and their files, and fetch them.")
 config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 cluster_app = typer.Typer(no_args_is_help=True, help="Look at clusters.")
-stage_app = typer.Typer(no_args_is_help=True, help="Single steps of the workflow, as its rules call them.")
 
-for command in (
-    init,
-    runs.run,
-    runs.estimate,
-    runs.status,
-    runs.notebook,
-    expected,
-    runs.merge,
-    runs.pdf,
-    runs.workflow_report,
-):
-    app.command(rich_help_panel=RUNS)(command)
-app.add_typer(trace_app, name="trace", rich_help_panel=HAND)
-app.add_typer(cluster_app, name="cluster", rich_help_panel=HAND)
-app.add_typer(config_app, name="config", rich_help_panel=PARTS)
-app.add_typer(stage_app, name="stage", rich_help_panel=PARTS)
+app.command()(init)
+app.add_typer(trace_app, name="trace")
+app.add_typer(cluster_app, name="cluster")
+app.add_typer(config_app, name="config")
 for command in (controller.run, controller.status, controller.release):
     slurm_app.command()(command)
-app.add_typer(slurm_app, name="slurm", rich_help_panel=HAND)
+app.add_typer(slurm_app, name="slurm")
 
 
 def _version(asked: bool) -> None:
@@ -87,7 +71,7 @@ def common(
     """RLTune: learn and judge schedulers for deep-learning jobs on GPU clusters, from traces to a report."""
 
 
-@app.command(rich_help_panel=HAND)
+@app.command()
 def simulate(
     trace: Annotated[str, typer.Option(help="Name of a file in config/traces.")],
     cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters.")],
@@ -103,7 +87,7 @@ def simulate(
         typer.Option(help="Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1."),
     ] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
-    commit: Annotated[str | None, typer.Option(help="How long a first job stays first: decision, head.")] = None,
+    sticky_head: Annotated[bool | None, typer.Option(help="Whether a first job stays first until it starts.")] = None,
     estimate: Annotated[
         str,
         typer.Option(
@@ -129,8 +113,7 @@ def simulate(
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print what it was worth. Times are in seconds.
 
-    What --multi_node_slowdown, --interference_slowdown, --overrun and --commit do not say is as in the run's `simulation`: by default 1, 1, double,
-    decision.
+    What --multi_node_slowdown, --interference_slowdown, --overrun and --sticky-head do not say is as in the run's `simulation`: by default 1, 1, double, no.
     """
     from rltune.config import Workspace
 
@@ -148,7 +131,6 @@ def simulate(
         placement=placement,
         locality=locality,
         overrun=overrun,
-        commit=commit,
         part=part,
         by=by,
     )
@@ -162,9 +144,9 @@ def simulate(
         "multi_node_slowdown": multi_node_slowdown,
         "interference_slowdown": interference_slowdown,
         "overrun": overrun,
-        "commit": commit,
+        "sticky_head": sticky_head,
     }
-    setting = simulation.make_setting(
+    scheduler = simulation.make_scheduler(
         workspace,
         policy=policy,
         backfill=backfill,
@@ -175,13 +157,13 @@ def simulate(
     request = simulation.Request(
         trace, cluster, estimate, part, begin, jobs, windows, replay, warm_up, by, gantt is not None
     )
-    result = simulation.run(workspace, request, setting, step)
+    result = simulation.run(workspace, request, scheduler, step)
     print(f"{trace} ({result.workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
     if result.workload.left_out:
         print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in result.workload.left_out.items()))
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
-    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(setting).items() if k != "policy")]))
+    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k != "policy")]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():
         print(placed)
@@ -308,91 +290,6 @@ def schema() -> None:
     from rltune.config.schema import write_schema
 
     print(write_schema(project_root()))
-
-
-@stage_app.command()
-def notebook(
-    name: Annotated[str, typer.Argument(help="Stage: the notebook's name without .ipynb.")],
-    log: Annotated[Path, typer.Option(help="Where the executed notebook goes.")],
-    page: Annotated[Path, typer.Option(help="Where its HTML goes.")],
-    parameter: Annotated[list[str], typer.Option("--parameter", "-p", help="NAME=VALUE, a text.")] = [],  # noqa: B006
-    threads: Annotated[int, typer.Option(min=1, help="Threads for everything it runs.")] = 1,
-) -> None:
-    """Execute a notebook with parameters and render it."""
-    from rltune.pipeline.notebook import run_notebook
-
-    for text in parameter:
-        if "=" not in text:
-            raise typer.BadParameter(f"found {text!r}, expected NAME=VALUE", param_hint="--parameter")
-    pairs = dict(p.split("=", 1) for p in parameter)
-    source = project_root() / "notebooks" / f"{name}.ipynb"
-    run_notebook(source, log, page, pairs, threads)
-
-
-@stage_app.command()
-def fit(trace: str, cluster: str, config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
-    """Fit a trace to a cluster."""
-    from rltune.config import Workspace
-    from rltune.pipeline.prepare import fit_workload
-
-    _say(f"[fit {trace} to {cluster}] {fit_workload(Workspace.open(config, base), trace, cluster)}")
-
-
-@stage_app.command()
-def estimate(
-    trace: str, cluster: str, kind: str, config: ConfigOption = "config/default.yaml", base: BaseOption = ""
-) -> None:
-    """Write a workload's run-time estimates."""
-    from rltune.config import Workspace
-    from rltune.pipeline.prepare import write_estimates
-
-    write_estimates(Workspace.open(config, base), trace, cluster, kind)
-
-
-@stage_app.command()
-def baselines(
-    trace: str, cluster: str, kind: str, config: ConfigOption = "config/default.yaml", base: BaseOption = ""
-) -> None:
-    """Run the heuristics on a workload's windows."""
-    from rltune.config import Workspace
-    from rltune.pipeline.cells import write_baselines
-
-    frame = write_baselines(Workspace.open(config, base), trace, cluster, kind)
-    _say(f"[baselines {trace} on {cluster}] {len(frame)} runs of a window")
-
-
-@stage_app.command()
-def motivation(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
-    """Run the jobs of Figures 1 to 4 on an emulated Slurm cluster."""
-    from rltune.config import Workspace
-    from rltune.pipeline.motivation.on_slurm import write_runs
-
-    write_runs(Workspace.open(config, base), lambda line: _say(f"[motivation] {line}"))
-
-
-@stage_app.command()
-def deploy(
-    scheduler: str, repetition: int, config: ConfigOption = "config/default.yaml", base: BaseOption = ""
-) -> None:
-    """Submit a repetition's jobs to an emulated Slurm cluster under a scheduler, and write what became of them."""
-    from rltune.config import Workspace
-    from rltune.pipeline.deployment import DeploymentStudy
-
-    done = DeploymentStudy(Workspace.open(config, base)).run(scheduler, repetition, _say)
-    ended = int((done.jobs["state"] == "COMPLETED").sum())
-    _say(
-        f"[deploy {scheduler} {repetition}] {ended} of {len(done.jobs)} jobs completed in {done.facts['true_s']:.0f} s, "
-        f"{done.facts['simulated_s'] / 3600:.1f} h of the cluster's clock"
-    )
-
-
-@stage_app.command()
-def report(config: ConfigOption = "config/default.yaml", base: BaseOption = "") -> None:
-    """Build the report's page from the run's tables and figures."""
-    from rltune.config import Workspace
-    from rltune.report.page import build
-
-    _say(f"[report] {build(Workspace.open(config, base))}")
 
 
 CACHES = {

@@ -10,7 +10,7 @@ from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, par
 from rltune.config.messages import nearest
 from rltune.errors import ConfigError
 
-OVERRUNS, COMMITS = ("double", "now"), ("decision", "head")
+OVERRUNS = ("double", "now")
 PARTS, GROUPS = ("all", "train", "validation", "test"), ("user", "vc")
 BUILT_IN = {
     "policy": POLICIES,
@@ -18,7 +18,6 @@ BUILT_IN = {
     "placement": PLACEMENTS,
     "locality": LOCALITIES,
     "overrun": OVERRUNS,
-    "commit": COMMITS,
     "part": PARTS,
     "by": GROUPS,
 }

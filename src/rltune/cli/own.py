@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from rltune.cli.options import cores_here
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.errors import ConfigError, RLTuneError
 
@@ -103,9 +102,7 @@ def init(
     for path in own.write(root, made, force):
         print(f"written: {path.relative_to(root)}")
     config = own.paths(chosen)[2]
-    with step("planning the run"):
-        takes = _time(config)
-    print(f"next: make report CONFIG={config}   ({takes})")
+    print(f"next: make report CONFIG={config}")
     for why in seen.voids:
         print(f"  BUT FIRST a better log: {why}")
 
@@ -156,17 +153,3 @@ def _here() -> str:
         return _zone(found or "UTC")
     except ConfigError:
         return "UTC"
-
-
-def _time(config: str) -> str:
-    """How long the run will take, in words."""
-    from rltune.config import Workspace
-    from rltune.pipeline.workflow.costs import Costs
-    from rltune.pipeline.workflow.estimate import busy_text, idle_text
-    from rltune.pipeline.workflow.snakemake import would_run
-    from rltune.traces.fetch.progress import time_text
-
-    workspace = Workspace.open(config)
-    (jobs,) = would_run(workspace, cores_here(), [])
-    cores = cores_here()
-    return f"about {time_text(Costs(workspace).time(jobs, cores))} on {idle_text(cores)}{busy_text(cores)}"

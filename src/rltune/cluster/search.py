@@ -10,17 +10,17 @@ made like a split (below). The rules:
 first_fit   the lowest node that holds the chunk
 best_fit    the node with the fewest free GPUs that holds it (packing), then the lowest
 spread      the node with the most free GPUs (load balancing), then the lowest
-quiet_fit   as best_fit, but a job of several GPUs goes first to nodes on which no other such job runs
+isolating_best_fit   as best_fit, but a job of several GPUs goes first to nodes on which no other such job runs
 exclusive   the smallest idle node, then the lowest; the job takes the whole of it (Slurm's OverSubscribe=NO)
 ==========  ==================================================================================================
 
 Of several GPU types a job may use, first_fit takes the first in which it fits, best_fit and exclusive the one whose
-last chunk leaves the fewest GPUs on its node, spread the one that leaves the most, quiet_fit as best_fit, but one where
+last chunk leaves the fewest GPUs on its node, spread the one that leaves the most, isolating_best_fit as best_fit, but one where
 it has no company first; then the first.
 
 Where a strict allocation does not fit, ``extra`` nodes more may be allowed (locality plus_one: one, any: as many as
 there are). A *split* takes the fewest nodes possible: the nodes with the most room for the job, each to the full, and
-the last chunk by the rule; quiet_fit takes those without company first among nodes with the same room. Of several
+the last chunk by the rule; isolating_best_fit takes those without company first among nodes with the same room. Of several
 types the one with the fewest nodes, then the first.
 """
 
@@ -32,9 +32,15 @@ from rltune.cluster.bits import lowest, without_lowest
 from rltune.cluster.free import needs
 from rltune.kernels import allocating, inlined, kernel
 
-FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE, QUIET_FIT = range(5)
-RULES = {"first_fit": FIRST_FIT, "best_fit": BEST_FIT, "spread": SPREAD, "exclusive": EXCLUSIVE, "quiet_fit": QUIET_FIT}
-QUIET = 5  # and 6: the two halves of quiet_fit: nodes without company, and the others
+FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE, ISOLATING_BEST_FIT = range(5)
+RULES = {
+    "first_fit": FIRST_FIT,
+    "best_fit": BEST_FIT,
+    "spread": SPREAD,
+    "exclusive": EXCLUSIVE,
+    "isolating_best_fit": ISOLATING_BEST_FIT,
+}
+ISOLATING = 5  # and 6: the two halves of isolating_best_fit: nodes without company, and the others
 STRICT, PLUS_ONE, ANY, WORTH_IT, SOONEST_END = range(5)
 LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT, "soonest_end": SOONEST_END}
 NEVER = 1 << 50
@@ -77,7 +83,7 @@ def _strict(nodes, jobs, free, j, rule, place):
         if rule == FIRST_FIT or types == 1:
             return n
         left = free.row[place[n - 1].node].gpus - place[n - 1].gpus
-        if rule == QUIET_FIT and _in_company(jobs, free, j, place, n):
+        if rule == ISOLATING_BEST_FIT and _in_company(jobs, free, j, place, n):
             left += NEVER
         if best_kind < 0 or (left > best_left if rule == SPREAD else left < best_left):
             best_kind, best_left, n_best = kind, left, n
@@ -120,12 +126,12 @@ def _chunks(nodes, jobs, free, j, kind, d, rule, place):
 @kernel
 def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
     """Add up to ``wanted`` chunks of ``chunk`` GPUs behind the first ``already``, by the rule; the new number."""
-    quiet = rule == QUIET_FIT and jobs.row[j].gpus > 1
+    quiet = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
     n = already
     for half in range(2 if quiet else 1):
         if n < already + wanted:
             n = _pick_among(
-                nodes, jobs, free, j, d, QUIET + half if quiet else rule, chunk, place, already, n, already + wanted
+                nodes, jobs, free, j, d, ISOLATING + half if quiet else rule, chunk, place, already, n, already + wanted
             )
     return n
 
@@ -174,7 +180,7 @@ def _allowed(nodes, free, rule, m):
     """Whether a rule that looks at a node's jobs lets a chunk go there."""
     if rule == EXCLUSIVE:
         return idle(nodes, free, m)
-    return rule == QUIET_FIT or (free.row[m].wide == 0) == (rule == QUIET)
+    return rule == ISOLATING_BEST_FIT or (free.row[m].wide == 0) == (rule == ISOLATING)
 
 
 @inlined
@@ -240,7 +246,7 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
     left, k = jobs.row[j].gpus, 0
     here = nodes.domain[d]
     mine = nodes.member[here.member_at : here.member_at + here.nodes]
-    quiet = rule == QUIET_FIT and jobs.row[j].gpus > 1
+    quiet = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
     for r in range(here.largest, 0, -1):
         for company in range(2 if quiet else 1):
             if k == n - 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,14 +13,18 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
-from rltune.cluster.fit import Jobs, compile_jobs
+from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import ClusterConfig
+from rltune.config import ClusterConfig, load_cluster, load_trace, project_root
+from rltune.config.context import Run
 from rltune.config.run import SplitConfig
 from rltune.errors import DataError
 from rltune.files import atomic_write
 from rltune.traces.calibrated import calibrated
+from rltune.traces.clean import clean_trace
 from rltune.traces.columns import TraceMeta
+from rltune.traces.estimates import estimate_jobs
+from rltune.traces.fetch import obtain
 from rltune.traces.split import Split, split_points
 
 _META = b"rltune"
@@ -120,11 +125,11 @@ def _read(path: Path | str, stage: str) -> pyarrow.Table:
         raise DataError(f"{path}: not readable as parquet ({error}); delete it and run the stage {stage}") from None
 
 
-def load_workloads(run, jobs: Iterable[str], estimates: Iterable[str]) -> dict[tuple[str, str, str], Workload]:
+def load_workloads(run: Run, jobs: Iterable[str], estimates: Iterable[str]) -> dict[tuple[str, str, str], Workload]:
     """Every workload of a run's cells by (trace, cluster, estimate).
 
     Args:
-        run: rltune.config.context.Run.
+        run: their configuration.
         jobs: paths ``…/<trace>__<cluster>/jobs.parquet``.
         estimates: paths ``…/<trace>__<cluster>/estimate-<estimate>.parquet``.
     """
@@ -137,3 +142,21 @@ def load_workloads(run, jobs: Iterable[str], estimates: Iterable[str]) -> dict[t
             tables[path.parent.name], path, run.clusters[cluster], run.config.split
         )
     return found
+
+
+def build_workload(run: Run, trace: str, cluster: str, estimate: str, calibrate: bool = False) -> Workload:
+    """A workload made now and in memory: raw files obtained, cleaned, fitted, with estimates.
+
+    For single simulations and benchmarks; the workflow keeps what each step makes. ``trace`` and ``cluster`` are names
+    of files in config/, those of the run or others.
+    """
+    root = project_root()
+    settings, nodes = load_trace(trace, root), load_cluster(cluster, root)
+    cleaned = clean_trace(trace, settings, obtain(trace, settings, root / run.config.cache, root))
+    fitted, audit = fit(cleaned.jobs, nodes, f"{trace} on {cluster}", run.config.split.train)
+    seed = run.config.evaluation.seed
+    made = estimate_jobs(fitted, cleaned.meta, estimate, seed, settings.predictions, root)
+    if calibrate:
+        made = add_calibrated(fitted, cleaned.meta, made)
+    left_out = Counter(cleaned.audit.left_out) + Counter(audit.left_out)
+    return make_workload(fitted, cleaned.meta, made, nodes, run.config.split, left_out)

@@ -17,7 +17,7 @@ from rltune.errors import ConfigError
 
 Policy = Literal["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor", "multifactor_size"]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
-Placement = Literal["first_fit", "best_fit", "quiet_fit", "spread", "exclusive", "lookahead"]
+Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
 

@@ -12,13 +12,11 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from rltune.config.base import Block, Name
 from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
 from rltune.config.deployment import CLUSTER, Deployment
-from rltune.config.motivation import Motivation
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
 
 Overrun = Literal["double", "now"]
-Commit = Literal["decision", "head"]
 
 
 def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
@@ -66,8 +64,8 @@ class SimulationConfig(Block):
 
     overrun: Overrun = "double"
     """When a job past its estimate is expected to end: `double`: after as long again as it has run; `now`: at once."""
-    commit: Commit = "decision"
-    """Until when the first job of a ranking stays first: the queue's next event (`decision`), or its start (`head`)."""
+    sticky_head: bool = False
+    """Whether the first job of a ranking stays first until it starts; else it may change at the next event of its pool."""
     multi_node_slowdown: float = Field(1.0, ge=1, le=100)
     """Run time of a job on more nodes than the fewest that hold it, over its run time on those (a factor)."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
@@ -126,8 +124,8 @@ class RunConfig(Block):
     """Judging."""
     whatif: WhatIf | None = None
     """Today's order against others on the log's end, as hours waited and a recommendation; null: not made."""
-    motivation: Motivation | None = None
-    """Figures 1 to 4 on real Slurm daemons where its packages are installed; null: simulated."""
+    example_schedules: Literal["simulator", "slurm"] = "simulator"
+    """What makes Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are missing."""
     deployment: Deployment | None = None
     """The agent's controller on an emulated Slurm cluster beside Slurm itself (paper §5.6); null: not made."""
     presets: dict[Name, Preset] = {}

@@ -27,7 +27,7 @@ class Rule(Block):
 class WhatIf(Block):
     """Today's order against others, on a replay of the log's last part, for the run's first agent and its workload."""
 
-    today: Rule = Rule(policy="multifactor", backfill="easy")
+    current: Rule = Rule(policy="multifactor", backfill="easy")
     """How the cluster is scheduled today, as near as the simulator has it; `multifactor` is Slurm's priority."""
     others: list[Rule] = Field(
         [*(Rule(policy=p) for p in ("fifo", "sjf", "saf")), Rule(policy="saf", backfill="conservative")], min_length=1
@@ -51,10 +51,10 @@ class WhatIf(Block):
         if not self.rules():
             raise ValueError(
                 f"others: found {', '.join(rule.id for rule in self.others)} alone, which is today's order "
-                "(whatif.today); expected at least one other rule, such as {policy: saf, backfill: easy}"
+                "(whatif.current); expected at least one other rule, such as {policy: saf, backfill: easy}"
             )
         return self
 
     def rules(self) -> list[Rule]:
         """The rules other than today's, each once."""
-        return [rule for rule in dict.fromkeys(self.others) if rule != self.today]
+        return [rule for rule in dict.fromkeys(self.others) if rule != self.current]

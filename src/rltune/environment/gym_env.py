@@ -17,8 +17,8 @@ from rltune.environment.places import Places
 from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, REWARD_FLOOR, reward, trained_for
 from rltune.environment.vector import VectorEnvironment
 from rltune.simulator.batch import Placer, simulate
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import sequence_table
-from rltune.simulator.setting import Setting
 from rltune.simulator.state import MAX_VISIBLE
 
 TRIES = 1000
@@ -126,7 +126,7 @@ class SchedulingEnv(gymnasium.Env):
         self,
         jobs: Jobs | None = None,
         layout: Layout | None = None,
-        setting: Setting | None = None,
+        scheduler: SchedulerConfig | None = None,
         features: str = "engineered",
         visible: int = MAX_VISIBLE,
         sequence_jobs: int = 256,
@@ -153,7 +153,9 @@ class SchedulingEnv(gymnasium.Env):
         if not 2 <= sequence_jobs <= stop - start:
             raise ValueError(f"sequence_jobs: found {sequence_jobs}, expected 2 … {stop - start}, the jobs there are")
         self.render_mode = None
-        self._many = VectorEnvironment(jobs, layout, setting or Setting("fifo"), features, visible, placer, check)
+        self._many = VectorEnvironment(
+            jobs, layout, scheduler or SchedulerConfig("fifo"), features, visible, placer, check
+        )
         self._rows, self._length, self._dense, self._metric = (start, stop), sequence_jobs, reward == "dense", metric
         self._features = features
         self._seen: Observation | None = None
@@ -239,7 +241,7 @@ class SchedulingEnv(gymnasium.Env):
         """The metric of the sequence that has ended: the agent's mean, the base policy's."""
         many = self._many
         state = many.state
-        base = simulate(many.jobs, many.layout, state.first, state.n, many.setting, placer=many.placer)
+        base = simulate(many.jobs, many.layout, state.first, state.n, many.scheduler, placer=many.placer)
         tables = (many.results(), sequence_table(many.jobs, base, many.layout.gpus))
         agent, base_mean = (float(trained_for(self._metric, table)[0]) for table in tables)
         return agent, base_mean

@@ -20,7 +20,7 @@ from rltune.environment.standing import PLACE, standings, waits
 from rltune.environment.supply import FLAG, FREED, SHAPED, pool_features, shape_features
 from rltune.kernels import inlined, kernel
 from rltune.simulator.queue import rank
-from rltune.simulator.state import State, one_of
+from rltune.simulator.state import State, sequence_of
 
 __all__ = ["CRITIC_WIDTH", "Observation", "Observer", "width_of"]
 
@@ -105,9 +105,9 @@ class Observer:
 
     def __call__(self, state: State, asking: np.ndarray) -> Observation:
         """What the sequences in ``asking`` [k] int64 are to rank."""
-        if self._run is not state.me:  # another run: nothing is known of its free vectors
-            self._run, s, shapes = state.me, len(state.me), int(self.jobs.row["shape"].max()) + 1
-            most = int(state.n.max()) if state.how.visible == 0 else min(int(state.n.max()), state.how.visible)
+        if self._run is not state.status:  # another run: nothing is known of its free vectors
+            self._run, s, shapes = state.status, len(state.status), int(self.jobs.row["shape"].max()) + 1
+            most = int(state.n.max()) if state.options.visible == 0 else min(int(state.n.max()), state.options.visible)
             self._work = self._work._replace(
                 shaped=np.zeros((s, shapes), SHAPED),
                 freed=np.full(s, -1, FREED),
@@ -117,7 +117,7 @@ class Observer:
                 value=np.zeros(most),
             )
         offsets = np.zeros(len(asking) + 1, np.int64)
-        np.cumsum(state.me["visible"][asking], out=offsets[1:])
+        np.cumsum(state.status["visible"][asking], out=offsets[1:])
         rows = np.empty((offsets[-1], self.width), np.float32)
         critic = np.empty((offsets[-1], CRITIC_WIDTH), np.float32)
         jobs = np.empty(offsets[-1], np.int64)
@@ -130,29 +130,29 @@ def _observe(nodes, jobs, st, asking, plan, work, offsets, job, rows, critic):
     """Write rows ``offsets[i]:offsets[i + 1]`` for the visible queue of sequence ``asking[i]``."""
     for a in range(asking.shape[0]):
         s = asking[a]
-        one, freed = one_of(st, s), work.freed[s]
-        if freed.started != one.me.started or freed.running != one.me.running:
+        seq, freed = sequence_of(st, s), work.freed[s]
+        if freed.started != seq.status.started or freed.running != seq.status.running:
             work.count[0] += 1
-            freed.started, freed.running, freed.number = one.me.started, one.me.running, work.count[0]
-        line, n = one.line[one.me.queue], one.me.visible
-        if plan.wants[NOW, PLACE] and not line.ranked:
-            rank(nodes, jobs, one, one.me.queue, st.how.base)
+            freed.started, freed.running, freed.number = seq.status.started, seq.status.running, work.count[0]
+        queue, n = seq.queue[seq.status.queue], seq.status.visible
+        if plan.wants[NOW, PLACE] and not queue.ranked:
+            rank(nodes, jobs, seq, seq.status.queue, st.options.base)
         for r in range(n):
-            job[offsets[a] + r] = one.queue[line.at + r]
-            _note(plan.fact, work.seen[r], one.me.first + one.queue[line.at + r], r)
-        standings(plan.fact, work.seen, n, one.me.now, plan.wants[NOW], work.value, work.now)
-        pool, stop = (0, nodes.pool.shape[0]) if st.how.commit else (one.me.queue, one.me.queue + 1)
+            job[offsets[a] + r] = seq.waiting[queue.at + r]
+            _note(plan.fact, work.seen[r], seq.status.first + seq.waiting[queue.at + r], r)
+        standings(plan.fact, work.seen, n, seq.status.now, plan.wants[NOW], work.value, work.now)
+        pool, stop = (0, nodes.pool.shape[0]) if st.options.sticky_head else (seq.status.queue, seq.status.queue + 1)
         while pool < stop:
             m = n
-            if st.how.commit:  # one queue for all pools: those of one, pool by pool
+            if st.options.sticky_head:  # one queue for all pools: those of one, pool by pool
                 m = 0
                 for r in range(n):
-                    j = one.me.first + job[offsets[a] + r]
+                    j = seq.status.first + job[offsets[a] + r]
                     if plan.fact[j].pool == pool:
                         _note(plan.fact, work.seen[m], j, r)
                         m += 1
             if m > 0:
-                _pool(nodes, jobs, one, st.how, pool, plan, work, s, m, offsets[a], rows, critic)
+                _pool(nodes, jobs, seq, st.options, pool, plan, work, s, m, offsets[a], rows, critic)
             pool += 1
 
 
@@ -162,16 +162,16 @@ def _note(fact, seen, j, r):
 
 
 @inlined
-def _pool(nodes, jobs, one, how, pool, plan, work, s, m, begin, rows, critic):
+def _pool(nodes, jobs, seq, options, pool, plan, work, s, m, begin, rows, critic):
     """Write the rows of the ``m`` visible jobs ``work.seen`` of one pool."""
     freed, by_shape = work.freed[s], work.by_shape[s]
     work.count[1] += 1
-    pool_features(nodes, one, how, pool, plan.fact, work.seen, m, plan.wants, freed, work.gpus, work.of_pool)
+    pool_features(nodes, seq, options, pool, plan.fact, work.seen, m, plan.wants, freed, work.gpus, work.of_pool)
     shape_features(
         nodes,
         jobs,
-        one,
-        how,
+        seq,
+        options,
         pool,
         work.seen,
         m,
@@ -184,7 +184,7 @@ def _pool(nodes, jobs, one, how, pool, plan, work, s, m, begin, rows, critic):
         by_shape,
     )
     regime = 1 if work.of_pool[FLAG] > 0 else 0
-    waits(plan.fact, work.seen, m, one.me.now, one.me.first, plan.wants[NOW], TOGETHER << regime, work.now)
+    waits(plan.fact, work.seen, m, seq.status.now, seq.status.first, plan.wants[NOW], TOGETHER << regime, work.now)
     _write(plan.rows[regime], plan.static, by_shape, work.of_pool, work.now, work.seen, m, rows[begin:])
     _write(plan.critic[regime], plan.static, by_shape, work.of_pool, work.now, work.seen, m, critic[begin:])
 

@@ -8,7 +8,7 @@ from rltune.cluster.search import EXCLUSIVE, find
 from rltune.cluster.ways import MAX_WAYS, classes, count_ways
 from rltune.environment.features import CFF_THRESHOLD, EMPHASIS, POOL, SHAPE, slots
 from rltune.kernels import inlined
-from rltune.simulator.how import DOUBLE
+from rltune.simulator.config import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
 
 HORIZON_S = 3600.0
@@ -42,39 +42,39 @@ fragmentation and share of free nodes, and for which number and pool they are kn
 
 
 @inlined
-def pool_features(nodes, one, how, pool, fact, seen, m, wants, freed, gpus, out):
+def pool_features(nodes, seq, options, pool, fact, seen, m, wants, freed, gpus, out):
     """Features of a pool, for the ``m`` jobs ``seen`` queued for it, into ``out`` [POOL features].
 
     ``gpus`` [3, T] becomes the pool's GPUs by type: free, expected back within the horizon, in all.
     """
     if wants[SHAPE, DSR] or wants[SHAPE, FUTURE]:
-        _sums(nodes, one, how, pool, wants[SHAPE, FUTURE], gpus)
+        _sums(nodes, seq, options, pool, wants[SHAPE, FUTURE], gpus)
     if wants[POOL, CFF] or wants[POOL, FLAG] or wants[POOL, FREE_NODES]:
-        _scatter(nodes, one, pool, freed)
+        _scatter(nodes, seq, pool, freed)
         out[CFF], out[FREE_NODES] = freed.cff, freed.nodes
         out[FLAG] = 1.0 if freed.cff > CFF_THRESHOLD else 0.0
     if wants[POOL, FREE_SHARE]:
         free = 0.0
         for t in range(nodes.domain_of.shape[1]):
             d = nodes.domain_of[pool, t]
-            free += one.free.total[d] if d >= 0 else 0.0
+            free += seq.free.total[d] if d >= 0 else 0.0
         out[FREE_SHARE] = free / nodes.pool[pool].gpus
     if wants[POOL, QUEUE_LENGTH]:
-        out[QUEUE_LENGTH] = min(np.log2(1.0 + one.me.queued) / 8.0, 2.0)
+        out[QUEUE_LENGTH] = min(np.log2(1.0 + seq.status.queued) / 8.0, 2.0)
     if wants[POOL, BACKLOG]:
         area_s = 0.0
         for k in range(m):
             area_s += fact[seen[k].row].area_s
         out[BACKLOG] = min(np.log10(1.0 + area_s / (3600.0 * nodes.pool[pool].gpus)) / 3.0, 2.0)
     if wants[POOL, NEXT_RELEASE]:
-        settle_late(one, pool)
-        job, at = next_release(one, pool, how.overrun, 0, 0)
-        ahead = max(at - one.me.now, 0.0)
+        settle_late(seq, pool)
+        job, at = next_release(seq, pool, options.overrun, 0, 0)
+        ahead = max(at - seq.status.now, 0.0)
         out[NEXT_RELEASE] = ahead / (ahead + RELEASE_SCALE_S) if job >= 0 else 1.0
 
 
 @inlined
-def shape_features(nodes, jobs, one, how, pool, seen, m, wants, this, freed, gpus, table, shaped, out):
+def shape_features(nodes, jobs, seq, options, pool, seen, m, wants, this, freed, gpus, table, shaped, out):
     """Features of the shapes of the jobs ``seen`` of a pool, into ``out`` [shapes, SHAPE features].
 
     Ways are counted once a free vector, supply once an observation of the pool, which has the number ``this``.
@@ -85,12 +85,14 @@ def shape_features(nodes, jobs, one, how, pool, seen, m, wants, this, freed, gpu
         known = shaped[shape]
         if known.counted != freed.number:
             known.counted, ways = freed.number, 0
-            if _free(nodes, jobs, one, pool, j) >= jobs.row[j].gpus:
+            if _free(nodes, jobs, seq, pool, j) >= jobs.row[j].gpus:
                 if k < 0:
-                    k = classes(nodes, pool, one.free, how.rule == EXCLUSIVE, table)
+                    k = classes(nodes, pool, seq.free, options.rule == EXCLUSIVE, table)
                 ways = count_ways(nodes, jobs, j, table, k)
-                if ways == 0 and (how.extra > 0 or _uneven(jobs, j)):  # a split, or no equal chunks: one way, if any
-                    ways = min(find(nodes, jobs, one.free, j, how.rule, how.extra, one.place), 1)
+                if ways == 0 and (
+                    options.extra > 0 or _uneven(jobs, j)
+                ):  # a split, or no equal chunks: one way, if any
+                    ways = min(find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place), 1)
             out[shape, CAN] = 1.0 if ways > 0 else 0.0
             out[shape, WAYS] = ways / MAX_WAYS
             out[shape, SAMPLED_WAYS] = (EMPHASIS if ways > 1 else 1.0) * ways / MAX_WAYS
@@ -100,13 +102,13 @@ def shape_features(nodes, jobs, one, how, pool, seen, m, wants, this, freed, gpu
 
 
 @inlined
-def _free(nodes, jobs, one, pool, j):
+def _free(nodes, jobs, seq, pool, j):
     """Free GPUs of the types that a job may use."""
     free = 0
     for t in range(nodes.domain_of.shape[1]):
         d = nodes.domain_of[pool, t]
         if d >= 0 and jobs.cut[j, t].full >= 0:
-            free += one.free.total[d]
+            free += seq.free.total[d]
     return free
 
 
@@ -134,7 +136,7 @@ def _supply(jobs, j, gpus, out):
 
 
 @inlined
-def _scatter(nodes, one, pool, freed):
+def _scatter(nodes, seq, pool, freed):
     """A pool's fragmentation (0 when nothing is free) and share of nodes with every GPU free, where not known."""
     known = freed.number * nodes.pool.shape[0] + pool
     if freed.known == known:
@@ -142,7 +144,7 @@ def _scatter(nodes, one, pool, freed):
     freed.known = known
     squares, weights, idle = 0, 0, 0
     for m in range(nodes.pool[pool].start, nodes.pool[pool].stop):
-        here, size = one.free.row[m].gpus, nodes.row[m].gpus
+        here, size = seq.free.row[m].gpus, nodes.row[m].gpus
         squares += here * here
         weights += size * here
         idle += here == size
@@ -151,31 +153,31 @@ def _scatter(nodes, one, pool, freed):
 
 
 @inlined
-def _sums(nodes, one, how, pool, ahead, gpus):
+def _sums(nodes, seq, options, pool, ahead, gpus):
     """A pool's GPUs by type: free, with ``ahead`` those expected back within the horizon, in all."""
-    now, ends = one.me.now, one.ends[pool]
+    now, ends = seq.status.now, seq.ends[pool]
     for t in range(gpus.shape[1]):
         d = nodes.domain_of[pool, t]
-        gpus[0, t] = one.free.total[d] if d >= 0 else 0.0
+        gpus[0, t] = seq.free.total[d] if d >= 0 else 0.0
         gpus[1, t] = 0.0
         gpus[2, t] = nodes.domain[d].gpus if d >= 0 else 0.0
     if not ahead:
         return
-    settle_late(one, pool)
+    settle_late(seq, pool)
     for i in range(ends.due_at, ends.due_at + ends.due_len):
-        run = one.run[one.due[i]]
+        run = seq.run[seq.due[i]]
         if run.due > now + HORIZON_S:
             break
-        _count_back(nodes, one, run, gpus)
+        _count_back(nodes, seq, run, gpus)
     for i in range(ends.late_at + ends.late_len - 1, ends.late_at - 1, -1):
-        run = one.run[one.late[i]]
-        if how.overrun == DOUBLE and now + (now - run.start) > now + HORIZON_S:
+        run = seq.run[seq.late[i]]
+        if options.overrun == DOUBLE and now + (now - run.start) > now + HORIZON_S:
             break
-        _count_back(nodes, one, run, gpus)
+        _count_back(nodes, seq, run, gpus)
 
 
 @inlined
-def _count_back(nodes, one, run, gpus):
+def _count_back(nodes, seq, run, gpus):
     for c in range(run.at, run.at + run.len):
-        t = nodes.row[one.chunk[c].node].type if gpus.shape[1] > 1 else 0
-        gpus[1, t] += one.chunk[c].gpus
+        t = nodes.row[seq.chunk[c].node].type if gpus.shape[1] > 1 else 0
+        gpus[1, t] += seq.chunk[c].gpus

@@ -1,6 +1,6 @@
 """Many sequences that advance together: one flat buffer of observations, one call of a network for all of them.
 
-env = VectorEnvironment(jobs, layout, Setting("fifo"))
+env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo"))
 seen = env.reset(first, n)
 while not env.done:
     seen = env.step(-network(seen.rows))
@@ -20,10 +20,10 @@ from rltune.environment.observation import Observation, Observer
 from rltune.kernels import kernel
 from rltune.policies import FIRST_DYNAMIC, OWN
 from rltune.simulator.batch import Placer, Run
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.queue import rank
-from rltune.simulator.setting import Setting
-from rltune.simulator.state import MAX_VISIBLE, State, one_of
+from rltune.simulator.state import MAX_VISIBLE, State, sequence_of
 
 
 class VectorEnvironment:
@@ -47,7 +47,7 @@ class VectorEnvironment:
     Args:
         jobs: the workload, S sequences are windows of it.
         layout: the cluster.
-        setting: base policy, backfill, placement, locality and the other rules (rltune.simulator.setting).
+        setting: base policy, backfill, placement, locality and the other rules (rltune.simulator.config).
         features: a feature set (rltune.environment.features).
         visible: jobs of a queue that are seen, at most; 1 or more.
         placer: answers placement questions; with placement ``lookahead`` only.
@@ -61,7 +61,7 @@ class VectorEnvironment:
         self,
         jobs: Jobs,
         layout: Layout,
-        setting: Setting,
+        scheduler: SchedulerConfig,
         features: str = "engineered",
         visible: int = MAX_VISIBLE,
         placer: Placer | None = None,
@@ -69,9 +69,9 @@ class VectorEnvironment:
     ) -> None:
         if visible < 1:
             raise ValueError(f"visible: found {visible}, expected 1 job or more")
-        if setting.policy in OWN:
-            raise ValueError(f"policy {setting.policy!r}: one's own policy cannot be the base of an environment")
-        self.jobs, self.layout, self.setting = jobs, layout, setting
+        if scheduler.policy in OWN:
+            raise ValueError(f"policy {scheduler.policy!r}: one's own policy cannot be the base of an environment")
+        self.jobs, self.layout, self.scheduler = jobs, layout, scheduler
         self.visible, self.placer, self.check = visible, placer, check
         self._observer = Observer(jobs, layout, features)
         self._run: Run | None = None
@@ -100,7 +100,7 @@ class VectorEnvironment:
             s = wrong[0]
             raise ValueError(f"sequence {s}: found {n[s]} jobs from job {first[s]}, expected 1 or more of 0 … {last}")
         self._run = Run(
-            self.jobs, self.layout, first, n, self.setting, self.placer, self.visible, track=True, check=self.check
+            self.jobs, self.layout, first, n, self.scheduler, self.placer, self.visible, track=True, check=self.check
         )
         return self._advance()
 
@@ -144,7 +144,7 @@ class VectorEnvironment:
         run = self._run
         assert run is not None
         asking = run.advance()
-        if run.state.how.base >= FIRST_DYNAMIC:
+        if run.state.options.base >= FIRST_DYNAMIC:
             in_order(self.layout.nodes, self.jobs, run.state, asking)
         self._seen = self._observer(run.state, asking)
         return self._seen
@@ -199,6 +199,6 @@ def _write_picks(score, asking, offsets, actions):
 def in_order(nodes, jobs, st, asking):
     """Bring the queues that ask into the order of the base policy, where its scores change with time."""
     for a in range(asking.shape[0]):
-        one = one_of(st, asking[a])
-        if not one.line[one.me.queue].ranked:
-            rank(nodes, jobs, one, one.me.queue, st.how.base)
+        seq = sequence_of(st, asking[a])
+        if not seq.queue[seq.status.queue].ranked:
+            rank(nodes, jobs, seq, seq.status.queue, st.options.base)

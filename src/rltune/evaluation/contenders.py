@@ -15,10 +15,9 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
-
 
 RAN = ("policy", "backfill", "placement", "locality")
 """Fields of a setting that say what a contender ran with."""
@@ -39,17 +38,17 @@ class Course:
 class Contender:
     """A scheduler; without ``policy`` the setting's own order."""
 
-    setting: Setting
+    scheduler: SchedulerConfig
     policy: TrainedPolicy | None = None
 
 
-def way_taken(course: Course, contender: Contender) -> tuple[Setting, Jobs]:
+def way_taken(course: Course, contender: Contender) -> tuple[SchedulerConfig, Jobs]:
     """(The setting, the jobs with the estimates) that a contender goes by: of an agent that chose its way, that one.
 
     Raises DataError when it goes by beliefs and the course has none.
     """
     facts = contender.policy.facts if contender.policy is not None else {}
-    return taken(facts, contender.setting, course.jobs, course.calibrated)
+    return taken(facts, contender.scheduler, course.jobs, course.calibrated)
 
 
 def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) -> tuple[State, float]:
@@ -59,11 +58,11 @@ def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) 
     :func:`way_taken`.
     """
     policy = contender.policy
-    setting, told = way_taken(course, contender)
+    scheduler, told = way_taken(course, contender)
     ranker = ranker_of(policy, told, course.layout) if policy is not None else None
-    placer = placer_of(setting.placement, course.lookahead)
+    placer = placer_of(scheduler.placement, course.lookahead)
     began = time.perf_counter()
-    state = simulate(told, course.layout, first, n, setting, ranker, placer)
+    state = simulate(told, course.layout, first, n, scheduler, ranker, placer)
     return state, time.perf_counter() - began
 
 
@@ -79,7 +78,7 @@ def judge(course: Course, contenders: dict[str, Contender], first: np.ndarray, l
         run(course, contender, first[:1], n[:1])  # compiles what has not been
         state, seconds = run(course, contender, first, n)
         table = sequence_table(course.jobs, state, course.layout.gpus).rename(columns={"sequence": "window"})
-        setting, _ = way_taken(course, contender)
-        ran = {axis: getattr(setting, axis) for axis in RAN}
+        scheduler, _ = way_taken(course, contender)
+        ran = {axis: getattr(scheduler, axis) for axis in RAN}
         frames.append(table.assign(who=name, **ran, sequence_jobs=length, seconds=seconds / len(first)))
     return pd.concat(frames, ignore_index=True)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rltune.evaluation.intervals import Improvement
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.simulator.metrics import BSLD_FLOOR_S
 
 COMPLETED = "COMPLETED"
@@ -123,7 +122,7 @@ def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, judge: Judge) -> pd.DataFrame:
+def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals) -> pd.DataFrame:
     """One row a pair of schedulers × measure: ours, theirs, measure, ours_mean, theirs_mean (of the repetitions, in the unit
     of :func:`per_run`), windows, gain (fraction better: less, of utilisation more), low, high, p, blocks, block_low,
     block_high, dropped.
@@ -140,7 +139,7 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, judge: Judge) -> pd.
         runs = pair.runs(gpus)
         for measure, column in COLUMN.items():
             x, y = (side[column].to_numpy(float) for side in runs)
-            found = judge.less(x, y)
+            found = intervals.less(x, y)
             if measure == "utilisation":
                 found = Improvement(-found.gain, -found.high, -found.low, found.p)
             rows.append(
@@ -152,18 +151,18 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, judge: Judge) -> pd.
                     "theirs_mean": y.mean(),
                     "windows": len(x),
                     **found._asdict(),
-                    **(_within(pair, column, block_jobs, judge) if measure in BY_BLOCK else {}),
+                    **(_within(pair, column, block_jobs, intervals) if measure in BY_BLOCK else {}),
                     "dropped": pair.dropped,
                 }
             )
     return pd.DataFrame(rows)
 
 
-def _within(pair: Pair, column: str, block_jobs: int, judge: Judge) -> dict[str, float]:
+def _within(pair: Pair, column: str, block_jobs: int, intervals: Intervals) -> dict[str, float]:
     """The interval by blocks of submissions within the repetitions."""
     keys = [pair.ours["repetition"], (pair.ours["index"] // block_jobs).rename("block")]
     x, y = (side.groupby(keys)[column].sum() for side in (pair.ours, pair.theirs))
-    found = judge.less(x.to_numpy(float), y.to_numpy(float), list(x.groupby(level="repetition").size()))
+    found = intervals.less(x.to_numpy(float), y.to_numpy(float), list(x.groupby(level="repetition").size()))
     return {"blocks": len(x), "block_low": found.low, "block_high": found.high}
 
 

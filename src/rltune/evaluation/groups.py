@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
-from rltune.evaluation.intervals import NAN, Improvement, block_length
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import NAN, Improvement, Intervals, block_length
 from rltune.simulator.fairness import UNKNOWN, gini, jain_index
 
 SIZES = {"1": 1, "2–4": 4, "5–8": 8}
@@ -29,7 +28,7 @@ def size_class(gpus: np.ndarray) -> np.ndarray:
     return np.array([*SIZES, LARGE], object)[np.searchsorted(list(SIZES.values()), gpus)]
 
 
-def by_group(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
+def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame:
     """One row a group × scheduler: group, scheduler, jobs, wait_s, bsld (means over its jobs), and of each how much
     less than under ``base``: ``less_wait``, ``less_bsld``, fractions with intervals (…_low, …_high; NaN for the base).
 
@@ -48,13 +47,13 @@ def by_group(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
             for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
                 ours, theirs = (sums[column][who, group].to_numpy() for who in (scheduler, base))
                 row[column] = float(ours.sum() / counts[scheduler, group])
-                less = judge.less(ours, theirs) if scheduler != base else Improvement()
+                less = intervals.less(ours, theirs) if scheduler != base else Improvement()
                 row |= {name: less.gain, f"{name}_low": less.low, f"{name}_high": less.high}
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def unequal(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
+def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame:
     """One row a scheduler: scheduler, groups, windows, and of each index of INDICES its value, the difference from that
     under ``base``, and intervals of both: ``jain_bsld``, ``…_low``, ``…_high``, ``more_jain_bsld``, ``…_low``, ….
 
@@ -64,7 +63,7 @@ def unequal(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
     values is laid around the value itself, widened as in rltune.evaluation.intervals. NaN with fewer than two windows.
     """
     windows = sorted(jobs["window"].unique())
-    weights = _drawn(len(windows), min(judge.bootstrap, MOST_RESAMPLES), judge.seed)
+    weights = _drawn(len(windows), min(intervals.bootstrap, MOST_RESAMPLES), intervals.seed)
     found = {}
     for scheduler, mine in jobs.groupby("scheduler", sort=False):
         tables = {
@@ -85,7 +84,7 @@ def unequal(jobs: pd.DataFrame, base: str, judge: Judge) -> pd.DataFrame:
             zero, others = found[base][name]
             more, mores = (value - zero, drawn - others) if scheduler != base else (NAN, drawn * NAN)
             for column, middle, spread in ((name, value, drawn), (f"more_{name}", more, mores)):
-                low, high = _around(middle, spread, len(windows), judge.confidence)
+                low, high = _around(middle, spread, len(windows), intervals.confidence)
                 row |= {column: middle, f"{column}_low": low, f"{column}_high": high}
             row |= {f"{name}_low": max(row[f"{name}_low"], 0.0), f"{name}_high": min(row[f"{name}_high"], 1.0)}
         rows.append(row)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
-
 FEWEST = 8
 """Fewer windows than this have an interval but no verdict: in simulation it misses the truth too often."""
 NAN = float("nan")
@@ -122,6 +121,36 @@ def improved(
         return Improvement()
     found = bootstrap(ours, theirs, resamples, confidence, seed, most, parts)
     return Improvement(1 - float(ours.sum()) / total, found.low, found.high, found.p)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How intervals are made: resamples, level, seed."""
+
+    bootstrap: int = 5000
+    confidence: float = 0.95
+    seed: int = 1
+
+    def less(self, ours: np.ndarray, theirs: np.ndarray, parts: Sequence[int] = ()) -> Improvement:
+        """How much less ours are, with interval and p-value. Both [windows], in order of time; ``parts``: as bootstrap's."""
+        return improved(ours, theirs, self.bootstrap, self.confidence, self.seed, parts=parts)
+
+    def longer(self, ours: np.ndarray, theirs: np.ndarray, jobs: np.ndarray) -> Improvement:
+        """How much longer ours wait a job in the mean, in the unit of the sums, with interval and p-value.
+
+        ``ours`` and ``theirs``: sums over the jobs of each window, ``jobs``: their numbers, all [windows] or
+        [seeds, windows]. Unlike a fraction it is there where theirs did not wait at all.
+        """
+        return improved(jobs - (ours - theirs), jobs, self.bootstrap, self.confidence, self.seed, float("inf"))
+
+    def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
+        """Which share of what ``whole`` gains over ``start`` is gained by ``part``, and its interval.
+
+        (Σ start − Σ part) / (Σ start − Σ whole) of waits [windows]; over 1 where the part waits less than the whole;
+        below 0 where it waits longer than the start; NaN where the whole gains nothing.
+        """
+        rest = improved(start - part, start - whole, self.bootstrap, self.confidence, self.seed, float("inf"))
+        return 1 - rest.gain, 1 - rest.high, 1 - rest.low
 
 
 def holm(p: Sequence[float]) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.evaluation.recorded import Nearness, nearness
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 
 POLICIES = ("multifactor", "fifo", "multifactor_size", "sjf", "saf")
@@ -45,8 +45,8 @@ def replayed(jobs: Jobs, layout: Layout, recorded_s: np.ndarray, simulation: Map
         return {}
     found = {}
     for policy, backfill in CANDIDATES:
-        setting = Setting(policy, backfill, **simulation)
-        table = job_table(jobs, simulate(jobs, layout, np.array([begin]), np.array([number]), setting))
+        scheduler = SchedulerConfig(policy, backfill, **simulation)
+        table = job_table(jobs, simulate(jobs, layout, np.array([begin]), np.array([number]), scheduler))
         wait_s = np.full(total, np.nan)
         wait_s[table["job"]] = table["wait_s"]
         found[policy, backfill] = nearness(wait_s[compared], recorded_s[compared])

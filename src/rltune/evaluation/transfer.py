@@ -20,7 +20,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Ranker, Setting, simulate
+from rltune.simulator.batch import Ranker, SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import Split, disjoint_windows, spread
 
@@ -41,7 +41,7 @@ def judged(
     layout: Layout,
     first: np.ndarray,
     length: int,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     lookahead: LookaheadConfig,
     policy: TrainedPolicy | None = None,
     calibrated: Jobs | None = None,
@@ -53,18 +53,24 @@ def judged(
     place of estimates. Raises DataError for an agent that goes by beliefs where there are none.
     """
     if policy is None:
-        return _table(jobs, layout, first, length, setting, lookahead)
-    own, jobs = taken(policy.facts, setting, jobs, calibrated)
+        return _table(jobs, layout, first, length, scheduler, lookahead)
+    own, jobs = taken(policy.facts, scheduler, jobs, calibrated)
     return _table(jobs, layout, first, length, own, lookahead, ranker_of(policy, jobs, layout))
 
 
 def random_order(
-    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, setting: Setting, lookahead: LookaheadConfig, seed: int
+    jobs: Jobs,
+    layout: Layout,
+    first: np.ndarray,
+    length: int,
+    scheduler: SchedulerConfig,
+    lookahead: LookaheadConfig,
+    seed: int,
 ) -> pd.DataFrame:
     """The same of an order drawn anew at every decision, the mean of RANDOM_ORDERS runs of each window: what an agent
     that carries nothing over gets."""
     ranker = RandomRanker(np.random.default_rng(seed))
-    table = _table(jobs, layout, np.repeat(first, RANDOM_ORDERS), length, setting, lookahead, ranker)
+    table = _table(jobs, layout, np.repeat(first, RANDOM_ORDERS), length, scheduler, lookahead, ranker)
     return table.groupby(table.pop("window") // RANDOM_ORDERS).mean().rename_axis("window").reset_index()
 
 
@@ -73,10 +79,10 @@ def _table(
     layout: Layout,
     first: np.ndarray,
     length: int,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     lookahead: LookaheadConfig,
     ranker: Ranker | None = None,
 ) -> pd.DataFrame:
     lengths = np.full(len(first), length)
-    state = simulate(jobs, layout, first, lengths, setting, ranker, placer_of(setting.placement, lookahead))
+    state = simulate(jobs, layout, first, lengths, scheduler, ranker, placer_of(scheduler.placement, lookahead))
     return sequence_table(jobs, state, layout.gpus).rename(columns={"sequence": "window"})

@@ -1,7 +1,7 @@
 """What another order of the queue would have been worth on a cluster's own log: hours, shares with intervals, groups.
 
 The frames of jobs have a row a scheduler × seed × job: ``scheduler``, ``seed``, ``kind`` (today | rule | qssf |
-way | rltune), ``job_id``, ``block`` (int, of arrivals, in order of time), ``gpus``, ``wait_s``, ``bsld``. Every scheduler
+configuration | rltune), ``job_id``, ``block`` (int, of arrivals, in order of time), ``gpus``, ``wait_s``, ``bsld``. Every scheduler
 has the same jobs.
 """
 
@@ -12,13 +12,12 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from rltune.evaluation.intervals import Improvement, holm
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Improvement, Intervals, holm
 from rltune.evaluation.recorded import Nearness, nearness
 
-TODAY = "today"
+CURRENT = "current"
 QSSF = "qssf"
-WAY = "way"
+CONFIGURATION = "configuration"
 """What an agent chose besides the order of the queue (rltune.agent.ways), with the order it started from in the place
 of its network."""
 RLTUNE = "rltune"
@@ -40,14 +39,14 @@ def by_block(jobs: pd.DataFrame, scheduler: str, measure: str) -> np.ndarray:
     return sums.unstack("block").sort_index(axis=1).to_numpy(float)
 
 
-def less(jobs: pd.DataFrame, ours: str, theirs: str, measure: str, judge: Judge) -> Improvement:
+def less(jobs: pd.DataFrame, ours: str, theirs: str, measure: str, intervals: Intervals) -> Improvement:
     """How much less a scheduler has of a measure than another, over blocks of arrivals and the seeds of either."""
     x, y = by_block(jobs, ours, measure), by_block(jobs, theirs, measure)
     seeds = max(len(x), len(y))
-    return judge.less(*(np.repeat(side, seeds, axis=0) if len(side) == 1 else side for side in (x, y)))
+    return intervals.less(*(np.repeat(side, seeds, axis=0) if len(side) == 1 else side for side in (x, y)))
 
 
-def totals(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
+def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """One row a scheduler, in the order of ``jobs``: scheduler, kind, jobs, seeds, windows (blocks), ``wait_h`` and
     ``gpu_h`` (hours waited and GPU-hours waited for, in all), ``wait_mean_s``, ``wait_median_s``, ``wait_p95_s``,
     ``bsld`` (mean); and of wait, gpu and bsld how much less than today: ``less_wait``, ``…_low``, ``…_high``, ``…_p``
@@ -72,7 +71,7 @@ def totals(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
             "bsld": mine["bsld"].mean(),
         }
         for measure in MEASURES:
-            found = less(jobs, scheduler, TODAY, measure, judge) if scheduler != TODAY else Improvement()
+            found = less(jobs, scheduler, CURRENT, measure, intervals) if scheduler != CURRENT else Improvement()
             row |= {
                 f"less_{measure}": found.gain,
                 f"less_{measure}_low": found.low,
@@ -83,7 +82,7 @@ def totals(jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def steps(jobs: pd.DataFrame, judge: Judge, way: str = WAY) -> pd.DataFrame:
+def steps(jobs: pd.DataFrame, intervals: Intervals, way: str = CONFIGURATION) -> pd.DataFrame:
     """Comparisons of hours waited that the recommendation goes by, all of which are one family to Holm: every scheduler
     against today, and what predicts or learns against what is simpler.
 
@@ -94,17 +93,17 @@ def steps(jobs: pd.DataFrame, judge: Judge, way: str = WAY) -> pd.DataFrame:
     """
     hours = {s: by_block(jobs, s, "wait").sum(axis=1).mean() for s in dict.fromkeys(jobs["scheduler"])}
     best = best_rule(jobs)
-    pairs = [(name, TODAY) for name in hours if name != TODAY]
-    rungs = (best, QSSF, WAY, RLTUNE)
-    pairs += [(ours, theirs) for i, ours in enumerate(rungs) for theirs in rungs[:i]]
+    pairs = [(name, CURRENT) for name in hours if name != CURRENT]
+    steps = (best, QSSF, CONFIGURATION, RLTUNE)
+    pairs += [(ours, theirs) for i, ours in enumerate(steps) for theirs in steps[:i]]
     pairs = [(ours, theirs) for ours, theirs in (*pairs, (RLTUNE, way)) if ours in hours and theirs in hours]
     rows = []
     for ours, theirs in dict.fromkeys(pairs):
-        found = less(jobs, ours, theirs, "wait", judge)
+        found = less(jobs, ours, theirs, "wait", intervals)
         rows.append((ours, theirs, jobs["block"].nunique(), hours[ours], hours[theirs], *found))
     frame = pd.DataFrame(rows, columns=["ours", "theirs", "windows", "ours_h", "theirs_h", "gain", "low", "high", "p"])
     corrected = holm(frame["p"])
-    sure = corrected < round(1 - judge.confidence, 9)
+    sure = corrected < round(1 - intervals.confidence, 9)
     shows = np.select([sure & (frame["low"] > 0), sure & (frame["high"] < 0)], ["fewer", "more"], "open")
     return frame.assign(p_holm=corrected, shows=shows)
 
@@ -115,7 +114,7 @@ def best_rule(jobs: pd.DataFrame) -> str:
     return str(rules.groupby("scheduler", sort=False)["wait_s"].sum().idxmin())
 
 
-def in_groups(jobs: pd.DataFrame, grouping: str, judge: Judge) -> pd.DataFrame:
+def in_groups(jobs: pd.DataFrame, grouping: str, intervals: Intervals) -> pd.DataFrame:
     """One row a group × scheduler: group (of the column ``grouping``), scheduler, jobs, wait_s and bsld (means over its
     jobs and the seeds), of each how much less than today: ``less_wait``, ``less_bsld``, fractions (…_low, …_high; NaN of
     today, and where today has none); and ``more_s``, how many seconds longer its jobs wait in the mean than today
@@ -125,7 +124,7 @@ def in_groups(jobs: pd.DataFrame, grouping: str, judge: Judge) -> pd.DataFrame:
     for group in dict.fromkeys(jobs[grouping]):
         mine = jobs[jobs[grouping] == group]
         per = mine.groupby(["scheduler", "seed", "block"], sort=False)[["wait_s", "bsld"]].sum()
-        today = mine[mine["scheduler"] == TODAY]
+        today = mine[mine["scheduler"] == CURRENT]
         number = today.groupby("block").size().reindex(blocks, fill_value=0).to_numpy(float)
         sums = {
             (s, c): per.loc[s, c].unstack("block").reindex(columns=blocks).fillna(0.0).to_numpy(float)
@@ -136,23 +135,23 @@ def in_groups(jobs: pd.DataFrame, grouping: str, judge: Judge) -> pd.DataFrame:
             row = {"group": group, "scheduler": scheduler, "jobs": int(number.sum())}
             for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
                 ours = sums[scheduler, column]
-                theirs = np.repeat(sums[TODAY, column], len(ours), axis=0)
+                theirs = np.repeat(sums[CURRENT, column], len(ours), axis=0)
                 row[column] = float(ours.sum() / len(ours) / number.sum())
-                found = judge.less(ours, theirs) if scheduler != TODAY else Improvement()
+                found = intervals.less(ours, theirs) if scheduler != CURRENT else Improvement()
                 row |= {name: found.gain, f"{name}_low": found.low, f"{name}_high": found.high}
                 if column == "wait_s":
                     each = np.repeat(number[None], len(ours), axis=0)
-                    more = judge.longer(ours, theirs, each) if scheduler != TODAY else Improvement()
+                    more = intervals.longer(ours, theirs, each) if scheduler != CURRENT else Improvement()
                     row |= {"more_s": more.gain, "more_s_low": more.low, "more_s_high": more.high, "more_s_p": more.p}
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def with_longer(groups: pd.DataFrame, judge: Judge) -> pd.DataFrame:
+def with_longer(groups: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """The rows of all groupings with ``more_s_holm`` (the groups of one scheduler are one family) and ``shows``:
     longer | shorter, where the interval leaves zero out and Holm's p is below 1 − confidence; else open."""
     corrected = groups.groupby("scheduler")["more_s_p"].transform(lambda p: holm(p))
-    sure = corrected < round(1 - judge.confidence, 9)
+    sure = corrected < round(1 - intervals.confidence, 9)
     up, down = sure & (groups["more_s_low"] > 0), sure & (groups["more_s_high"] < 0)
     shows = np.select([up, down], ["longer", "shorter"], "open")
     return groups.assign(more_s_holm=corrected, shows=shows)

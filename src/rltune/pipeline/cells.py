@@ -1,4 +1,4 @@
-"""Train and judge one cell of the matrix, and the baselines its workload's cells share."""
+"""Train and intervals one cell of the matrix, and the baselines its workload's cells share."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def evaluate_cell(
     workload: Workload,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Judge a cell's policy on the test part and write both tables of results, the baselines among the windows.
+    """Intervals a cell's policy on the test part and write both tables of results, the baselines among the windows.
 
     Raises DataError when the baselines were run on other windows, or not in the cell's locality.
     """

@@ -13,7 +13,7 @@ from rltune.cluster.layout import build_layout
 from rltune.cluster.load import offered_load
 from rltune.config import Workspace
 from rltune.pipeline.prepare import ensure_clean, ensure_fitted, estimate_jobs
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import FALL_BACKS, HISTORY
 from rltune.traces.estimates_accuracy import accuracy
@@ -145,7 +145,9 @@ def simulated_wait(workspace: Workspace, name: str, cluster: str, jobs: pd.DataF
     settings = settings.model_copy(update={"pools": pools})
     compiled = compile_jobs(fitted, fitted["run_s"].to_numpy(np.float64), settings)
     count = len(fitted)
-    state = simulate(compiled, build_layout(settings), np.array([0]), np.array([count]), Setting("fifo", "easy"))
+    state = simulate(
+        compiled, build_layout(settings), np.array([0]), np.array([count]), SchedulerConfig("fifo", "easy")
+    )
     wait = pd.Series(state.start[0, :count] - compiled.submit_s, index=fitted["job_id"])
     return wait.reindex(jobs["job_id"]).set_axis(jobs.index), times
 

@@ -20,7 +20,7 @@ from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, run
 from rltune.files import read_json, write_json, write_text
 from rltune.pipeline.cells import workload_of
-from rltune.pipeline.peers import agent_in, course_of, setting_of
+from rltune.pipeline.peers import agent_in, course_of, scheduler_of
 from rltune.pipeline.prepare import Workload, ensure_fitted
 from rltune.simulator.metrics import job_table
 from rltune.slurm.emulate import packages
@@ -239,10 +239,10 @@ class DeploymentStudy:
                     if policy is not None and "way" in policy.facts:
                         way = {**policy.facts["way"], "backfill": backfill}
                         policy = replace(policy, facts={**policy.facts, "way": way})
-                    contender = Contender(replace(agent.setting, backfill=backfill), policy)
+                    contender = Contender(replace(agent.scheduler, backfill=backfill), policy)
                 else:
                     rule = SLURM if scheduler == "slurm" else scheduler
-                    contender = Contender(setting_of(self.workspace, self.cell, policy=rule, backfill=backfill))
+                    contender = Contender(scheduler_of(self.workspace, self.cell, policy=rule, backfill=backfill))
                 state, _ = run(course, contender, self.firsts, np.full(len(self.firsts), n))
                 table = job_table(self.workload.jobs, state)
                 first = self.firsts[table["sequence"]]

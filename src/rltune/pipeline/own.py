@@ -287,7 +287,7 @@ experiments:
 whatif:
   # How the cluster is scheduled today, {today.why}.
   # backfill: {MEANT}
-  today: {{policy: {today.rule.policy}, backfill: {today.rule.backfill}}}
+  current: {{policy: {today.rule.policy}, backfill: {today.rule.backfill}}}
 
 evaluation:
   sequence_jobs: [{length}]

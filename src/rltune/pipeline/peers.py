@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config import Cell, Workspace
-from rltune.config.lineups import YARDSTICK, Lineup, against_qssf, agent_of, for_metric
+from rltune.config.comparisons import YARDSTICK, Lineup, against_qssf, agent_of, for_metric
 from rltune.evaluation.contenders import Contender, Course, judge
 from rltune.evaluation.evaluate import test_windows
 from rltune.evaluation.latency import QUEUES, decision_times
@@ -18,7 +18,7 @@ from rltune.evaluation.long_run import compare_long, long_run, span_of
 from rltune.pipeline.cells import ensure_evaluated, ensure_policy, workload_of
 from rltune.pipeline.plugins import load_plugins
 from rltune.pipeline.prepare import Workload, ensure_workload
-from rltune.simulator.batch import Setting
+from rltune.simulator.batch import SchedulerConfig
 from rltune.traces.split import disjoint_windows, spread
 
 BATCHES, BATCH_JOBS = 10, 256
@@ -30,15 +30,15 @@ def course_of(workspace: Workspace, workload: Workload) -> Course:
     return Course(workload.jobs, workload.layout, workspace.config.lookahead, workload.calibrated)
 
 
-def setting_of(workspace: Workspace, cell: Cell, **changes: str) -> Setting:
+def scheduler_of(workspace: Workspace, cell: Cell, **changes: str) -> SchedulerConfig:
     """The rules of a cell, with some of them changed."""
     names = {name: getattr(cell, name) for name in ("policy", "backfill", "placement", "locality")}
-    return Setting(**{**names, **changes}, **workspace.config.simulation.model_dump())
+    return SchedulerConfig(**{**names, **changes}, **workspace.config.simulation.model_dump())
 
 
 def agent_in(workspace: Workspace, cell: Cell, workload: Workload) -> Contender:
     """A cell's agent, trained now if it is not."""
-    return Contender(setting_of(workspace, cell), ensure_policy(workspace, cell, workload))
+    return Contender(scheduler_of(workspace, cell), ensure_policy(workspace, cell, workload))
 
 
 def qssf_windows(workspace: Workspace) -> pd.DataFrame:
@@ -55,10 +55,10 @@ def qssf_windows(workspace: Workspace) -> pd.DataFrame:
         frames.append(judged[judged["role"] == "rltune"].assign(cell=cell.name, who="rltune"))
         workload = workload_of(workspace, cell)
         other = ensure_workload(workspace, cell.trace, cell.cluster, YARDSTICK)
-        qssf = Contender(setting_of(workspace, cell, policy="saf"))
-        told = {"qssf": qssf, "fifo_easy": Contender(setting_of(workspace, cell, policy="fifo"))}
+        qssf = Contender(scheduler_of(workspace, cell, policy="saf"))
+        told = {"qssf": qssf, "fifo_easy": Contender(scheduler_of(workspace, cell, policy="fifo"))}
         if cell.placement != "best_fit":
-            told["qssf_best_fit"] = Contender(setting_of(workspace, cell, policy="saf", placement="best_fit"))
+            told["qssf_best_fit"] = Contender(scheduler_of(workspace, cell, policy="saf", placement="best_fit"))
         for length, first in test_windows(workload.split, workspace.config.evaluation).items():
             for source, contenders in ((workload, told), (other, {"saf_lognormal": qssf})):
                 found = judge(course_of(workspace, source), contenders, first, length)
@@ -82,7 +82,7 @@ def qssf_long_runs(workspace: Workspace) -> tuple[pd.DataFrame, pd.DataFrame]:
         workload = workload_of(workspace, cell)
         contenders = {
             "rltune": agent_in(workspace, cell, workload),
-            "qssf": Contender(setting_of(workspace, cell, policy="saf")),
+            "qssf": Contender(scheduler_of(workspace, cell, policy="saf")),
         }
         course = course_of(workspace, workload)
         jobs = long_run(course, contenders, *span_of(workload.split))
@@ -113,12 +113,12 @@ def batches(workspace: Workspace, lineup: Lineup) -> pd.DataFrame:
     evaluation, course = workspace.config.evaluation, course_of(workspace, workload)
     rivals = {
         f"strong {policy} {backfill}": Contender(
-            setting_of(workspace, lead, policy=policy, backfill=backfill, placement="best_fit")
+            scheduler_of(workspace, lead, policy=policy, backfill=backfill, placement="best_fit")
         )
         for policy, backfill in product(evaluation.baseline_policies, evaluation.baseline_backfills)
     }
     waits = judge(course, rivals, first, length).groupby("who", sort=False)["wait_s"].mean()
-    fifo = Contender(setting_of(workspace, lead, policy="fifo", placement="best_fit"))
+    fifo = Contender(scheduler_of(workspace, lead, policy="fifo", placement="best_fit"))
     contenders = {"fifo": fifo, "strong": rivals[str(waits.idxmin())]}
     agents = {cell.name: cell for cell in lineup.cells}
     contenders |= {name: agent_in(workspace, cell, workload) for name, cell in agents.items()}

@@ -18,12 +18,12 @@ from rltune.evaluation.compare import strong_baseline
 from rltune.evaluation.evaluate import evaluate, test_windows
 from rltune.evaluation.groups import size_class
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.ladder import ladder, may_climb
-from rltune.evaluation.room import heuristics_on, room
+from rltune.evaluation.studies.headroom import headroom, heuristics_on
+from rltune.evaluation.studies.rule_steps import ladder, may_climb
 from rltune.pipeline.cells import ensure_policy
 from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import spread
 
@@ -108,16 +108,16 @@ def studies(workspace: Workspace, chosen: pd.DataFrame) -> list[Study]:
 
 
 def ladders(these: Sequence[Study]) -> pd.DataFrame:
-    """Orders under every rung (rltune.evaluation.ladder) and the agents, on the same windows.
+    """Orders under every step (rltune.evaluation.studies.rule_steps) and the agents, on the same windows.
 
-    Columns: workload, data, sequence_jobs, pools, who (order | agent), policy, rung, backfill, window, first_job,
+    Columns: workload, data, sequence_jobs, pools, who (order | agent), policy, step, backfill, window, first_job,
     wait_s; of agents those of :func:`agents`.
     """
     frames = []
     for study in these:
         length, first = study.windows
         orders = list(dict.fromkeys([c.policy for c in study.cells if may_climb(c.policy)] + list(ORDERS)))
-        climbed = ladder(
+        rule_steps = ladder(
             study.workload.jobs,
             study.workload.layout,
             first,
@@ -126,7 +126,7 @@ def ladders(these: Sequence[Study]) -> pd.DataFrame:
             study.main.locality,
             study.workspace.config.simulation,
         )
-        frame = pd.concat([climbed.assign(who="order"), agents(study)], ignore_index=True)
+        frame = pd.concat([rule_steps.assign(who="order"), agents(study)], ignore_index=True)
         frames.append(_in_front(study.labelled(frame), pools=len(study.workload.layout.pools)))
     return pd.concat(frames, ignore_index=True)
 
@@ -135,7 +135,7 @@ def agents(study: Study) -> pd.DataFrame:
     """A row an agent × window; agents that differ in their seed alone are one, with their mean wait.
 
     Columns: who, policy (its base policy), base_backfill (the base's rule), other (values of the further axes in which
-    agents of this base and rule differ), rung, backfill (what it was judged under; "easy or conservative" where seeds
+    agents of this base and rule differ), step, backfill (what it was judged under; "easy or conservative" where seeds
     chose differently), window, first_job, wait_s.
     """
     alike: dict[Cell, list[Cell]] = {}
@@ -154,7 +154,7 @@ def agents(study: Study) -> pd.DataFrame:
                 policy=own.policy,
                 base_backfill=own.backfill,
                 other=", ".join(other),
-                rung="",
+                step="",
                 backfill=rules,
             )
         )
@@ -162,7 +162,7 @@ def agents(study: Study) -> pd.DataFrame:
 
 
 def rooms(these: Sequence[Study]) -> pd.DataFrame:
-    """Heuristics with given and exact estimates, the bound, and the agents: the rows of rltune.evaluation.room, and
+    """Heuristics with given and exact estimates, the bound, and the agents: the rows of rltune.evaluation.studies.headroom, and
     those of :func:`agents` as kind ``agent``; with workload, data and sequence_jobs."""
     frames = []
     for study in these:
@@ -170,7 +170,7 @@ def rooms(these: Sequence[Study]) -> pd.DataFrame:
         length, first = study.windows
         load_plugins(study.workspace)
         with explaining(study.workspace.plugins):
-            found = room(
+            found = headroom(
                 study.workload.jobs,
                 study.workload.layout,
                 first,
@@ -180,7 +180,7 @@ def rooms(these: Sequence[Study]) -> pd.DataFrame:
                 study.main.locality,
                 config.simulation,
             )
-        mine = agents(study).drop(columns=["who", "rung"]).assign(kind="agent")
+        mine = agents(study).drop(columns=["who", "step"]).assign(kind="agent")
         frames.append(study.labelled(pd.concat([found, mine], ignore_index=True)))
     return pd.concat(frames, ignore_index=True)
 
@@ -210,7 +210,7 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
             policy=study.main.policy,
             backfill=saved["role"].map(rules).fillna(study.main.backfill),
         )
-        setting = Setting(
+        scheduler = SchedulerConfig(
             told["policy"],
             told["backfill"],
             told["placement"],
@@ -219,7 +219,7 @@ def payers(these: Sequence[Study]) -> pd.DataFrame:
         )
         load_plugins(study.workspace)
         with explaining(study.workspace.plugins):
-            state = simulate(study.workload.jobs, study.workload.layout, first, np.full(len(first), length), setting)
+            state = simulate(study.workload.jobs, study.workload.layout, first, np.full(len(first), length), scheduler)
         strong = job_table(study.workload.jobs, state).rename(columns={"sequence": "window"})
         strong = strong.assign(
             scheduler="strong",

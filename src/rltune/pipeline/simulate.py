@@ -14,9 +14,9 @@ from rltune.config import Workspace
 from rltune.errors import ConfigError
 from rltune.pipeline.plugins import explaining, load_plugins
 from rltune.pipeline.prepare import Workload, ensure_clean, make_workload
-from rltune.placement.counts import Counts, CountingPlacer
+from rltune.placement.counts import CountingPlacer, Counts
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Setting, simulate
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.fairness import fairness, fairness_summary
 from rltune.simulator.gantt import bars
@@ -33,7 +33,7 @@ MOST_DRAWN = 2000
 
 @dataclass(frozen=True)
 class Request:
-    """What to simulate; the rules are a Setting's."""
+    """What to simulate; the rules are a SchedulerConfig's."""
 
     trace: str
     cluster: str
@@ -61,7 +61,7 @@ class Result:
     """What happened."""
 
     workload: Workload
-    setting: Setting
+    scheduler: SchedulerConfig
     state: State
     seconds: float
     """Of the simulation, on the clock."""
@@ -186,14 +186,14 @@ class Result:
         return bars(table[table["sequence"] == 0], chunks[chunks["sequence"] == 0], self.workload.layout.nodes)
 
 
-def make_setting(workspace: Workspace, **names: str | float) -> Setting:
-    """A Setting of these rules, with the policies of the user's own that the run has.
+def make_scheduler(workspace: Workspace, **names: str | float) -> SchedulerConfig:
+    """A SchedulerConfig of these rules, with the policies of the user's own that the run has.
 
     Raises ConfigError for a rule that does not exist, or one that does not go with another.
     """
     load_plugins(workspace)
     try:
-        return Setting(**names)  # type: ignore[arg-type]
+        return SchedulerConfig(**names)  # type: ignore[arg-type]
     except ValueError as error:
         raise ConfigError(f"--{error}") from None
 
@@ -201,7 +201,9 @@ def make_setting(workspace: Workspace, **names: str | float) -> Setting:
 Step = Callable[[str], AbstractContextManager[None]]
 
 
-def run(workspace: Workspace, request: Request, setting: Setting, step: Step = lambda text: nullcontext()) -> Result:
+def run(
+    workspace: Workspace, request: Request, scheduler: SchedulerConfig, step: Step = lambda text: nullcontext()
+) -> Result:
     """Simulate; the clock does not count the engine's compilation. ``step`` is told what is being done, and is open
     for as long.
 
@@ -235,20 +237,20 @@ def run(workspace: Workspace, request: Request, setting: Setting, step: Step = l
         _group(who, request.by, np.arange(measured, first[-1] + n[-1]))
 
     def placer() -> CountingPlacer | None:
-        return placer_of(setting.placement, workspace.config.lookahead)
+        return placer_of(scheduler.placement, workspace.config.lookahead)
 
     with step("compiling the simulator; a minute after a change of the sources, else at once"):
-        simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), setting, placer=placer())
+        simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), scheduler, placer=placer())
     began = time.perf_counter()
-    what = f"simulating {int(n.sum()):,} jobs under {setting.policy}, backfill {setting.backfill}"
+    what = f"simulating {int(n.sum()):,} jobs under {scheduler.policy}, backfill {scheduler.backfill}"
     with explaining(workspace.plugins), step(what):
         asked = placer()
-        state = simulate(workload.jobs, workload.layout, first, n, setting, placer=asked)
+        state = simulate(workload.jobs, workload.layout, first, n, scheduler, placer=asked)
     took = max(time.perf_counter() - began, 1e-9)
     left_out = int(end - first[-1] - n[-1])
     has_limits = bool(trace_jobs["requested_s"].notna().any())
     counts = asked.counts if asked else None
-    return Result(workload, setting, state, took, request.replay, request.warm_up, who, counts, left_out, has_limits)
+    return Result(workload, scheduler, state, took, request.replay, request.warm_up, who, counts, left_out, has_limits)
 
 
 def _group(who: pd.DataFrame, by: str, rows: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from rltune.cluster.fit import Jobs
 from rltune.config import Cell, Workspace, parse_estimate
 from rltune.evaluation.transfer import MOST_WINDOWS, judged, random_order, shortest_windows
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload, estimate_jobs
-from rltune.simulator.batch import Setting
+from rltune.simulator.batch import SchedulerConfig
 from rltune.traces.calibrated import calibrated
 
 HOME = ("trace", "cluster")
@@ -51,13 +51,13 @@ def across_bases(
         missing = [policy for policy in policies if policy not in there]
         workload = ensure_workload(workspace, where["trace"], where["cluster"], where["estimate"]) if missing else None
         for policy in missing:
-            setting = _setting(workspace, policy, **where)
+            scheduler = _scheduler(workspace, policy, **where)
             rows = judged(
                 workload.jobs,
                 workload.layout,
                 first,
                 int(shortest["sequence_jobs"].iloc[0]),
-                setting,
+                scheduler,
                 workspace.config.lookahead,
             )
             rows = rows.assign(sequence_jobs=shortest["sequence_jobs"].iloc[0])
@@ -87,12 +87,12 @@ def across_traces(workspace: Workspace, cells: Sequence[Cell], say: Say = lambda
 
             bases = list(dict.fromkeys(c.policy for c in group))
             for base in bases:
-                add(judged(*here, _setting(workspace, base, **rules), config.lookahead), "base", base)
-            setting = _setting(workspace, bases[0], **{**rules, "placement": "best_fit"})
-            add(random_order(*here, setting, config.lookahead, config.evaluation.seed), "random", "")
+                add(judged(*here, _scheduler(workspace, base, **rules), config.lookahead), "base", base)
+            scheduler = _scheduler(workspace, bases[0], **{**rules, "placement": "best_fit"})
+            add(random_order(*here, scheduler, config.lookahead, config.evaluation.seed), "random", "")
             for cell in group:
-                setting = _setting(workspace, cell.policy, **rules)
-                rows = judged(*here, setting, config.lookahead, policy_of(cell), workload.calibrated)
+                scheduler = _scheduler(workspace, cell.policy, **rules)
+                rows = judged(*here, scheduler, config.lookahead, policy_of(cell), workload.calibrated)
                 add(rows, "rltune", cell.policy, cell.name)
             say(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home[0]} on {home[1]}")
     return pd.concat(frames, ignore_index=True)
@@ -121,11 +121,11 @@ def under_noise(workspace: Workspace, cells: Sequence[Cell], say: Say = lambda t
                 frames.append(rows.assign(**where, sigma=sigma, cell=cell, policy=policy, backfill=backfill))
 
             for policy, backfill in HEURISTICS:
-                setting = _setting(workspace, policy, backfill, "best_fit", where["locality"])
-                add(judged(jobs, workload.layout, first, length, setting, config.lookahead), policy, backfill)
+                scheduler = _scheduler(workspace, policy, backfill, "best_fit", where["locality"])
+                add(judged(jobs, workload.layout, first, length, scheduler, config.lookahead), policy, backfill)
             for cell, policy in agents:
-                setting = _setting(workspace, cell.policy, cell.backfill, cell.placement, cell.locality)
-                rows = judged(jobs, workload.layout, first, length, setting, config.lookahead, policy, belief)
+                scheduler = _scheduler(workspace, cell.policy, cell.backfill, cell.placement, cell.locality)
+                rows = judged(jobs, workload.layout, first, length, scheduler, config.lookahead, policy, belief)
                 add(rows, cell.policy, cell.backfill, cell.name)
         say(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home[0]}, {len(SIGMAS)} estimates")
     return pd.concat(frames, ignore_index=True)
@@ -152,8 +152,10 @@ def _with(jobs: Jobs, estimate_s: np.ndarray) -> Jobs:
     return jobs._replace(row=row)
 
 
-def _setting(workspace: Workspace, policy: str, backfill: str, placement: str, locality: str, **_: str) -> Setting:
-    return Setting(policy, backfill, placement, locality, **workspace.config.simulation.model_dump())
+def _scheduler(
+    workspace: Workspace, policy: str, backfill: str, placement: str, locality: str, **_: str
+) -> SchedulerConfig:
+    return SchedulerConfig(policy, backfill, placement, locality, **workspace.config.simulation.model_dump())
 
 
 def _grouped(cells: Iterable[Cell], axes: Sequence[str]) -> list[tuple[dict[str, str], list[Cell]]]:

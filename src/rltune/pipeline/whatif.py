@@ -15,11 +15,11 @@ from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import Contender, run, way_taken
 from rltune.evaluation.groups import LARGE, SIZES, size_class
-from rltune.evaluation.paired import Judge
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.recommend import days_needed
-from rltune.evaluation.whatif import QSSF, RLTUNE, TODAY, USERS, WAY, in_groups, user_groups, with_longer
+from rltune.evaluation.whatif import QSSF, RLTUNE, CURRENT, USERS, CONFIGURATION, in_groups, user_groups, with_longer
 from rltune.pipeline.cells import workload_of
-from rltune.pipeline.peers import agent_in, course_of, setting_of
+from rltune.pipeline.peers import agent_in, course_of, scheduler_of
 from rltune.pipeline.prepare import Workload, ensure_fitted, ensure_workload
 from rltune.simulator.metrics import BSLD_FLOOR_S, job_table
 
@@ -90,22 +90,22 @@ class WhatIfStudy:
         The way that the agents chose, without their networks, is among them where it is none of the others'.
         """
         for scheduler, contender in self._rules().items():
-            yield scheduler, "today" if scheduler == TODAY else "rule", 0, contender, self.workload
+            yield scheduler, "current" if scheduler == CURRENT else "rule", 0, contender, self.workload
         yield QSSF, "qssf", 0, self._rule(Rule(policy="saf", backfill="easy")), self.predicted
-        if self.way == WAY:
+        if self.way == CONFIGURATION:
             for cell, agent in zip(self.cells, self.agents, strict=True):
-                setting, told = way_taken(course_of(self.workspace, self.workload), agent)
-                yield WAY, "way", cell.seed, Contender(setting), replace(self.workload, jobs=told)
+                scheduler, told = way_taken(course_of(self.workspace, self.workload), agent)
+                yield CONFIGURATION, "configuration", cell.seed, Contender(scheduler), replace(self.workload, jobs=told)
         for cell, agent in zip(self.cells, self.agents, strict=True):
             yield RLTUNE, "rltune", cell.seed, agent, self.workload
 
     def _rule(self, of: Rule) -> Contender:
         changes = {"policy": of.policy, "backfill": of.backfill, "placement": "best_fit"}
-        return Contender(setting_of(self.workspace, self.main, **changes))
+        return Contender(scheduler_of(self.workspace, self.main, **changes))
 
     def _rules(self) -> dict[str, Contender]:
         """Today's and the other rules by scheduler."""
-        return {TODAY: self._rule(self.settings.today), **{r.id: self._rule(r) for r in self.settings.rules()}}
+        return {CURRENT: self._rule(self.settings.current), **{r.id: self._rule(r) for r in self.settings.rules()}}
 
     @cached_property
     def agents(self) -> list[Contender]:
@@ -114,14 +114,14 @@ class WhatIfStudy:
 
     @cached_property
     def way(self) -> str:
-        """The scheduler that has the agents' way without their networks: the rule whose it is, else WAY."""
+        """The scheduler that has the agents' way without their networks: the rule whose it is, else CONFIGURATION."""
         course = course_of(self.workspace, self.workload)
         taken = [way_taken(course, agent) for agent in self.agents]
         if all(told is self.workload.jobs for _, told in taken):
             for scheduler, contender in self._rules().items():
-                if all(setting == contender.setting for setting, _ in taken):
+                if all(scheduler == contender.scheduler for scheduler, _ in taken):
                     return scheduler
-        return WAY
+        return CONFIGURATION
 
     def replays(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """(Measured jobs: a row a scheduler × seed × job, with block, user group and size, as rltune.evaluation.whatif
@@ -138,7 +138,7 @@ class WhatIfStudy:
             )
         frames, facts = [], []
         groups = user_groups(self.table.iloc[:begin], self.table["who"].iloc[begin:end]).to_numpy()
-        known = {"qssf": self.predicted.jobs, **dict.fromkeys(("today", "rule", "way", "rltune"), self.workload.jobs)}
+        known = {"qssf": self.predicted.jobs, **dict.fromkeys(("current", "rule", "configuration", "rltune"), self.workload.jobs)}
         first, n = np.array([self.begins]), np.array([end - self.begins])
         for scheduler, kind, seed, contender, workload in self.contenders():
             course = course_of(self.workspace, workload)
@@ -146,16 +146,16 @@ class WhatIfStudy:
             state, seconds = run(course, contender, first, n)
             table = job_table(workload.jobs, state).drop(columns="sequence")
             mine = table[table["job"] >= begin].sort_values("job")
-            setting, told = way_taken(course, contender)
+            scheduler, told = way_taken(course, contender)
             estimate = self.settings.predicted if kind == "qssf" else self.main.estimate
             facts.append(
                 {
                     "scheduler": scheduler,
                     "kind": kind,
                     "seed": seed,
-                    "policy": setting.policy,
-                    "backfill": setting.backfill,
-                    "placement": setting.placement,
+                    "policy": scheduler.policy,
+                    "backfill": scheduler.backfill,
+                    "placement": scheduler.placement,
                     "estimate": f"{estimate}, as calibrated" if told is not known[kind] else estimate,
                     "utilisation": self._used(table["start_s"], table["end_s"], table["gpus"]),
                     "seconds": seconds,
@@ -245,7 +245,7 @@ class WhatIfStudy:
 
     def facts_of_agents(self) -> dict[str, object]:
         """way, agents and idle of :meth:`facts`."""
-        return {"way": self.way, "agents": len(self.agents), "idle": sum(map(_idle, self.agents))}
+        return {"configuration": self.way, "agents": len(self.agents), "idle": sum(map(_idle, self.agents))}
 
     def days(self, jobs: pd.DataFrame) -> pd.DataFrame:
         """Hours waited by the jobs of each block of arrivals: scheduler (`recorded`, where the log has waits, then
@@ -261,7 +261,7 @@ class WhatIfStudy:
     def _training_s(self, cell: Cell) -> float:
         return float(pd.read_csv(self.workspace.history(cell))[["rollout_seconds", "update_seconds"]].to_numpy().sum())
 
-    def groups(self, jobs: pd.DataFrame, judge: Judge) -> pd.DataFrame:
+    def groups(self, jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
         """By user group and by size: grouping, and the columns of rltune.evaluation.whatif.in_groups and with_longer,
         over all seeds. A grouping of which no job's group is known is left out."""
         frames = []
@@ -269,10 +269,10 @@ class WhatIfStudy:
             known = jobs[jobs[grouping].notna()]
             if not len(known):
                 continue
-            found = in_groups(known, grouping, judge).assign(grouping=grouping)
+            found = in_groups(known, grouping, intervals).assign(grouping=grouping)
             found = found.sort_values("group", key=lambda g, r=order: g.map(r.index), kind="stable")
             frames.append(found)
-        return with_longer(pd.concat(frames, ignore_index=True), judge)
+        return with_longer(pd.concat(frames, ignore_index=True), intervals)
 
 
 def _idle(agent: Contender) -> bool:

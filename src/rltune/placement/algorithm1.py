@@ -25,7 +25,7 @@ from rltune.cluster.search import BEST_FIT, SPREAD, find
 from rltune.kernels import allocating
 from rltune.placement.counts import Counts
 from rltune.placement.outcome import Outcome
-from rltune.simulator.state import State, one_of
+from rltune.simulator.state import State, sequence_of
 
 Way = dict[int, int]
 """GPUs on each node."""
@@ -109,14 +109,14 @@ class Algorithm1:
 def _way(layout: Layout, jobs: Jobs, state: State, s: int, rule: int) -> Way:
     """Where a rule puts the chosen job; left in the sequence's ``place``."""
     n = int(_find(layout.nodes, jobs, state, s, rule))
-    state.me["place_len"][s] = n
+    state.status["place_len"][s] = n
     return {int(m): int(g) for m, g in state.place[s, :n].tolist()}
 
 
 @allocating
 def _find(nodes, jobs, st, s, rule):
-    one = one_of(st, s)
-    return find(nodes, jobs, one.free, one.me.first + one.me.chosen, rule, 0, one.place)
+    seq = sequence_of(st, s)
+    return find(nodes, jobs, seq.free, seq.status.first + seq.status.chosen, rule, 0, seq.place)
 
 
 def _status(
@@ -124,7 +124,7 @@ def _status(
 ) -> tuple[dict[int, NodeStatus], int, float, float]:
     """(cluster_status, gpus_per_node, cpu_per_gpu, mem_per_gpu) of the chosen job's pool; what the trace does not say
     a GPU takes is the share of the node that packing would use."""
-    j = int(state.first[s] + state.me["chosen"][s])
+    j = int(state.first[s] + state.status["chosen"][s])
     here = layout.nodes.pool[jobs.pool[j]]
     nodes = range(int(here["start"]), int(here["stop"]))
     free, node, row = state.free.row[s], layout.nodes.row, jobs.row[j]

@@ -15,9 +15,9 @@ from rltune.cluster.free import needs
 from rltune.cluster.search import AS_MANY, NEVER, fewest_nodes, strict_nodes
 from rltune.kernels import allocating
 from rltune.placement.settle import largest_node
-from rltune.simulator.how import DOUBLE
+from rltune.simulator.config import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
-from rltune.simulator.state import one_of
+from rltune.simulator.state import sequence_of
 
 QUESTION = np.dtype([("now", np.bool_), ("wait_s", np.float64), ("own_s", np.float64)], align=True)
 """What is asked of the chosen job: whether it may start as a whole now; seconds it waits for that otherwise (−1: it does
@@ -67,27 +67,29 @@ def build_instance(
 
     A job that may wait is looked at in two slots: now, and when it would start as a whole.
     """
-    how, me = state.how, state.me[s]
+    options, status = state.options, state.status[s]
     places = np.concatenate([[0], startable]).astype(np.int64)
     j = state.first[s] + state.top[s, places]
     chosen, pool = jobs.row[j[0]], jobs.row["pool"][j[0]]
-    if me["may_wait"]:
+    if status["may_wait"]:
         # a little longer, so that rounding does not take what ends then for later
-        slots, slot_s = 2, max(float(me["reserved"] - me["now"]), 1.0) * (1 + 1e-9)
+        slots, slot_s = 2, max(float(status["reserved"] - status["now"]), 1.0) * (1 + 1e-9)
     cut, row = jobs.cut[j], jobs.row[j]
     size, full, rem = (np.ascontiguousarray(cut[name]) for name in ("size", "full", "rem"))
     full = np.where((size == 0) & (full > 0), -1, full)  # not cut into equal chunks: not an option of the model
     split, question = np.zeros(full.shape[1], np.int64), np.zeros(1, QUESTION)
-    question["now"] = not me["split"]
-    if me["split"]:
+    question["now"] = not status["split"]
+    if status["split"]:
         _splits(nodes, jobs, state, s, split)
-    question["wait_s"] = me["reserved"] - me["now"] if me["may_wait"] else -1.0
-    together = how.interference_slowdown != 1.0 and chosen["gpus"] > 1
+    question["wait_s"] = status["reserved"] - status["now"] if status["may_wait"] else -1.0
+    together = options.interference_slowdown != 1.0 and chosen["gpus"] > 1
     if together:
-        question["own_s"] = chosen["estimate_s"] * (how.interference_slowdown - 1.0)
+        question["own_s"] = chosen["estimate_s"] * (options.interference_slowdown - 1.0)
     strict = np.maximum(full, 0) + (rem > 0)
-    pace = np.where(split > strict[0], how.multi_node_slowdown, 1.0)
-    own_split_s = chosen["estimate_s"] * np.maximum((how.interference_slowdown if together else 1.0) - pace, 0.0)
+    slowdown = np.where(split > strict[0], options.multi_node_slowdown, 1.0)
+    own_split_s = chosen["estimate_s"] * np.maximum(
+        (options.interference_slowdown if together else 1.0) - slowdown, 0.0
+    )
     strict[0] = np.maximum(strict[0], split)
     chunks = int(strict.max(axis=1).sum())
     if together or slots > 1:
@@ -110,9 +112,9 @@ def build_instance(
         length(row["estimate_s"]),
         jobs.gpus[j[:1]].copy(),
         split,
-        chosen["estimate_s"] * (pace - 1.0),
+        chosen["estimate_s"] * (slowdown - 1.0),
         own_split_s,
-        length(chosen["estimate_s"] * pace),
+        length(chosen["estimate_s"] * slowdown),
         question,
         np.array([slot_s]),
         node["type"].copy(),
@@ -130,15 +132,15 @@ def build_instance(
 @allocating
 def _splits(nodes, jobs, st, s, split):
     """Write to ``split`` [T] the nodes that the chosen job takes on each type if it is split now."""
-    one, how = one_of(st, s), st.how
-    j = one.me.first + one.me.chosen
-    extra = AS_MANY if one.me.may_wait else how.extra
+    seq, options = sequence_of(st, s), st.options
+    j = seq.status.first + seq.status.chosen
+    extra = AS_MANY if seq.status.may_wait else options.extra
     for kind in range(split.shape[0]):
         if jobs.cut[j, kind].full >= 0:
             d = nodes.domain_of[jobs.row[j].pool, kind]
             n = NEVER
-            if one.free.total[d] >= jobs.row[j].gpus:
-                n = fewest_nodes(nodes, jobs, one.free, j, how.rule, d)
+            if seq.free.total[d] >= jobs.row[j].gpus:
+                n = fewest_nodes(nodes, jobs, seq.free, j, options.rule, d)
             if n < NEVER and n <= strict_nodes(jobs, j, kind) + extra:
                 split[kind] = n
 
@@ -146,28 +148,30 @@ def _splits(nodes, jobs, st, s, split):
 @allocating
 def _prices(nodes, jobs, st, s, pool, lasts_s):
     """Seconds [nodes of the pool] that jobs without company on a node lose while a job that lasts so long is there."""
-    one, how = one_of(st, s), st.how
+    seq, options = sequence_of(st, s), st.options
     begin = nodes.pool[pool].start
     price_s = np.zeros(nodes.pool[pool].stop - begin)
-    settle_late(one, pool)
-    for i in range(one.me.running):
-        job = one.heap[i].job
-        row, run = jobs.row[one.me.first + job], one.run[job]
-        pace = run.pace
-        if row.pool != pool or row.gpus < 2 or pace >= how.interference_slowdown:
+    settle_late(seq, pool)
+    for i in range(seq.status.running):
+        job = seq.heap[i].job
+        row, run = jobs.row[seq.status.first + job], seq.run[job]
+        slowdown = run.slowdown
+        if row.pool != pool or row.gpus < 2 or slowdown >= options.interference_slowdown:
             continue
-        now, left = one.me.now, run.due - one.me.now
+        now, left = seq.status.now, run.due - seq.status.now
         if run.late:
-            left = now - run.start if how.overrun == DOUBLE else 0.0
+            left = now - run.start if options.overrun == DOUBLE else 0.0
         for c in range(run.at, run.at + run.len):
-            price_s[one.chunk[c].node - begin] += min(left / pace, lasts_s) * (how.interference_slowdown - pace)
+            price_s[seq.chunk[c].node - begin] += min(left / slowdown, lasts_s) * (
+                options.interference_slowdown - slowdown
+            )
     return price_s
 
 
 @allocating
 def _now(nodes, st, s, table, k, chunks):
     """(free [k, 1, 3], count, member) of the classes of rltune.cluster.ways."""
-    one = one_of(st, s)
+    seq = sequence_of(st, s)
     free, count = np.empty((k, 1, 3), np.int64), np.empty(k, np.int64)
     for c in range(k):
         free[c, 0, 0], free[c, 0, 1], free[c, 0, 2] = table[c].gpus, table[c].cpu, table[c].mem
@@ -177,7 +181,7 @@ def _now(nodes, st, s, table, k, chunks):
         m = table[c].lowest
         for _ in range(count[c]):
             while True:
-                left = one.free.row[m]
+                left = seq.free.row[m]
                 same = left.gpus == table[c].gpus and nodes.row[m].group == table[c].group
                 if same and left.cpu == table[c].cpu and left.mem == table[c].mem:
                     break
@@ -194,9 +198,9 @@ def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks, price_s):
 
     With a ``price_s`` [nodes of the pool] the members of a class are those without company, then the cheapest.
     """
-    one = one_of(st, s)
+    seq = sequence_of(st, s)
     begin, stop = nodes.pool[pool].start, nodes.pool[pool].stop
-    free = _free_by_slot(nodes, jobs, one, st.how.overrun, pool, slots, slot_s)
+    free = _free_by_slot(nodes, jobs, seq, st.options.overrun, pool, slots, slot_s)
     first, count = np.empty(stop - begin, np.int64), np.zeros(stop - begin, np.int64)
     kind = np.empty(stop - begin, np.int64)
     k = 0
@@ -219,7 +223,7 @@ def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks, price_s):
     if price_s.shape[0] > 0:
         cost = price_s.copy()
         for m in range(stop - begin):
-            if one.free.row[begin + m].wide == 0:
+            if seq.free.row[begin + m].wide == 0:
                 cost[m] = -1.0
         order = np.argsort(cost, kind="mergesort")
     left, at = count[:k].copy(), np.cumsum(count[:k]) - count[:k]
@@ -233,28 +237,28 @@ def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks, price_s):
 
 
 @allocating
-def _free_by_slot(nodes, jobs, one, overrun, pool, slots, slot_s):
+def _free_by_slot(nodes, jobs, seq, overrun, pool, slots, slot_s):
     """[nodes of the pool, S, 3]: what is free now, and with what running jobs give back when they should end."""
     begin, stop = nodes.pool[pool].start, nodes.pool[pool].stop
     free = np.empty((stop - begin, slots, 3), np.int64)
     for m in range(stop - begin):
-        left = one.free.row[begin + m]
+        left = seq.free.row[begin + m]
         free[m, :, 0], free[m, :, 1], free[m, :, 2] = left.gpus, left.cpu, left.mem
-    settle_late(one, pool)
+    settle_late(seq, pool)
     due = late = 0
     while True:
-        job, end = next_release(one, pool, overrun, due, late)
-        if job < 0 or end > one.me.now + (slots - 1) * slot_s:
+        job, end = next_release(seq, pool, overrun, due, late)
+        if job < 0 or end > seq.status.now + (slots - 1) * slot_s:
             break
-        if one.run[job].late:
+        if seq.run[job].late:
             late += 1
         else:
             due += 1
-        slot = max(1, int(np.ceil((end - one.me.now) / slot_s)))
-        run = one.run[job]
+        slot = max(1, int(np.ceil((end - seq.status.now) / slot_s)))
+        run = seq.run[job]
         for i in range(run.at, run.at + run.len):
-            chunk = one.chunk[i]
-            cpu, mem = needs(nodes, jobs, one.me.first + job, chunk.gpus, chunk.node)
+            chunk = seq.chunk[i]
+            cpu, mem = needs(nodes, jobs, seq.status.first + job, chunk.gpus, chunk.node)
             m = chunk.node - begin
             free[m, slot:, 0] += chunk.gpus
             free[m, slot:, 1] += cpu

@@ -50,7 +50,7 @@ class Lookahead:
             n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, slots, table, startable, solved)
             if n > 0:
                 self.counts.settled += 1
-                state.me["place_len"][s] = n
+                state.status["place_len"][s] = n
                 continue
             instance = build_instance(layout.nodes, jobs, state, s, table, k, startable[:n_next], slots, slot_s)
             solution = self._solution(instance)
@@ -58,7 +58,7 @@ class Lookahead:
                 _write(state, s, instance, solution)
             else:
                 # the engine asks only for jobs that fit, so its own rule finds a place
-                state.me["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
+                state.status["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
 
     def _solution(self, instance: Instance) -> Solution:
         key = instance.key()
@@ -89,4 +89,4 @@ def _write(state: State, s: int, instance: Instance, solution: Solution) -> None
         first = next(m for m in np.flatnonzero(alike).tolist() if m not in used)
         used.add(first)
         state.place[s, n] = instance.member[first], gpus
-    state.me["place_len"][s] = len(solution.chunks)
+    state.status["place_len"][s] = len(solution.chunks)

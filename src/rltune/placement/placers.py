@@ -14,8 +14,7 @@ from rltune.cluster.search import RULES
 from rltune.config import LookaheadConfig
 from rltune.placement.counts import CountingPlacer
 from rltune.placement.lookahead import Lookahead
-from rltune.simulator.how import ALWAYS
-from rltune.simulator.setting import ASKED
+from rltune.simulator.config import ALWAYS, ASKED
 from rltune.simulator.state import State
 
 BUILT_IN = ("lookahead", "algorithm1")
@@ -40,8 +39,8 @@ def placement(name: str) -> Callable[[Made], Made]:
         raise ValueError(f"placement name: {name!r} is built in; choose another")
 
     def register(made: Made) -> Made:
-        one = made()
-        if missing := [part for part in ("top", "counts", "place") if not hasattr(one, part)]:
+        placer = made()
+        if missing := [part for part in ("top", "counts", "place") if not hasattr(placer, part)]:
             raise ValueError(
                 f"placement {name!r}: found no {', '.join(missing)}; expected a placer with top, counts, place"
             )
@@ -65,7 +64,7 @@ def placer_of(placement: str, lookahead: LookaheadConfig) -> CountingPlacer | No
 
 def fitting_nodes(jobs: Jobs, layout: Layout, state: State, s: int) -> np.ndarray:
     """Nodes [k] int64, ascending, each of which could hold all of the job chosen in sequence ``s`` now, by itself."""
-    nodes, j = layout.nodes, state.first[s] + state.me["chosen"][s]
+    nodes, j = layout.nodes, state.first[s] + state.status["chosen"][s]
     row, pool = jobs.row[j], jobs.row["pool"][j]
     domains = nodes.domain_of[pool, jobs.cut["full"][j] >= 0]
     here = nodes.pool[pool]

@@ -10,7 +10,7 @@ from rltune.cluster.search import AS_MANY, BEST_FIT, find, split
 from rltune.cluster.ways import classes, holds, ways_of_type
 from rltune.kernels import allocating
 from rltune.simulator.contention import split_loses_s
-from rltune.simulator.state import State, one_of
+from rltune.simulator.state import State, sequence_of
 
 MOST_SUBSETS = 10
 """Next jobs up to which all their subsets are bounded (1,024 of them)."""
@@ -28,20 +28,20 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, star
     (rltune.cluster.ways.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking. With ``solved``
     the question is one for the solver: whether and how to split, or whom to keep company.
     """
-    one = one_of(st, s)
-    k = classes(nodes, jobs.row[one.me.first + one.me.chosen].pool, one.free, False, table)
-    could = np.zeros((one.top.shape[0], jobs.cut.shape[1]), np.bool_)
-    n_next = _rivals(nodes, jobs, one, slots > 1 or one.me.may_wait, solved, table, k, startable, could)
+    seq = sequence_of(st, s)
+    k = classes(nodes, jobs.row[seq.status.first + seq.status.chosen].pool, seq.free, False, table)
+    could = np.zeros((seq.top.shape[0], jobs.cut.shape[1]), np.bool_)
+    n_next = _rivals(nodes, jobs, seq, slots > 1 or seq.status.may_wait, solved, table, k, startable, could)
     if solved:
         return n_next, k, 0
-    n = _best_way(nodes, jobs, one, whole_worth, tightness, table, k)
+    n = _best_way(nodes, jobs, seq, whole_worth, tightness, table, k)
     if n == 0:
         return n_next, k, 0
     wanted = np.ones(n_next, np.bool_)
-    if _together(nodes, jobs, one, n, startable, could, wanted):
+    if _together(nodes, jobs, seq, n, startable, could, wanted):
         return n_next, k, n
-    if slots == 1 and n_next <= MOST_SUBSETS and _best_set(nodes, jobs, one, decay, startable, could, wanted):
-        if _together(nodes, jobs, one, n, startable, could, wanted):
+    if slots == 1 and n_next <= MOST_SUBSETS and _best_set(nodes, jobs, seq, decay, startable, could, wanted):
+        if _together(nodes, jobs, seq, n, startable, could, wanted):
             return n_next, k, n
     return n_next, k, 0
 
@@ -49,66 +49,66 @@ def settle(nodes, jobs, st, s, whole_worth, tightness, decay, slots, table, star
 @allocating
 def fall_back(nodes, jobs, st, s):
     """Place the chosen job by the simulator's own rules; number of chunks, 0 where it had better wait."""
-    one, how = one_of(st, s), st.how
-    j = one.me.first + one.me.chosen
-    if not one.me.may_wait:
-        return find(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
-    n = split(nodes, jobs, one.free, j, how.rule, AS_MANY, one.place)
-    loses_s = split_loses_s(nodes, jobs, how, j, one.place[0].node, n)
-    return n if loses_s < one.me.reserved - one.me.now else 0
+    seq, options = sequence_of(st, s), st.options
+    j = seq.status.first + seq.status.chosen
+    if not seq.status.may_wait:
+        return find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place)
+    n = split(nodes, jobs, seq.free, j, options.rule, AS_MANY, seq.place)
+    loses_s = split_loses_s(nodes, jobs, options, j, seq.place[0].node, n)
+    return n if loses_s < seq.status.reserved - seq.status.now else 0
 
 
 def is_solved(jobs: Jobs, state: State, s: int) -> bool:
     """Whether the question is whether and how to split the chosen job, or whom it is to keep company."""
-    if state.me["split"][s]:
+    if state.status["split"][s]:
         return True
-    chosen = state.me["first"][s] + state.me["chosen"][s]
-    return state.how.interference_slowdown != 1.0 and bool(jobs.row["gpus"][chosen] > 1)
+    chosen = state.status["first"][s] + state.status["chosen"][s]
+    return state.options.interference_slowdown != 1.0 and bool(jobs.row["gpus"][chosen] > 1)
 
 
 @allocating
-def _together(nodes, jobs, one, n, startable, could, wanted):
+def _together(nodes, jobs, seq, n, startable, could, wanted):
     """Whether the wanted next jobs can be packed beside the chosen job's ``n`` chunks: by best_fit, those with the
     fewest types first, then the largest. All is given back at the end."""
-    first = one.me.first
-    take(nodes, jobs, one.free, first + one.me.chosen, False, one.place, 0, n, -1)
+    first = seq.status.first
+    take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, 0, n, -1)
     left, packed, chunks = wanted.copy(), np.empty(wanted.sum(), np.int64), np.empty(wanted.sum(), np.int64)
-    kept = np.empty((wanted.sum(), one.place.shape[0]), CHUNK)
+    kept = np.empty((wanted.sum(), seq.place.shape[0]), CHUNK)
     done = 0
     while done < packed.shape[0]:
         best, best_key = -1, 1 << 60
         for i in range(left.shape[0]):
             if left[i]:
-                key = could[startable[i]].sum() * 1_000_000 - jobs.row[first + one.top[startable[i]]].gpus
+                key = could[startable[i]].sum() * 1_000_000 - jobs.row[first + seq.top[startable[i]]].gpus
                 if key < best_key:
                     best, best_key = i, key
         left[best] = False
-        other = first + one.top[startable[best]]
-        chunks[done] = find(nodes, jobs, one.free, other, BEST_FIT, 0, kept[done])
+        other = first + seq.top[startable[best]]
+        chunks[done] = find(nodes, jobs, seq.free, other, BEST_FIT, 0, kept[done])
         if chunks[done] == 0:
             break
-        take(nodes, jobs, one.free, other, False, kept[done], 0, chunks[done], -1)
+        take(nodes, jobs, seq.free, other, False, kept[done], 0, chunks[done], -1)
         packed[done] = other
         done += 1
     for i in range(done):
-        take(nodes, jobs, one.free, packed[i], False, kept[i], 0, chunks[i], 1)
-    take(nodes, jobs, one.free, first + one.me.chosen, False, one.place, 0, n, 1)
+        take(nodes, jobs, seq.free, packed[i], False, kept[i], 0, chunks[i], 1)
+    take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, 0, n, 1)
     return done == packed.shape[0]
 
 
 @allocating
-def _best_set(nodes, jobs, one, decay, startable, could, wanted):
+def _best_set(nodes, jobs, seq, decay, startable, could, wanted):
     """The next jobs worth most among those whose GPUs there is room for, type by type and in all; False if that is all.
 
     Room is counted in GPUs alone, so this bounds what any placement can start.
     """
-    first, types = one.me.first, jobs.cut.shape[1]
+    first, types = seq.status.first, jobs.cut.shape[1]
     n = wanted.shape[0]
     free = np.zeros(types, np.int64)
     for t in range(types):
-        d = nodes.domain_of[jobs.row[first + one.me.chosen].pool, t]
+        d = nodes.domain_of[jobs.row[first + seq.status.chosen].pool, t]
         if d >= 0:
-            free[t] = one.free.total[d]
+            free[t] = seq.free.total[d]
     reached = could[0].copy()
     for i in range(n):
         reached |= could[startable[i]]
@@ -119,13 +119,13 @@ def _best_set(nodes, jobs, one, decay, startable, could, wanted):
     best, best_worth = 0, -1.0
     asked = np.empty(types, np.int64)
     for bits in range(1 << n):
-        worth, total = 0.0, jobs.row[first + one.me.chosen].gpus
+        worth, total = 0.0, jobs.row[first + seq.status.chosen].gpus
         asked[:] = 0
         if could[0].sum() == 1:
             asked[np.argmax(could[0])] = total
         for i in range(n):
             if bits >> i & 1:
-                gpus = jobs.row[first + one.top[startable[i]]].gpus
+                gpus = jobs.row[first + seq.top[startable[i]]].gpus
                 worth += decay ** (startable[i] - 1)
                 total += gpus
                 if could[startable[i]].sum() == 1:
@@ -138,20 +138,20 @@ def _best_set(nodes, jobs, one, decay, startable, could, wanted):
 
 
 @allocating
-def _rivals(nodes, jobs, one, later, solved, table, k, startable, could):
+def _rivals(nodes, jobs, seq, later, solved, table, k, startable, could):
     """Places in the ranking of the next jobs that could start now and that the chosen job's nodes can matter to.
 
     A job matters if it could use a GPU type that the chosen job, or another job that matters, could use; what
     the others do is the same whatever way is chosen. ``could`` [K, T] gets the types each job could start on: now,
     or with ``later`` at any time; the chosen job in any way where it is to be solved.
     """
-    first, top, types = one.me.first, one.top.shape[0], jobs.cut.shape[1]
-    pool = jobs.row[first + one.me.chosen].pool
+    first, top, types = seq.status.first, seq.top.shape[0], jobs.cut.shape[1]
+    pool = jobs.row[first + seq.status.chosen].pool
     for i in range(top):
-        if one.top[i] >= 0 and jobs.row[first + one.top[i]].pool == pool:  # one queue may hold all pools
+        if seq.top[i] >= 0 and jobs.row[first + seq.top[i]].pool == pool:  # one queue may hold all pools
             for kind in range(types):
-                cut = jobs.cut[first + one.top[i], kind]
-                could[i, kind] = ways_of_type(nodes, jobs, first + one.top[i], kind, table, k) > 0 or (
+                cut = jobs.cut[first + seq.top[i], kind]
+                could[i, kind] = ways_of_type(nodes, jobs, first + seq.top[i], kind, table, k) > 0 or (
                     cut.full >= 0 and (later and cut.size > 0 if i > 0 else solved)
                 )
     reached = could[0].copy()
@@ -184,10 +184,10 @@ def largest_node(nodes, pool):
 
 
 @allocating
-def _best_way(nodes, jobs, one, whole_worth, tightness, table, k):
+def _best_way(nodes, jobs, seq, whole_worth, tightness, table, k):
     """The chosen job's best way by its own terms; 0 where full chunks have a choice of classes (the solver's)."""
-    free, place = one.free, one.place
-    j = one.me.first + one.me.chosen
+    free, place = seq.free, seq.place
+    j = seq.status.first + seq.status.chosen
     here = nodes.pool[jobs.row[j].pool]
     best_cost, best_kind, best_class = np.inf, -1, -1
     largest = largest_node(nodes, jobs.row[j].pool)

@@ -16,7 +16,7 @@ import pandas as pd
 import yaml
 from jinja2 import Environment, StrictUndefined
 
-from rltune.config.lineups import against_qssf, agent_of, by_features
+from rltune.config.comparisons import against_qssf, agent_of, by_features
 from rltune.config.run import RunConfig
 from rltune.report.artefact import Artefact, Column
 from rltune.report.format import FORMATS, show

@@ -11,11 +11,11 @@ import numpy as np
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.policies import OWN, Queue
+from rltune.simulator.config import ASKED, SchedulerConfig
 from rltune.simulator.engine import advance_all
-from rltune.simulator.setting import ASKED, Setting
 from rltune.simulator.state import MAX_VISIBLE, PICK, PLACE, PLACED, RANK, State, new_state
 
-__all__ = ["OwnPolicyRanker", "Placer", "Ranker", "Run", "Setting", "simulate"]
+__all__ = ["OwnPolicyRanker", "Placer", "Ranker", "Run", "SchedulerConfig", "simulate"]
 
 NOBODY = np.empty(0, np.int64)
 
@@ -32,7 +32,7 @@ class Placer(Protocol):
 
 Ranker = Callable[[State, np.ndarray], None]
 """Answers RANK: writes ``score[s, :visible[s]]``, lower first, of each sequence in its second argument; the jobs are
-``state.queued_jobs(s)``. It may set ``state.me["hold"][s]``: nothing of that queue starts now
+``state.queued_jobs(s)``. It may set ``state.status["hold"][s]``: nothing of that queue starts now
 (rltune.simulator.engine). One with a true attribute ``alone`` is asked where a single job is queued, too."""
 
 
@@ -76,7 +76,7 @@ class Run:
     """Sequences under way: :meth:`advance` until some ask for a ranking, answer, and again.
 
     ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the setting's
-    own. ``track``, ``check`` and ``alone`` as in rltune.simulator.how. Raises ValueError when the setting's placement
+    own. ``track``, ``check`` and ``alone`` as in rltune.simulator.config. Raises ValueError when the setting's placement
     is asked of a placer and none is given, or the other way round.
     """
 
@@ -86,18 +86,18 @@ class Run:
         layout: Layout,
         first: np.ndarray,
         n: np.ndarray,
-        setting: Setting,
+        scheduler: SchedulerConfig,
         placer: Placer | None = None,
         visible: int | None = None,
         track: bool = False,
         check: bool = False,
         alone: bool = False,
     ) -> None:
-        if (setting.placement in ASKED) != (placer is not None):
-            raise ValueError(f"placement {setting.placement!r} {'needs' if placer is None else 'takes no'} placer")
+        if (scheduler.placement in ASKED) != (placer is not None):
+            raise ValueError(f"placement {scheduler.placement!r} {'needs' if placer is None else 'takes no'} placer")
         self.jobs, self.layout, self.placer = jobs, layout, placer
-        how = setting.how(visible is not None, visible or 0, track, check, alone)
-        self.state = new_state(jobs, layout.nodes, first, n, how, placer.top if placer else 1)
+        options = scheduler.options(visible is not None, visible or 0, track, check, alone)
+        self.state = new_state(jobs, layout.nodes, first, n, options, placer.top if placer else 1)
 
     def advance(self) -> np.ndarray:
         """Go on until a sequence asks for a ranking or all are done; those that ask [k] int64, none at the end.
@@ -123,7 +123,7 @@ def simulate(
     layout: Layout,
     first: np.ndarray,
     n: np.ndarray,
-    setting: Setting,
+    scheduler: SchedulerConfig,
     ranker: Ranker | None = None,
     placer: Placer | None = None,
     check: bool = False,
@@ -135,16 +135,16 @@ def simulate(
     ValueError as :class:`Run` does.
     """
     visible = MAX_VISIBLE if ranker else None
-    if setting.policy in OWN:
+    if scheduler.policy in OWN:
         if ranker:
-            raise ValueError(f"policy {setting.policy!r}: one's own policy cannot be the base of a ranker")
-        ranker, visible = OwnPolicyRanker(setting.policy, jobs), 0
+            raise ValueError(f"policy {scheduler.policy!r}: one's own policy cannot be the base of a ranker")
+        ranker, visible = OwnPolicyRanker(scheduler.policy, jobs), 0
     run = Run(
         jobs,
         layout,
         first,
         n,
-        setting,
+        scheduler,
         placer,
         visible,
         track=visible is not None,

@@ -12,25 +12,25 @@ from rltune.simulator.queue import before
 
 
 @allocating
-def check(nodes, jobs, one, how):
+def check(nodes, jobs, seq, options):
     """Raise RuntimeError where state and schedule contradict each other.
 
     Free and used add up to the capacity of every node and resource, and none is negative; the index agrees with the
     free vectors; queues, running jobs and starts account for every job that has arrived, once.
     """
-    me = one.me
+    status = seq.status
     used = np.zeros((nodes.row.shape[0], 3), np.int64)
-    for i in range(me.running):
-        job = one.heap[i].job
-        run, row = one.run[job], jobs.row[me.first + job]
-        if not (run.start >= row.submit_s and run.start <= me.now and run.end > me.now):
+    for i in range(status.running):
+        job = seq.heap[i].job
+        run, row = seq.run[job], jobs.row[status.first + job]
+        if not (run.start >= row.submit_s and run.start <= status.now and run.end > status.now):
             raise RuntimeError("a running job starts before its submission or later than now, or has ended")
         got = 0
         for c in range(run.at, run.at + run.len):
-            m, gpus = one.chunk[c].node, one.chunk[c].gpus
+            m, gpus = seq.chunk[c].node, seq.chunk[c].gpus
             got += gpus
-            cpu, mem = needs(nodes, jobs, me.first + job, gpus, m)
-            if how.rule == EXCLUSIVE:
+            cpu, mem = needs(nodes, jobs, status.first + job, gpus, m)
+            if options.rule == EXCLUSIVE:
                 gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb
             used[m, 0] += gpus
             used[m, 1] += cpu
@@ -38,7 +38,7 @@ def check(nodes, jobs, one, how):
         if got != row.gpus:
             raise RuntimeError("a running job has not the GPUs it asked for")
     for m in range(nodes.row.shape[0]):
-        node, left = nodes.row[m], one.free.row[m]
+        node, left = nodes.row[m], seq.free.row[m]
         if (
             used[m, 0] + left.gpus != node.gpus
             or used[m, 1] + left.cpu != node.cpu_milli
@@ -47,41 +47,41 @@ def check(nodes, jobs, one, how):
             raise RuntimeError("free and used do not add up to the capacity of a node")
         if left.gpus < 0 or left.cpu < 0 or left.mem < 0:
             raise RuntimeError("more is used of a node than it has")
-    _check_index(nodes, one.free)
-    if how.company:
-        _check_wide(jobs, one)
+    _check_index(nodes, seq.free)
+    if options.counts_colocated:
+        _check_wide(jobs, seq)
     waiting = 0
-    for q in range(one.line.shape[0]):
-        line = one.line[q]
-        waiting += line.len
+    for q in range(seq.queue.shape[0]):
+        queue = seq.queue[q]
+        waiting += queue.len
         agreements = 0
-        for i in range(line.at, line.at + line.len):
-            agreements += jobs.row[me.first + one.queue[i]].sla
-            if not np.isnan(one.run[one.queue[i]].start):
+        for i in range(queue.at, queue.at + queue.len):
+            agreements += jobs.row[status.first + seq.waiting[i]].sla
+            if not np.isnan(seq.run[seq.waiting[i]].start):
                 raise RuntimeError("a queued job has started")
-            if line.ranked and i > line.at and not before(jobs, one, one.queue[i - 1], one.queue[i]):
+            if queue.ranked and i > queue.at and not before(jobs, seq, seq.waiting[i - 1], seq.waiting[i]):
                 raise RuntimeError("a queue is out of order")
-        if agreements != line.sla:
+        if agreements != queue.sla:
             raise RuntimeError("jobs under an agreement are miscounted")
-    if waiting + me.started + (1 if me.head >= 0 else 0) != me.arrived:
+    if waiting + status.started + (1 if status.head >= 0 else 0) != status.arrived:
         raise RuntimeError("queued and started jobs do not add up to those that have arrived")
-    if how.tracks:
-        for p in range(one.ends.shape[0]):
-            waiting += one.ends[p].due_len + one.ends[p].late_len
-        if waiting != me.running + me.arrived - me.started - (1 if me.head >= 0 else 0):
+    if options.tracks:
+        for p in range(seq.ends.shape[0]):
+            waiting += seq.ends[p].due_len + seq.ends[p].late_len
+        if waiting != status.running + status.arrived - status.started - (1 if status.head >= 0 else 0):
             raise RuntimeError("running jobs and expected ends do not agree")
 
 
 @allocating
-def _check_wide(jobs, one):
-    wide = np.zeros(one.free.row.shape[0], np.int64)
-    for i in range(one.me.running):
-        run = one.run[one.heap[i].job]
-        if jobs.row[one.me.first + one.heap[i].job].gpus > 1:
+def _check_wide(jobs, seq):
+    wide = np.zeros(seq.free.row.shape[0], np.int64)
+    for i in range(seq.status.running):
+        run = seq.run[seq.heap[i].job]
+        if jobs.row[seq.status.first + seq.heap[i].job].gpus > 1:
             for c in range(run.at, run.at + run.len):
-                wide[one.chunk[c].node] += 1
+                wide[seq.chunk[c].node] += 1
     for m in range(wide.shape[0]):
-        if wide[m] != one.free.row[m].wide:
+        if wide[m] != seq.free.row[m].wide:
             raise RuntimeError("running jobs of several GPUs are miscounted on a node")
 
 

@@ -13,7 +13,7 @@ from rltune.simulator.start import start_job
 
 
 @allocating
-def reserve_all(nodes, jobs, one, how):
+def reserve_all(nodes, jobs, seq, options):
     """Give the chosen job, the head, then the others of its queue the earliest reservation; start those of now.
 
     A profile holds what is expected to be free on every node of a pool from each instant on: now, the expected ends
@@ -21,49 +21,49 @@ def reserve_all(nodes, jobs, one, how):
     by the rule on what is free throughout, lasts for its estimate. Where a job may be split, the estimate is that
     of a split one.
     """
-    q, head = one.me.queue, one.me.chosen
-    at, length = one.line[q].at, one.line[q].len
+    q, head = seq.status.queue, seq.status.chosen
+    at, length = seq.queue[q].at, seq.queue[q].len
     ranked = np.empty(length + 1, np.int64)
     ranked[0] = head
     k = 1
     for i in range(length):
-        job = one.queue[at + (one.order[i] if one.me.scored else i)]
+        job = seq.waiting[at + (seq.order[i] if seq.status.scored else i)]
         if job != head:
             ranked[k] = job
             k += 1
     for p in range(nodes.pool.shape[0]):
-        if how.commit or p == q:
-            _plan_pool(nodes, jobs, one, how, p, ranked[:k])
+        if options.sticky_head or p == q:
+            _plan_pool(nodes, jobs, seq, options, p, ranked[:k])
     if length > 0:
-        drop_started(jobs, one, q, 0, length)
+        drop_started(jobs, seq, q, 0, length)
 
 
 @allocating
-def _plan_pool(nodes, jobs, one, how, p, ranked):
+def _plan_pool(nodes, jobs, seq, options, p, ranked):
     begin = nodes.pool[p].start
     width = nodes.pool[p].stop - begin
-    settle_late(one, p)
-    most = one.ends[p].due_len + one.ends[p].late_len + ranked.shape[0] + 2
+    settle_late(seq, p)
+    most = seq.ends[p].due_len + seq.ends[p].late_len + ranked.shape[0] + 2
     times = np.empty(most, np.float64)
     profile = np.empty((most, 3, width), np.int64)
-    slots = _profile(nodes, jobs, one, how, p, times, profile)
+    slots = _profile(nodes, jobs, seq, options, p, times, profile)
     total = np.empty(most, np.int64)  # free GPUs of the pool at each instant
     for x in range(slots):
         total[x] = profile[x, 0].sum()
     low = np.empty((3, width), np.int64)
-    whole = how.rule == EXCLUSIVE
-    longer = how.multi_node_slowdown if how.splits else 1.0
+    whole = options.rule == EXCLUSIVE
+    longer = options.multi_node_slowdown if options.splits else 1.0
     # a copy of what is free, to search on
-    spare = Free(one.free.row.copy(), one.free.total.copy(), one.free.count.copy(), one.free.words.copy())
+    spare = Free(seq.free.row.copy(), seq.free.total.copy(), seq.free.count.copy(), seq.free.words.copy())
     # reservations are made anew at every event: once nothing behind could start now, the rest need none
     fewest = np.empty(ranked.shape[0] + 1, np.int64)
     fewest[-1] = 1 << 40
     for r in range(ranked.shape[0] - 1, -1, -1):
-        row = jobs.row[one.me.first + ranked[r]]
+        row = jobs.row[seq.status.first + ranked[r]]
         fewest[r] = min(fewest[r + 1], row.gpus) if row.pool == p else fewest[r + 1]
     for r in range(ranked.shape[0]):
         job = ranked[r]
-        j = one.me.first + job
+        j = seq.status.first + job
         row = jobs.row[j]
         if total[0] < fewest[r]:
             break
@@ -82,12 +82,12 @@ def _plan_pool(nodes, jobs, one, how, p, ranked):
                     for m in range(width):
                         low[resource, m] = min(low[resource, m], profile[x, resource, m])
                 x += 1
-            if how.extra == 0 and not _could(nodes, jobs, j, how.rule, begin, low):
+            if options.extra == 0 and not _could(nodes, jobs, j, options.rule, begin, low):
                 continue
             for m in range(width):
                 have = spare.row[begin + m]
                 change(nodes, spare, begin + m, low[0, m] - have.gpus, low[1, m] - have.cpu, low[2, m] - have.mem)
-            n = find(nodes, jobs, spare, j, how.rule, how.extra, one.place)
+            n = find(nodes, jobs, spare, j, options.rule, options.extra, seq.place)
         if x == slots or times[x] > times[i] + lasts:
             for y in range(slots, x, -1):
                 times[y], total[y] = times[y - 1], total[y - 1]
@@ -96,11 +96,11 @@ def _plan_pool(nodes, jobs, one, how, p, ranked):
             profile[x] = profile[x - 1]
             slots += 1
         for c in range(n):
-            _add(nodes, jobs, j, whole, one.place[c].node, one.place[c].gpus, begin, profile[i:x], -1)
+            _add(nodes, jobs, j, whole, seq.place[c].node, seq.place[c].gpus, begin, profile[i:x], -1)
         for y in range(i, x):
             total[y] = profile[y, 0].sum()
         if i == 0:
-            start_job(nodes, jobs, one, how, job, n)
+            start_job(nodes, jobs, seq, options, job, n)
 
 
 @kernel
@@ -147,21 +147,21 @@ def _enough(times, total, slots, i, lasts, gpus):
 
 
 @allocating
-def _profile(nodes, jobs, one, how, p, times, profile):
+def _profile(nodes, jobs, seq, options, p, times, profile):
     """What is free in a pool now, and from each expected end of a running job on; number of instants."""
     begin, end = nodes.pool[p].start, nodes.pool[p].stop
-    times[0] = one.me.now
+    times[0] = seq.status.now
     for m in range(begin, end):
-        profile[0, 0, m - begin] = one.free.row[m].gpus
-        profile[0, 1, m - begin] = one.free.row[m].cpu
-        profile[0, 2, m - begin] = one.free.row[m].mem
+        profile[0, 0, m - begin] = seq.free.row[m].gpus
+        profile[0, 1, m - begin] = seq.free.row[m].cpu
+        profile[0, 2, m - begin] = seq.free.row[m].mem
     slots = 1
     due = late = 0
     while True:
-        job, time = next_release(one, p, how.overrun, due, late)
+        job, time = next_release(seq, p, options.overrun, due, late)
         if job < 0:
             return slots
-        run = one.run[job]
+        run = seq.run[job]
         if run.late:
             late += 1
         else:
@@ -174,10 +174,10 @@ def _profile(nodes, jobs, one, how, p, times, profile):
             _add(
                 nodes,
                 jobs,
-                one.me.first + job,
-                how.rule == EXCLUSIVE,
-                one.chunk[c].node,
-                one.chunk[c].gpus,
+                seq.status.first + job,
+                options.rule == EXCLUSIVE,
+                seq.chunk[c].node,
+                seq.chunk[c].gpus,
                 begin,
                 profile[slots - 1 : slots],
                 1,

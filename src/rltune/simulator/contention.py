@@ -16,84 +16,84 @@ from rltune.simulator.releases import move_running
 
 
 @inlined
-def pace_split(nodes, jobs, how, j, m, n):
+def split_slowdown(nodes, jobs, options, j, m, n):
     """How many times as long job ``j`` runs on ``n`` nodes like ``m`` for being split."""
-    if how.multi_node_slowdown != 1.0 and n > strict_nodes(jobs, j, nodes.row[m].type):
-        return how.multi_node_slowdown
+    if options.multi_node_slowdown != 1.0 and n > strict_nodes(jobs, j, nodes.row[m].type):
+        return options.multi_node_slowdown
     return 1.0
 
 
 @inlined
-def split_loses_s(nodes, jobs, how, j, m, n):
-    """Seconds by its estimate that job ``j`` loses by that, each counted ``how.worth`` times."""
-    return how.worth * jobs.row[j].estimate_s * (pace_split(nodes, jobs, how, j, m, n) - 1.0)
+def split_loses_s(nodes, jobs, options, j, m, n):
+    """Seconds by its estimate that job ``j`` loses by that, each counted ``options.split_worth`` times."""
+    return options.split_worth * jobs.row[j].estimate_s * (split_slowdown(nodes, jobs, options, j, m, n) - 1.0)
 
 
 @kernel
-def pace_on(nodes, jobs, one, how, j, place, n):
+def slowdown_on(nodes, jobs, seq, options, j, place, n):
     """How many times as long job ``j`` would run on these ``n`` chunks, by what runs beside them now."""
-    pace = pace_split(nodes, jobs, how, j, place[0].node, n)
-    if how.interference_slowdown > pace and jobs.row[j].gpus > 1:
+    slowdown = split_slowdown(nodes, jobs, options, j, place[0].node, n)
+    if options.interference_slowdown > slowdown and jobs.row[j].gpus > 1:
         for c in range(n):
-            if one.free.row[place[c].node].wide > 0:
-                return how.interference_slowdown
-    return pace
+            if seq.free.row[place[c].node].wide > 0:
+                return options.interference_slowdown
+    return slowdown
 
 
 @kernel
-def come_or_go(nodes, jobs, one, how, job, sign):
+def update_neighbours(nodes, jobs, seq, options, job, sign):
     """A job has started (``sign`` 1) or ended (−1): the pace of those beside it changes."""
-    if jobs.row[one.me.first + job].gpus < 2:
+    if jobs.row[seq.status.first + job].gpus < 2:
         return
-    run = one.run[job]
+    run = seq.run[job]
     changed = 2 if sign > 0 else 1  # wide jobs on a node whose first one gets, or loses, company
     some = False
     for c in range(run.at, run.at + run.len):
-        m = one.chunk[c].node
-        one.free.row[m].wide += sign
-        some = some or one.free.row[m].wide == changed
-    if not some or how.interference_slowdown == 1.0:
+        m = seq.chunk[c].node
+        seq.free.row[m].wide += sign
+        some = some or seq.free.row[m].wide == changed
+    if not some or options.interference_slowdown == 1.0:
         return
     # a change of pace moves a job in the heap: those to change are found first
     n = 0
-    for i in range(one.me.running):
-        other = one.heap[i].job
-        if other != job and jobs.row[one.me.first + other].gpus > 1 and _meet(one, other, job):
-            one.released[n] = other
+    for i in range(seq.status.running):
+        other = seq.heap[i].job
+        if other != job and jobs.row[seq.status.first + other].gpus > 1 and _meet(seq, other, job):
+            seq.released[n] = other
             n += 1
     for i in range(n):
-        _change_pace(nodes, jobs, one, how, one.released[i])
+        _change_slowdown(nodes, jobs, seq, options, seq.released[i])
 
 
 @kernel
-def _meet(one, a, b):
+def _meet(seq, a, b):
     """Whether two jobs have a node in common."""
-    x, y = one.run[a], one.run[b]
+    x, y = seq.run[a], seq.run[b]
     for c in range(x.at, x.at + x.len):
         for d in range(y.at, y.at + y.len):
-            if one.chunk[c].node == one.chunk[d].node:
+            if seq.chunk[c].node == seq.chunk[d].node:
                 return True
     return False
 
 
 @kernel
-def _change_pace(nodes, jobs, one, how, job):
+def _change_slowdown(nodes, jobs, seq, options, job):
     """Bring a running job's pace up to date, and with it its ends: the true one and that by its estimate."""
-    j = one.me.first + job
-    run, now = one.run[job], one.me.now
+    j = seq.status.first + job
+    run, now = seq.run[job], seq.status.now
     if run.end <= now:  # ends at this very instant too
         return
-    pace = pace_split(nodes, jobs, how, j, one.chunk[run.at].node, run.len)
-    if how.interference_slowdown > pace:
+    slowdown = split_slowdown(nodes, jobs, options, j, seq.chunk[run.at].node, run.len)
+    if options.interference_slowdown > slowdown:
         for c in range(run.at, run.at + run.len):
-            if one.free.row[one.chunk[c].node].wide > 1:
-                pace = how.interference_slowdown
-    if pace == run.pace:
+            if seq.free.row[seq.chunk[c].node].wide > 1:
+                slowdown = options.interference_slowdown
+    if slowdown == run.slowdown:
         return
-    run.done_s += (now - run.since) / run.pace
-    run.since, run.pace = now, pace
+    run.done_s += (now - run.since) / run.slowdown
+    run.since, run.slowdown = now, slowdown
     # later than now, whatever rounding says
-    run.end = max(now + (jobs.row[j].run_s - run.done_s) * pace, np.nextafter(now, np.inf))
-    move(one.heap, one.me.running, job, run.end)
-    if how.tracks and not run.late and run.due > now:
-        move_running(one, jobs.row[j].pool, job, now + (jobs.row[j].estimate_s - run.done_s) * pace)
+    run.end = max(now + (jobs.row[j].run_s - run.done_s) * slowdown, np.nextafter(now, np.inf))
+    move(seq.heap, seq.status.running, job, run.end)
+    if options.tracks and not run.late and run.due > now:
+        move_running(seq, jobs.row[j].pool, job, now + (jobs.row[j].estimate_s - run.done_s) * slowdown)

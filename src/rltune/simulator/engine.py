@@ -2,13 +2,13 @@
 
 Every sequence advances until it needs an answer: RANK (scores of the visible queue) or PLACE (the nodes of the
 chosen job). A driver answers and calls again. Base policies and placement rules that are compiled in are answered
-here, without leaving the loop. With its scores a driver may set ``me.hold``: nothing of the queue starts until the
+here, without leaving the loop. With its scores a driver may set ``status.hold``: nothing of the queue starts until the
 sequence's next instant, at which it is asked again; without effect where no instant would come, or for a kept head.
 
 At one instant completions come before arrivals. At each instant, per queue with an event: while it has jobs and no
 head, take the best (lowest score; ties by submission, then id). If it fits it starts and the rest is ranked again;
 if not it is the head until the queue's next event, and the backfill rule says which others may start, in the order
-of the same scores. With ``commit: head`` there is one queue for the whole cluster, and the head stays head until it
+of the same scores. With ``sticky_head`` there is one queue for the whole cluster, and the head stays head until it
 starts. Jobs under a service-level agreement come before all others, by the base policy; while one is queued, so are
 the others.
 """
@@ -23,223 +23,227 @@ from rltune.kernels import allocating, inlined, kernel
 from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.backfill import backfill, reserve
 from rltune.simulator.check import check
+from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
 from rltune.simulator.conservative import reserve_all
 from rltune.simulator.contention import split_loses_s
-from rltune.simulator.how import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
 from rltune.simulator.queue import dequeue, enqueue, rank
 from rltune.simulator.start import end_job, start_job
-from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, one_of
+from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, sequence_of
 
 
 @kernel
 def advance_all(nodes, jobs, st):
     """Advance every sequence that is not waiting for an answer; (sequences asking RANK, asking PLACE)."""
-    how = st.how
+    options = st.options
     ranks, places = 0, 0
-    for s in range(st.me.shape[0]):
-        one = one_of(st, s)
-        me, line = one.me, one.line
-        while me.phase != RANK and me.phase != PLACE and me.phase != DONE:
-            if me.phase == EVENT:
-                if how.check and me.events > 0:
-                    check(nodes, jobs, one, how)
+    for s in range(st.status.shape[0]):
+        seq = sequence_of(st, s)
+        status, queue = seq.status, seq.queue
+        while status.phase != RANK and status.phase != PLACE and status.phase != DONE:
+            if status.phase == EVENT:
+                if options.check and status.events > 0:
+                    check(nodes, jobs, seq, options)
                 # where running jobs still slow one another down, the last end counts, not the last start
-                done = me.started == me.n and (how.interference_slowdown == 1.0 or me.running == 0)
-                me.phase = DONE if done else POOL
-                if me.phase == POOL:
-                    _next_event(nodes, jobs, one, how)
-            elif me.phase == POOL:
-                while me.queue < line.shape[0] and not _has_to_decide(one):
-                    line[me.queue].dirty = False
-                    me.queue += 1
-                if me.queue == line.shape[0]:
-                    me.phase = EVENT
+                done = status.started == status.n and (options.interference_slowdown == 1.0 or status.running == 0)
+                status.phase = DONE if done else POOL
+                if status.phase == POOL:
+                    _next_event(nodes, jobs, seq, options)
+            elif status.phase == POOL:
+                while status.queue < queue.shape[0] and not _has_to_decide(seq):
+                    queue[status.queue].dirty = False
+                    status.queue += 1
+                if status.queue == queue.shape[0]:
+                    status.phase = EVENT
                 else:
-                    _decide(nodes, jobs, one, how)
-            elif me.phase == PICK:
-                if me.hold and me.head < 0 and (me.running > 0 or me.arrived < me.n):
-                    me.queue += 1  # it stays marked: the next instant asks again
-                    me.phase = POOL
+                    _decide(nodes, jobs, seq, options)
+            elif status.phase == PICK:
+                if status.hold and status.head < 0 and (status.running > 0 or status.arrived < status.n):
+                    status.queue += 1  # it stays marked: the next instant asks again
+                    status.phase = POOL
                 else:
-                    _try(nodes, jobs, one, how)
-                me.hold = False
-            elif me.phase == PLACED and me.place_len == 0:
-                reserve(nodes, jobs, one, how, me.chosen, 0)  # as the placer was told; others have used the work space
-                _wait(jobs, one, how)
-            elif me.phase == PLACED:
-                start_job(nodes, jobs, one, how, me.chosen, me.place_len)
-                if me.head >= 0:
-                    me.head = -1
+                    _try(nodes, jobs, seq, options)
+                status.hold = False
+            elif status.phase == PLACED and status.place_len == 0:
+                reserve(
+                    nodes, jobs, seq, options, status.chosen, 0
+                )  # as the placer was told; others have used the work space
+                _wait(jobs, seq, options)
+            elif status.phase == PLACED:
+                start_job(nodes, jobs, seq, options, status.chosen, status.place_len)
+                if status.head >= 0:
+                    status.head = -1
                 else:
-                    dequeue(jobs, one, me.queue, me.picked)
-                me.phase = POOL
-            elif me.phase == BEHIND:
+                    dequeue(jobs, seq, status.queue, status.picked)
+                status.phase = POOL
+            elif status.phase == BEHIND:
                 # the head waits, and the queue is done for this instant
-                if line[me.queue].len + (me.head >= 0) > 1 and how.backfill != NONE:
-                    if how.backfill == CONSERVATIVE:
-                        reserve_all(nodes, jobs, one, how)
+                if queue[status.queue].len + (status.head >= 0) > 1 and options.backfill != NONE:
+                    if options.backfill == CONSERVATIVE:
+                        reserve_all(nodes, jobs, seq, options)
                     else:
-                        backfill(nodes, jobs, one, how)
-                line[me.queue].dirty = False
-                me.phase = POOL
-        ranks += me.phase == RANK
-        places += me.phase == PLACE
+                        backfill(nodes, jobs, seq, options)
+                queue[status.queue].dirty = False
+                status.phase = POOL
+        ranks += status.phase == RANK
+        places += status.phase == PLACE
     return ranks, places
 
 
 @inlined
-def _has_to_decide(one):
-    line = one.line[one.me.queue]
-    return line.dirty and (line.len > 0 or one.me.head >= 0)
+def _has_to_decide(seq):
+    queue = seq.queue[seq.status.queue]
+    return queue.dirty and (queue.len > 0 or seq.status.head >= 0)
 
 
 @kernel
-def _next_event(nodes, jobs, one, how):
+def _next_event(nodes, jobs, seq, options):
     """Go to the next instant: take back what ended, queue what arrived, mark their queues."""
-    me = one.me
+    status = seq.status
     now = np.inf
-    if me.running > 0:
-        now = one.heap[0].end
-    if me.arrived < me.n:
-        now = min(now, jobs.row[me.first + me.arrived].submit_s)
+    if status.running > 0:
+        now = seq.heap[0].end
+    if status.arrived < status.n:
+        now = min(now, jobs.row[status.first + status.arrived].submit_s)
     if now == np.inf:
         raise RuntimeError("a job in the queue can never fit its pool")
-    me.now = now
-    me.events += 1
-    me.queue = 0
-    while me.running > 0 and one.heap[0].end <= now:
-        j = end_job(nodes, jobs, one, how)
-        one.line[0 if how.commit else jobs.row[j].pool].dirty = True
-    while me.arrived < me.n and jobs.row[me.first + me.arrived].submit_s <= now:
-        q = 0 if how.commit else jobs.row[me.first + me.arrived].pool
-        enqueue(nodes, jobs, one, q, how.base, me.arrived)
-        one.line[q].dirty = True
-        me.arrived += 1
-    if how.base >= FIRST_DYNAMIC:
-        for q in range(one.line.shape[0]):
-            one.line[q].ranked = False
+    status.now = now
+    status.events += 1
+    status.queue = 0
+    while status.running > 0 and seq.heap[0].end <= now:
+        j = end_job(nodes, jobs, seq, options)
+        seq.queue[0 if options.sticky_head else jobs.row[j].pool].dirty = True
+    while status.arrived < status.n and jobs.row[status.first + status.arrived].submit_s <= now:
+        q = 0 if options.sticky_head else jobs.row[status.first + status.arrived].pool
+        enqueue(nodes, jobs, seq, q, options.base, status.arrived)
+        seq.queue[q].dirty = True
+        status.arrived += 1
+    if options.base >= FIRST_DYNAMIC:
+        for q in range(seq.queue.shape[0]):
+            seq.queue[q].ranked = False
 
 
 @kernel
-def _decide(nodes, jobs, one, how):
+def _decide(nodes, jobs, seq, options):
     """Bring a queue into order, or ask for its ranking."""
-    me, line = one.me, one.line[one.me.queue]
-    visible = line.len if how.visible == 0 else min(line.len, how.visible)
+    status, queue = seq.status, seq.queue[seq.status.queue]
+    visible = queue.len if options.visible == 0 else min(queue.len, options.visible)
     # an agent, which sees so many jobs only, is asked neither of jobs under an agreement nor behind a kept head
-    few = 0 if how.alone else 1
-    own = how.order != EXTERNAL or line.len <= few or (how.visible > 0 and (line.sla > 0 or me.head >= 0))
-    own = own or (me.head >= 0 and how.backfill == NONE)
-    if (own or visible < line.len) and not line.ranked:
-        rank(nodes, jobs, one, me.queue, how.base)
-    me.scored = not own
-    me.queued = line.len
-    me.visible = visible
-    me.phase = PICK if own else RANK
-    if me.head < 0:  # nothing is to be decided while a job that was committed to waits
-        me.decisions += 1
-        me.choices += line.len > 1
-        me.queue_sum += line.len
-        me.cut += how.order == EXTERNAL and visible < line.len
+    few = 0 if options.alone else 1
+    own = options.order != EXTERNAL or queue.len <= few or (options.visible > 0 and (queue.sla > 0 or status.head >= 0))
+    own = own or (status.head >= 0 and options.backfill == NONE)
+    if (own or visible < queue.len) and not queue.ranked:
+        rank(nodes, jobs, seq, status.queue, options.base)
+    status.scored = not own
+    status.queued = queue.len
+    status.visible = visible
+    status.phase = PICK if own else RANK
+    if status.head < 0:  # nothing is to be decided while a job that was committed to waits
+        status.decisions += 1
+        status.choices += queue.len > 1
+        status.queue_sum += queue.len
+        status.cut += options.order == EXTERNAL and visible < queue.len
 
 
 @kernel
-def _best(jobs, one):
+def _best(jobs, seq):
     """Place of the best visible job by the scores given."""
-    at, best = one.line[one.me.queue].at, 0
-    for i in range(1, one.me.visible):
-        if _before(jobs, one, at, i, best):
+    at, best = seq.queue[seq.status.queue].at, 0
+    for i in range(1, seq.status.visible):
+        if _before(jobs, seq, at, i, best):
             best = i
     return best
 
 
 @inlined
-def _before(jobs, one, at, i, k):
+def _before(jobs, seq, at, i, k):
     """Whether the job in place ``i`` of a ranked queue stands before that in place ``k``."""
-    a, b = one.queue[at + i], one.queue[at + k]
-    sla_a, sla_b = jobs.row[one.me.first + a].sla, jobs.row[one.me.first + b].sla
+    a, b = seq.waiting[at + i], seq.waiting[at + k]
+    sla_a, sla_b = jobs.row[seq.status.first + a].sla, jobs.row[seq.status.first + b].sla
     if sla_a != sla_b:
         return sla_a
-    if one.score[i] != one.score[k]:
-        return one.score[i] < one.score[k]
+    if seq.score[i] != seq.score[k]:
+        return seq.score[i] < seq.score[k]
     return a < b
 
 
 @allocating
-def _order(jobs, one):
+def _order(jobs, seq):
     """Write to ``order`` the places of a queue's jobs by the scores given; behind them, in their order, those that the
     ranking did not see."""
-    at, seen, order = one.line[one.me.queue].at, one.me.visible, one.order
-    order[:seen] = np.argsort(one.score[:seen], kind="mergesort")
-    for i in range(seen, one.me.queued):
+    at, seen, order = seq.queue[seq.status.queue].at, seq.status.visible, seq.order
+    order[:seen] = np.argsort(seq.score[:seen], kind="mergesort")
+    for i in range(seen, seq.status.queued):
         order[i] = i
     for i in range(1, seen):  # ties and agreements; hardly anything moves
         k = i
-        while k > 0 and _before(jobs, one, at, order[k], order[k - 1]):
+        while k > 0 and _before(jobs, seq, at, order[k], order[k - 1]):
             order[k], order[k - 1] = order[k - 1], order[k]
             k -= 1
 
 
 @kernel
-def _try(nodes, jobs, one, how):
+def _try(nodes, jobs, seq, options):
     """Start the first job of the ranking where it fits; else it is the head, and others may go by the backfill rule."""
-    me = one.me
-    if me.head >= 0:
-        me.chosen = me.head
+    status = seq.status
+    if status.head >= 0:
+        status.chosen = status.head
     else:
-        me.picked = _best(jobs, one) if me.scored else 0
-        me.chosen = one.queue[one.line[me.queue].at + me.picked]
-    n = _fit(nodes, jobs, one, how, me.chosen)
+        status.picked = _best(jobs, seq) if status.scored else 0
+        status.chosen = seq.waiting[seq.queue[status.queue].at + status.picked]
+    n = _fit(nodes, jobs, seq, options, status.chosen)
     if n > 0:
-        me.place_len = n
-        me.phase = PLACED
-        others = how.asks_place == ALWAYS or how.asks_place == AMONG_OTHERS and me.queued > 1
-        company = how.interference_slowdown != 1.0 and jobs.row[me.first + me.chosen].gpus > 1
-        split_ways = me.split and _in_equal_chunks(jobs, me.first + me.chosen)
-        if me.may_wait or others and (split_ways or _ways(nodes, jobs, one, me.chosen) > (0 if company else 1)):
-            _fill_top(jobs, one)
-            me.asked_place += 1
-            me.phase = PLACE
+        status.place_len = n
+        status.phase = PLACED
+        others = options.asks_place == ALWAYS or options.asks_place == AMONG_OTHERS and status.queued > 1
+        company = options.interference_slowdown != 1.0 and jobs.row[status.first + status.chosen].gpus > 1
+        split_ways = status.split and _in_equal_chunks(jobs, status.first + status.chosen)
+        if status.may_wait or others and (split_ways or _ways(nodes, jobs, seq, status.chosen) > (0 if company else 1)):
+            _fill_top(jobs, seq)
+            status.asked_place += 1
+            status.phase = PLACE
         return
-    _wait(jobs, one, how)
+    _wait(jobs, seq, options)
 
 
 @kernel
-def _wait(jobs, one, how):
+def _wait(jobs, seq, options):
     """The chosen job becomes the head."""
-    me = one.me
-    me.phase = BEHIND
-    if me.scored and how.backfill != NONE:
-        _order(jobs, one)
-    if how.commit and me.head < 0:
-        me.head = me.chosen
-        dequeue(jobs, one, me.queue, me.picked)
-        if me.scored and how.backfill != NONE:  # the places move up behind the one that is gone
-            for i in range(one.line[me.queue].len):
-                place = one.order[i + 1]
-                one.order[i] = place - 1 if place > me.picked else place
+    status = seq.status
+    status.phase = BEHIND
+    if status.scored and options.backfill != NONE:
+        _order(jobs, seq)
+    if options.sticky_head and status.head < 0:
+        status.head = status.chosen
+        dequeue(jobs, seq, status.queue, status.picked)
+        if status.scored and options.backfill != NONE:  # the places move up behind the one that is gone
+            for i in range(seq.queue[status.queue].len):
+                place = seq.order[i + 1]
+                seq.order[i] = place - 1 if place > status.picked else place
 
 
 @kernel
-def _fit(nodes, jobs, one, how, job):
+def _fit(nodes, jobs, seq, options, job):
     """Place a job that is first in order; chunks, 0 when it does not fit, or where waiting is worth more than a split.
 
     Then ``reserved`` and ``shadow`` are the head's. Where placements are asked, worth is for the placer to say.
     """
-    me = one.me
-    me.may_wait = False
-    j = me.first + job
-    n = find(nodes, jobs, one.free, j, how.rule, 0, one.place)
-    me.split = n == 0
+    status = seq.status
+    status.may_wait = False
+    j = status.first + job
+    n = find(nodes, jobs, seq.free, j, options.rule, 0, seq.place)
+    status.split = n == 0
     if n > 0:
         return n
-    if how.locality < WORTH_IT:
-        return 0 if how.extra == 0 else split(nodes, jobs, one.free, j, how.rule, how.extra, one.place)
-    reserve(nodes, jobs, one, how, job, 0)
-    me.may_wait = how.asks_place != NEVER and _in_equal_chunks(jobs, j)
-    n = split(nodes, jobs, one.free, j, how.rule, AS_MANY, one.place)
-    if n > 0 and (me.may_wait or split_loses_s(nodes, jobs, how, j, one.place[0].node, n) < me.reserved - me.now):
+    if options.locality < WORTH_IT:
+        return 0 if options.extra == 0 else split(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place)
+    reserve(nodes, jobs, seq, options, job, 0)
+    status.may_wait = options.asks_place != NEVER and _in_equal_chunks(jobs, j)
+    n = split(nodes, jobs, seq.free, j, options.rule, AS_MANY, seq.place)
+    if n > 0 and (
+        status.may_wait or split_loses_s(nodes, jobs, options, j, seq.place[0].node, n) < status.reserved - status.now
+    ):
         return n
-    _reserve_sooner(nodes, jobs, one, how, job)
+    _reserve_sooner(nodes, jobs, seq, options, job)
     return 0
 
 
@@ -253,38 +257,38 @@ def _in_equal_chunks(jobs, j):
 
 
 @kernel
-def _reserve_sooner(nodes, jobs, one, how, job):
+def _reserve_sooner(nodes, jobs, seq, options, job):
     """With soonest_end, reserve for a head the earliest time at which it can be split, if that ends sooner."""
-    if how.locality != SOONEST_END:
+    if options.locality != SOONEST_END:
         return
-    strict_s = one.me.reserved
-    reserve(nodes, jobs, one, how, job, AS_MANY)
-    loses_s = split_loses_s(nodes, jobs, how, one.me.first + job, one.shadow[0].node, one.me.shadowed)
-    if not loses_s < strict_s - one.me.reserved:
-        reserve(nodes, jobs, one, how, job, 0)
+    strict_s = seq.status.reserved
+    reserve(nodes, jobs, seq, options, job, AS_MANY)
+    loses_s = split_loses_s(nodes, jobs, options, seq.status.first + job, seq.shadow[0].node, seq.status.shadowed)
+    if not loses_s < strict_s - seq.status.reserved:
+        reserve(nodes, jobs, seq, options, job, 0)
 
 
 @allocating
-def _ways(nodes, jobs, one, job):
-    j = one.me.first + job
+def _ways(nodes, jobs, seq, job):
+    j = seq.status.first + job
     table = room(nodes)
-    k = classes(nodes, jobs.row[j].pool, one.free, False, table)
+    k = classes(nodes, jobs.row[j].pool, seq.free, False, table)
     return count_ways(nodes, jobs, j, table, k)
 
 
 @kernel
-def _fill_top(jobs, one):
+def _fill_top(jobs, seq):
     """The chosen job and the next of the ranking, in its order."""
-    at = one.line[one.me.queue].at
-    if one.me.scored:
-        _order(jobs, one)
-    one.top[:] = -1
-    one.top[0] = one.me.chosen
+    at = seq.queue[seq.status.queue].at
+    if seq.status.scored:
+        _order(jobs, seq)
+    seq.top[:] = -1
+    seq.top[0] = seq.status.chosen
     k = 1
-    for i in range(one.me.queued):
-        if k == one.top.shape[0]:
+    for i in range(seq.status.queued):
+        if k == seq.top.shape[0]:
             break
-        job = one.queue[at + (one.order[i] if one.me.scored else i)]
-        if job != one.me.chosen:
-            one.top[k] = job
+        job = seq.waiting[at + (seq.order[i] if seq.status.scored else i)]
+        if job != seq.status.chosen:
+            seq.top[k] = job
             k += 1

@@ -16,10 +16,10 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, EXCLUSIVE, find
 from rltune.kernels import allocating, kernel
 from rltune.simulator.batch import Placer, Run
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.queue import enqueue
-from rltune.simulator.setting import Setting
 from rltune.simulator.start import start_job
-from rltune.simulator.state import MAX_VISIBLE, POOL, one_of
+from rltune.simulator.state import MAX_VISIBLE, POOL, sequence_of
 
 ROOM = np.dtype([("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64)])
 """What is free on a node: GPUs, thousandths of a CPU, MB."""
@@ -46,7 +46,12 @@ class Found:
 
 
 def resume(
-    jobs: Jobs, layout: Layout, found: Found, setting: Setting, placer: Placer | None = None, asks: bool = False
+    jobs: Jobs,
+    layout: Layout,
+    found: Found,
+    scheduler: SchedulerConfig,
+    placer: Placer | None = None,
+    asks: bool = False,
 ) -> Run:
     """A run at the instant that was found, before its first decision.
 
@@ -56,7 +61,7 @@ def resume(
     """
     _check(jobs, layout, found)
     everyone = np.array([len(jobs.row)])
-    run = Run(jobs, layout, np.array([0]), everyone, setting, placer, MAX_VISIBLE if asks else None, track=True)
+    run = Run(jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None, track=True)
     state = run.state
     widest = int(np.diff(found.offsets).max(initial=0))
     if widest > state.place.shape[1]:  # jobs found on more nodes than the setting would have put them on
@@ -101,33 +106,33 @@ def _check(jobs: Jobs, layout: Layout, found: Found) -> None:
 
 @kernel
 def _resume(nodes, jobs, st, start_s, end_s, offsets, chunks, free, now_s, queued):
-    one = one_of(st, 0)
-    me, running = one.me, start_s.shape[0]
+    seq = sequence_of(st, 0)
+    status, running = seq.status, start_s.shape[0]
     for r in range(running):
         n = offsets[r + 1] - offsets[r]
         for c in range(n):
-            one.place[c].node, one.place[c].gpus = chunks[offsets[r] + c].node, chunks[offsets[r] + c].gpus
-        me.now = start_s[r]
-        start_job(nodes, jobs, one, st.how, r, n)
-    _end_at(one, end_s)
+            seq.place[c].node, seq.place[c].gpus = chunks[offsets[r] + c].node, chunks[offsets[r] + c].gpus
+        status.now = start_s[r]
+        start_job(nodes, jobs, seq, st.options, r, n)
+    _end_at(seq, end_s)
     for m in range(nodes.row.shape[0]):
-        here = one.free.row[m]
-        change(nodes, one.free, m, free[m].gpus - here.gpus, free[m].cpu - here.cpu, free[m].mem - here.mem)
-    me.now, me.arrived, me.events = now_s, running + queued, 1
+        here = seq.free.row[m]
+        change(nodes, seq.free, m, free[m].gpus - here.gpus, free[m].cpu - here.cpu, free[m].mem - here.mem)
+    status.now, status.arrived, status.events = now_s, running + queued, 1
     for job in range(running, running + queued):
-        q = 0 if st.how.commit else jobs.row[job].pool
-        enqueue(nodes, jobs, one, q, st.how.base, job)
-        one.line[q].dirty = True
-    me.queue, me.phase = 0, POOL
+        q = 0 if st.options.sticky_head else jobs.row[job].pool
+        enqueue(nodes, jobs, seq, q, st.options.base, job)
+        seq.queue[q].dirty = True
+    status.queue, status.phase = 0, POOL
 
 
 @allocating
-def _end_at(one, end_s):
+def _end_at(seq, end_s):
     """Let the running jobs end when they are said to (with company slowing jobs down: until that changes)."""
     order = np.argsort(end_s, kind="mergesort")
     for i in range(order.shape[0]):  # sorted is a heap
-        one.run[order[i]].end = end_s[order[i]]
-        one.heap[i].end, one.heap[i].job = end_s[order[i]], order[i]
+        seq.run[order[i]].end = end_s[order[i]]
+        seq.heap[i].end, seq.heap[i].job = end_s[order[i]], order[i]
 
 
 def could_start(run: Run, layout: Layout, found: Found) -> np.ndarray:
@@ -141,10 +146,10 @@ def could_start(run: Run, layout: Layout, found: Found) -> np.ndarray:
 
 @allocating
 def _could_start(nodes, jobs, st, running, queued):
-    one = one_of(st, 0)
+    seq = sequence_of(st, 0)
     for r in range(running):
-        take(nodes, jobs, one.free, r, st.how.rule == EXCLUSIVE, one.chunk, one.run[r].at, one.run[r].len, 1)
+        take(nodes, jobs, seq.free, r, st.options.rule == EXCLUSIVE, seq.chunk, seq.run[r].at, seq.run[r].len, 1)
     fits = np.zeros(queued, np.bool_)
     for q in range(queued):
-        fits[q] = find(nodes, jobs, one.free, running + q, BEST_FIT, 0, one.place) > 0
+        fits[q] = find(nodes, jobs, seq.free, running + q, BEST_FIT, 0, seq.place) > 0
     return fits

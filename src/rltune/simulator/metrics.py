@@ -82,7 +82,7 @@ def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
     inside = np.minimum(end, last.to_numpy()[table["sequence"]]) - start
     area_inside = (table["gpus"] * np.maximum(inside, 0.0)).groupby(table["sequence"]).sum()
     span = (last - first).replace(0.0, np.nan)
-    decisions = state.me["decisions"]
+    decisions = state.status["decisions"]
     return out.assign(
         largest_wait_s=grouped["wait_s"].max(),
         jobs=state.n,
@@ -92,7 +92,7 @@ def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
         utilisation=area / (gpus * makespan),
         utilisation_span=area_inside / (gpus * span),
         decisions=decisions,
-        choices=state.me["choices"],
-        mean_queue=state.me["queue_sum"] / np.maximum(decisions, 1),
-        cut=state.me["cut"],
+        choices=state.status["choices"],
+        mean_queue=state.status["queue_sum"] / np.maximum(decisions, 1),
+        cut=state.status["cut"],
     ).reset_index()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.kernels import inlined, kernel
-from rltune.simulator.how import DOUBLE
+from rltune.simulator.config import DOUBLE
 
 DUE, LATE = False, True
 
@@ -56,63 +56,63 @@ def _remove(row, run, late, at, n, job):
 
 
 @kernel
-def add_running(one, p, job):
+def add_running(seq, p, job):
     """A job of pool ``p`` has started; its ``due`` is set."""
-    ends = one.ends[p]
-    _insert(one.due, one.run, DUE, ends.due_at, ends.due_len, job)
+    ends = seq.ends[p]
+    _insert(seq.due, seq.run, DUE, ends.due_at, ends.due_len, job)
     ends.due_len += 1
 
 
 @kernel
-def move_running(one, p, job, due):
+def move_running(seq, p, job, due):
     """Give a job within its estimate another end by it."""
-    ends = one.ends[p]
-    lo = _place(one.due, one.run, DUE, ends.due_at, ends.due_len, job)
+    ends = seq.ends[p]
+    lo = _place(seq.due, seq.run, DUE, ends.due_at, ends.due_len, job)
     for i in range(lo, ends.due_at + ends.due_len - 1):
-        one.due[i] = one.due[i + 1]
-    one.run[job].due = due
-    _insert(one.due, one.run, DUE, ends.due_at, ends.due_len - 1, job)
+        seq.due[i] = seq.due[i + 1]
+    seq.run[job].due = due
+    _insert(seq.due, seq.run, DUE, ends.due_at, ends.due_len - 1, job)
 
 
 @kernel
-def drop_running(one, p, job):
+def drop_running(seq, p, job):
     """A job of pool ``p`` has ended."""
-    ends = one.ends[p]
-    if one.run[job].late:
-        ends.late_at += _remove(one.late, one.run, LATE, ends.late_at, ends.late_len, job)
+    ends = seq.ends[p]
+    if seq.run[job].late:
+        ends.late_at += _remove(seq.late, seq.run, LATE, ends.late_at, ends.late_len, job)
         ends.late_len -= 1
     else:
-        ends.due_at += _remove(one.due, one.run, DUE, ends.due_at, ends.due_len, job)
+        ends.due_at += _remove(seq.due, seq.run, DUE, ends.due_at, ends.due_len, job)
         ends.due_len -= 1
 
 
 @kernel
-def settle_late(one, p):
+def settle_late(seq, p):
     """Move jobs that have reached the end of their estimate from one list to the other."""
-    ends = one.ends[p]
+    ends = seq.ends[p]
     while ends.due_len > 0:
-        job = one.due[ends.due_at]
-        if one.run[job].due > one.me.now:
+        job = seq.due[ends.due_at]
+        if seq.run[job].due > seq.status.now:
             return
         ends.due_at += 1
         ends.due_len -= 1
-        one.run[job].late = True
-        _insert(one.late, one.run, LATE, ends.late_at, ends.late_len, job)
+        seq.run[job].late = True
+        _insert(seq.late, seq.run, LATE, ends.late_at, ends.late_len, job)
         ends.late_len += 1
 
 
 @kernel
-def next_release(one, p, overrun, due, late):
+def next_release(seq, p, overrun, due, late):
     """(Job, its expected end) that comes next when ``due`` and ``late`` jobs of the two lists are gone; (−1, inf)
     for none. The late ones go from the end of their list, the latest start first."""
-    ends, now = one.ends[p], one.me.now
+    ends, now = seq.ends[p], seq.status.now
     best, time = -1, np.inf
     if due < ends.due_len:
-        best = one.due[ends.due_at + due]
-        time = one.run[best].due
+        best = seq.due[ends.due_at + due]
+        time = seq.run[best].due
     if late < ends.late_len:
-        job = one.late[ends.late_at + ends.late_len - 1 - late]
-        expected = now + (now - one.run[job].start) if overrun == DOUBLE else now
+        job = seq.late[ends.late_at + ends.late_len - 1 - late]
+        expected = now + (now - seq.run[job].start) if overrun == DOUBLE else now
         if expected <= time:
             best, time = job, expected
     return best, time

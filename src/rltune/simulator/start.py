@@ -5,51 +5,51 @@ from __future__ import annotations
 from rltune.cluster.free import take
 from rltune.cluster.search import EXCLUSIVE
 from rltune.kernels import kernel
-from rltune.simulator.contention import come_or_go, pace_on
+from rltune.simulator.contention import slowdown_on, update_neighbours
 from rltune.simulator.heap import pop, push
 from rltune.simulator.releases import add_running, drop_running
 from rltune.simulator.usage import use
 
 
 @kernel
-def start_job(nodes, jobs, one, how, job, n):
+def start_job(nodes, jobs, seq, options, job, n):
     """Start a job on the ``n`` chunks in ``place``; taking it out of its queue is the caller's."""
-    j = one.me.first + job
-    row, run, now = jobs.row[j], one.run[job], one.me.now
-    take(nodes, jobs, one.free, j, how.rule == EXCLUSIVE, one.place, 0, n, -1)
-    run.at, run.len = one.me.chunks, n
+    j = seq.status.first + job
+    row, run, now = jobs.row[j], seq.run[job], seq.status.now
+    take(nodes, jobs, seq.free, j, options.rule == EXCLUSIVE, seq.place, 0, n, -1)
+    run.at, run.len = seq.status.chunks, n
     for c in range(n):
-        one.chunk[run.at + c].node = one.place[c].node
-        one.chunk[run.at + c].gpus = one.place[c].gpus
-    one.me.chunks += n
-    pace = pace_on(nodes, jobs, one, how, j, one.place, n)
+        seq.chunk[run.at + c].node = seq.place[c].node
+        seq.chunk[run.at + c].gpus = seq.place[c].gpus
+    seq.status.chunks += n
+    slowdown = slowdown_on(nodes, jobs, seq, options, j, seq.place, n)
     run.start = now
-    run.end = now + row.run_s * pace
-    push(one.heap, one.me.running, run.end, job)
-    one.me.running += 1
-    one.me.started += 1
-    if how.tracks:
-        run.due = now + row.estimate_s * pace
-        add_running(one, row.pool, job)
-    if one.share.shape[0] > 0:
-        use(one.share, row.account, now, row.gpus)
-    if how.company:
-        run.pace, run.since, run.done_s = pace, now, 0.0
-        come_or_go(nodes, jobs, one, how, job, 1)
+    run.end = now + row.run_s * slowdown
+    push(seq.heap, seq.status.running, run.end, job)
+    seq.status.running += 1
+    seq.status.started += 1
+    if options.tracks:
+        run.due = now + row.estimate_s * slowdown
+        add_running(seq, row.pool, job)
+    if seq.share.shape[0] > 0:
+        use(seq.share, row.account, now, row.gpus)
+    if options.counts_colocated:
+        run.slowdown, run.since, run.done_s = slowdown, now, 0.0
+        update_neighbours(nodes, jobs, seq, options, job, 1)
 
 
 @kernel
-def end_job(nodes, jobs, one, how):
+def end_job(nodes, jobs, seq, options):
     """Take back what the job that ends first has; its row in Jobs."""
-    job = pop(one.heap, one.me.running)
-    one.me.running -= 1
-    j = one.me.first + job
-    row, run = jobs.row[j], one.run[job]
-    take(nodes, jobs, one.free, j, how.rule == EXCLUSIVE, one.chunk, run.at, run.len, 1)
-    if how.tracks:
-        drop_running(one, row.pool, job)
-    if one.share.shape[0] > 0:
-        use(one.share, row.account, one.me.now, -row.gpus)
-    if how.company:
-        come_or_go(nodes, jobs, one, how, job, -1)
+    job = pop(seq.heap, seq.status.running)
+    seq.status.running -= 1
+    j = seq.status.first + job
+    row, run = jobs.row[j], seq.run[job]
+    take(nodes, jobs, seq.free, j, options.rule == EXCLUSIVE, seq.chunk, run.at, run.len, 1)
+    if options.tracks:
+        drop_running(seq, row.pool, job)
+    if seq.share.shape[0] > 0:
+        use(seq.share, row.account, seq.status.now, -row.gpus)
+    if options.counts_colocated:
+        update_neighbours(nodes, jobs, seq, options, job, -1)
     return j

@@ -11,7 +11,7 @@ from rltune.cluster.free import CHUNK, Free, all_free
 from rltune.cluster.layout import Nodes
 from rltune.kernels import inlined
 from rltune.policies import FIRST_FAIR
-from rltune.simulator.how import How
+from rltune.simulator.config import Options
 
 # What a sequence is doing; RANK and PLACE are questions to the driver.
 EVENT, POOL, RANK, PICK, PLACE, PLACED, BEHIND, DONE = range(8)
@@ -26,7 +26,7 @@ def _record(**fields: type) -> np.dtype:
 
 _i, _f, _b = np.int64, np.float64, np.bool_
 
-SEQUENCE = _record(
+STATUS = _record(
     first=_i,
     n=_i,
     phase=_i,
@@ -56,16 +56,16 @@ SEQUENCE = _record(
     shadowed=_i,
 )
 """A sequence: its first job and its jobs; phase; instant, s since the trace's t0; jobs arrived, started and running;
-chunks written; the queue being decided; the job committed to (commit: head), −1 for none; jobs in that queue, how many
+chunks written; the queue being decided; the job committed to (sticky_head), −1 for none; jobs in that queue, how many
 of the first a ranking covers, place of the picked one, the job PLACE asks about, chunks of the answer (0: it waits),
 whether these are a split, whether it may wait. Counts of a run: decisions, those between two jobs or more, jobs queued
 at each, those that hid jobs, PLACE questions, instants. Whether the ranking came from the driver, and said that
 nothing is to start now; a head's reserved start, and the nodes of its shadow allocation."""
-LINE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
+QUEUE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
 """A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
 order is that of this instant; whether this instant has an event for it."""
-RUN = _record(key=_f, start=_f, end=_f, due=_f, pace=_f, since=_f, done_s=_f, at=_i, len=_i, late=_b)
-"""A job: score under the base policy; start (NaN before), true end, end by its estimate; where company slows jobs down,
+RUN = _record(key=_f, start=_f, end=_f, due=_f, slowdown=_f, since=_f, done_s=_f, at=_i, len=_i, late=_b)
+"""A job: score under the base policy; start (NaN before), true end, end by its estimate; where co-located jobs slow each other down,
 how many times as long it runs as by itself, since when, and what of its run time was done then; its chunks; whether it
 runs past its estimate."""
 HEAP = _record(end=_f, job=_i)
@@ -78,16 +78,16 @@ SHADOW = _record(node=_i, gpus=_i, cpu=_i, mem=_i, held_gpus=_i, held_cpu=_i, he
 """A node of a head's shadow allocation: what is spare there at its reserved start; what is held back now."""
 
 
-class One(NamedTuple):
+class Sequence(NamedTuple):
     """One sequence of N jobs on M nodes in P pools, with Q queues: one a pool, or one in all.
 
-    Jobs inside a sequence are numbered from 0; job ``i`` is job ``me.first + i`` of Jobs.
+    Jobs inside a sequence are numbered from 0; job ``i`` is job ``status.first + i`` of Jobs.
     """
 
-    me: np.ndarray  # SEQUENCE
+    status: np.ndarray  # STATUS
     free: Free
-    line: np.ndarray  # [Q] LINE
-    queue: np.ndarray  # [N] int64, a span a queue, by the base policy where ``line`` says it is ranked
+    queue: np.ndarray  # [Q] QUEUE
+    waiting: np.ndarray  # [N] int64, a span a queue, by the base policy where ``queue`` says it is ranked
     run: np.ndarray  # [N] RUN
     heap: np.ndarray  # [N] HEAP, running jobs by their true end
     chunk: np.ndarray  # [chunks] CHUNK, in the order of the starts
@@ -105,13 +105,13 @@ class One(NamedTuple):
 
 
 class State(NamedTuple):
-    """The same with a leading axis [S]; the work space behind ``top`` is shared. Scheduled as ``how`` says."""
+    """The same with a leading axis [S]; the work space behind ``top`` is shared. Scheduled by ``options``."""
 
-    how: How
-    me: np.ndarray
+    options: Options
+    status: np.ndarray
     free: Free
-    line: np.ndarray
     queue: np.ndarray
+    waiting: np.ndarray
     run: np.ndarray
     heap: np.ndarray
     chunk: np.ndarray
@@ -127,30 +127,30 @@ class State(NamedTuple):
     released: np.ndarray
     failed: np.ndarray
 
-    first = property(lambda self: self.me["first"], doc="First job of each sequence [S].")
-    n = property(lambda self: self.me["n"], doc="Jobs of each sequence [S].")
-    phase = property(lambda self: self.me["phase"], doc="What each sequence is doing [S].")
-    now = property(lambda self: self.me["now"], doc="Instant each sequence is at, s since the trace's t0 [S].")
-    visible = property(lambda self: self.me["visible"], doc="Jobs a ranking covers [S].")
-    queued = property(lambda self: self.me["queued"], doc="Jobs in the queue that asks [S].")
+    first = property(lambda self: self.status["first"], doc="First job of each sequence [S].")
+    n = property(lambda self: self.status["n"], doc="Jobs of each sequence [S].")
+    phase = property(lambda self: self.status["phase"], doc="What each sequence is doing [S].")
+    now = property(lambda self: self.status["now"], doc="Instant each sequence is at, s since the trace's t0 [S].")
+    visible = property(lambda self: self.status["visible"], doc="Jobs a ranking covers [S].")
+    queued = property(lambda self: self.status["queued"], doc="Jobs in the queue that asks [S].")
     start = property(lambda self: self.run["start"], doc="Starts in s [S, N], NaN before.")
     end = property(lambda self: self.run["end"], doc="True ends in s [S, N] of started jobs.")
 
     def queued_jobs(self, s: int) -> np.ndarray:
         """Jobs (numbers inside the sequence) that sequence ``s`` asks a ranking of, in the order of ``score[s]``."""
-        at = self.line["at"][s, self.me["queue"][s]]
-        return self.queue[s, at : at + self.me["visible"][s]]
+        at = self.queue["at"][s, self.status["queue"][s]]
+        return self.waiting[s, at : at + self.status["visible"][s]]
 
 
 @inlined
-def one_of(st, s):
+def sequence_of(st, s):
     """One sequence's part of the state."""
     free = Free(st.free.row[s], st.free.total[s], st.free.count[s], st.free.words[s])
-    return One(
-        st.me[s],
+    return Sequence(
+        st.status[s],
         free,
-        st.line[s],
         st.queue[s],
+        st.waiting[s],
         st.run[s],
         st.heap[s],
         st.chunk[s],
@@ -168,34 +168,34 @@ def one_of(st, s):
     )
 
 
-def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, how: How, top: int = 1) -> State:
+def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, options: Options, top: int = 1) -> State:
     """Sequences of ``n[s]`` consecutive jobs from job ``first[s]``, each on an idle cluster."""
     first, n = np.asarray(first, np.int64), np.asarray(n, np.int64)
     s, most, pools = len(first), int(n.max()), len(nodes.pool)
-    me = np.zeros(s, SEQUENCE)
-    me["first"], me["n"], me["head"] = first, n, -1
+    status = np.zeros(s, STATUS)
+    status["first"], status["n"], status["head"] = first, n, -1
     pool_at = _stretches(jobs.pool, first, n, pools)
-    line = np.zeros((s, 1 if how.commit else pools), LINE)
-    if not how.commit:
-        line["at"] = pool_at
+    queue = np.zeros((s, 1 if options.sticky_head else pools), QUEUE)
+    if not options.sticky_head:
+        queue["at"] = pool_at
     run = np.zeros((s, most), RUN)
     run["start"] = np.nan
     ends = np.zeros((s, pools), ENDS)
     ends["due_at"] = ends["late_at"] = pool_at
     # chunks a job may get: a strict cut's, or with more nodes allowed one a GPU
     chunks = jobs.cut["full"].max(axis=1) + 1
-    if how.splits:
+    if options.splits:
         pool = nodes.pool[jobs.pool]
         chunks = np.maximum(chunks, np.minimum(jobs.gpus, pool["stop"] - pool["start"]))
     before = np.concatenate([[0], np.cumsum(chunks)])
     widest, room = int((before[first + n] - before[first]).max()), int(chunks.max())
-    accounts = int(jobs.account.max()) + 2 if how.base >= FIRST_FAIR else 0
-    by_end = most if how.tracks else 0
+    accounts = int(jobs.account.max()) + 2 if options.base >= FIRST_FAIR else 0
+    by_end = most if options.tracks else 0
     return State(
-        how,
-        me,
+        options,
+        status,
         all_free(nodes, s),
-        line,
+        queue,
         np.zeros((s, most), np.int64),
         run,
         np.zeros((s, most), HEAP),
@@ -204,10 +204,10 @@ def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, how: H
         np.zeros((s, by_end), np.int64),
         np.zeros((s, by_end), np.int64),
         np.zeros((s, accounts), SHARE),
-        np.zeros((s, most if how.asks else 0)),
+        np.zeros((s, most if options.asks else 0)),
         np.zeros((s, room), CHUNK),
         np.full((s, top), -1, np.int64),
-        np.zeros(most if how.asks else 0, np.int64),
+        np.zeros(most if options.asks else 0, np.int64),
         np.zeros(room, SHADOW),
         np.zeros(by_end, np.int64),
         np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),

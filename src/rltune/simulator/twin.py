@@ -3,7 +3,7 @@
 Time goes from event to event; at one instant completions come before arrivals. Every pool with an event then decides:
 it ranks its queue (jobs under a service-level agreement first, then the lowest score; ties by submission, then row)
 and starts the first job if it fits, again and again, until the queue is empty or the first job, the *head*, does not
-fit. The head is forgotten at the pool's next event (``commit: decision``); with ``commit: head`` all pools have one
+fit. The head is forgotten at the pool's next event or, with ``sticky_head``, stays until it starts: all pools have one
 queue, and the head stays head until it starts. While there is a head, of the others, in the order of the same ranking
 (of a head kept from an earlier instant, an agent is not asked: in the order of the base policy),
 
@@ -87,23 +87,23 @@ class Twin:
         *,
         locality: str = "strict",
         overrun: str = "double",
-        commit: str = "decision",
+        sticky_head: bool = False,
         multi_node_slowdown: float = 1.0,
         interference_slowdown: float = 1.0,
-        worth: float = 1.0,
+        split_worth: float = 1.0,
         visible: int = 0,
         holds: Holds | None = None,
         alone: bool = False,
     ) -> None:
         assert backfill in ("none", "greedy", "easy", "conservative"), backfill
-        assert overrun in ("double", "now") and commit in ("decision", "head"), (overrun, commit)
+        assert overrun in ("double", "now"), overrun
         self.backfill, self.overrun, self.locality = backfill, overrun, locality
-        self.multi_node_slowdown, self.interference_slowdown, self.worth = (
+        self.multi_node_slowdown, self.interference_slowdown, self.split_worth = (
             multi_node_slowdown,
             interference_slowdown,
-            worth,
+            split_worth,
         )
-        self.extra, self.one_queue = EXTRA[locality], commit == "head"
+        self.extra, self.one_queue = EXTRA[locality], sticky_head
         self.score, self.scores, self.visible = POLICIES[policy], scores, visible
         self.holds, self.alone, self.coming = holds, alone, True
         self.place = Placement(jobs, layout, placement)
@@ -215,9 +215,11 @@ class Twin:
         return way
 
     def _loses_s(self, j: int, way: Allocation) -> float:
-        """Seconds by its estimate that a job loses by being split, each counted ``worth`` times."""
+        """Seconds by its estimate that a job loses by being split, each counted ``split_worth`` times."""
         return (
-            self.worth * self.estimate[j] * ((self.multi_node_slowdown if self.place.is_split(j, way) else 1.0) - 1.0)
+            self.split_worth
+            * self.estimate[j]
+            * ((self.multi_node_slowdown if self.place.is_split(j, way) else 1.0) - 1.0)
         )
 
     def _behind_kept(self, others: list[int], now: float) -> list[int]:

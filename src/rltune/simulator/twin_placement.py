@@ -2,14 +2,14 @@
 
 A job is cut into full chunks and at most one remainder, each on a node of its own, all of one GPU type (strict
 locality). The rules go chunk by chunk: ``first_fit`` takes the lowest node; ``best_fit`` the one with the fewest free
-GPUs, then the lowest; ``quiet_fit`` likewise, but a job of several GPUs takes nodes without company first (another such
+GPUs, then the lowest; ``isolating_best_fit`` likewise, but a job of several GPUs takes nodes without company first (another such
 job that runs there now); ``spread`` the one with the most free GPUs, then the lowest; ``exclusive`` the smallest idle
 node, then the lowest, and the job has all of it. Of several GPU types, first_fit takes the first in which the job
-fits, best_fit and exclusive the one whose last chunk leaves the fewest GPUs on its node, quiet_fit too, but one without
+fits, best_fit and exclusive the one whose last chunk leaves the fewest GPUs on its node, isolating_best_fit too, but one without
 company first, spread the most; then the first.
 
 A job that does not fit so may be *split*, on as few nodes as hold it and on ``extra`` more than strict at most: those
-with the most room for it (quiet_fit: then those without company), each to the full, and the last chunk by the rule. Of
+with the most room for it (isolating_best_fit: then those without company), each to the full, and the last chunk by the rule. Of
 several types the one with the fewest nodes, then the first.
 """
 
@@ -28,7 +28,7 @@ Amount = tuple[int, int, int]
 Free = dict[int, Amount]
 """Node → what is free on it."""
 
-RULES = ("first_fit", "best_fit", "spread", "exclusive", "quiet_fit")
+RULES = ("first_fit", "best_fit", "spread", "exclusive", "isolating_best_fit")
 
 
 def _plus(a: Amount, b: Amount, sign: int) -> Amount:
@@ -154,7 +154,7 @@ class Placement:
 
     def _company(self, j: int, m: int) -> bool:
         """Whether the job would rather not go to a node."""
-        return self.rule == "quiet_fit" and self.row["gpus"][j] > 1 and self.wide.get(m, 0) > 0
+        return self.rule == "isolating_best_fit" and self.row["gpus"][j] > 1 and self.wide.get(m, 0) > 0
 
     def _kinds(self, j: int) -> list[int]:
         """GPU types the job may use and that could hold it."""

@@ -2,7 +2,6 @@
 
 import math
 
-
 from rltune.kernels import kernel
 from rltune.policies.multifactor import HALF_LIFE_S
 

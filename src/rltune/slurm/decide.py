@@ -15,8 +15,8 @@ from rltune.cluster.fit import Jobs
 from rltune.config.slurm import SlurmConfig
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Run
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import resume
-from rltune.simulator.setting import Setting
 from rltune.slurm.observe import View
 
 
@@ -34,18 +34,18 @@ class Decision:
     """Of those, the ones the placement model keeps company away from."""
 
 
-def setting_of(policy: TrainedPolicy, config: SlurmConfig) -> Setting:
+def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
     """How decisions are thought out: whose order stands behind, what may start behind a job that does not fit, where."""
     way = policy.facts.get("way", {})
     base = config.base_policy or way.get("policy") or policy.facts.get("policy", "fifo")
-    return Setting(base, config.backfill, config.placement, interference_slowdown=config.interference_slowdown)
+    return SchedulerConfig(base, config.backfill, config.placement, interference_slowdown=config.interference_slowdown)
 
 
 def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
     """Rank the jobs of a view, and place those that could start now."""
     jobs = _with_one_to_come(view.jobs, view.found.now_s)
-    setting = setting_of(policy, config)
-    run = resume(jobs, view.layout, view.found, setting, placer_of(setting.placement, config.lookahead), asks=True)
+    scheduler = scheduler_of(policy, config)
+    run = resume(jobs, view.layout, view.found, scheduler, placer_of(scheduler.placement, config.lookahead), asks=True)
     ranker, state = ranker_of(policy, jobs, view.layout), run.state
     first = len(view.running)
     ids = {first + k: job.id for k, job in enumerate(view.ranked)}
@@ -55,7 +55,7 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
     # each pool is ranked once: what comes after, as jobs start one by one, is the placement model's business
     while len(asking := run.advance()) and state.now[0] == view.found.now_s:
         ranker(state, asking)
-        pool = int(state.me["queue"][0])
+        pool = int(state.status["queue"][0])
         if pool not in seen:
             seen.add(pool)
             mine = state.queued_jobs(0)
@@ -85,9 +85,9 @@ def _orders(view: View, ids: dict[int, int]) -> dict[str, list[int]]:
 def _order(run: Run, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -> list[int]:
     """A queue in the order of the scores; behind it, as they stand, the jobs that the ranking did not see."""
     state = run.state
-    q = state.me["queue"][0]
-    at, n = int(state.line["at"][0, q]), int(state.me["queued"][0])
-    behind = state.queue[0, at + len(mine) : at + n]
+    q = state.status["queue"][0]
+    at, n = int(state.queue["at"][0, q]), int(state.status["queued"][0])
+    behind = state.waiting[0, at + len(mine) : at + n]
     first = mine[np.lexsort((mine, score))]
     return [ids[int(job)] for job in (*first, *behind)]
 

@@ -20,8 +20,8 @@ from rltune.cluster.layout import MILLI, Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
-from rltune.simulator.setting import Setting
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
 from rltune.slurm.scope import RANKED, why_left
 from rltune.traces.columns import empty_columns
@@ -111,7 +111,7 @@ def observe(
     running = [job for job in running if job.id in kept]
     found = _found(running, len(ranked), arrays, layout, names, usable, everyone, now_s - t0_s, t0_s, faults)
     if ranked:
-        fits = could_start(resume(arrays, layout, found, Setting("fifo")), layout, found)
+        fits = could_start(resume(arrays, layout, found, SchedulerConfig("fifo")), layout, found)
         left |= {job.id: HELD_BY_OTHERS for job, fit_ in zip(ranked, fits, strict=True) if not fit_}
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))

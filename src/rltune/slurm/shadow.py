@@ -15,12 +15,11 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.config.slurm import ScopeConfig, SlurmConfig
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import could_start, resume
-from rltune.simulator.setting import Setting
 from rltune.slurm.observe import View, compiled
 from rltune.slurm.records import PENDING, RUNNING_STATES, SlurmJob
 from rltune.slurm.scope import RANKED, why_left
-
 
 MOST_RESERVED = 2_000
 """Jobs beyond which nodes are reserved for the first one alone: to plan all reservations takes 0.4 s with 1,000 jobs on 40
@@ -116,7 +115,7 @@ class Shadow:
         found = replace(begin.found, end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
         rules = self.config.watchdog
         backfill = "easy" if rules.backfill == "conservative" and len(rows.row) > MOST_RESERVED else rules.backfill
-        run = resume(rows, begin.layout, found, Setting(rules.policy, backfill))
+        run = resume(rows, begin.layout, found, SchedulerConfig(rules.policy, backfill))
         run.advance()
         until = now_s - begin.t0_s
         shadow = np.minimum(run.state.start[0, first:], until) - rows.submit_s[first:]
@@ -130,7 +129,7 @@ class Shadow:
         everyone = replace(begin.found, queued=len(rows.row) - first)
         at_once = Jobs(rows.row.copy(), rows.cut)
         at_once.row["submit_s"][first:] = np.minimum(at_once.row["submit_s"][first:], begin.found.now_s)
-        return could_start(resume(at_once, begin.layout, everyone, Setting("fifo")), begin.layout, everyone)
+        return could_start(resume(at_once, begin.layout, everyone, SchedulerConfig("fifo")), begin.layout, everyone)
 
 
 def _as_it_waited(job: SlurmJob) -> SlurmJob:

@@ -20,16 +20,19 @@ are there: each job has its own random number, made of (trace name, job id, run 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from rltune.config import parse_estimate
+from rltune.config.trace import Predictions
 from rltune.errors import ConfigError, DataError
 from rltune.traces.columns import TraceMeta, job_uniform
 from rltune.traces.estimates_history import NOTHING_KNOWN, all_known, rolling_median
 from rltune.traces.estimates_lightgbm import NO_MODEL, lightgbm_estimate
-from rltune.traces.estimates_published import NOT_PUBLISHED, PUBLISHED
+from rltune.traces.estimates_published import NOT_PUBLISHED, PUBLISHED, published_run_s
 
 Kind = Literal["exact", "lognormal"]
 MIN_ESTIMATE_S = 1.0
@@ -114,3 +117,21 @@ def job_normal(job_id: pd.Series, trace_name: str, seed: int) -> np.ndarray:
     from scipy.special import ndtri  # a tenth of a second that simulations need not wait for
 
     return ndtri(job_uniform(job_id, f"{trace_name}\n{seed}"))
+
+
+def estimate_jobs(
+    jobs: pd.DataFrame, meta: TraceMeta, name: str, seed: int, predictions: Predictions | None, root: Path
+) -> pd.DataFrame:
+    """The same by an estimate's full name, such as ``lognormal-1``; ``published`` from the trace's ``predictions``.
+
+    Raises besides DataError where none of the jobs is in the file of published run times.
+    """
+    kind, sigma = parse_estimate(name)
+    published_s = published_run_s(jobs, meta.name, predictions, root) if kind == PUBLISHED else None
+    made = estimates(jobs, meta, kind, sigma, seed, published_s)
+    if kind == PUBLISHED and (made["source"] == NOT_PUBLISHED).all():
+        raise DataError(
+            f"config/traces/{meta.name}.yaml, predictions: none of the {len(made):,} jobs is in the file; expected job "
+            "ids as in the trace"
+        )
+    return made

@@ -8,8 +8,7 @@ from pathlib import Path
 from rltune.config.load import load_trace
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import RLTuneError
-from rltune.traces.fetch import Manifest, by_hand, given_file
-from rltune.traces.fetch.part import Part
+from rltune.traces.fetch import Manifest, by_hand, given_file, part_bytes
 from rltune.traces.fetch.progress import size_text
 
 UNKNOWN = "unknown"
@@ -60,10 +59,8 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int
             "there" if made and all((folder / file).is_file() for file in made) else "made when needed"
         )
     assert trace.downloads is not None
-    stamps = Manifest.read(folder).stamps
-    known = [
-        item.bytes or _size(_place(name, item, folder)) or stamps.get(item.file, [0])[0] for item in trace.downloads
-    ]
+    came = {file: entry.bytes for file, entry in Manifest.read(folder).files.items()}
+    known = [item.bytes or _size(_place(name, item, folder)) or came.get(item.file, 0) for item in trace.downloads]
     return sum(known) if all(known) else 0, _downloads(name, trace.downloads, folder)
 
 
@@ -75,7 +72,7 @@ def _downloads(name: str, items: list[Download], folder: Path) -> str:
     there = sum(place is not None for place in places.values())
     if there == len(items):
         return "there"
-    part = sum(Part(folder / item.file).size for item in items)
+    part = sum(part_bytes(folder / item.file) for item in items)
     begun = f", {size_text(part)} begun" if part else ""
     return (f"{there} of {len(items)} there" if there else "to download") + begun
 
@@ -109,7 +106,7 @@ def summary(name: str, trace: TraceConfig, where: Path) -> str:
     manifest = Manifest.read(where if where.is_dir() else where.parent)
     own = trace.path is not None
     files = list(_files(where)) if own else [where / file for file in manifest.files]
-    origins = sorted({manifest.origins[f.name] for f in files if f.name in manifest.origins}) if not own else []
+    origins = sorted({entry.origin for entry in manifest.files.values() if entry.origin and not own})
     count = f"{len(files)} file{'s' if len(files) != 1 else ''}, {size_text(sum(map(_size, files)))}"
     came = f", from {', '.join(origins)}" if origins else ""
     return f"{name}: {count}, in {where}{came}"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fetch_cases import QUICK
-from fetch_server import Site, start
+from fetch_server import QUICK, Site, start
 
 from rltune.errors import DataError
-from rltune.traces.fetch import obtain
+from rltune.traces.fetch import download as downloads
+from rltune.traces.fetch import obtain, progress
 
 
 @pytest.fixture
@@ -19,6 +19,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
+    monkeypatch.setattr(downloads, "CHUNK", 500)
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
     site = Site()
     server = start(site)
     yield site
@@ -29,12 +31,12 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 @pytest.fixture
 def get(site: Site, tmp_path: Path, trace: Callable) -> Callable[..., bytes]:
-    """Obtains a trace whose one file is at ``path``; its bytes, once nothing is left beside it."""
+    """Obtains a trace whose one file is at ``path``; its bytes, once no partial file is left."""
 
     def get(path: str = "data.zip", **more: Any) -> bytes:
-        patience = more.pop("patience", QUICK)
+        policy = more.pop("policy", QUICK)
         item = {"url": site.at(path) if "://" not in path else path, "file": "data.zip", **more}
-        folder = obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path, patience)
+        folder = obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path, policy)
         assert sorted(p.name for p in folder.iterdir()) == [item["file"], "manifest.json"]
         return (folder / item["file"]).read_bytes()
 

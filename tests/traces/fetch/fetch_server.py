@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
+
+from rltune.traces.fetch import RetryPolicy
+
+QUICK = RetryPolicy(tries=3, gain_bytes=1000, wait_s=0.0, longest_s=5.0, timeout_s=(10.0, 10.0))
+DATA, OTHER = (np.random.default_rng(seed).bytes(20_000) for seed in (1, 2))
+SHA = hashlib.sha256(DATA).hexdigest()
 Answer = Callable[["Handler"], None]
 
 
@@ -122,7 +130,7 @@ def chunked(content: bytes, whole: bool = True) -> Answer:
 
 
 class Server(ThreadingHTTPServer):
-    """Clients here break off; that is not worth a traceback."""
+    """Clients here break off, which needs no traceback."""
 
     daemon_threads = True
 

@@ -56,9 +56,9 @@ class InspectorRanker:
 
     def __call__(self, state: State, asking: np.ndarray) -> None:
         """Answer the engine's RANK questions."""
-        if self._run is not state.me:
-            self._run, self._rejected = state.me, np.zeros(state.start.shape, np.int64)
-        if state.how.base >= FIRST_DYNAMIC:
+        if self._run is not state.status:
+            self._run, self._rejected = state.status, np.zeros(state.start.shape, np.int64)
+        if state.options.base >= FIRST_DYNAMIC:
             in_order(self.observer.layout.nodes, self.observer.jobs, state, asking)
         seen = self.observer(state, asking)
         places = np.arange(state.score.shape[1], dtype=float)
@@ -66,9 +66,9 @@ class InspectorRanker:
         first = seen.offsets[:-1]
         job = seen.jobs[first]
         rejected = self._rejected[asking, job]
-        me = state.me[asking]
+        status = state.status[asking]
         # no job may be rejected for ever, and the engine asks again only where an event is still to come
-        free = (rejected < MOST_REJECTIONS) & ((me["running"] > 0) | (me["arrived"] < me["n"]))
+        free = (rejected < MOST_REJECTIONS) & ((status["running"] > 0) | (status["arrived"] < status["n"]))
         rows = np.zeros((len(asking), 2, WIDTH), np.float32)
         rows[:, 1, : len(COLUMNS)] = seen.rows[first][:, COLUMNS]
         rows[:, 1, -2], rows[:, 1, -1] = np.log1p(rejected) / np.log1p(MOST_REJECTIONS), 1.0
@@ -76,7 +76,7 @@ class InspectorRanker:
         lead = logit[:, 1] - logit[:, 0] - np.float32(self.reluctance)
         noise = self.rng.logistic(size=len(asking)) if self.rng else 0.0
         rejects = (lead + noise > 0) & free
-        state.me["hold"][asking] = rejects
+        state.status["hold"][asking] = rejects
         self._rejected[asking, job] += rejects
         self.asked += int(free.sum())
         self.rejections += int(rejects.sum())

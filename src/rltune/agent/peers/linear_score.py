@@ -20,7 +20,7 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.search import find
 from rltune.kernels import kernel
 from rltune.simulator.backfill import free_in_pool
-from rltune.simulator.state import State, one_of
+from rltune.simulator.state import State, sequence_of
 
 WEIGHTS = MADE["linear"]
 AREA = np.array([1.0, 1.0] + [0.0] * (WEIGHTS - 2))
@@ -64,22 +64,22 @@ class LinearRanker:
 @kernel
 def _score(nodes, jobs, st, asking, weights, work):
     for s in asking:
-        one, by = one_of(st, s), weights[s % weights.shape[0]]
-        at, n = one.line[one.me.queue].at, one.me.visible
+        seq, by = sequence_of(st, s), weights[s % weights.shape[0]]
+        at, n = seq.queue[seq.status.queue].at, seq.status.visible
         work.count[0] += 1
         for p in range(work.share.shape[0]):
-            work.share[p] = free_in_pool(nodes, one.free, p) / nodes.pool[p].gpus
-        queue = math.log(one.me.queued) * QUEUE_SCALE
+            work.share[p] = free_in_pool(nodes, seq.free, p) / nodes.pool[p].gpus
+        queue = math.log(seq.status.queued) * QUEUE_SCALE
         for i in range(n):
-            j = one.me.first + one.queue[at + i]
+            j = seq.status.first + seq.waiting[at + i]
             row = jobs.row[j]
             known = work.fits[row.shape]
             if known[0] != work.count[0]:
                 known[0] = work.count[0]
-                known[1] = find(nodes, jobs, one.free, j, st.how.rule, st.how.extra, one.place) > 0
+                known[1] = find(nodes, jobs, seq.free, j, st.options.rule, st.options.extra, seq.place) > 0
             free = work.share[row.pool]
             total = (by[0] + by[4] * queue + by[8] * free) * work.log[j, 0]
             total += (by[1] + by[5] * queue + by[9] * free) * work.log[j, 1]
-            total += (by[2] + by[6] * queue + by[10] * free) * LOG_SCALE * math.log(1.0 + one.me.now - row.submit_s)
+            total += (by[2] + by[6] * queue + by[10] * free) * LOG_SCALE * math.log(1.0 + seq.status.now - row.submit_s)
             total += (by[3] + by[7] * queue + by[11] * free) * GREEDY * known[1]
-            one.score[i] = total
+            seq.score[i] = total

@@ -10,12 +10,13 @@ from rltune.report.figures.deployment import fig18, fig19
 from rltune.report.figures.diagrams import fig7, fig8
 from rltune.report.figures.distributions import distributions
 from rltune.report.figures.fairness import fairness
-from rltune.report.figures.fig17 import fig17
 from rltune.report.figures.fig5 import fig5
 from rltune.report.figures.fig6 import fig6
+from rltune.report.figures.fig17 import fig17
+from rltune.report.figures.headroom import headroom
 from rltune.report.figures.improvements import improvements
 from rltune.report.figures.loads_compared import loads_compared
-from rltune.report.figures.motivation import schedule
+from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.networks import fig9
 from rltune.report.figures.robustness import robustness
 from rltune.report.figures.headroom import room
@@ -42,9 +43,9 @@ __all__ = [
     "improvements",
     "loads_compared",
     "robustness",
-    "room",
+    "headroom",
     "schedule",
-    "semantics",
+    "scheduling_rules",
     "sensitivity",
     "training",
     "whatif",

@@ -13,7 +13,7 @@ from rltune.report.artefacts import describe
 from rltune.report.figures.gantt import gantt
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.tables.motivation import MADE_BY, MINUTE_S, PLACEMENT_TITLE, how_made, order_title
+from rltune.report.tables.example_schedules import MADE_BY, MINUTE_S, PLACEMENT_TITLE, how_made, order_title
 
 QUICK = "A wait of less than a minute is the time Slurm takes to start a job: it is counted, not drawn."
 
@@ -22,7 +22,7 @@ def schedule(
     bars: pd.DataFrame, facts: pd.Series, node_gpus: Sequence[int], how: Mapping[str, object], paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """One of the four. ``bars`` as rltune.report.figures.gantt draws them; ``facts``: a row of
-    rltune.report.tables.motivation's, whose ``figure`` is the id; ``how``: as its how_made."""
+    rltune.report.tables.example_schedules's, whose ``figure`` is the id; ``how``: as its how_made."""
     name, nodes = facts["figure"], PLACEMENT_TITLE[facts["placement"]]
     queue = order_title(facts["raised"], facts["above"])
     title = f"{queue[0].upper()}{queue[1:]}, {nodes} ({MADE_BY[how['by']]})"

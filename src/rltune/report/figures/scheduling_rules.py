@@ -16,18 +16,18 @@ from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, styled
 from rltune.report.common import data_labels, where
-from rltune.report.tables.semantics import AGENT, RUNGS, rung_title
+from rltune.report.tables.scheduling_rules import AGENT, STEPS, step_title
 
 ACROSS = 3
 OTHERS = (PURPLE, SKY, GREEN, INK)
 """Colours of the orders drawn as marks."""
 
 
-def semantics(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
+def scheduling_rules(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A panel a workload: the reference order's mean wait by step as a waterfall, the first agent, and other orders as
     marks.
 
-    ``numbers``: the frame of `tables.semantics`, of which the frame has what is drawn.
+    ``numbers``: the frame of `tables.scheduling_rules`, of which the frame has what is drawn.
     """
     first = ~numbers[numbers["who"] == AGENT].duplicated("workload")
     frame = numbers[(numbers["who"] != AGENT) | first.reindex(numbers.index, fill_value=False)]
@@ -40,12 +40,12 @@ def semantics(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
             "who",
             "policy",
             "reference",
-            "rung",
+            "step",
             "wait_s",
             "before_s",
-            "step",
-            "step_low",
-            "step_high",
+            "less",
+            "less_low",
+            "less_high",
         ]
     ].reset_index(drop=True)
     with styled():
@@ -53,10 +53,10 @@ def semantics(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     told = []
     for workload, part in frame.groupby("workload", sort=False):
         mine = where(part, who="order", policy=part["reference"].iloc[0])
-        falls = ", ".join(f"{RUNGS[r['rung']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in mine.iterrows())
+        falls = ", ".join(f"{STEPS[r['step']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in mine.iterrows())
         agent = show(where(part, who=AGENT)["wait_s"].iloc[0], "seconds")
         told.append(f"{workload}, {POLICY_TITLE.get(part['reference'].iloc[0])}: {falls}; RLTune {agent} s")
-    return (describe("semantics", frame, join="; ".join(told)), frame, figure)
+    return (describe("scheduling-rules", frame, join="; ".join(told)), frame, figure)
 
 
 def _draw(frame: pd.DataFrame) -> Figure:
@@ -67,13 +67,13 @@ def _draw(frame: pd.DataFrame) -> Figure:
     across = min(ACROSS, len(workloads))
     figure = Figure(figsize=(WIDTH_IN, 0.7 + 2.5 * down))
     panels = figure.subplots(down, across, sharey=True, squeeze=False)
-    places = {rung: i for i, rung in enumerate(RUNGS)}
+    places = {step: i for i, step in enumerate(STEPS)}
     for axis, workload in zip(panels.flat, workloads):
         _panel(axis, where(frame, workload=workload), places, looks)
     for axis in panels.flat[len(workloads) :]:
         axis.set_visible(False)
     first = panels[0][0]
-    first.set_yticks([*places.values(), len(places)], [*map(rung_title, RUNGS), "RLTune"])
+    first.set_yticks([*places.values(), len(places)], [*map(step_title, STEPS), "RLTune"])
     first.set_ylim(len(places) + 0.55, -0.55)
     handles = [
         Patch(color=MUTED, label="base policy, (a)"),
@@ -94,8 +94,8 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
     orders = where(part, who="order")
     top = float(part["wait_s"].max())
     for _, r in where(orders, policy=reference).iterrows():
-        y, low, high = places[r["rung"]], *sorted((r["before_s"], r["wait_s"]))
-        if r["rung"] == "released":
+        y, low, high = places[r["step"]], *sorted((r["before_s"], r["wait_s"]))
+        if r["step"] == "released":
             axis.barh(y, r["wait_s"], 0.62, color=MUTED)
         elif high > low:
             axis.barh(y, high - low, 0.62, left=low, color=GREEN if r["wait_s"] < r["before_s"] else VERMILION)
@@ -109,7 +109,7 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
         if policy != reference and len(rows):
             axis.plot(
                 rows["wait_s"],
-                rows["rung"].map(places),
+                rows["step"].map(places),
                 linestyle="",
                 marker=marker,
                 color=colour,

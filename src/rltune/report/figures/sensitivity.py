@@ -38,7 +38,7 @@ def sensitivity(
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Improvement over the base policy by feature set, with interval; a panel a group, a row a set.
 
-    ``groups``: names of cells that differ in their features and seeds only (rltune.config.lineups.by_features);
+    ``groups``: names of cells that differ in their features and seeds only (rltune.config.comparisons.by_features);
     ``widths``: number of features of each set. The frame has at the window length with the most windows `improvement`
     over the base policy of the metric the cells are trained for, over all seeds, and `eight_over`, how much better the
     paper's eight are than this set, over the seeds that both have; `panel` is what its panel is called. Raises

@@ -29,7 +29,7 @@ from rltune.report.style import (
 from rltune.report.tables.whatif import GROUP_TITLE
 from rltune.report.tables.whatif_words import names
 
-LOOKS = {"recorded": MUTED, "today": ORANGE, "rule": SKY, "qssf": PURPLE, "way": GREEN, "rltune": BLUE}
+LOOKS = {"recorded": MUTED, "current": ORANGE, "rule": SKY, "qssf": PURPLE, "configuration": GREEN, "rltune": BLUE}
 RULES = (SKY, VERMILION, INK, GREEN)
 """Colours of rules where each has its own."""
 Facts = Mapping[str, Any]
@@ -46,7 +46,7 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> tuple[Arte
         axis = figure.subplots()
         places = range(len(frame))[::-1]
         axis.barh(places, frame["wait_h"], color=[LOOKS[k] for k in frame["kind"]], height=0.62)
-        today = float(frame.loc[frame["kind"] == "today", "wait_h"].iloc[0])
+        today = float(frame.loc[frame["kind"] == "current", "wait_h"].iloc[0])
         axis.axvline(today, color=ORANGE, linewidth=1, linestyle="--")
         for place, (_, row) in zip(places, frame.iterrows(), strict=True):
             right = row["wait_h"]

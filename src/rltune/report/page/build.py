@@ -11,8 +11,8 @@ from markupsafe import Markup, escape
 from rltune.config import Workspace
 from rltune.files import write_text
 from rltune.report.artefact import Saved, load_artefacts
-from rltune.report.format import show
 from rltune.report.deviations import load_deviations
+from rltune.report.format import show
 from rltune.report.page import chapters, contents, inline, provenance, rivals, summary, tables, whatif
 from rltune.report.page.claims import claims, untested
 from rltune.report.page.marks import meanings

@@ -37,12 +37,12 @@ SECTIONS = (
         tuple(WHATIF),
     ),
     Section(
-        "motivation-section",
+        "example-schedules-section",
         "Why the order of a queue matters",
         "§1 and §2",
         "What another order of the same queue is worth, on two nodes and seven jobs; how jobs that ask for GPUs "
         "differ from those that ask for CPUs. None of this needs a trained agent.",
-        ("fig1", "fig2", "fig3", "fig4", "motivation", "table1", "table2", "fig5", "fig6"),
+        ("fig1", "fig2", "fig3", "fig4", "example-schedules", "table1", "table2", "fig5", "fig6"),
     ),
     Section(
         "design",
@@ -120,7 +120,7 @@ SECTIONS = (
         "Costs of training and deciding",
         "§5.7",
         "Time to train, time to decide, how the placement model’s solver fared, and when training has paid for itself.",
-        ("costs", "latency", "payback"),
+        ("costs", "latency", "break-even"),
     ),
     Section(
         "beyond",
@@ -131,9 +131,9 @@ SECTIONS = (
         "on a cluster that keeps up with its load, on other traces and with worse estimates.",
         (
             "heuristics",
-            "semantics",
-            "semantics-numbers",
-            "room",
+            "scheduling-rules",
+            "scheduling-rules-numbers",
+            "headroom",
             "fairness",
             "fairness-numbers",
             "fairness-losers",

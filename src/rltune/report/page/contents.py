@@ -53,7 +53,7 @@ TITLES = {
     "fig2": "One job raised, a node a job",
     "fig3": "Slurm’s priorities, packed",
     "fig4": "One job raised, packed",
-    "motivation": "What the order of seven jobs is worth",
+    "example-schedules": "The four example schedules in numbers",
     "table1": "Job schedulers compared",
     "fig7": "The system and the life of a job",
     "table3": "Features by category",
@@ -74,9 +74,9 @@ TITLES = {
     "audits": "Rows kept and left out",
     "heuristics": "Simple heuristics and what no schedule can go below",
     "costs": "Cost of training and deciding",
-    "semantics": "How much of the gain is the baseline’s doing",
-    "semantics-numbers": "The baseline’s doing, in numbers",
-    "room": "What is left to gain",
+    "scheduling-rules": "How much of the gain is the baseline’s doing",
+    "scheduling-rules-numbers": "The baseline’s doing, in numbers",
+    "headroom": "What is left to gain",
     "fairness": "Which job sizes wait",
     "fairness-numbers": "How unequally groups of jobs are treated",
     "fairness-losers": "Who waits longer with RLTune",
@@ -192,7 +192,7 @@ def steps(config: RunConfig) -> set[str]:
     return (
         {*chapters(config), "report"}
         | {f"clean/{trace}" for trace in config.traces()}
-        | ({"motivation"} if config.motivation is not None else set())
+        | ({"example_schedules"} if config.example_schedules == "slurm" else set())
         | {f"compare/{cell.trace}" for cell in config.cells()}
         | {f"fit/{'__'.join(w)}" for w in workloads}
         | {f"{step}/{'__'.join(e)}" for e in estimated for step in ("estimate", "baselines")}

@@ -45,7 +45,7 @@ class Methods:
     fewest: int
     """Fewer windows have no verdict."""
     estimates: str
-    commit: str
+    sticky_head: bool
     overrun: str
     multi_node_slowdown: float
     interference_slowdown: float
@@ -73,7 +73,7 @@ def methods(workspace: Workspace) -> Methods:
         confidence=f"{100 * judging.confidence:.0f}\u00a0%",
         fewest=FEWEST,
         estimates=_listed(sorted({c.estimate for c in cells})),
-        commit=rules.commit,
+        sticky_head=rules.sticky_head,
         overrun=rules.overrun,
         multi_node_slowdown=rules.multi_node_slowdown,
         interference_slowdown=rules.interference_slowdown,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rltune.config import RunConfig
-from rltune.config.lineups import against_qssf, agent_of, by_features
+from rltune.config.comparisons import against_qssf, agent_of, by_features
 
 PEERS = {
     "table8": "RLTune against QSSF, with backfilling",
@@ -13,7 +13,7 @@ PEERS = {
     "table9-numbers": "RLTune against each of them",
     "sensitivity": "What the number of features is worth",
     "latency": "Time of a decision by the length of the queue",
-    "payback": "Cost of training against benefit",
+    "break-even": "Cost of training against benefit",
 }
 """Id → title."""
 FIGURES = ("fig17", "sensitivity")
@@ -23,7 +23,7 @@ def absent(config: RunConfig) -> dict[str, str]:
     """Id → reason of each that the run's matrix cannot give."""
     reasons: dict[str, str] = {}
     if not any(agent_of(config, cell) == "rltune" for cell in config.cells()):
-        reasons |= dict.fromkeys(("table9-numbers", "payback"), "the run’s matrix has no agent of RLTune’s")
+        reasons |= dict.fromkeys(("table9-numbers", "break-even"), "the run’s matrix has no agent of RLTune’s")
     if not against_qssf(config):
         reasons |= dict.fromkeys(
             ("table8", "fig17", "fig17-numbers"),

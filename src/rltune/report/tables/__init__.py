@@ -2,6 +2,7 @@
 
 from rltune.report.tables.ablation import ablation
 from rltune.report.tables.audits import audits
+from rltune.report.tables.break_even import break_even
 from rltune.report.tables.comparison import comparison
 from rltune.report.tables.costs import costs
 from rltune.report.tables.deployment import deployment_numbers, deployment_runs
@@ -13,11 +14,11 @@ from rltune.report.tables.heuristics import heuristics
 from rltune.report.tables.latency import latency
 from rltune.report.tables.learners import table9, table9_numbers
 from rltune.report.tables.loads_compared import loads_compared
-from rltune.report.tables.motivation import motivation
+from rltune.report.tables.example_schedules import motivation
 from rltune.report.tables.break_even import payback
 from rltune.report.tables.placements import placements
 from rltune.report.tables.qssf import fig17_numbers, table8
-from rltune.report.tables.semantics import semantics
+from rltune.report.tables.scheduling_rules import scheduling_rules
 from rltune.report.tables.table7 import table7
 from rltune.report.tables.transfer import transfer
 from rltune.report.tables.claims import verdicts
@@ -43,10 +44,10 @@ __all__ = [
     "loads",
     "loads_compared",
     "losers",
-    "motivation",
-    "payback",
+    "example_schedules",
+    "break_even",
     "placements",
-    "semantics",
+    "scheduling_rules",
     "table1",
     "table2",
     "table3",

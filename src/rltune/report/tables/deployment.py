@@ -16,7 +16,7 @@ from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.tables.deployment_words import HOUR_S, in_words, listed, short, sizes_in, times, who
-from rltune.report.holm import holm_note, with_holm
+from rltune.report.common import holm_note, with_holm
 from rltune.report.verdict import RULE, TOO_FEW, TOO_SLOW, direction, verdict
 
 NAN = float("nan")

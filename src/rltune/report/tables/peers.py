@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.config.lineups import for_metric
+from rltune.config.comparisons import for_metric
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import NAN, Resampling, about, compared, constant_settings, holm_note, lengths, policy_title

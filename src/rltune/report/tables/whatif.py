@@ -7,7 +7,7 @@ import pandas as pd
 from rltune.report.artefact import Artefact, Column
 from rltune.report.artefacts import describe
 from rltune.report.format import show
-from rltune.report.holm import holm_note, with_holm
+from rltune.report.common import holm_note, with_holm
 from rltune.report.tables.whatif_words import Facts, full_title, group_name, names
 
 TESTED = {f"less_{m}_p": f"less_{m}_holm" for m in ("wait", "gpu", "bsld")}
@@ -113,7 +113,7 @@ def whatif_groups(
         name=[group_name(row) for _, row in groups.iterrows()],
         data=facts["data"],
         wait_h=groups["wait_s"] * groups["jobs"] / 3600,
-        shows=groups["shows"].where(groups["scheduler"] != "today", ""),
+        shows=groups["shows"].where(groups["scheduler"] != "current", ""),
     )
     return describe(
         "whatif-groups-numbers", frame, data=facts["data"], confidence=confidence, fact=1 - confidence

@@ -39,9 +39,9 @@ def names(ran: pd.DataFrame) -> dict[str, str]:
     for _, row in ran.drop_duplicates("scheduler").iterrows():
         title = full_title(row["policy"], row["backfill"])
         found[row["scheduler"]] = {
-            "today": f"Today: {title}",
+            "current": f"Today: {title}",
             "qssf": "QSSF + EASY",
-            "way": "RLTune’s way, no network",
+            "configuration": "RLTune’s configuration, no network",
             "rltune": "RLTune",
         }.get(row["kind"], title)
     return found
@@ -116,7 +116,7 @@ def _advice(
     facts: Facts,
     least_wait_s: float,
 ) -> str:
-    today = totals[totals["scheduler"] == "today"].iloc[0]
+    today = totals[totals["scheduler"] == "current"].iloc[0]
     hours = f"{show(today['wait_h'], 'int')} h"
     over = f"the log’s last {show(facts['days'], 'number')} days ({show(facts['jobs'], 'int')} jobs)"
     match advice["outcome"]:
@@ -134,26 +134,30 @@ def _advice(
         case "keep":
             return (
                 f"Do not bother: over {over} nothing that was tried waits less than "
-                f"{_lower(name['today'])} ({hours}), or not by enough to be worth a change."
+                f"{_lower(name['current'])} ({hours}), or not by enough to be worth a change."
             )
         case "open":
             fewest = totals.loc[totals["wait_h"].idxmin(), "scheduler"]
-            found = step.loc[(fewest, "today")]
+            found = step.loc[(fewest, "current")]
             return (
                 f"Undecided: over {over} {name[fewest]} waits {show(found['ours_h'], 'int')} h, "
-                f"{_lower(name['today'])} "
+                f"{_lower(name['current'])} "
                 f"{hours}, {saving(found)}, but {_doubt(found, len(step))}. Not enough to change anything on; a "
                 "longer log may tell."
             )
-    chosen, found = name[advice["chosen"]], step.loc[(advice["chosen"], "today")]
+    chosen, found = name[advice["chosen"]], step.loc[(advice["chosen"], "current")]
     what = {
         "rule": f"Switch to {chosen} ({_means(ran, advice['chosen'])})",
         "rltune": f"Use {chosen}",
         "qssf": f"Switch to {chosen}, smallest area first by run times predicted from earlier jobs",
-        "way": f"Take {chosen}: {_way(ran)}, which needs no network",
+        "configuration": f"Take {chosen}: {_way(ran)}, which needs no network",
     }[advice["outcome"]]
     policies = ran.drop_duplicates("scheduler").set_index("scheduler")["backfill"]
-    if advice["outcome"] == "rule" and policies["today"] in ("none", "greedy") and policies[advice["chosen"]] == "easy":
+    if (
+        advice["outcome"] == "rule"
+        and policies["current"] in ("none", "greedy")
+        and policies[advice["chosen"]] == "easy"
+    ):
         what = f"Switch on EASY backfilling, with the order {chosen.removesuffix(' + EASY')}"
     return (
         f"{what}: over {over} jobs would have waited {show(found['ours_h'], 'int')} h instead of {hours}, "
@@ -203,7 +207,7 @@ def _rltune(advice: Mapping[str, Any], name: Mapping[str, str], step: pd.DataFra
 
 def _best_rule(step: pd.DataFrame) -> str:
     """What QSSF was compared with besides today: the rule with the fewest hours."""
-    return next(theirs for ours, theirs in step.index if ours == "qssf" and theirs != "today")
+    return next(theirs for ours, theirs in step.index if ours == "qssf" and theirs != "current")
 
 
 def _doubt(found: pd.Series, count: int) -> str:
@@ -217,7 +221,7 @@ def _doubt(found: pd.Series, count: int) -> str:
 
 def _way(ran: pd.DataFrame) -> str:
     """`SAF + conservative, best_fit, requested`: what the agents chose; where they chose differently, each once."""
-    each = ran[ran["kind"] == "way"]
+    each = ran[ran["kind"] == "configuration"]
     return " or ".join(
         dict.fromkeys(
             f"{full_title(row['policy'], row['backfill'])}, {row['placement']}, {row['estimate']}"
@@ -228,8 +232,12 @@ def _way(ran: pd.DataFrame) -> str:
 
 def _learned(name: Mapping[str, str], step: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> str:
     """What the network adds to the way that the agent chose beside it."""
-    way, found = facts["way"], step.loc[("rltune", facts["way"])]
-    what = f"{name[way]} ({_way(ran)})" if way == "way" else f"{_lower(name[way])}, which is its way without a network"
+    way, found = facts["configuration"], step.loc[("rltune", facts["configuration"])]
+    what = (
+        f"{name[way]} ({_way(ran)})"
+        if way == "configuration"
+        else f"{_lower(name[way])}, which is its configuration without a network"
+    )
     told = {
         "fewer": f"What it learned is worth something: RLTune waits {saving(found)} than {what}.",
         "more": f"What it learned does harm: RLTune waits {saving(found)} than {what}.",
@@ -244,7 +252,7 @@ def _learned(name: Mapping[str, str], step: pd.DataFrame, ran: pd.DataFrame, fac
 
 def _losers(advice: Mapping[str, Any], groups: pd.DataFrame) -> str:
     mine = groups[groups["scheduler"] == advice["chosen"]]
-    today = groups[groups["scheduler"] == "today"].set_index(["grouping", "group"])["wait_s"]
+    today = groups[groups["scheduler"] == "current"].set_index(["grouping", "group"])["wait_s"]
 
     def told(rows: pd.DataFrame) -> str:
         return "; ".join(
@@ -294,7 +302,7 @@ def _but(recorded: Nearness, facts: Facts, least_wait_s: float) -> str:
     if why := _far(recorded, least_wait_s):
         told += (
             f" But the simulated today is far from what the log shows: {why}. Do not act on this before "
-            "whatif.today and the node list are set right."
+            "whatif.current and the node list are set right."
         )
     if float(facts["offered"]) > 1:
         told += (
@@ -305,7 +313,7 @@ def _but(recorded: Nearness, facts: Facts, least_wait_s: float) -> str:
 
 
 def _recorded(recorded: Nearness, name: Mapping[str, str], least_wait_s: float) -> str:
-    today = name["today"].removeprefix("Today: ")
+    today = name["current"].removeprefix("Today: ")
     if not recorded.jobs:
         return (
             "The log records no waits, so that the simulated today cannot be held against what happened: all "
@@ -323,7 +331,7 @@ def _recorded(recorded: Nearness, name: Mapping[str, str], least_wait_s: float) 
         if recorded.near(least_wait_s)
         else "far off: the cluster is scheduled otherwise than the simulated today, or has limits, dependencies or "
         "nodes that the simulation does not know. Read the differences as between simulations, and set "
-        "whatif.today and the node list right before acting on them"
+        "whatif.current and the node list right before acting on them"
     )
     return (
         f"On the {show(recorded.jobs, 'int')} jobs with a recorded wait the log has "

@@ -1,121 +1,318 @@
-"""Download one file from its addresses, in order; it appears under its name only when it is whole and right."""
+"""Download one file from its addresses, in order: continue a partial one where that is safe, retry, verify.
+
+The file has its name only when it is whole and right; until then it is ``<file>.part``, with a note next to it
+(``<file>.part.json``) of where it came from, so that the next attempt, or the next process, continues it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
+import random
+import re
 import shutil
-import urllib.parse
+import time
 import urllib.request
-from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-import pooch
-
-from rltune.config.trace import Download
 from rltune.errors import DataError
-from rltune.traces.fetch.content import WrongFile, checked
-from rltune.traces.fetch.addresses import media_address
-from rltune.traces.fetch.given import BY_HAND
-from rltune.traces.fetch.part import Part
-from rltune.traces.fetch.patience import Patience
-from rltune.traces.fetch.progress import say, size_text
-from rltune.traces.fetch.web import Fault, Wanted, bring
+from rltune.files import read_json, write_json
+from rltune.traces.fetch.progress import Progress, say, size_text, time_text
+
+BY_HAND = "RLTUNE_TRACE_FILES"
+"""Environment variable: a folder of files fetched by hand, each there or in a sub-folder with the trace's name."""
+BUSY = {408, 425, 429, 500, 502, 503, 504}
+"""HTTP statuses after which another attempt may succeed."""
+CHUNK = 1 << 16
+_HEAD = 2048
+_POINTER = re.compile(rb"\Aversion https://git-lfs\.github\.com/spec/v1\r?\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\r?\n")
+_PAGE = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*|<\?xml[^>]*>\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+)
+_RAW = re.compile(
+    r"https://(?:github\.com/([^/]+/[^/]+)/raw/|raw\.githubusercontent\.com/([^/]+/[^/]+)/)(?:refs/heads/)?([^?#]+)"
+)
 
 
-def download(name: str, item: Download, expected: str | None, folder: Path, patience: Patience) -> tuple[str, str]:
-    """Download a trace's file into ``folder``; (its sha256, the address it came from).
+@dataclass(frozen=True)
+class RetryPolicy:
+    """When to try an address again; times in seconds. Our choice: a dead address costs about 15 s."""
 
-    Args:
-        name: the trace's name.
-        item: the file.
-        expected: its sha256, where published or recorded.
-        folder: where it goes.
-        patience: how long to insist.
+    tries: int = 5
+    """Attempts in a row that bring less than ``gain_bytes`` before an address is given up."""
+    gain_bytes: int = 1_000_000
+    wait_s: float = 1.0
+    """Wait before the second attempt; doubles each time, times a random 0.5 to 1.5."""
+    longest_s: float = 120.0
+    """Longest wait; a server that asks for more (Retry-After) is given up."""
+    timeout_s: tuple[float, float] = (20.0, 60.0)
+    """For the connection, and without a byte."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file to download."""
+
+    trace: str
+    """Name of the trace it belongs to, for messages."""
+    name: str
+    addresses: tuple[str, ...]
+    bytes: int | None = None
+    sha256: str | None = None
+    """Where published or recorded."""
+
+
+class Fault(Exception):
+    """An attempt failed; the text is a short reason."""
+
+    def __init__(self, text: str, final: bool = False, after_s: float | None = None, pointer: bool = False) -> None:
+        super().__init__(text)
+        self.final = final
+        """Whether another attempt at the same address is pointless."""
+        self.after_s = after_s
+        """How long the server asks to wait."""
+        self.pointer = pointer
+        """Whether a Git-LFS pointer came."""
+
+
+class _Part:
+    """The partial file and its note."""
+
+    def __init__(self, target: Path) -> None:
+        self.path, self._note = (target.with_name(target.name + end) for end in (".part", ".part.json"))
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """url, validator (what If-Range takes, if any) and total of what the partial file is a part of."""
+        try:
+            return dict(read_json(self._note))
+        except (OSError, TypeError, ValueError):
+            return {}
+
+    def begin(self, note: dict[str, Any]) -> None:
+        self.path.write_bytes(b"")  # what was there is gone before the new note is
+        write_json(self._note, note)
+
+    def discard(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+
+
+def part_bytes(target: Path) -> int:
+    """Bytes of a file that an interrupted download left."""
+    return _Part(target).size
+
+
+def download(file: RemoteFile, folder: Path, policy: RetryPolicy | None = None) -> tuple[str, str]:
+    """Download a file into ``folder``; (its sha256, the address it came from).
 
     Raises:
-        DataError: no address gave it.
+        DataError: no address gave it, or the disk has no space for it.
     """
-    downloader = _Downloader(name, item, expected, folder, patience)
-    pooch.get_logger().setLevel("WARNING")  # it would announce each download on stderr; we do
-    # No checksum for pooch: the partial file has been checked before it is handed over, and 1 GB is read once.
-    store = pooch.create(
-        path=folder, base_url="", registry={item.file: None}, urls={item.file: item.url}, allow_updates=False
-    )
-    store.fetch(item.file, downloader=downloader)
-    return downloader.came
+    policy, target = policy or RetryPolicy(), folder / file.name
+    part, faults = _Part(target), {}
+    # The address of which there is a part already comes first.
+    waiting = sorted(file.addresses, key=lambda address: address != part.note.get("url"))
+    while waiting:
+        address = waiting.pop(0)
+        say(f"downloading {file.name} from {address}")
+        try:
+            checksum = _from(address, file, part, policy)
+        except Fault as fault:
+            faults[address] = fault
+            media = media_address(address) if fault.pointer else None
+            if media and media not in (*faults, *waiting):
+                waiting.insert(0, media)
+            continue
+        with open(part.path, "rb+") as whole:
+            os.fsync(whole.fileno())
+        part.path.replace(target)
+        part.discard()
+        return checksum, address
+    raise DataError(_advice(file, target, faults, part.size))
 
 
-class _Downloader:
-    """pooch's way to bring a file: from its first address that works."""
+def verified(path: Path, file: RemoteFile) -> str:
+    """The sha256 of a file, once its content, size and checksum are as expected where known. Raises a final Fault."""
+    with open(path, "rb") as content:
+        _refuse_impostor(content.read(_HEAD), file.name)
+        found = path.stat().st_size
+        if found == 0 or file.bytes not in (None, found):
+            raise Fault(f"found {found} bytes, expected {file.bytes or 'more'}", final=True)
+        content.seek(0)
+        checksum = hashlib.file_digest(content, "sha256").hexdigest()
+    if file.sha256 not in (None, checksum):
+        raise Fault(f"found sha256 {checksum}, expected {file.sha256}", final=True)
+    return checksum
 
-    came: tuple[str, str]
 
-    def __init__(self, name: str, item: Download, expected: str | None, folder: Path, patience: Patience) -> None:
-        self.name, self.item, self.expected, self.patience = name, item, expected, patience
-        self.target = folder / item.file
-        self.part = Part(self.target)
+def media_address(url: str) -> str | None:
+    """Where GitHub keeps the file that a Git-LFS pointer at ``url`` stands for; None for other addresses."""
+    match = _RAW.match(url)
+    return f"https://media.githubusercontent.com/media/{match[1] or match[2]}/{match[3]}" if match else None
 
-    def __call__(self, url: str, output_file: str, _: Any) -> None:
-        os.unlink(output_file)  # pooch's empty temporary file: a killed process would leave it behind
-        begun = self.part.notes
-        # an address of which there is a part already comes first
-        waiting = deque(sorted((url, *self.item.mirrors), key=lambda a: begun is None or a != begun.url))
-        faults: dict[str, Fault] = {}
-        while waiting:
-            address = waiting.popleft()
+
+def _refuse_impostor(head: bytes, name: str) -> None:
+    """Raise a final Fault where the first bytes are those of a Git-LFS pointer or a web page."""
+    if match := _POINTER.match(head):
+        text = f"found a Git-LFS pointer (oid sha256:{match[1].decode()}) in place of the file"
+        raise Fault(text, final=True, pointer=True)
+    if _PAGE.match(head) and not name.endswith((".html", ".htm")):
+        title = re.search(rb"<title[^>]*>(.*?)</title>", head, re.IGNORECASE | re.DOTALL)
+        words = f" ({' '.join(title[1].decode('utf-8', 'replace').split())[:80]!r})" if title else ""
+        raise Fault(f"found an HTML page{words} in place of the file: login, quota or error", final=True)
+
+
+def _from(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -> str:
+    """Fill the partial file from one address and verify it: its sha256. Raises Fault when the address is given up."""
+    failures = 0
+    while True:
+        before = part.size
+        try:
+            resumed = _attempt(address, file, part, policy)
             try:
-                self.came = self._bring(address), address
+                return verified(part.path, file)
             except Fault as fault:
-                faults[address] = fault
-                if fault.pointer and (media := media_address(address)) and media not in (*faults, *waiting):
-                    say(f"downloading {self.item.file}: {fault}; next {media}")
-                    waiting.appendleft(media)
-                continue
-            self.part.finish(Path(output_file))
-            return
-        raise DataError(advice(self.name, self.item, self.expected, self.target, faults, self.part.size))
+                part.discard()
+                if not resumed:
+                    raise
+                raise Fault(f"{fault}: its pieces do not fit, so it starts again", after_s=0.0) from None
+        except Fault as fault:
+            failures = 1 if part.size >= before + policy.gain_bytes else failures + 1
+            if fault.final:
+                raise
+            if failures >= policy.tries:
+                raise Fault(f"{fault} ({failures} attempts)") from None
+            wait = min(policy.wait_s * 2 ** (failures - 1) * random.uniform(0.5, 1.5), policy.longest_s)
+            wait = wait if fault.after_s is None else fault.after_s
+            if wait > policy.longest_s:
+                raise Fault(f"{fault}, and it asks to wait {time_text(wait)}") from None
+            say(f"downloading {file.name}: {fault}; next attempt in {time_text(wait)}")
+            time.sleep(wait)
 
-    def _bring(self, address: str) -> str:
-        """Fill the partial file from one address and check it: its sha256. Raises Fault."""
-        say(f"downloading {self.item.file} from {address}")
-        while True:
-            pieces = self._fill(address)
-            try:
-                return checked(self.part.path, self.item.file, self.item.bytes, self.expected)
-            except WrongFile as wrong:
-                self.part.discard()
-                if not pieces:
-                    raise Fault(str(wrong), final=True, pointer=wrong.pointer) from None
-                say(f"downloading {self.item.file}: {wrong}; its pieces do not fit, so once more from the start")
 
-    def _fill(self, address: str) -> bool:
-        scheme = urllib.parse.urlsplit(address).scheme.lower()
-        if scheme in ("http", "https"):
-            wanted = Wanted(self.item.file, self.item.bytes, self.expected is not None)
-            return bring(address, self.part, wanted, self.patience)
-        if scheme != "file":
-            raise Fault(f"an address of kind {scheme!r}, expected https, http or file", final=True)
-        self.part.discard()
-        source = Path(urllib.request.url2pathname(urllib.parse.urlsplit(address).path))
+def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -> bool:
+    """One request or copy; whether it continued what was there. Raises Fault."""
+    scheme = urlsplit(address).scheme.lower()
+    if scheme == "file":
+        source = Path(urllib.request.url2pathname(urlsplit(address).path))
         if not source.is_file():
             raise Fault("no such file", final=True)
-        shutil.copyfile(source, self.part.path)
+        part.discard()
+        shutil.copyfile(source, part.path)
         return False
+    if scheme not in ("http", "https"):
+        raise Fault(f"an address of kind {scheme!r}, expected https, http or file", final=True)
+    import requests  # takes longer to load than a small trace to make
+    import urllib3
+
+    note = part.note
+    resumable = note.get("url") == address and (note.get("validator") or file.sha256)
+    have = part.size if resumable else 0
+    if have and have == note.get("total"):
+        return True  # stopped between the last byte and the check
+    # identity: lengths and ranges are to be those of the file, not of a compressed copy of it
+    headers = {"Accept-Encoding": "identity", "User-Agent": "rltune"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+        headers |= {"If-Range": note["validator"]} if note.get("validator") else {}
+    try:
+        with requests.get(address, headers=headers, stream=True, timeout=policy.timeout_s) as answer:
+            return _receive(answer, address, file, part, have)
+    except (requests.exceptions.SSLError, requests.TooManyRedirects, requests.exceptions.InvalidURL) as error:
+        raise Fault(_reason(error), final=True) from None
+    except (requests.Timeout, urllib3.exceptions.TimeoutError):
+        raise Fault(
+            f"no connection within {policy.timeout_s[0]:g} s or no byte for {policy.timeout_s[1]:g} s"
+        ) from None
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise Fault(_reason(error)) from None
 
 
-def advice(
-    name: str, item: Download, expected: str | None, path: Path, faults: dict[str, Fault], part_bytes: int = 0
-) -> str:
+def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int) -> bool:
+    """Append an answer's body to the partial file, or begin it again; whether it was continued."""
+    import urllib3
+
+    headers = answer.headers
+    length = headers.get("Content-Length", "")
+    total = have * (answer.status_code == 206) + int(length) if length.isdecimal() else None
+    note = {"url": address, "validator": _validator(headers), "total": total}
+    if have and answer.status_code in (206, 416):
+        same = all(part.note.get(k) == v for k, v in note.items() if None not in (v, part.note.get(k)))
+        if not (same and answer.status_code == 206 and headers.get("Content-Range", "").startswith(f"bytes {have}-")):
+            part.discard()
+            raise Fault("the file there has changed; what was here of it is dropped", after_s=0.0)
+        say(f"downloading {file.name}: continuing after {size_text(have)}")
+    elif answer.status_code != 200:
+        after = headers.get("Retry-After")
+        try:
+            after_s = urllib3.Retry().parse_retry_after(after) if after else None
+        except urllib3.exceptions.InvalidHeader:
+            after_s = None
+        text = f"answer {answer.status_code} {answer.reason or ''}".strip()
+        raise Fault(text, final=answer.status_code not in BUSY, after_s=after_s)
+    else:
+        have = 0
+    chunks = answer.raw.stream(CHUNK, decode_content=False)
+    if not have:
+        first = next(chunks, b"")
+        _refuse_impostor(first[:_HEAD], file.name)
+        if None not in (total, file.bytes) and total != file.bytes:
+            raise Fault(f"found {total} bytes, expected {file.bytes}", final=True)
+        if total is None and "chunked" not in headers.get("Transfer-Encoding", "") and not (file.bytes or file.sha256):
+            raise Fault("the server does not say how long it is, so a cut one could pass for whole", final=True)
+        free = shutil.disk_usage(part.path.parent).free + part.size
+        if total is not None and total > free:
+            raise DataError(f"{part.path.parent}: {size_text(free)} free, {file.name} needs {size_text(total)}.")
+        part.begin(note)
+        chunks = itertools.chain([first], chunks)
+    progress = Progress(file.name, have, total)
+    try:
+        with open(part.path, "ab") as out:
+            for chunk in chunks:
+                out.write(chunk)
+                progress.add(len(chunk))
+    except urllib3.exceptions.ProtocolError:
+        if total is None:
+            raise Fault("the connection ended before the file did") from None
+    if total is not None and part.size != total:
+        raise Fault(f"the connection ended after {part.size} of {total} bytes")
+    return bool(have)
+
+
+def _validator(headers: Mapping[str, str]) -> str | None:
+    """What If-Range takes: a strong ETag, else the date (RFC 9110, 13.1.5)."""
+    etag = headers.get("ETag")
+    return etag if etag and not etag.startswith("W/") else headers.get("Last-Modified")
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost reason of nested exceptions."""
+    while isinstance(inner := error.__cause__ or error.__context__ or getattr(error, "reason", None), BaseException):
+        error = inner
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(str(text).split())[:150]
+
+
+def _advice(file: RemoteFile, target: Path, faults: dict[str, Fault], kept: int) -> str:
     """Why a file could not be obtained (address → reason), and what to do by hand."""
-    size = f"{item.bytes} bytes" if item.bytes else "a file"
-    checksum = f" with sha256 {expected}" if expected else " (no checksum is known)"
+    size = f"{file.bytes} bytes" if file.bytes else "a file"
+    checksum = f" with sha256 {file.sha256}" if file.sha256 else " (no checksum is known)"
     tried = "; ".join(f"{address}: {fault}" for address, fault in faults.items())
-    rest = f" {size_text(part_bytes)} of it are kept, and the next attempt goes on after them." if part_bytes else ""
+    rest = f" {size_text(kept)} of it are kept, and the next attempt continues after them." if kept else ""
     pointer = any(fault.pointer for fault in faults.values())
     return (
-        f"trace {name}: could not obtain {item.file}; expected {size}{checksum}. Tried {tried}.{rest} "
-        f"By hand: download {pointer and media_address(item.url) or item.url} and put it at {path}, "
-        f"or into a folder that the environment variable {BY_HAND} names; "
-        f"or add a mirror under downloads in config/traces/{name}.yaml."
+        f"trace {file.trace}: could not obtain {file.name}; expected {size}{checksum}. Tried {tried}.{rest} "
+        f"By hand: download {pointer and media_address(file.addresses[0]) or file.addresses[0]} and put it at {target},"
+        f" or into a folder that the environment variable {BY_HAND} names; "
+        f"or add a mirror under downloads in config/traces/{file.trace}.yaml."
     )

@@ -1,4 +1,4 @@
-"""Files of the user's own: the one a trace's ``path`` names, and the folder of files fetched by hand."""
+"""Files that the user provides: what a trace's ``path`` names, and the folder of files fetched by hand."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
+from rltune.traces.fetch.download import BY_HAND
 
-BY_HAND = "RLTUNE_TRACE_FILES"
-"""Environment variable: a folder of files fetched by hand, each there or in a sub-folder with the trace's name."""
 _VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 
 
@@ -46,8 +45,8 @@ def given_file(name: str, path: str, root: Path, key: str = "path") -> Path:
 
 
 def check_given(name: str, trace: TraceConfig, root: Path, published: bool) -> None:
-    """Whether the files of the user's own that a trace's configuration names are there, its predictions where the run
-    goes by them (``published``). Raises as :func:`given_file`."""
+    """Check that the files which a trace's configuration names are there: its ``path``, and its predictions where the
+    run uses them (``published``). Raises as :func:`given_file`."""
     if trace.path is not None:
         given_file(name, trace.path, root)
     if published and trace.predictions is not None:
@@ -57,7 +56,7 @@ def check_given(name: str, trace: TraceConfig, root: Path, published: bool) -> N
 def fingerprint(named: str | None, root: Path) -> str:
     """Which file a path of a trace's configuration names now: place, size, time of last change; "" where there is none.
 
-    A file that is not there, or a variable that is not set, is :func:`given_file`'s to explain.
+    :func:`given_file` explains a file that is not there or a variable that is not set.
     """
     if named is None:
         return ""

@@ -1,13 +1,16 @@
-"""What one sees of a download: a line every few seconds, fit for a terminal, a log and a notebook alike."""
+"""Progress of a download: a line every few seconds, fit for a terminal, a log and a notebook alike."""
 
 from __future__ import annotations
 
 import sys
 import time
 
+EVERY_S = 5.0
+"""Time between two lines."""
+
 
 def say(line: str) -> None:
-    """Print a line in one write: stages side by side share the terminal, and two writes could be torn apart."""
+    """Print a line in one write: stages that run at the same time share the terminal."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -30,23 +33,22 @@ def time_text(seconds: float) -> str:
 
 
 class Progress:
-    """Says how far a download is: bytes, share, rate since it started (again), time left."""
+    """Prints how far a download is: bytes, share, rate since it started or continued, time left."""
 
-    def __init__(self, name: str, done: int, total: int | None, every_s: float) -> None:
-        self.name, self.done, self.total, self.every_s = name, done, total, every_s
-        self.before = done
+    def __init__(self, name: str, done: int, total: int | None) -> None:
+        self.name, self.done, self.total, self.before = name, done, total, done
         self.started = self.said = time.monotonic()
 
     def add(self, size: int) -> None:
         """Count bytes that came."""
         self.done += size
         now = time.monotonic()
-        if now - self.said >= self.every_s:
+        if now - self.said >= EVERY_S:
             self.said = now
             say(f"downloading {self.name}: {self.line(now - self.started)}")
 
     def line(self, seconds: float) -> str:
-        """Where it stands after so many seconds."""
+        """The state after so many seconds."""
         rate = (self.done - self.before) / max(seconds, 1e-9)
         if not self.total:
             return f"{size_text(self.done)}, {size_text(rate)}/s"

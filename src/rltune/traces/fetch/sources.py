@@ -2,24 +2,87 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
+
+import filelock
 
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import ConfigError, DataError
-from rltune.traces.fetch.addresses import media_address
-from rltune.traces.fetch.content import WrongFile, checked
-from rltune.traces.fetch.given import BY_HAND, by_hand, given_file
-from rltune.traces.fetch.manifest import MANIFEST, Manifest, locked, sha256
-from rltune.traces.fetch.part import Part
-from rltune.traces.fetch.patience import Patience
+from rltune.files import read_json, write_json
+from rltune.traces.fetch.download import BY_HAND, Fault, RemoteFile, RetryPolicy, download, part_bytes, verified
+from rltune.traces.fetch.given import by_hand, given_file
 from rltune.traces.fetch.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
 
-PATIENCE = Patience()
+MANIFEST = "manifest.json"
+
+
+@dataclass
+class Entry:
+    """A file as it was when it was last read in full: while size and time hold, it is not read again."""
+
+    sha256: str
+    bytes: int
+    mtime_ns: int
+    origin: str = ""
+    """The address or place it came from."""
+
+
+@dataclass
+class Manifest:
+    """``manifest.json`` of a folder: what is known of its files."""
+
+    folder: Path
+    made: dict[str, Any] = field(default_factory=dict)
+    """A generated trace: generator, format, part, seed, jobs."""
+    files: dict[str, Entry] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """The folder's manifest; an empty one where there is none or it is broken."""
+        try:
+            value = read_json(folder / MANIFEST)
+            return cls(folder, dict(value["made"]), {name: Entry(**entry) for name, entry in value["files"].items()})
+        except (OSError, AttributeError, KeyError, TypeError, ValueError):
+            return cls(folder)
+
+    def write(self) -> None:
+        """Write ``manifest.json``."""
+        files = {name: asdict(entry) for name, entry in self.files.items()}
+        write_json(self.folder / MANIFEST, {"made": self.made, "files": files})
+
+    def unchanged(self, name: str) -> bool:
+        """Whether a file has the size and time it had when it was recorded."""
+        path, entry = self.folder / name, self.files.get(name)
+        if entry is None or not path.is_file():
+            return False
+        stat = path.stat()
+        return (entry.bytes, entry.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+
+    def intact(self, name: str) -> bool:
+        """Whether a file is what it was when it was recorded; reads it in full."""
+        path = self.folder / name
+        return path.is_file() and sha256(path) == self.files[name].sha256
+
+    def record(self, name: str, checksum: str, origin: str = "") -> None:
+        """Note a file that has just been read in full."""
+        stat = (self.folder / name).stat()
+        self.files[name] = Entry(checksum, stat.st_size, stat.st_mtime_ns, origin)
+
+
+def sha256(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def obtain(
-    name: str, trace: TraceConfig, cache: Path, root: Path, patience: Patience = PATIENCE, verify: bool = False
+    name: str, trace: TraceConfig, cache: Path, root: Path, policy: RetryPolicy | None = None, verify: bool = False
 ) -> Path:
     """The folder of a trace's raw files (or the one file ``path`` names), obtained if it is not there yet.
 
@@ -28,135 +91,119 @@ def obtain(
         trace: its configuration.
         cache: the project's cache folder.
         root: the project's root, to which a relative ``path`` is relative.
-        patience: how long to insist on a download.
+        policy: when to try a download again.
         verify: read files in full again even where size and time are as they were.
 
     Raises:
         ConfigError: a variable in ``path`` is not set, or a setting of a download is wrong.
         DataError: the file is not there, cannot be downloaded, or is not the one expected.
     """
-    folder = Path(cache) / "raw" / name
     if trace.path is not None:
         return given_file(name, trace.path, Path(root))
+    folder = Path(cache) / "raw" / name
     if trace.synthetic is not None:
         return _generated(trace, folder, verify)
-    assert trace.downloads is not None
-    return _downloaded(name, trace.downloads, folder, patience, verify)
-
-
-def _generated(trace: TraceConfig, folder: Path, verify: bool) -> Path:
-    assert trace.synthetic is not None
-    made = {
-        "generator": GENERATOR_VERSION,
-        "format": trace.format,
-        "part": trace.part,
-        "seed": trace.synthetic.seed,
-        "jobs": trace.synthetic.jobs,
-    }
-    manifest = Manifest.read(folder)
-    if manifest.made == made and manifest.files and not verify and all(map(manifest.unchanged, manifest.files)):
-        return folder
-    with locked(folder):
-        manifest = Manifest.read(folder)
-        if manifest.made == made and manifest.files and all(map(manifest.intact, manifest.files)):
-            checksums = manifest.files.copy()  # touched, or made by a process that was faster
-        else:
-            manifest = Manifest(folder, made)
-            paths = generate(trace.format, folder, trace.synthetic.seed, trace.synthetic.jobs, trace.part)
-            checksums = {path.name: sha256(path) for path in paths}
-        for file, checksum in checksums.items():
-            manifest.record(file, checksum, None)
-        manifest.write()
-    return folder
-
-
-def _downloaded(name: str, downloads: list[Download], folder: Path, patience: Patience, verify: bool) -> Path:
-    for item in downloads:
+    items = trace.downloads or []
+    for item in items:
         if Path(item.file).name != item.file or item.file in ("", "..", MANIFEST):
             raise ConfigError(
                 f"config/traces/{name}.yaml, downloads.file: found {item.file!r}, expected a plain file name."
             )
-    manifest = Manifest.read(folder)
-    for item in downloads:
-        _tell_stale(item, manifest)
-    if not manifest.made and not verify and all(_known(manifest, item) for item in downloads):
-        return folder
-    with locked(folder):
+    if not verify and all(_known(Manifest.read(folder), item) for item in items):
+        return folder  # nothing is written, so a cache that is read-only will do
+    with _locked(folder):
         manifest = Manifest.read(folder)
-        if manifest.made:
-            manifest = _cleared(manifest)
-        for item in downloads:
+        if manifest.made:  # a generated trace before: its files go
+            for file in filter(manifest.intact, manifest.files):
+                (folder / file).unlink()
+            manifest = Manifest(folder)
+        for item in items:
             if verify or not _known(manifest, item):
-                _one(name, item, manifest, patience)
+                _downloaded(name, item, manifest, policy)
                 manifest.write()
     return folder
 
 
+def _generated(trace: TraceConfig, folder: Path, verify: bool) -> Path:
+    assert trace.synthetic is not None
+    made = {"generator": GENERATOR_VERSION, "format": trace.format, "part": trace.part}
+    made |= {"seed": trace.synthetic.seed, "jobs": trace.synthetic.jobs}
+    manifest = Manifest.read(folder)
+    if manifest.made == made and not verify and all(map(manifest.unchanged, manifest.files)):
+        return folder
+    with _locked(folder):
+        manifest = Manifest.read(folder)
+        if manifest.made == made and all(map(manifest.intact, manifest.files)):
+            sums = {file: entry.sha256 for file, entry in manifest.files.items()}  # touched, or made by another process
+        else:
+            manifest = Manifest(folder, made)
+            paths = generate(trace.format, folder, trace.synthetic.seed, trace.synthetic.jobs, trace.part)
+            sums = {path.name: sha256(path) for path in paths}
+        for file, checksum in sums.items():
+            manifest.record(file, checksum)
+        manifest.write()
+    return folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Be the only process that obtains files for a folder; wait for another one, and say so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        say(f"another process is obtaining files for {folder}: waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _known(manifest: Manifest, item: Download) -> bool:
     """Whether a file is there, was right when it was last read, and has not changed since."""
-    return manifest.unchanged(item.file, item.sha256) and item.bytes in (None, manifest.stamps[item.file][0])
+    if manifest.made or not manifest.unchanged(item.file):
+        return False
+    entry = manifest.files[item.file]
+    return item.sha256 in (None, entry.sha256) and item.bytes in (None, entry.bytes)
 
 
-def _tell_stale(item: Download, manifest: Manifest) -> None:
-    """Say so where a file without a published checksum is there from an address that is no longer configured."""
-    origin = manifest.origins.get(item.file, "")
-    given = {address for url in (item.url, *item.mirrors) for address in (url, media_address(url))}
-    if item.sha256 is None and "://" in origin and origin not in given and (manifest.folder / item.file).is_file():
-        say(
-            f"{item.file}: the one there is from {origin}, which the configuration does not name any more; to have "
-            f"that of {item.url}, remove {manifest.folder / item.file} and {manifest.folder / MANIFEST}"
-        )
-
-
-def _cleared(manifest: Manifest) -> Manifest:
-    """Make way where the trace was a generated one before: what we made, unchanged, goes."""
-    for file in manifest.files:
-        if manifest.intact(file):
-            (manifest.folder / file).unlink()
-    return Manifest(manifest.folder)
-
-
-def _one(name: str, item: Download, manifest: Manifest, patience: Patience) -> None:
+def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPolicy | None) -> None:
     """Have one file in the manifest's folder: as it lies there, from the folder of files fetched by hand, downloaded.
 
     What the user put somewhere is never overwritten or removed, right or wrong.
     """
-    path = manifest.folder / item.file
-    recorded = manifest.files.get(item.file)
-    expected = item.sha256 or recorded
+    path, before = manifest.folder / item.file, manifest.files.get(item.file)
+    expected = item.sha256 or (before.sha256 if before else None)
+    file = RemoteFile(name, item.file, (item.url, *item.mirrors), item.bytes, expected)
     if path.exists():
-        checksum = _checked_by_user(name, item, expected, path, manifest)
-        origin = manifest.origins.get(item.file, "put there by hand")
+        checksum, origin = _by_user(file, path, manifest), before.origin if before else "put there by hand"
     elif (found := by_hand(name, item.file)) is not None:
-        checksum, origin = _checked_by_user(name, item, expected, found, manifest), str(found)
+        checksum, origin = _by_user(file, found, manifest), str(found)
         path.unlink(missing_ok=True)  # a link to where a file was once
         path.symlink_to(found)
         say(f"{item.file}: {found} is used")
     else:
-        checksum, origin = _download(name, item, expected, manifest.folder, patience)
+        checksum, origin = download(file, manifest.folder, policy)
     if expected is None:
         say(f"{item.file}: no checksum is published; sha256 {checksum} is recorded and expected from now on")
-    Part(path).discard()  # of a download that a file of the user's own has overtaken
+    if part_bytes(path):  # of a download that a file of the user's has overtaken
+        path.with_name(f"{path.name}.part").unlink()
     manifest.record(item.file, checksum, origin)
 
 
-def _download(name: str, item: Download, expected: str | None, folder: Path, patience: Patience) -> tuple[str, str]:
-    from rltune.traces.fetch.download import download  # its libraries take longer to load than a small trace to make
-
-    return download(name, item, expected, folder, patience)
-
-
-def _checked_by_user(name: str, item: Download, expected: str | None, path: Path, manifest: Manifest) -> str:
+def _by_user(file: RemoteFile, path: Path, manifest: Manifest) -> str:
     """The sha256 of a file that lies at ``path``. Raises DataError, and leaves it alone, if it is not the right one."""
     if not path.is_file():
-        raise DataError(f"trace {name}: {path} is a folder, expected the file {item.file} as it was downloaded.")
+        raise DataError(f"trace {file.trace}: {path} is a folder, expected the file {file.name} as it was downloaded.")
     try:
-        return checked(path, item.file, item.bytes, expected)
-    except WrongFile as wrong:
-        first = f", recorded in {manifest.folder / MANIFEST} when the first one came" if expected != item.sha256 else ""
-        here = path.parent == manifest.folder
-        otherwise = "remove it" if here else f"unset {BY_HAND}"
+        return verified(path, file)
+    except Fault as wrong:
+        recorded = manifest.files.get(file.name)
+        first = f" (recorded in {manifest.folder / MANIFEST})" if recorded and recorded.sha256 == file.sha256 else ""
+        otherwise = "remove it" if path.parent == manifest.folder else f"unset {BY_HAND}"
         raise DataError(
-            f"trace {name}: {path} is not the file expected: {wrong}{first}. It was left as it is. "
-            f"Put the right one there (from {item.url}), or {otherwise} for it to be downloaded."
+            f"trace {file.trace}: {path} is not the file expected: {wrong}{first}. It was left as it is. "
+            f"Put the right one there (from {file.addresses[0]}), or {otherwise} for it to be downloaded."
         ) from None

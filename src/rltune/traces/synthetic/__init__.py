@@ -8,8 +8,8 @@ from pathlib import Path
 from rltune.errors import ConfigError
 from rltune.traces.synthetic import write_alibaba, write_helios, write_philly, write_sacct, write_swf
 
-GENERATOR_VERSION = 2
-"""Raised with every change to what a seed gives; archives of another version are made anew."""
+GENERATOR_VERSION = 3
+"""Raised with every change to what a seed gives; archives of another version are made again."""
 
 WRITERS: dict[str, Callable[..., list[Path]]] = {
     "philly": write_philly.write,
@@ -18,17 +18,16 @@ WRITERS: dict[str, Callable[..., list[Path]]] = {
     "swf": write_swf.write,
     "sacct": write_sacct.write,
 }
-PARTS = {"swf": tuple(write_swf.SALT), "sacct": tuple(write_sacct.LOGS)}
+PARTS = {"swf": tuple(write_swf.LOGS), "sacct": tuple(write_sacct.LOGS)}
 """Formats with several logs to imitate, of which ``part`` names one."""
 
 
 def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
     """Write the raw files of a synthetic trace with ``jobs`` jobs into ``folder``; returns their paths.
 
-    ``jobs`` counts the GPU jobs of a GPU trace. ``part`` chooses among the logs of :data:`PARTS`; other formats make
-    nothing of it. Raises ConfigError where there is no generator for the format or the part.
+    ``jobs`` counts the GPU jobs of a GPU trace. ``part`` chooses among the logs of :data:`PARTS`; other formats ignore
+    it. Raises ConfigError where there is no generator for the format or the part.
     """
     if format not in WRITERS:
         raise ConfigError(f"synthetic: no generator for format {format!r}; expected one of {', '.join(WRITERS)}.")
-    extra = (part,) if format in PARTS else ()
-    return WRITERS[format](Path(folder), seed, jobs, *extra)
+    return WRITERS[format](Path(folder), seed, jobs, *((part,) if format in PARTS else ()))

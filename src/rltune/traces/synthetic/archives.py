@@ -1,4 +1,4 @@
-"""Gzip, tar.gz and zip files whose bytes depend on their contents alone: fixed times, owners, order and compression."""
+"""What the writers share: archives whose bytes depend on their contents alone, names, wall-clock times, faults."""
 
 from __future__ import annotations
 
@@ -8,35 +8,60 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from rltune.files import atomic_write
 
 _LEVEL = 6
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def write_tar_gz(path: Path, members: dict[str, bytes]) -> None:
-    """Write ``members`` (name → content) as a tar.gz, in the order given."""
+def write_gz(path: Path, content: bytes) -> Path:
+    """Write one file as gzip; returns its path."""
     with atomic_write(path) as temporary, open(temporary, "wb") as file:
-        # An empty name and mtime 0 keep the file's own name and the clock out of the gzip header.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=_LEVEL) as zipped:
-            with tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-                for name, content in members.items():
-                    entry = tarfile.TarInfo(name)
-                    entry.size, entry.mtime, entry.mode = len(content), 0, 0o644
-                    archive.addfile(entry, io.BytesIO(content))
-
-
-def write_gz(path: Path, content: bytes) -> None:
-    """Write one file as gzip."""
-    with atomic_write(path) as temporary, open(temporary, "wb") as file:
+        # An empty name and mtime 0 keep the file's name and the clock out of the gzip header.
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=_LEVEL) as zipped:
             zipped.write(content)
+    return path
 
 
-def write_zip(path: Path, members: dict[str, bytes]) -> None:
-    """Write ``members`` (name → content) as a zip, in the order given."""
+def write_tar_gz(path: Path, members: dict[str, str]) -> Path:
+    """Write ``members`` (name → text) as a tar.gz, in the order given; returns its path."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, text in members.items():
+            content, entry = text.encode(), tarfile.TarInfo(name)
+            entry.size, entry.mtime, entry.mode = len(content), 0, 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return write_gz(path, plain.getvalue())
+
+
+def write_zip(path: Path, members: dict[str, str]) -> Path:
+    """Write ``members`` (name → text) as a zip, in the order given; returns its path."""
     with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-        for name, content in members.items():
-            entry = zipfile.ZipInfo(name, date_time=_ZIP_TIME)
+        for name, text in members.items():
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
-            archive.writestr(entry, content, compresslevel=_LEVEL)
+            archive.writestr(entry, text, compresslevel=_LEVEL)
+    return path
+
+
+def wall_clock(unix_s: np.ndarray | pd.Series, time_zone: str, between: str = " ") -> np.ndarray:
+    """``YYYY-MM-DD HH:MM:SS`` in local time, without zone, as the raw logs have it (array of str)."""
+    local = pd.to_datetime(pd.Series(unix_s), unit="s", utc=True).dt.tz_convert(time_zone)
+    return local.dt.strftime(f"%Y-%m-%d{between}%H:%M:%S").to_numpy(dtype=object)
+
+
+def hex_names(rng: np.random.Generator, count: int, digits: int) -> np.ndarray:
+    """``count`` distinct random hexadecimal names of up to 16 digits."""
+    names: dict[str, None] = {}
+    while len(names) < count:
+        for value in rng.integers(0, 2**63, count - len(names), dtype=np.uint64):
+            names[f"{int(value):016x}"[-digits:]] = None
+    return np.array([*names], dtype=object)
+
+
+def pick(rng: np.random.Generator, count: int, shares: dict[str, float]) -> np.ndarray:
+    """A label for each of ``count`` rows by ``shares``; the rest gets the empty string (array of str)."""
+    p = np.array([*shares.values(), max(0.0, 1 - sum(shares.values()))])
+    return rng.choice(np.array([*shares, ""], dtype=object), size=count, p=p / p.sum())

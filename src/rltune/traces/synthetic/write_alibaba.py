@@ -1,7 +1,7 @@
 """Synthetic PAI tables: ``pai_job_table``, ``pai_task_table``, ``pai_machine_spec``, each a headerless CSV in a tar.gz.
 
-On top of the GPU tasks asked for there are CPU tasks (parameter servers) beside some of them and a few tasks that did
-not finish, as in the original.
+Next to the GPU tasks asked for there are CPU tasks (parameter servers) and a few tasks that did not finish, as in the
+original.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rltune.traces.synthetic.archives import write_tar_gz
-from rltune.traces.synthetic.engine import draw_jobs, streams
-from rltune.traces.synthetic.oddities import hex_names, pick
-from rltune.traces.synthetic.parameters import load
+from rltune.traces.synthetic.archives import hex_names, pick, write_tar_gz
+from rltune.traces.synthetic.model import draw_jobs, generator
+from rltune.traces.synthetic.models import PAI
 
-SALT = 2022
 TASK_NAMES = {
     "tensorflow": 0.556,
     "worker": 0.29,
@@ -30,13 +28,8 @@ GPU_TYPES = {"T4": 0.10, "MISC": 0.26, "P100": 0.19, "V100": 0.09, "V100M32": 0.
 """In proportion to the GPUs of each type in the published machine table (994, 2240, 1596, 832, 1080), in three tasks
 of four; the fourth names no type. The three quarters are our choice."""
 MACHINES = (
-    ("CPU", 96, 512, 0, 83),
-    ("MISC", 96, 512, 8, 280),
-    ("P100", 64, 512, 2, 798),
-    ("T4", 96, 512, 2, 497),
-    ("V100", 96, 384, 8, 45),
-    ("V100", 96, 512, 8, 59),
-    ("V100M32", 96, 384, 8, 135),
+    *(("CPU", 96, 512, 0, 83), ("MISC", 96, 512, 8, 280), ("P100", 64, 512, 2, 798), ("T4", 96, 512, 2, 497)),
+    *(("V100", 96, 384, 8, 45), ("V100", 96, 512, 8, 59), ("V100M32", 96, 384, 8, 135)),
 )
 """Type, CPUs, memory in GB, GPUs, machines: counts of the published machine table."""
 CPU_TASKS_PER_GPU_TASK = 0.05
@@ -48,55 +41,49 @@ PLAN_CPU, PLAN_MEM = (600, 1200, 300), (29.296875, 58.59375, 14.6484375)
 
 def write(folder: Path, seed: int, jobs: int) -> list[Path]:
     """Write the three archives into ``folder``; returns their paths."""
-    rng = streams(seed, SALT)
+    rng = generator(PAI, seed)
     job_table, task_table = _tables(rng, jobs)
-    tables = {"pai_job_table": job_table, "pai_task_table": task_table, "pai_machine_spec": _machines(rng["extras"])}
-    paths = []
-    for name, table in tables.items():
-        path = folder / f"{name}.tar.gz"
-        text = table.to_csv(index=False, header=False, lineterminator="\n")
-        write_tar_gz(path, {f"{name}.csv": text.encode()})
-        paths.append(path)
-    return paths
+    rows = [(kind, cpus, memory, gpus) for kind, cpus, memory, gpus, count in MACHINES for _ in range(count)]
+    machines = pd.DataFrame(rows, columns=["gpu_type", "cap_cpu", "cap_mem", "cap_gpu"])
+    machines.insert(0, "machine", hex_names(rng, len(machines), 16))
+    tables = {"pai_job_table": job_table, "pai_task_table": task_table, "pai_machine_spec": machines}
+    return [
+        write_tar_gz(folder / f"{n}.tar.gz", {f"{n}.csv": t.to_csv(index=False, header=False, lineterminator="\n")})
+        for n, t in tables.items()
+    ]
 
 
-def _tables(rng: dict[str, np.random.Generator], count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    extras = rng["extras"]
-    parameters = load("alibaba2020")
-    drawn = draw_jobs(parameters, count, rng)
-    names = np.array(hex_names(extras, count, 16), dtype=object)
-    users = np.array(hex_names(extras, parameters.users, 12), dtype=object)
-    odd = pick(extras, count, UNFINISHED)
-    submit = drawn["submit_unix_s"].to_numpy()
-    start = submit + drawn["wait_s"].to_numpy()
-    end = start + np.where(odd == "zero run", 0, drawn["run_s"].to_numpy())
+def _tables(rng: np.random.Generator, count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    drawn = draw_jobs(PAI, count, rng)
+    names, odd = hex_names(rng, count, 16), pick(rng, count, UNFINISHED)
+    start = drawn["submit_unix_s"] + drawn["wait_s"]
     open_end = np.isin(odd, ["Running", "no end"])
-    instances, plan_gpu = _plans(drawn["gpus"].to_numpy(), extras)
+    ended = (start + np.where(odd == "zero run", 0, drawn["run_s"])).astype("Int64").mask(open_end)
+    instances, plan_gpu = _plans(drawn["gpus"].to_numpy(), rng)
     status = np.where(np.isin(odd, ["Failed", "Running"]), odd, "Terminated")
-    ended = pd.Series(end, dtype="Int64").mask(open_end)
     tasks = pd.DataFrame(
         {
             "job_name": names,
-            "task_name": pick(extras, count, TASK_NAMES),
+            "task_name": pick(rng, count, TASK_NAMES),
             "inst_num": instances,
             "status": status,
             "start_time": start,
             "end_time": ended,
-            "plan_cpu": extras.choice(PLAN_CPU, count),
-            "plan_mem": extras.choice(PLAN_MEM, count),
+            "plan_cpu": rng.choice(PLAN_CPU, count),
+            "plan_mem": rng.choice(PLAN_MEM, count),
             "plan_gpu": plan_gpu,
-            "gpu_type": pd.Series(pick(extras, count, GPU_TYPES)).replace("", None),
+            "gpu_type": pd.Series(pick(rng, count, GPU_TYPES)).replace("", None),
         }
     )
-    beside = np.sort(extras.choice(count, int(count * CPU_TASKS_PER_GPU_TASK), replace=False))
-    cpu = tasks.iloc[beside].assign(task_name="ps", plan_gpu=pd.NA, gpu_type=None)
+    servers = np.sort(rng.choice(count, int(count * CPU_TASKS_PER_GPU_TASK), replace=False))
+    cpu = tasks.iloc[servers].assign(task_name="ps", plan_gpu=pd.NA, gpu_type=None)
     jobs = pd.DataFrame(
         {
             "job_name": names,
-            "inst_id": hex_names(extras, count, 16),
-            "user": users[drawn["user"]],
+            "inst_id": hex_names(rng, count, 16),
+            "user": hex_names(rng, PAI.users, 12)[drawn["user"]],
             "status": status,
-            "start_time": submit,
+            "start_time": drawn["submit_unix_s"],
             "end_time": ended,
         }
     )
@@ -109,10 +96,3 @@ def _plans(gpus: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.n
     single = (gpus == 1) & (rng.uniform(size=len(gpus)) < 0.5)
     halves = (gpus > 1) & (rng.uniform(size=len(gpus)) < 0.1)
     return np.where(halves, 2 * gpus, gpus), np.where(single, share, np.where(halves, 50, 100))
-
-
-def _machines(rng: np.random.Generator) -> pd.DataFrame:
-    rows = [(kind, cpus, memory, gpus) for kind, cpus, memory, gpus, count in MACHINES for _ in range(count)]
-    table = pd.DataFrame(rows, columns=["gpu_type", "cap_cpu", "cap_mem", "cap_gpu"])
-    table.insert(0, "machine", hex_names(rng, len(table), 16))
-    return table

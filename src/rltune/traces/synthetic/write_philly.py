@@ -1,7 +1,7 @@
 """A synthetic Philly archive: ``trace-data.tar.gz`` with ``cluster_job_log`` (JSON) and ``cluster_machine_list``.
 
-Odd rows on top of the GPU jobs asked for: none; a small share *of* them is odd, as in the original: jobs without
-attempts (cancelled in the queue), attempts without times, retries, runs of zero seconds.
+A small share of the jobs is odd, as in the original: jobs without attempts (cancelled in the queue), attempts without
+times, retries, runs of zero seconds.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rltune.traces.synthetic.archives import write_tar_gz
-from rltune.traces.synthetic.engine import draw_jobs, streams
-from rltune.traces.synthetic.oddities import hex_names, pick, wall_clock
-from rltune.traces.synthetic.parameters import load
+from rltune.traces.synthetic.archives import hex_names, pick, wall_clock, write_tar_gz
+from rltune.traces.synthetic.model import draw_jobs, generator
+from rltune.traces.synthetic.models import PHILLY
 
-SALT = 2017
 NODES = ((321, 2, "12GB"), (231, 8, "24GB"))
 """Nodes, GPUs each, memory of one GPU: the published machine list."""
 STATUS = {"Pass": 0.693, "Killed": 0.135, "Failed": 0.172}
@@ -28,70 +26,57 @@ ODD = {"no attempt": 0.005, "no times": 0.002, "no end": 0.001, "zero run": 0.00
 
 def write(folder: Path, seed: int, jobs: int) -> list[Path]:
     """Write the archive into ``folder``; returns its path."""
-    rng = streams(seed, SALT)
-    log = _log(rng, jobs)
-    text = "[" + ",\n".join(json.dumps(job, separators=(",", ":")) for job in log) + "]\n"
-    path = folder / "trace-data.tar.gz"
-    write_tar_gz(
-        path, {"trace-data/cluster_machine_list": _machines().encode(), "trace-data/cluster_job_log": text.encode()}
-    )
-    return [path]
+    log = ",\n".join(json.dumps(job, separators=(",", ":")) for job in _log(seed, jobs))
+    lines = ["machineId, number of GPUs, single GPU mem"]
+    for nodes, gpus, memory in NODES:
+        lines += [f"m{len(lines) - 1 + i},{gpus}, {memory}" for i in range(nodes)]
+    machines = "\n".join(lines) + "\n"
+    members = {"trace-data/cluster_machine_list": machines, "trace-data/cluster_job_log": f"[{log}]\n"}
+    return [write_tar_gz(folder / "trace-data.tar.gz", members)]
 
 
-def _log(rng: dict[str, np.random.Generator], count: int) -> list[dict[str, Any]]:
-    parameters = load("philly")
-    jobs = draw_jobs(parameters, count, rng)
-    extras = rng["extras"]
-    users = hex_names(extras, parameters.users, 6)
-    numbers = extras.permutation(count * 3)[:count]
-    status = pick(extras, count, STATUS)
-    odd = pick(extras, count, ODD)
-    run = np.where(odd == "zero run", 0, jobs["run_s"].to_numpy())
-    submit = jobs["submit_unix_s"].to_numpy()
-    start = submit + jobs["wait_s"].to_numpy()
+def _log(seed: int, count: int) -> list[dict[str, Any]]:
+    rng = generator(PHILLY, seed)
+    jobs = draw_jobs(PHILLY, count, rng)
+    jobs["user"] = hex_names(rng, PHILLY.users, 6)[jobs["user"]]
+    jobs["number"] = rng.permutation(count * 3)[:count]
+    jobs["status"], jobs["odd"] = pick(rng, count, STATUS), pick(rng, count, ODD)
+    jobs["node"] = rng.integers(0, 552, count)
+    run = np.where(jobs["odd"] == "zero run", 0, jobs["run_s"])
     # A retry: a first attempt of a part of the run, a pause of a minute, and the rest.
-    retry = (odd == "retry") & (run >= 2)
-    first_run = np.where(retry, np.maximum(1, (run * extras.uniform(0.05, 0.95, count)).astype(np.int64)), run)
-    second_start = start + first_run + 60
-    zone = parameters.time_zone
+    jobs["twice"] = (jobs["odd"] == "retry") & (run >= 2)
+    first = np.where(jobs["twice"], np.maximum(1, (run * rng.uniform(0.05, 0.95, count)).astype(np.int64)), run)
+    start = jobs["submit_unix_s"] + jobs["wait_s"]
     times = {
-        "submit": wall_clock(submit, zone),
-        "start": wall_clock(start, zone),
-        "end": wall_clock(start + first_run, zone),
-        "again": wall_clock(second_start, zone),
-        "over": wall_clock(second_start + run - first_run, zone),
+        "submitted": jobs["submit_unix_s"],
+        "start": start,
+        "end": start + first,
+        "again": start + first + 60,
+        "over": start + 60 + run,
     }
-    node = extras.integers(0, NODES[0][0] + NODES[1][0], count)
-    rows = []
-    columns = (jobs["user"], jobs["vc"], jobs["gpus"], numbers, status, odd, retry, node, *times.values())
-    for user, vc, gpus, number, state, fault, twice, at, submitted, begin, end, again, over in zip(*columns):
-        detail = [] if fault == "no detail" else _detail(int(gpus), int(at))
-        begin = None if fault == "no times" else begin
-        end = "None" if fault == "no end" else None if fault == "no times" else end
-        attempts = [{"start_time": begin, "end_time": end, "detail": detail}]
-        if twice:
-            attempts.append({"start_time": again, "end_time": over, "detail": detail})
-        rows.append(
-            {
-                "status": state,
-                "vc": vc,
-                "jobid": f"application_1506638472019_{number:06d}",
-                "attempts": [] if fault == "no attempt" else attempts,
-                "submitted_time": submitted,
-                "user": users[user],
-            }
-        )
-    return rows
+    for name, unix_s in times.items():
+        jobs[name] = wall_clock(unix_s, PHILLY.time_zone)
+    return [_job(row) for row in jobs.itertuples()]
+
+
+def _job(row: Any) -> dict[str, Any]:
+    detail = [] if row.odd == "no detail" else _detail(row.gpus, row.node)
+    begin = None if row.odd == "no times" else row.start
+    end = {"no end": "None", "no times": None}.get(row.odd, row.end)
+    attempts = [{"start_time": begin, "end_time": end, "detail": detail}]
+    if row.twice:
+        attempts.append({"start_time": row.again, "end_time": row.over, "detail": detail})
+    return {
+        "status": row.status,
+        "vc": row.vc,
+        "jobid": f"application_1506638472019_{row.number:06d}",
+        "attempts": [] if row.odd == "no attempt" else attempts,
+        "submitted_time": row.submitted,
+        "user": row.user,
+    }
 
 
 def _detail(gpus: int, first_node: int) -> list[dict[str, Any]]:
     """GPUs by node, whole 8-GPU nodes and a remainder."""
     sizes = [8] * (gpus // 8) + ([gpus % 8] if gpus % 8 else [])
     return [{"ip": f"m{(first_node + i) % 552}", "gpus": [f"gpu{k}" for k in range(n)]} for i, n in enumerate(sizes)]
-
-
-def _machines() -> str:
-    lines = ["machineId, number of GPUs, single GPU mem"]
-    for nodes, gpus, memory in NODES:
-        lines += [f"m{len(lines) - 1 + i},{gpus}, {memory}" for i in range(nodes)]
-    return "\n".join(lines) + "\n"

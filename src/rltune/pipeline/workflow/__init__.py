@@ -1,1 +1,0 @@
-"""Running the workflow: what there is to do and what it costs, starting it, watching it, doing one stage again."""

@@ -1,0 +1,142 @@
+"""How jobs are scheduled: by name (SchedulerConfig), and as the numbers that the compiled engine reads (Options)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
+from rltune.policies import IDS, OWN
+
+EXTERNAL = -1  # the order is asked of the driver
+
+NONE, GREEDY, EASY, CONSERVATIVE = range(4)
+BACKFILLS = {"none": NONE, "greedy": GREEDY, "easy": EASY, "conservative": CONSERVATIVE}
+DOUBLE, NOW = range(2)
+OVERRUNS = {"double": DOUBLE, "now": NOW}
+NEVER, AMONG_OTHERS, ALWAYS = range(3)
+ASKED = {"lookahead": AMONG_OTHERS, "algorithm1": ALWAYS}
+"""Placements asked of a placer, and when."""
+
+MOST = 100
+"""Largest factor on a run time: beyond it, it is a mistake."""
+
+
+@dataclass(frozen=True)
+class SchedulerConfig:
+    """The rules of rltune.simulator.engine, by name. Raises ValueError for a name that does not exist."""
+
+    policy: str
+    """Order of the queue: a policy, built in or custom."""
+    backfill: str = "none"
+    """What may start while the first job does not fit."""
+    placement: str = "best_fit"
+    """A rule of rltune.cluster.search, or one asked of a placer (``lookahead``, ``algorithm1``): reservations and
+    backfilling then use best_fit, or isolating_best_fit where co-located jobs slow each other down."""
+    locality: str = "strict"
+    """How many nodes a job may be split over."""
+    overrun: str = "double"
+    """When a job past its estimate is expected to end."""
+    sticky_head: bool = False
+    """Whether the first job of a ranking stays first until it starts, with one queue for all pools."""
+    multi_node_slowdown: float = 1.0
+    """Run time of a job on more nodes than the fewest that hold it, over its run time."""
+    interference_slowdown: float = 1.0
+    """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time."""
+    split_worth: float = 1.0
+    """With locality ``worth_it`` or ``soonest_end``: seconds of waiting that a split has to save for every second that
+    it prolongs the job."""
+
+    def __post_init__(self) -> None:
+        for field, known in (
+            ("policy", (*IDS, *OWN)),
+            ("backfill", BACKFILLS),
+            ("placement", (*RULES, *ASKED)),
+            ("locality", LOCALITIES),
+            ("overrun", OVERRUNS),
+            ("sticky_head", (False, True)),
+        ):
+            if getattr(self, field) not in known:
+                expected = ", ".join(map(str, known))
+                raise ValueError(f"{field}: found {getattr(self, field)!r}, expected one of {expected}")
+        for field, least in (("multi_node_slowdown", 1), ("interference_slowdown", 1), ("split_worth", 0)):
+            if not least <= getattr(self, field) <= MOST:
+                raise ValueError(f"{field}: found {getattr(self, field)}, expected {least} to {MOST}")
+        if self.placement == "algorithm1" and self.locality != "strict":
+            raise ValueError(f"placement {self.placement}: found locality {self.locality!r}, expected strict")
+
+    @classmethod
+    def of(cls, *parts: object, **changes: object) -> SchedulerConfig:
+        """The rules that the parts have: a cell, a block of the configuration, another SchedulerConfig; the last counts."""
+        known = {f.name: getattr(part, f.name) for part in parts for f in fields(cls) if hasattr(part, f.name)}
+        return cls(**{**known, **changes})  # type: ignore[arg-type]
+
+    def options(
+        self, external: bool = False, visible: int = 0, track: bool = False, check: bool = False, alone: bool = False
+    ) -> Options:
+        """The same as numbers; ``external``: rankings are asked of the driver, of the first ``visible`` jobs, and if
+        ``alone`` of a single one too."""
+        base = IDS.get(self.policy, 0)
+        asked = ASKED.get(self.placement, NEVER)
+        interferes = self.interference_slowdown != 1.0
+        rule = RULES[self.placement if not asked else "isolating_best_fit" if interferes else "best_fit"]
+        locality, backfill = LOCALITIES[self.locality], BACKFILLS[self.backfill]
+        worth_it = locality >= WORTH_IT
+        return Options(
+            order=EXTERNAL if external else base,
+            base=base,
+            visible=visible,
+            backfill=backfill,
+            rule=rule,
+            locality=locality,
+            extra=int(EXTRA[locality]),
+            overrun=OVERRUNS[self.overrun],
+            sticky_head=bool(self.sticky_head),
+            asks_place=asked,
+            multi_node_slowdown=float(self.multi_node_slowdown),
+            interference_slowdown=float(self.interference_slowdown),
+            split_worth=float(self.split_worth),
+            counts_colocated=interferes or rule == ISOLATING_BEST_FIT,
+            splits=bool(EXTRA[locality] > 0 or worth_it),
+            tracks=track or backfill >= EASY or worth_it or asked == AMONG_OTHERS or interferes,
+            check=check,
+            alone=alone,
+        )
+
+
+class Options(NamedTuple):
+    """The numbers of a SchedulerConfig, and what its driver asks for."""
+
+    order: int
+    """Number of a compiled policy, or EXTERNAL."""
+    base: int
+    """Policy that orders what an external ranking does not cover."""
+    visible: int
+    """Jobs an external ranking covers at most; 0: all."""
+    backfill: int
+    rule: int
+    locality: int
+    extra: int
+    """Nodes more than strict that any job may have."""
+    overrun: int
+    sticky_head: bool
+    asks_place: int
+    """Ask PLACE where the chosen job has several candidate placements: NEVER, AMONG_OTHERS (others wait), ALWAYS."""
+    multi_node_slowdown: float
+    interference_slowdown: float
+    split_worth: float
+    counts_colocated: bool
+    """Count the jobs of several GPUs on every node."""
+    splits: bool
+    """Whether a job may have more nodes than strict."""
+    tracks: bool
+    """Keep running jobs in order of their expected ends: reservations need it, and observations."""
+    check: bool
+    """Assert the invariants at every event time."""
+    alone: bool
+    """Ask for the ranking of a single job too, which may be held back."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether rankings are asked of the driver."""
+        return self.order == EXTERNAL

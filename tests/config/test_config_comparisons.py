@@ -1,0 +1,87 @@
+"""Which cells stand beside one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rltune.config import RunConfig
+from rltune.config.comparisons import against_qssf, agent_of, by_features, for_metric, lineups
+
+SPOT = [{"trace": "philly", "cluster": "philly-192"}]
+
+
+def run(*experiments: dict[str, Any]) -> RunConfig:
+    blocks = [{"name": f"block {i}", "workloads": SPOT, "policy": ["saf"], **e} for i, e in enumerate(experiments)]
+    return RunConfig.model_validate({"title": "Test", "experiments": blocks})
+
+
+@pytest.mark.parametrize(
+    ("axes", "stands"),
+    [
+        ({"backfill": ["easy"], "estimate": ["history-lightgbm"]}, True),
+        ({"backfill": ["easy"], "estimate": ["published"]}, True),
+        ({"backfill": ["none"], "estimate": ["history-rolling"]}, False),
+        ({"backfill": ["easy"], "estimate": ["lognormal-1"]}, False),
+        ({"backfill": ["easy"], "estimate": ["history-rolling"], "preset": ["linear"]}, False),
+    ],
+)
+def test_against_qssf_stand_agents_with_easy_and_estimates_from_history(axes: dict[str, Any], stands: bool) -> None:
+    assert bool(against_qssf(run(axes))) is stands
+
+
+def test_of_a_metric_those_trained_for_it_then_those_trained_for_wait_then_all() -> None:
+    cells = run({"metric": ["wait", "bsld", "utilisation"]}).cells()
+    assert [c.metric for c in for_metric(cells, "bsld")] == ["bsld"]
+    assert [c.metric for c in for_metric(cells, "jct")] == ["wait"]
+    assert for_metric(cells[1:], "jct") == cells[1:]
+
+
+def test_a_lineup_has_the_rules_that_most_kinds_of_agents_know() -> None:
+    config = run(
+        {"policy": ["fifo", "sjf"], "preset": ["tuned"]},
+        {"policy": ["sjf"], "backfill": ["easy"], "features": ["rich"], "preset": ["quick", "linear", "rlscheduler"]},
+        {"policy": ["fifo"], "backfill": ["easy"], "features": ["raw"], "preset": ["quick"]},
+    )
+    (lineup,) = lineups(config)
+    assert [agent_of(config, c) for c in lineup.cells] == ["rlscheduler", "linear", "rltune"]
+    assert {(c.policy, c.backfill) for c in lineup.cells} == {("sjf", "easy")}, "the base policy that most of them know"
+
+
+def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_preset_once() -> None:
+    config = run(
+        {"features": ["raw"], "placement": ["best_fit"]},
+        {"metric": ["jct", "wait"], "preset": ["quick", "tuned"], "seed": [1, 2]},
+    )
+    (lineup,) = lineups(config)
+    assert [(c.preset, c.metric, c.features, c.seed) for c in lineup.cells] == [
+        ("quick", "wait", "engineered", 1),
+        ("tuned", "wait", "engineered", 1),
+    ]
+
+
+def test_every_workload_has_a_lineup() -> None:
+    two = [*SPOT, {"trace": "venus", "cluster": "venus-160"}]
+    assert [{(c.trace, c.cluster) for c in x.cells} for x in lineups(run({"workloads": two}))] == [
+        {("philly", "philly-192")},
+        {("venus", "venus-160")},
+    ]
+
+
+def test_groups_by_features_differ_in_nothing_else() -> None:
+    config = run(
+        {"features": ["engineered7", "engineered"], "policy": ["fifo", "sjf"]},
+        {"features": ["engineered9"], "policy": ["fifo"]},
+        {"features": ["raw"], "policy": ["sjf"], "placement": ["best_fit"]},
+    )
+    groups = by_features(config)
+    assert [[c.features for c in g] for g in groups] == [
+        ["engineered7", "engineered", "engineered9"],
+        ["engineered7", "engineered"],
+    ]
+    for group in groups:
+        assert len({c.but(features="") for c in group}) == 1
+    (seeds,) = by_features(run({"features": ["raw", "rich"], "seed": [1, 2]}, {"policy": ["fifo"], "seed": [1, 2]}))
+    assert [(c.features, c.seed) for c in seeds] == [("raw", 1), ("raw", 2), ("rich", 1), ("rich", 2)]
+    assert by_features(run({"preset": ["linear"], "features": ["raw", "rich"]})) == [], "they do not see them"

@@ -1,0 +1,297 @@
+"""Downloads that are cut, refused, or of something else: the right bytes, or a clear reason, whatever the server does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from fetch_server import DATA, OTHER, QUICK, SHA, Site, chunked, file, in_turn, refuse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rltune.errors import DataError
+from rltune.traces.fetch import RetryPolicy
+from rltune.traces.fetch import download as downloads
+from rltune.traces.fetch.download import RemoteFile, download, media_address
+from rltune.traces.fetch.progress import Progress, size_text, time_text
+
+OID = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 12345\n".encode()
+PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in\n to continue</title></head><body>no</body></html>"
+CUT = file(DATA, upto=9_000)
+
+
+@pytest.mark.parametrize("answer", [file(DATA), file(DATA, etag=None), file(DATA, ranges=False), chunked(DATA)])
+def test_a_whole_file_comes_once(answer: Callable, site: Site, get: Callable, capsys: Any) -> None:
+    site.answers["data.zip"] = answer
+    assert get() == DATA and get() == DATA
+    assert len(site.log) == 1 and site.log[0].range is None
+    assert f"sha256 {SHA} is recorded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_cut_file_is_continued(known: bool, site: Site, get: Callable, capsys: Any) -> None:
+    site.answers["data.zip"] = in_turn(CUT, file(DATA, upto=15_000), file(DATA))
+    assert get(sha256=SHA if known else None) == DATA
+    first, second, third = site.log
+    assert (first.range, second.range, third.range) == (None, "bytes=9000-", "bytes=15000-")
+    assert second.if_range == third.if_range == '"one"' and third.sent == 5_000
+    out = capsys.readouterr().out
+    assert re.search(r"downloading data.zip: 500 B of 20 kB \(2%\), .*B/s, .* left", out)
+    assert "the connection ended after 9000 of 20000 bytes" in out and "continuing after 9 kB" in out
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site) -> None:
+    content = np.random.default_rng(data.draw(st.integers(0, 99))).bytes(data.draw(st.integers(1, 6_000)))
+    options = st.fixed_dictionaries({"upto": st.integers(0, len(content)), "ranges": st.booleans()})
+    cuts = data.draw(st.lists(options, max_size=4))
+    validators = data.draw(st.sampled_from([{}, {"etag": 'W/"weak"'}, {"etag": None, "modified": "then"}]))
+    site.log.clear()
+    site.answers["x"] = in_turn(*(file(content, **validators, **cut) for cut in cuts), file(content, **validators))
+    checksum = hashlib.sha256(content).hexdigest()
+    item = RemoteFile("t", "x", (site.at("x"),), sha256=checksum if data.draw(st.booleans()) else None)
+    with tempfile.TemporaryDirectory() as name:
+        policy = RetryPolicy(tries=len(cuts) + 2, gain_bytes=1, wait_s=0.0)
+        assert download(item, Path(name), policy) == (checksum, site.at("x"))
+        assert (Path(name) / "x").read_bytes() == content and os.listdir(name) == ["x"]
+    assert len(site.log) <= len(cuts) + 1
+
+
+@pytest.mark.parametrize(
+    ("then", "whole", "requests"),
+    [
+        (file(DATA, ranges=False), DATA, 2),
+        (file(OTHER, etag='"two"'), OTHER, 2),
+        (file(OTHER, etag='"two"', if_range=False), OTHER, 3),
+        (file(DATA + b"more", etag=None, if_range=False), DATA + b"more", 3),
+        (file(DATA[:100], etag='"two"', if_range=False), DATA[:100], 3),
+    ],
+    ids=["no ranges", "changed", "changed, If-Range ignored", "grew", "shrank"],
+)
+def test_the_file_changes_between_the_parts(
+    then: Callable, whole: bytes, requests: int, site: Site, get: Callable
+) -> None:
+    site.answers["data.zip"] = in_turn(CUT, then)
+    assert get() == whole and len(site.log) == requests and site.log[-1].sent == len(whole)
+
+
+def test_without_a_validator_only_a_known_checksum_lets_it_continue(site: Site, get: Callable, tmp_path: Path) -> None:
+    for known, asked in ((None, False), (SHA, True)):
+        site.log.clear()
+        site.answers["data.zip"] = in_turn(file(DATA, etag=None, upto=9_000), file(DATA, etag='W/"x"'))
+        assert get(sha256=known) == DATA
+        assert bool(site.log[1].range) == asked and site.log[1].if_range is None
+        for path in (tmp_path / "raw" / "d").iterdir():
+            path.unlink()
+    site.log.clear()
+    site.answers["data.zip"] = in_turn(file(OTHER, etag=None, upto=9_000), file(DATA, etag=None))
+    assert get(sha256=SHA) == DATA, "pieces of two files do not pass"
+    assert [bool(r.range) for r in site.log] == [False, True, False]
+
+
+def test_parts_of_earlier_processes(site: Site, get: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "raw" / "d"
+    folder.mkdir(parents=True)
+    site.answers["data.zip"] = file(DATA)
+    for note in ("", "{broken", "[]", '{"url": "http://elsewhere/", "validator": "1"}'):  # not to be continued
+        (folder / "data.zip.part").write_bytes(OTHER[:5_000])
+        (folder / "data.zip.part.json").write_text(note)
+        assert get() == DATA and site.log[-1].range is None
+        for path in folder.iterdir():
+            path.unlink()
+    site.log.clear()
+    (folder / "data.zip.part").write_bytes(DATA)  # the last byte had come
+    note = {"url": site.at("data.zip"), "validator": '"one"', "total": len(DATA)}
+    (folder / "data.zip.part.json").write_text(json.dumps(note))
+    assert get(sha256=SHA) == DATA and not site.log
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from rltune.traces.fetch import download
+download.CHUNK = 500
+download.download(download.RemoteFile("d", "data.zip", (sys.argv[1],)), Path(sys.argv[2]))
+"""
+
+
+def test_a_killed_process_leaves_what_the_next_one_continues(site: Site, get: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "raw" / "d"
+    folder.mkdir(parents=True)
+    site.answers["data.zip"] = in_turn(file(DATA * 5, upto=90_000, stall=True), file(DATA * 5))
+    process = subprocess.Popen([sys.executable, "-c", KILLED, site.at("data.zip"), folder])
+    part = folder / "data.zip.part"
+    deadline = time.monotonic() + 60
+    while not (part.is_file() and part.stat().st_size >= 8_000):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert sorted(p.name for p in folder.iterdir()) == ["data.zip.part", "data.zip.part.json"]
+    kept = part.stat().st_size
+    assert get() == DATA * 5
+    assert site.log[1].range == f"bytes={kept}-" and site.log[1].sent == 100_000 - kept and len(site.log) == 2
+
+
+def test_two_at_once_download_it_once(site: Site, get: Callable) -> None:
+    def slowly(h: Any) -> None:
+        site.over.wait(0.3)
+        file(DATA)(h)
+
+    site.answers["data.zip"] = slowly
+    with ThreadPoolExecutor(3) as pool:
+        assert set(pool.map(lambda _: get(), range(3))) == {DATA}
+    assert len(site.log) == 1
+
+
+def test_the_checksum_and_the_size_are_checked(site: Site, get: Callable, fails: Callable) -> None:
+    site.answers["data.zip"] = file(OTHER)
+    text = fails(sha256=SHA)
+    assert f"expected a file with sha256 {SHA}" in text and f"found sha256 {hashlib.sha256(OTHER).hexdigest()}" in text
+    assert len(site.log) == 1, "a whole file that is another one will be it again"
+    text = fails(bytes=19_999)
+    assert "expected 19999 bytes (no checksum is known)" in text and "found 20000 bytes, expected 19999" in text
+    site.answers["data.zip"] = file(b"")
+    assert "found 0 bytes, expected more" in fails()
+    site.answers["data.zip"] = file(DATA)
+    assert get(sha256=SHA, bytes=20_000) == DATA
+
+
+def test_the_next_mirror_is_tried_and_a_dead_one_does_not_destroy_a_part(
+    site: Site, get: Callable, fails: Callable, tmp_path: Path
+) -> None:
+    site.answers |= {"wrong": file(OTHER), "right": file(DATA)}
+    mirrors = [(tmp_path / "gone.zip").as_uri(), site.at("wrong"), site.at("right"), site.at("never")]
+    assert get("gone", sha256=SHA, mirrors=mirrors) == DATA
+    assert [r.path for r in site.log] == ["gone", "wrong", "right"], "an answer 404 is not asked for twice"
+    for path in (tmp_path / "raw" / "d").iterdir():
+        path.unlink()
+    text = fails("gone", sha256=SHA, mirrors=[*mirrors[:2], "ftp://host/data.zip", "http://"])
+    for part in ("gone: answer 404 Not Found", "gone.zip: no such file", "wrong: found sha256", "kind 'ftp'"):
+        assert part in text
+    site.answers["cut"] = file(DATA, upto=9_000, ranges=False)
+    text = fails("gone", mirrors=[site.at("cut"), site.at("gone too")])
+    assert re.search(r"ended after 9000 of 20000 bytes \(3 attempts\)", text)
+    assert "9 kB of it are kept, and the next attempt continues after them" in text
+    site.answers |= {"cut": file(DATA), "page": file(PAGE)}
+    site.log.clear()
+    assert get("page", mirrors=[site.at("cut")]) == DATA
+    assert [r.path for r in site.log] == ["cut"] and site.log[0].range, "the address with a part comes first"
+
+
+def test_a_page_or_a_git_lfs_pointer_in_place_of_the_file(
+    site: Site, get: Callable, fails: Callable, monkeypatch: Any
+) -> None:
+    site.answers |= {"data.zip": file(PAGE, Content_Type="text/html"), "pointer": file(POINTER), "media": file(POINTER)}
+    assert "found an HTML page ('Sign in to continue') in place of the file: login, quota or error" in fails()
+    assert f"found a Git-LFS pointer (oid sha256:{OID}) in place of the file" in fails("pointer", bytes=20_000)
+    monkeypatch.setattr(downloads, "media_address", lambda url: site.at("media"))
+    site.log.clear()
+    assert fails("pointer").count("found a Git-LFS pointer") == 2 and len(site.log) == 2, "tried once"
+    site.answers["media"] = file(DATA)
+    assert get("pointer", sha256=SHA) == DATA
+
+
+def test_media_addresses() -> None:
+    media = "https://media.githubusercontent.com/media/o/r/"
+    assert media_address("https://github.com/o/r/raw/master/a/b.tar.gz") == media + "master/a/b.tar.gz"
+    assert media_address("https://github.com/o/r/raw/refs/heads/main/b") == media + "main/b"
+    assert media_address("https://raw.githubusercontent.com/o/r/main/b.csv") == media + "main/b.csv"
+    for other in ("https://github.com/o/r/blob/main/b", "https://example.org/o/r/raw/main/b", media + "main/b"):
+        assert media_address(other) is None
+
+
+def test_a_file_of_unknown_length(site: Site, get: Callable, fails: Callable) -> None:
+    site.answers["data.zip"] = chunked(DATA, whole=False)
+    assert "the connection ended before the file did (3 attempts)" in fails()
+    site.answers["data.zip"] = file(DATA, length=False)
+    assert "does not say how long it is" in fails()
+    site.answers["data.zip"] = file(DATA, length=False, upto=9_000)
+    assert "found 9000 bytes, expected 20000" in fails(bytes=20_000)
+    site.answers["data.zip"] = file(DATA, length=False, Content_Encoding="x-gzip")
+    assert get(sha256=SHA) == DATA, "bytes are kept as the server has them"
+
+
+def test_no_room_is_said_before_the_download(site: Site, get: Callable, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setattr(downloads.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
+    site.answers["data.zip"] = file(DATA)
+    with pytest.raises(DataError, match=r"raw/d: 1 kB free, data.zip needs 20 kB"):
+        get()
+    assert not (tmp_path / "raw" / "d" / "data.zip.part").exists()
+
+
+def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable, capsys: Any) -> None:
+    site.answers["data.zip"] = in_turn(file(DATA, upto=9_000, stall=True), file(DATA))
+    assert get(policy=replace(QUICK, timeout_s=(10, 0.3))) == DATA
+    assert "no byte for 0.3 s" in capsys.readouterr().out and site.log[1].range
+
+
+def test_attempts_that_get_further_do_not_count(site: Site, get: Callable) -> None:
+    site.answers["data.zip"] = in_turn(*(file(DATA, upto=upto) for upto in range(2_000, 20_000, 2_000)), file(DATA))
+    assert get() == DATA and len(site.log) == 10 > QUICK.tries
+
+
+def test_redirections_and_closed_ports(site: Site, get: Callable, fails: Callable) -> None:
+    site.answers |= {"loop": refuse(301, Location="pool"), "pool": refuse(301, Location="loop")}
+    assert "loop: Exceeded 30 redirects" in fails("loop") and len(site.log) == 31
+    assert "http://127.0.0.1:9/data.zip: Connection refused (3 attempts)" in fails("http://127.0.0.1:9/data.zip")
+    site.answers |= {"data.zip": refuse(302, Location="there"), "there": in_turn(CUT, file(DATA))}
+    assert get() == DATA
+    assert site.asked("there")[1].range, "the range is asked for at the end of the chain"
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Waits, noted instead of sat out."""
+    slept: list[float] = []
+    monkeypatch.setattr(downloads, "time", SimpleNamespace(sleep=slept.append))
+    return slept
+
+
+def test_busy_servers_are_asked_again_as_they_wish(site: Site, get: Callable, slept: list[float], capsys: Any) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    answers = (refuse(503, Retry_After="7"), refuse(429, Retry_After=date), refuse(500, Retry_After="soon"))
+    site.answers["data.zip"] = in_turn(*answers, file(DATA))
+    assert get(policy=RetryPolicy(wait_s=0.5)) == DATA
+    assert slept[0] == 7 and 90 < slept[1] <= 100 and 0.5 * 4 * 0.5 <= slept[2] <= 0.5 * 4 * 1.5
+    assert "answer 503 Service Unavailable; next attempt in 7 s" in capsys.readouterr().out
+
+
+def test_waits_double_up_to_a_limit_and_longer_ones_are_refused(
+    site: Site, get: Callable, fails: Callable, slept: list[float]
+) -> None:
+    site.answers["data.zip"] = refuse(503)
+    text = fails(policy=RetryPolicy(tries=6, wait_s=1.0, longest_s=6.0))
+    assert "answer 503 Service Unavailable (6 attempts)" in text and len(site.log) == 6 and len(slept) == 5
+    assert all(min(6, 2**k * 0.5) <= wait <= min(6, 2**k * 1.5) for k, wait in enumerate(slept))
+    site.answers |= {"data.zip": refuse(503, Retry_After="3600"), "mirror": file(DATA)}
+    assert get(mirrors=[site.at("mirror")]) == DATA and len(slept) == 5
+
+
+def test_progress_in_words() -> None:
+    progress = Progress("x", 500_000_000, 1_500_000_000)
+    progress.done = 600_000_000
+    assert progress.line(10.0) == "600 MB of 1.5 GB (40%), 10 MB/s, 1 min 30 s left"
+    progress.total = None
+    assert progress.line(10.0) == "600 MB, 10 MB/s"
+    assert [time_text(s) for s in (0, 59.6, 3_700)] == ["0 s", "1 min 00 s", "1 h 01 min"]
+    assert [size_text(b) for b in (0, 999, 36_400_000)] == ["0 B", "999 B", "36.4 MB"]

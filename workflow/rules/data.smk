@@ -1,0 +1,79 @@
+# Raw archives → job tables → workloads: the jobs that a cluster can hold, and what schedulers are given of their run times.
+
+
+rule clean:
+    input:
+        lambda w: OWN_FILES.get(w.trace, []),
+        notebook="notebooks/clean.ipynb",
+        trace="config/traces/{trace}.yaml",
+    output:
+        jobs=RESULTS / "traces/{trace}/jobs.parquet",
+        audit=RESULTS / "traces/{trace}/audit.json",
+        notebook=RESULTS / "notebooks/clean-{trace}.ipynb",
+    log:
+        RESULTS / "logs/clean-{trace}.ipynb",
+    benchmark:
+        RESULTS / "benchmarks/clean/{trace}.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(2000),
+        runtime=more(60),
+    params:
+        config=CONFIG,
+        code=CODE["traces"],
+    message:
+        "clean {wildcards.trace}"
+    script:
+        "../scripts/notebook.py"
+
+
+rule fit:
+    input:
+        jobs=RESULTS / "traces/{trace}/jobs.parquet",
+        cluster="config/clusters/{cluster}.yaml",
+    output:
+        jobs=RESULTS / "workloads/{trace}__{cluster}/jobs.parquet",
+        audit=RESULTS / "workloads/{trace}__{cluster}/audit.json",
+    log:
+        RESULTS / "logs/fit-{trace}__{cluster}.log",
+    benchmark:
+        RESULTS / "benchmarks/fit/{trace}__{cluster}.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(1500),
+        runtime=more(30),
+    params:
+        config=CONFIG,
+        train=run.config.split.train,
+        code=CODE["training"],
+    message:
+        "fit {wildcards.trace} to {wildcards.cluster}"
+    script:
+        "../scripts/fit.py"
+
+
+rule estimate:
+    input:
+        predictions_of,
+        jobs=RESULTS / "workloads/{trace}__{cluster}/jobs.parquet",
+    output:
+        estimates=RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
+    log:
+        RESULTS / "logs/estimate-{trace}__{cluster}__{estimate}.log",
+    benchmark:
+        RESULTS / "benchmarks/estimate/{trace}__{cluster}__{estimate}.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(1500),
+        runtime=more(30),
+    params:
+        config=CONFIG,
+        seed=run.config.evaluation.seed,
+        code=CODE["traces"],
+    message:
+        "run-time estimates {wildcards.estimate} for {wildcards.trace} on {wildcards.cluster}"
+    script:
+        "../scripts/estimate.py"

@@ -1,0 +1,102 @@
+# On emulated Slurm clusters of real daemons: the example schedules of Figures 1 to 4, and the deployment of §5.6.
+
+from rltune.slurm.emulate import packages
+
+EXAMPLES, DEPLOYMENT = run.config.motivation, run.config.deployment
+DEPLOYED = run.config.deployed_cell() if DEPLOYMENT else None
+RUNS = DEPLOYMENT.runs() if DEPLOYMENT else []
+# where Slurm's packages are absent, the chapters do without these runs and say so
+CAN_EMULATE = not packages.missing(packages.needed(accounting=True, speed=2.0))
+EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules.csv"] if EXAMPLES and CAN_EMULATE else []
+DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}/jobs.csv" for name, k in RUNS] if CAN_EMULATE else []
+
+
+wildcard_constraints:
+    scheduler=one_of(sorted({name for name, _ in RUNS})),
+    repetition=r"\d+",
+
+
+rule example_schedules:
+    output:
+        runs=RESULTS / "slurm/example_schedules.csv",
+        facts=RESULTS / "slurm/example_schedules.json",
+    log:
+        RESULTS / "logs/example_schedules.log",
+    benchmark:
+        RESULTS / "benchmarks/example_schedules.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(1000),
+        runtime=more(30),
+    params:
+        config=CONFIG,
+        settings=EXAMPLES.model_dump() if EXAMPLES else None,
+        code=CODE["slurm"],
+    message:
+        "seven jobs on real Slurm daemons"
+    script:
+        "../scripts/example_schedules.py"
+
+
+# hours long, so it is not repeated for a change of the code; facts.json says which code it was
+rule deploy:
+    input:
+        jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
+        estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
+        policy=lambda w: f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if w.scheduler == "rltune" else [],
+    output:
+        jobs=RESULTS / "deployment/{scheduler}-{repetition}/jobs.csv",
+        cycles=RESULTS / "deployment/{scheduler}-{repetition}/cycles.csv",
+        facts=RESULTS / "deployment/{scheduler}-{repetition}/facts.json",
+    log:
+        RESULTS / "logs/deploy-{scheduler}-{repetition}.log",
+    benchmark:
+        RESULTS / "benchmarks/deploy/{scheduler}-{repetition}.tsv"
+    retries: 0
+    conda:
+        ENVIRONMENT
+    threads: (workflow.cores or 1) if DEPLOYMENT and DEPLOYMENT.alone else 1
+    resources:
+        mem_mb=more(2000),
+        runtime=more(240),
+    params:
+        config=CONFIG,
+        settings=DEPLOYMENT.conditions() if DEPLOYMENT else None,
+        split=run.config.split.model_dump(),
+    message:
+        "deploy {wildcards.scheduler} {wildcards.repetition}"
+    script:
+        "../scripts/deploy.py"
+
+
+rule deployment:
+    input:
+        notebook="notebooks/deployment.ipynb",
+        jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
+        estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
+        policy=f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if DEPLOYED else [],
+        history=f"{RESULTS}/cells/{DEPLOYED.name}/history.csv" if DEPLOYED else [],
+        runs=DEPLOYED_RUNS,
+        paper=PAPER,
+    output:
+        artefact_files("deployment"),
+        notebook=RESULTS / "notebooks/deployment.ipynb",
+    log:
+        RESULTS / "logs/deployment.ipynb",
+    benchmark:
+        RESULTS / "benchmarks/deployment.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(3000),
+        runtime=more(60),
+    params:
+        config=CONFIG,
+        artefacts=RESULTS / "artefacts",
+        settings=SETTINGS | JUDGING | run.config.model_dump(include={"deployment"}),
+        code=[CODE["evaluation"], CODE["report"]],
+    message:
+        "on a Slurm cluster"
+    script:
+        "../scripts/notebook.py"

@@ -1,0 +1,23 @@
+"""Keep the jobs of a trace that a cluster can hold, each with its pool."""
+
+from logged import logged
+
+from rltune.cluster.fit import fit
+from rltune.cluster.workload import write_fitted
+from rltune.config.context import Run
+from rltune.files import write_json
+from rltune.traces.table import read_table
+
+
+def main(rule) -> None:
+    trace, cluster = rule.wildcards.trace, rule.wildcards.cluster
+    run = Run.open(rule.params.config)
+    jobs, meta = read_table(rule.input.jobs)
+    fitted, audit = fit(jobs, run.clusters[cluster], f"{trace} on {cluster}", run.config.split.train)
+    write_fitted(fitted, meta, rule.output.jobs)
+    write_json(rule.output.audit, audit.to_dict())
+    print(audit)
+
+
+with logged(snakemake.log[0]):  # noqa: F821
+    main(snakemake)  # noqa: F821

@@ -1,0 +1,50 @@
+"""Execute a rule's notebook; its files are the notebook's parameters.
+
+Every named input and output of the rule (but ``notebook``) is passed as the parameter of the same name: a path, or a list
+of paths. So is every named param that the notebook's parameters cell has. The notebook is executed into the rule's log,
+which stays when a cell fails, and copied to the output ``notebook`` when it is done.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import papermill
+from jupyter_client.kernelspec import NoSuchKernel
+
+THREADS = "RLTUNE OMP OPENBLAS MKL NUMBA".split()
+
+
+def parameters(rule, declared: set[str]) -> dict:
+    """The rule's files and params by name. Exits where the notebook has no parameter for a file."""
+    files = {
+        name: value if isinstance(value, str) else list(value)
+        for part in (rule.input, rule.output)
+        for name, value in part.items()
+        if name != "notebook"
+    }
+    if unknown := files.keys() - declared:
+        sys.exit(f"{rule.input.notebook}: no parameter {', '.join(sorted(unknown))} in its parameters cell")
+    given = {name: value for name, value in rule.params.items() if name in declared}
+    return files | {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
+
+
+def main(rule) -> None:
+    source, log = Path(rule.input.notebook), Path(rule.log[0])
+    names = {f"{name}_NUM_THREADS" for name in THREADS} | {"RLTUNE_THREADS", "TF_NUM_INTRAOP_THREADS"}
+    os.environ.update(dict.fromkeys(names, str(rule.threads)), TF_NUM_INTEROP_THREADS="1")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    given = parameters(rule, set(papermill.inspect_notebook(source)))
+    noise = log.with_suffix(".stderr.txt")  # what libraries and the kernel print below Python
+    try:
+        with open(noise, "w", encoding="utf-8") as file:
+            papermill.execute_notebook(source, log, given, progress_bar=False, stderr_file=file)
+    except papermill.PapermillExecutionError as error:
+        sys.exit(f"{source.name} stopped in cell {error.exec_count}: {error.ename}: {error.evalue}\n{log}")
+    except NoSuchKernel as error:
+        sys.exit(f"{source.name}: no Jupyter kernel {error.name!r} here; `make setup` installs it")
+    shutil.copyfile(log, rule.output.notebook)
+
+
+main(snakemake)  # noqa: F821

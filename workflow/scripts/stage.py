@@ -1,0 +1,36 @@
+"""Print the file that a stage of a run makes: stage.py CONFIG STAGE [CELL or TRACE]. For `make notebook`."""
+
+import sys
+from pathlib import Path
+
+from rltune.config.context import Run
+from rltune.errors import RLTuneError
+
+
+def target(config: str, stage: str, of: str) -> str:
+    """The executed notebook of a stage. Raises SystemExit with what there is where that is not clear."""
+    run = Run.open(config)
+    stages = sorted(path.stem for path in Path("notebooks").glob("*.ipynb"))
+    if stage not in stages:
+        sys.exit(f"STAGE: found {stage!r}; expected one of: {', '.join(stages)}")
+    traces = list(dict.fromkeys(cell.trace for cell in run.config.cells()))
+    names = {
+        "train": [cell.name for cell in run.config.cells()],
+        "evaluate": [cell.name for cell in run.config.cells()],
+        "clean": list(run.traces),
+        "compare": traces,
+    }.get(stage, [])
+    if names:
+        by_id = {cell.hash: cell.name for cell in run.config.cells()}
+        of = by_id.get(of, of) or (names[0] if len(names) == 1 else "")
+        if of not in names:
+            variable = "CELL" if stage in ("train", "evaluate") else "TRACE"
+            sys.exit(f"{variable}: found {of!r}; stage {stage} of {config} has:\n  " + "\n  ".join(names))
+    return f"{run.config.results}/notebooks/{stage}{'-' if names else ''}{of if names else ''}.ipynb"
+
+
+if __name__ == "__main__":
+    try:
+        print(target(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else ""))
+    except RLTuneError as error:
+        sys.exit(str(error))
