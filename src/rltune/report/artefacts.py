@@ -14,15 +14,14 @@ from typing import Any, Literal
 
 import pandas as pd
 import yaml
-from jinja2 import Environment, StrictUndefined
 
 from rltune.config.comparisons import against_qssf, agent_of, by_features
 from rltune.config.run import RunConfig
 from rltune.report.artefact import Artefact, Column
-from rltune.report.format import FORMATS, show
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
 from rltune.report.common import NAIVE, PRO, data_labels
+from rltune.report.templates import environment
 from rltune.report.transferred import has_robustness, has_transfer
 from rltune.report.verdict import RULE
 
@@ -46,6 +45,8 @@ class Entry:
     """Name in CONDITIONS; "" where every run has it."""
     paper: str = ""
     """The paper's artefact that it corresponds to."""
+    drawn: bool = False
+    """Whether it is an SVG from the start, so without a PNG."""
     heading: str = ""
     caption: str = ""
     alt: str = ""
@@ -101,8 +102,15 @@ def of(config: RunConfig, stage: str = "") -> list[str]:
 
 def files(config: RunConfig, stage: str) -> list[str]:
     """Names of the files a stage writes: data and text of each artefact, and the pictures of figures."""
-    kinds = {"table": ("csv", "json"), "figure": ("csv", "svg", "png", "json")}
-    return [f"{name}.{kind}" for name in of(config, stage) for kind in kinds[entries()[name].kind]]
+
+    def kinds(entry: Entry) -> list[str]:
+        return (
+            ["csv", "json"]
+            + ["svg"] * (entry.kind == "figure")
+            + ["png"] * (entry.kind == "figure" and not entry.drawn)
+        )
+
+    return [f"{name}.{kind}" for name in of(config, stage) for kind in kinds(entries()[name])]
 
 
 def expected(config: RunConfig) -> dict[str, str]:
@@ -143,7 +151,7 @@ def describe(
     for key, text in _columns(entry.columns, facts):
         if isinstance(text, Column):
             columns[key] = text
-        elif key in frame and ("when" not in text or _environment().compile_expression(text["when"])(**facts)):
+        elif key in frame and ("when" not in text or environment().compile_expression(text["when"])(**facts)):
             columns[key] = Column(**{k: _fill(str(v), facts) for k, v in text.items() if k != "when"})
     labelled = frame if rows is None else rows
     if paper_ref is None:
@@ -172,7 +180,9 @@ def _columns(texts: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tup
         else:  # a group: in its keys and intervals * is each name, in its texts the name's title
             for name, title in facts[key].items():
                 for column, each in text.items():
-                    filled = {k: v.replace("*", name if k in ("low", "high", "when") else title) for k, v in each.items()}
+                    filled = {
+                        k: v.replace("*", name if k in ("low", "high", "when") else title) for k, v in each.items()
+                    }
                     yield column.replace("*", name), filled
 
 
@@ -180,17 +190,8 @@ def _read(path: Path) -> dict[str, Any]:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-@lru_cache
-def _environment() -> Environment:
-    environment = Environment(undefined=StrictUndefined, autoescape=False)  # the page escapes what it shows
-    for name in FORMATS:
-        environment.filters[name.replace("-", "_")] = lambda value, name=name: show(value, name)
-    environment.filters["level"] = lambda confidence: f"{100 * confidence:.0f}"
-    return environment
-
-
 def _fill(text: str, facts: Mapping[str, Any]) -> str:
-    return _environment().from_string(text).render(facts).strip() if "{" in text else text
+    return environment().from_string(text).render(facts).strip() if "{" in text else text
 
 
 def _trained(config: RunConfig, name: str) -> str | None:

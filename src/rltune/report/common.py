@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
 from rltune.config.cells import AXES
 from rltune.evaluation.compare import Comparison, compare
-from rltune.evaluation.intervals import FEWEST, holm
+from rltune.evaluation.intervals import FEWEST, Intervals, holm
 from rltune.report.artefact import Column
 from rltune.report.style import POLICY_TITLE
 
@@ -37,15 +37,6 @@ NAN = float("nan")
 Gain = Mapping[str, Any] | Comparison
 
 
-class Resampling(Protocol):
-    """How intervals are made; the block `evaluation` of a run's configuration is one."""
-
-    bootstrap: int
-    """Resamples."""
-    confidence: float
-    seed: int
-
-
 def about(cell: pd.Series) -> dict[str, Any]:
     """The columns that say which cell a row is of, and its base policy's title as `base`."""
     return {**{k: cell[k] for k in ABOUT if k in cell}, "base": policy_title(cell["policy"])}
@@ -57,7 +48,7 @@ def policy_title(policy: object) -> str:
 
 
 def compared(
-    by: Resampling,
+    by: Intervals,
     tables: pd.DataFrame | Sequence[pd.DataFrame],
     metric: str,
     n: int,

@@ -12,7 +12,6 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field, model_validator
 
-from rltune.config import Workspace
 from rltune.config.base import Block
 from rltune.config.load import read_block
 from rltune.errors import ConfigError, DataError
@@ -142,19 +141,17 @@ def load_expectations(path: Path, root: Path) -> Expectations:
     return read_block(path, Expectations, root)
 
 
-def check(workspace: Workspace, expectations: Expectations) -> list[Checked]:
-    """Compare a finished run with what is expected of it, number by number.
+def check(config: str, artefacts: Path, expectations: Expectations) -> list[Checked]:
+    """Compare a finished run's artefacts with what is expected of the run of ``config``, number by number.
 
     Raises ConfigError where the run's configuration is another, DataError where an artefact is missing.
     """
-    if Path(workspace.config_path).name != Path(expectations.config).name:
+    if Path(config).name != Path(expectations.config).name:
         raise ConfigError(
-            f"config: found {workspace.config_path}, but the expectations are those of {expectations.config}; "
+            f"config: found {config}, but the expectations are those of {expectations.config}; "
             "numbers of another configuration cannot be compared with them"
         )
-    frames = {
-        number.artefact: load_artefact(workspace.artefacts, number.artefact).frame for number in expectations.numbers()
-    }
+    frames = {number.artefact: load_artefact(artefacts, number.artefact).frame for number in expectations.numbers()}
     return [_found(number, frames[number.artefact]) for number in expectations.numbers()]
 
 
@@ -213,11 +210,11 @@ def show_number(value: Cell | None, unit: str) -> str:
     return text if unit in ("", "fraction", "ratio") else f"{text} {unit}"
 
 
-def stage_seconds(workspace: Workspace, stages: Sequence[str]) -> dict[str, float]:
+def stage_seconds(benchmarks: Path, stages: Sequence[str]) -> dict[str, float]:
     """What the workflow measured of each stage. Raises DataError naming a file that is missing."""
     found = {}
     for stage in stages:
-        path = workspace.results / "benchmarks" / f"{stage}.tsv"
+        path = benchmarks / f"{stage}.tsv"
         if not path.is_file():
             raise DataError(f"{path}: no such file; the run has to be finished")
         found[stage] = float(pd.read_csv(path, sep="\t")["s"].iloc[-1])

@@ -7,8 +7,8 @@ import pandas as pd
 
 from rltune.config.cells import AXES, parse_estimate
 from rltune.config.run import RunConfig
-from rltune.evaluation.intervals import Improvement, improved
-from rltune.report.common import Resampling, proper
+from rltune.evaluation.intervals import Improvement, Intervals, improved
+from rltune.report.common import proper
 
 HOME = ["trace", "cluster"]
 SAME_AGENT = [a for a in AXES if a != "seed"]
@@ -47,7 +47,7 @@ def waits(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.groupby(["first_job", who])["wait_s"].mean().unstack().sort_index()
 
 
-def less(ours: pd.DataFrame, theirs: pd.DataFrame, by: Resampling) -> Improvement:
+def less(ours: pd.DataFrame, theirs: pd.DataFrame, by: Intervals) -> Improvement:
     """1 − Σ ours / Σ theirs of :func:`waits`, paired by window, and over seeds where ours has several columns: theirs
     has as many, of the same seeds, or counts with its mean.
 

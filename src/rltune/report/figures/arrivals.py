@@ -12,7 +12,7 @@ from rltune.report.artefacts import describe
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import INK, MARKERS, WIDTH_IN, styled, trace_colours
-from rltune.report.common import data_labels, where
+from rltune.report.common import where
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -24,22 +24,14 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.Dat
     """
     if frame.empty:
         frame = pd.DataFrame(columns=["trace", "data", "busiest", "by", "bin", "relative"])
-    with styled():
-        figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
-    each = frame.drop_duplicates("trace")
+    figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
+    busiest = [
+        f"{r['trace']}: the busiest tenth of all hours has {show(r['busiest'], 'percent')} of the jobs (10{NBSP}% if "
+        "evenly spread)."
+        for _, r in frame.drop_duplicates("trace").iterrows()
+    ]
     peaks = [_peak(trace, rows) for trace, rows in where(frame, by="hour").groupby("trace", sort=False)]
-    artefact = describe(
-        "arrivals",
-        frame,
-        notes=tuple(
-            (
-                f"{r['trace']}: the busiest tenth of all hours brings {show(r['busiest'], 'percent')} of the jobs (10{NBSP}% were they spread evenly)."
-                for _, r in each.iterrows()
-            )
-        ),
-        fact="; ".join(peaks) or "None here",
-    )
-    return artefact, frame, figure
+    return describe("arrivals", frame, notes=busiest, peaks="; ".join(peaks) or "None here"), frame, figure
 
 
 def _peak(trace: str, rows: pd.DataFrame) -> str:
@@ -51,6 +43,7 @@ def _peak(trace: str, rows: pd.DataFrame) -> str:
     )
 
 
+@styled()
 def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     colours, markers = trace_colours(papers), dict(zip(papers, MARKERS * len(papers)))
     figure = Figure(figsize=(WIDTH_IN, 3.1))

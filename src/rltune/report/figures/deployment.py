@@ -12,8 +12,8 @@ from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, WIDTH_IN, rows_only, styled
-from rltune.report.tables.deployment_words import HOUR_S, in_words, short, who
+from rltune.report.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, WIDTH_IN, label, legend_above, rows_only, styled
+from rltune.report.tables.deployment import HOUR_S, in_words, short, who
 
 LOOKS = {"slurm": ORANGE, "rltune": BLUE, "saf": PURPLE, "sjf": GREEN, "fifo": SKY}
 PANELS = {"makespan_s": "Makespan", "wait_s": "Mean wait", "wait_max_s": "Longest wait"}
@@ -30,41 +30,24 @@ def fig18(
     schedulers = list(dict.fromkeys(frame["scheduler"]))
     with styled():
         figure = Figure(figsize=(WIDTH_IN, 2.8))
-        for axis, (column, label) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+        for axis, (column, name) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
             for place, scheduler in enumerate(schedulers):
                 values = frame.loc[frame["scheduler"] == scheduler, column] / HOUR_S
                 axis.bar(place, values.mean(), color=LOOKS[scheduler], width=0.6)
                 axis.plot([place] * len(values), values, linestyle="", marker="o", markersize=3.5, color=INK)
-                axis.annotate(
-                    show(values.mean(), "number"),
-                    (place, max(values)),
-                    xytext=(0, 5),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize=8,
-                )
+                label(axis, show(values.mean(), "number"), (place, max(values)), (0, 5), ha="center")
             axis.set_xticks(range(len(schedulers)), [short(s) for s in schedulers])
             axis.margins(y=0.12)
             axis.set_ylim(bottom=0)
-            axis.set_ylabel(f"{label} (h)")
+            axis.set_ylabel(f"{name} (h)")
             rows_only(axis)
     means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean()
-    told = "; ".join(
-        f"{who(s)} " + ", ".join(f"{label.lower()} {show(r[c] / HOUR_S, 'number')} h" for c, label in PANELS.items())
+    each = "; ".join(
+        f"{who(s)} " + ", ".join(f"{name.lower()} {show(r[c] / HOUR_S, 'number')} h" for c, name in PANELS.items())
         for s, r in means.iterrows()
     )
-    return (
-        describe(
-            "fig18",
-            frame,
-            paper,
-            data=facts["data"],
-            facts=facts,
-            join=" ".join([f"Means: {told}.", *in_words(paired)]),
-        ),
-        frame,
-        figure,
-    )
+    summary = " ".join([f"Means: {each}.", *in_words(paired)])
+    return describe("fig18", frame, paper, facts=facts, summary=summary), frame, figure
 
 
 def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
@@ -84,8 +67,7 @@ def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> tuple[Artef
             row[1].set_ylabel("Jobs waiting")
         for axis in axes[-1]:
             axis.set_xlabel("Hours since the first submission")
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=4)
+        legend_above(figure, axes[0][0], 4)
     busy = frame[frame["hour"] <= facts["hours"]].groupby("scheduler", sort=False)["utilisation"].mean()
-    told = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
-    return (describe("fig19", frame, paper, data=facts["data"], told=told), frame, figure)
+    shares = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
+    return describe("fig19", frame, paper, told=shares), frame, figure

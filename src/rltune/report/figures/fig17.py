@@ -14,8 +14,8 @@ from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
-from rltune.report.style import BLUE, INK, MUTED, ORANGE, PAPER, WIDTH_IN, styled
-from rltune.report.common import constant_settings, data_labels, where
+from rltune.report.style import BLUE, INK, MUTED, ORANGE, PAPER, PERCENT, WIDTH_IN, styled
+from rltune.report.common import constant_settings, where
 
 LOOKS: dict[str, tuple[str, str, Any]] = {"qssf": ("QSSF", ORANGE, (0, (4, 1.5))), "rltune": ("RLTune", BLUE, "solid")}
 POINTS = 201
@@ -42,16 +42,15 @@ def fig17(
         ],
         ignore_index=True,
     )
-    told = {titles[c["cell"]]: _told(c) for _, c in comparisons.iterrows()}
-    with styled():
-        figure = _draw(frame, told)
+    means = {titles[c["cell"]]: _summary(c) for _, c in comparisons.iterrows()}
+    figure = _draw(frame, means)
     artefact = describe(
         "fig17",
         frame,
         paper,
         rows=used,
-        constant_settings=constant_settings(used),
-        join="; ".join((f"{title}: {words}" for title, words in told.items())),
+        shared_settings=constant_settings(used),
+        means="; ".join(f"{title}: {words}" for title, words in means.items()),
     )
     return artefact, frame, figure
 
@@ -71,7 +70,7 @@ def _curve(title: str, who: str, jct_s: np.ndarray) -> pd.DataFrame:
     )
 
 
-def _told(comparison: pd.Series) -> str:
+def _summary(comparison: pd.Series) -> str:
     """One comparison in words: jobs, and how much better or worse."""
     word = "less" if comparison["improvement"] >= 0 else "more"
     return (
@@ -80,7 +79,8 @@ def _told(comparison: pd.Series) -> str:
     )
 
 
-def _draw(frame: pd.DataFrame, told: dict[str, str]) -> Figure:
+@styled()
+def _draw(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
     titles = list(dict.fromkeys(frame["trace_title"]))
     across = min(2, len(titles))
     down = -(-len(titles) // across)
@@ -98,7 +98,7 @@ def _draw(frame: pd.DataFrame, told: dict[str, str]) -> Figure:
         axis.text(
             0.98,
             0.04,
-            told[title].replace(", ", "\n"),
+            means[title].replace(", ", "\n"),
             transform=axis.transAxes,
             ha="right",
             va="bottom",
@@ -107,7 +107,7 @@ def _draw(frame: pd.DataFrame, told: dict[str, str]) -> Figure:
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5},
         )
         axis.set_ylim(0, 1)
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+        axis.yaxis.set_major_formatter(PERCENT)
     for axis in axes.flat[len(titles) :]:
         axis.set_visible(False)
     figure.supxlabel("JCT (s)", fontsize=9)

@@ -12,8 +12,8 @@ from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import MUTED, WIDTH_IN, styled, trace_colours
-from rltune.report.common import data_labels, where
+from rltune.report.style import MUTED, WIDTH_IN, marks, styled, trace_colours
+from rltune.report.common import where
 
 PANELS = {"avg_run_s": "Mean run time (s)", "alloc": "Allocated GPUs or CPUs (per 30 days)"}
 MARKER = {"CPU": "o", "GPU": "s"}
@@ -33,16 +33,14 @@ def fig5(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.Da
         raise ValueError("no trace has a wait, recorded or simulated")
     printed = _printed(paper)
     frame = pd.concat([ours, printed], ignore_index=True)
-    with styled():
-        figure = _draw(frame, {t: paper.trace(t) for t in ours["trace"]})
+    figure = _draw(frame, {t: paper.trace(t) for t in ours["trace"]})
     without = sorted(set(statistics["trace"]) - set(ours["trace"]))
     simulated = ours[ours["wait_is"].str.startswith("simulated")]
     notes = [f"{r['trace']}: waits {r['wait_is']}." for _, r in simulated.iterrows()]
     notes += [f"Without a wait, and so not drawn: {', '.join(without)}."] if without else []
     if (frame["avg_wait_s"] < LEAST_WAIT_S).any():
         notes.append(f"Mean waits below {LEAST_WAIT_S:.0f} s are drawn at {LEAST_WAIT_S:.0f} s.")
-    artefact = describe("fig5", frame, paper, rows=ours, notes=tuple(notes), alt=_alt(ours))
-    return artefact, frame, figure
+    return describe("fig5", frame, paper, rows=ours, notes=notes, alt=_alt(ours)), frame, figure
 
 
 def _printed(paper: PaperResults) -> pd.DataFrame:
@@ -65,14 +63,15 @@ def _printed(paper: PaperResults) -> pd.DataFrame:
 
 
 def _alt(ours: pd.DataFrame) -> str:
-    told = [
+    points = [
         f"{r['trace']} ({r['type']}) waits {show(r['avg_wait_s'], 'seconds')} s, runs "
         f"{show(r['avg_run_s'], 'seconds')} s, allocates {show(r['alloc'], 'int')}"
         for _, r in ours.iterrows()
     ]
-    return f"Two scatter plots over the mean wait. This run’s traces: {'; '.join(told)}."
+    return f"Two scatter plots over the mean wait. This run’s traces: {'; '.join(points)}."
 
 
+@styled()
 def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     printed = where(frame, row="paper")
     lonely = {t: t for t in printed["trace"] if t not in papers.values()}
@@ -101,23 +100,12 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
             scale.set_major_formatter(FuncFormatter(_plain))
             scale.set_minor_locator(NullLocator())
     types = dict(zip(frame["trace"], frame["type"]))
-    handles = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker=MARKER[types[t]],
-            color=c,
-            markerfacecolor=c if t in papers else "none",
-            label=t,
-        )
-        for t, c in colours.items()
-    ]
-    handles += [
-        Line2D([], [], linestyle="none", marker="o", color=MUTED, label="CPU"),
-        Line2D([], [], linestyle="none", marker="s", color=MUTED, label="GPU"),
-        Line2D([], [], linestyle="none", marker="s", color=MUTED, markerfacecolor="none", label="paper"),
-    ]
+
+    def handle(marker: str, colour: str, name: str, face: str) -> Line2D:
+        return Line2D([], [], linestyle="none", marker=marker, color=colour, markerfacecolor=face, label=name)
+
+    handles = [handle(MARKER[types[t]], c, t, c if t in papers else "none") for t, c in colours.items()]
+    handles += [handle("o", MUTED, "CPU", MUTED), handle("s", MUTED, "GPU", MUTED), handle("s", MUTED, "paper", "none")]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 6))
     return figure
 
@@ -133,14 +121,6 @@ def _wait(row: pd.Series) -> float:
 
 def _point(axis: Axes, row: pd.Series, column: str, colour: str, face: str = "none") -> None:
     # hollow ones are larger and on top, so that two at one place are both seen
-    axis.plot(
-        [_wait(row)],
-        [row[column]],
-        linestyle="none",
-        marker=MARKER[row["type"]],
-        markersize=9 if face == "none" else 6,
-        markeredgecolor=colour,
-        markerfacecolor=face,
-        markeredgewidth=1.3,
-        zorder=4 if face == "none" else 3,
-    )
+    look = {"markerfacecolor": face, "markeredgewidth": 1.3}
+    hollow = face == "none"
+    marks(axis, [_wait(row)], [row[column]], MARKER[row["type"]], colour, 9 if hollow else 6, zorder=3 + hollow, **look)

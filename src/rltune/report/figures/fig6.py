@@ -11,7 +11,7 @@ from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import WIDTH_IN, styled, trace_colours
-from rltune.report.common import data_labels, where
+from rltune.report.common import where
 
 ACROSS = 3
 
@@ -24,29 +24,29 @@ def fig6(batches: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataF
     """
     if batches.empty:
         raise ValueError("no GPU trace has a wait, recorded or simulated")
-    with styled():
-        figure = _draw(batches, {t: paper.trace(t) for t in batches["trace"]})
+    figure = _draw(batches, {t: paper.trace(t) for t in batches["trace"]})
     each = batches.drop_duplicates("trace")
     notes = [
         f"{r['trace']}: waits {r['wait_is']}; median {show(r['median_wait_s'], 'seconds')} s; "
         f"{show(r['of_batches'], 'int')} batches in all."
         for _, r in each.iterrows()
     ]
-    told = "; ".join(_told(t, g) for t, g in batches.groupby("trace", sort=False))
-    most, jobs = int(batches.groupby("trace")["batch"].count().max()), sorted(set(batches["jobs"]))
-    artefact = describe(
-        "fig6", frame, paper, rows=batches, join=" or ".join(map(str, jobs)), most=most, notes=tuple(notes), told=told
-    )
-    return artefact, batches, figure
+    facts = {
+        "jobs": " or ".join(map(str, sorted(set(batches["jobs"])))),
+        "most": int(batches.groupby("trace")["batch"].count().max()),
+        "ranges": "; ".join(_ranges(t, g) for t, g in batches.groupby("trace", sort=False)),
+    }
+    return describe("fig6", batches, paper, notes=notes, **facts), batches, figure
 
 
-def _told(trace: str, rows: pd.DataFrame) -> str:
+def _ranges(trace: str, rows: pd.DataFrame) -> str:
     return (
         f"{trace}: {rows['above'].min()} to {rows['above'].max()} jobs of a batch above the median, "
         f"{show(rows['wait_h'].min(), 'number')} to {show(rows['wait_h'].max(), 'number')} hours of wait"
     )
 
 
+@styled()
 def _draw(batches: pd.DataFrame, papers: dict[str, str]) -> Figure:
     traces, colours = list(dict.fromkeys(batches["trace"])), trace_colours(papers)
     across = min(ACROSS, len(traces))

@@ -8,14 +8,25 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import INK, MUTED, PURPLE, WIDTH_IN, scheduler_title, styled, trace_colours
-from rltune.report.common import best_measured, data_labels, told_apart
+from rltune.report.style import (
+    INK,
+    MUTED,
+    PERCENT,
+    PURPLE,
+    WIDTH_IN,
+    dot,
+    rows_of_dots,
+    scheduler_title,
+    styled,
+    trace_colours,
+)
+from rltune.report.common import best_measured, distinct_names
 
 SIDES = (
     ("Over its base policy", "improvement", "low", "high"),
@@ -37,19 +48,17 @@ def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> tu
         if column not in frame:
             frame[column] = float("nan")
     frame["label"] = _labels(frame)
-    with styled():
-        figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
+    figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
     shown = [f"{r['label']} {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
-    sizes = " or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"])))
     only = set(frame["measure"]) == {"wait"}
     artefact = describe(
         "improvements",
         frame,
-        paper,
+        paper_ref=paper.ref("fig12") if only else "",
         only=only,
-        sizes=sizes,
-        any=(frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any(),
-        join="; ".join(shown),
+        sizes=" or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"]))),
+        cut=(frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any(),
+        dots="; ".join(shown),
     )
     return artefact, frame, figure
 
@@ -58,7 +67,7 @@ def _labels(frame: pd.DataFrame) -> list[str]:
     """What rows are called: trace, base policy and its backfill rule, the metric where there are several, and the
     settings in which rows differ that would be called the same."""
     several = frame["measure"].nunique() > 1
-    return told_apart(
+    return distinct_names(
         frame,
         [
             f"{r['trace_title']} · {scheduler_title(r['policy'], r['backfill'])}"
@@ -69,6 +78,7 @@ def _labels(frame: pd.DataFrame) -> list[str]:
     )
 
 
+@styled()
 def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
     colours = trace_colours(traces)
     figure = Figure(figsize=(WIDTH_IN, 0.9 + 0.24 * len(frame)))
@@ -82,12 +92,11 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
             if value == "improvement" and pd.notna(row["paper"]):
                 axis.plot([row["paper"]], [y], marker="x", color=PURPLE, markersize=6.5, markeredgewidth=1.8, zorder=6)
         axis.set_xlim(*drawn)
-        axis.grid(axis="y", visible=False)
-        axis.tick_params(axis="y", length=0)
         axis.xaxis.set_major_locator(MaxNLocator(4))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+        axis.xaxis.set_major_formatter(PERCENT)
     axes[0].set_yticks(range(len(frame)), frame["label"], fontsize=7 if frame["label"].str.len().max() > 36 else None)
-    axes[0].set_ylim(len(frame) - 0.4, -0.6)
+    for axis in axes:
+        rows_of_dots(axis, len(frame))
     only = set(frame["measure"]) == {"wait"}
     figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)", fontsize=9)
     if frame["paper"].notna().any():
@@ -114,6 +123,4 @@ def _draw_row(axis: Any, row: pd.Series, y: int, colour: str, value: str, low: s
     if row[value] < LEFT_MOST:
         axis.plot([LEFT_MOST], [y], marker="<", color=colour, markersize=6)
         return
-    if pd.notna(row[low]):
-        axis.plot([row[low], row[high]], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
-    axis.plot([row[value]], [y], marker="o", color=colour, markersize=5.5, zorder=5)
+    dot(axis, y, row[value], row[low], row[high], colour)

@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.cells import AXES
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAIVE, NAIVE_PAPER, NAN, PRO, Resampling, about, compared, constant_settings
+from rltune.report.common import NAIVE, NAIVE_PAPER, NAN, PRO, about, compared, constant_settings
 from rltune.report.common import gain, holm_note, lengths, seeds_note, setting_columns, where, with_holm
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
@@ -33,7 +34,7 @@ def variant_title(features: str, placement: str) -> str:
 
 
 def ablation(
-    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Resampling
+    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per variant × window length, for every setting that has pro and at least one other variant.
 
@@ -93,7 +94,7 @@ def with_variants(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(
-    variant: pd.DataFrame, pro: pd.DataFrame, windows: pd.DataFrame, n: int, paper: PaperResults, by: Resampling
+    variant: pd.DataFrame, pro: pd.DataFrame, windows: pd.DataFrame, n: int, paper: PaperResults, by: Intervals
 ) -> dict[str, Any]:
     cell = variant.iloc[0]
     metric = main_part(cell["metric"])

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from rltune.evaluation.compare import Comparison, strong_baseline
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, Resampling, about, best_measured, compared, constant_settings, setting_columns, where
+from rltune.report.common import NAN, about, best_measured, compared, constant_settings, setting_columns, where
 from rltune.report.style import scheduler_title
 
 AGENT = {"role": "rltune"}
@@ -21,7 +22,7 @@ def break_even(
     windows: pd.DataFrame,
     histories: pd.DataFrame,
     jobs_per_day: Mapping[str, float],
-    by: Resampling,
+    by: Intervals,
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per cell of RLTune trained for wait (if there is none: for anything), at the window length with the most
     windows.

@@ -89,7 +89,9 @@ def _found(name: str, key: str, printed: float, tables: Mapping[str, pd.DataFram
         return _rows("deployment-numbers", frame[both], "gain")
     if name == "fig10" and len(frame := tables["fig10-numbers"]):
         mine = [".".join(figure_key(row)) == key for _, row in frame.iterrows()]
-        return _rows("fig10-numbers", frame[pd.Series(mine, frame.index) & frame["paper"].notna()], "pro_over", "pro_over_")
+        return _rows(
+            "fig10-numbers", frame[pd.Series(mine, frame.index) & frame["paper"].notna()], "pro_over", "pro_over_"
+        )
     if study is not None and len(frame := tables.get(study.numbers, pd.DataFrame())):
         mine = [
             f"{row['paper_trace']}.{PAPER_POLICY.get(row['policy'], row['policy'])}.{study.metric}" == key

@@ -10,13 +10,14 @@ import pandas as pd
 
 from rltune.config.cells import AXES
 from rltune.evaluation.compare import SPAN, Comparison, picked_baseline, strong_baseline
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, Resampling, about, compared, constant_settings, holm_note, lengths, proper
+from rltune.report.common import NAN, about, compared, constant_settings, holm_note, lengths, proper
 from rltune.report.common import seeds_note, setting_columns, where, with_holm
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperEntry, PaperResults
-from rltune.report.studies import PAPER_POLICY, UTILISATION, WAIT, Study, cells_of
+from rltune.report.studies import PAPER_POLICY, UTILISATION, Study, cells_of
 from rltune.report.style import scheduler_title
 from rltune.report.verdict import direction, verdict
 
@@ -31,7 +32,7 @@ def comparison(
     histories: pd.DataFrame,
     paper: PaperResults,
     study: Study,
-    by: Resampling,
+    by: Intervals,
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
 
@@ -70,7 +71,7 @@ def comparison(
 
 
 def _row(
-    group: pd.DataFrame, each: Sequence[pd.DataFrame], n: int, study: Study, paper: PaperResults, by: Resampling
+    group: pd.DataFrame, each: Sequence[pd.DataFrame], n: int, study: Study, paper: PaperResults, by: Intervals
 ) -> dict[str, Any]:
     cell, metric = group.iloc[0], study.metric
     roles = set(where(each[0], sequence_jobs=n)["role"])

@@ -12,7 +12,12 @@ from rltune.report.paper import PaperResults
 
 ANSWERS = ("milp_asked", "milp_settled", "milp_cached", "milp_calls")
 TROUBLES = ("milp_infeasible", "milp_limit", "milp_failure")
-PRINTED = {"least": "training_hours.least", "most": "training_hours.most", "decision": "inference_ms", "solver": "solver_ms"}
+PRINTED = {
+    "least": "training_hours.least",
+    "most": "training_hours.most",
+    "decision": "inference_ms",
+    "solver": "solver_ms",
+}
 
 
 def costs(

@@ -37,7 +37,9 @@ def how_made(how: Mapping[str, object]) -> str:
     return "Simulated: the run does not ask for Slurm daemons (`example_schedules: slurm` in its configuration)."
 
 
-def example_schedules(facts: pd.DataFrame, how: Mapping[str, object], paper: PaperResults) -> tuple[Artefact, pd.DataFrame]:
+def example_schedules(
+    facts: pd.DataFrame, how: Mapping[str, object], paper: PaperResults
+) -> tuple[Artefact, pd.DataFrame]:
     """One row per schedule, with the change from raising a job against the schedule of the same placement without, and,
     for schedules by Slurm, the simulator's result for the same.
 

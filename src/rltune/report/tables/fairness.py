@@ -22,9 +22,7 @@ def _unknown(without: dict[str, list[str]]) -> list[str]:
     return [f"{grouping} is unknown for the jobs of {', '.join(some)}." for grouping, some in without.items() if some]
 
 
-def fairness(
-    unequal: pd.DataFrame, without: dict[str, list[str]], confidence: float
-) -> tuple[Artefact, pd.DataFrame]:
+def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: float) -> tuple[Artefact, pd.DataFrame]:
     """The table `fairness-numbers`: one row per workload × grouping × scheduler.
 
     ``unequal``: workload, data, sequence_jobs, grouping, policy, backfill, and the columns of

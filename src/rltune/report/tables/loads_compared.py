@@ -51,6 +51,8 @@ def _summary(part: pd.DataFrame) -> str:
         for load in LOADS
     ]
     idle = [LOADS[load] for load in LOADS if not part[f"{load}_wait_s"].any()]
-    nothing = "".join(f" {name} cluster: no job waits under any scheduler, so there is nothing to gain." for name in idle)
+    nothing = "".join(
+        f" {name} cluster: no job waits under any scheduler, so there is nothing to gain." for name in idle
+    )
     base = scheduler_title(first["base"], first["base_backfill"])
     return f"{first['workload']}: {' and '.join(each)}. Base: {base}.{nothing}"

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.comparisons import for_metric
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, Resampling, about, compared, constant_settings, holm_note, lengths, policy_title
+from rltune.report.common import NAN, about, compared, constant_settings, holm_note, lengths, policy_title
 from rltune.report.common import seeds_note, setting_columns, where, with_holm
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -62,7 +63,7 @@ def opponent_row(
     ours: str,
     theirs: str,
     paper: tuple[float, float],
-    by: Resampling,
+    by: Intervals,
 ) -> dict[str, Any]:
     """One metric of RLTune against one opponent on the same windows of n jobs.
 
@@ -92,7 +93,7 @@ def evaluated(
     }
 
 
-def _facts(frame: pd.DataFrame, by: Resampling) -> dict[str, Any]:
+def _facts(frame: pd.DataFrame, by: Intervals) -> dict[str, Any]:
     """What the texts of both tables of opponents need."""
     return {
         "confidence": by.confidence,
@@ -103,7 +104,7 @@ def _facts(frame: pd.DataFrame, by: Resampling) -> dict[str, Any]:
 
 
 def table8(
-    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Resampling
+    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per trace × window length × opponent × metric. ``windows``: who, cell, backfill, and those of a window.
 
@@ -133,7 +134,7 @@ def table8(
 
 
 def _table8_row(
-    alike: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, n: int, theirs: str, metric: str, by: Resampling
+    alike: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, n: int, theirs: str, metric: str, by: Intervals
 ) -> list[dict[str, Any]]:
     """The row of the agents that differ by seed only; none where the opponent did not run."""
     cell, each = alike.iloc[0], [where(windows, cell=name) for name in alike["cell"]]
@@ -151,7 +152,7 @@ def _table8_row(
 
 
 def fig17_numbers(
-    cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, by: Resampling
+    cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, by: Intervals
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per cell: mean JCT of one long sequence under QSSF and RLTune.
 
@@ -257,7 +258,7 @@ def _paper_rows(paper: PaperResults, trace: str) -> list[dict[str, Any]]:
 
 
 def table9_numbers(
-    cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults, by: Resampling
+    cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults, by: Intervals
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per trace × opponent × metric: how much better RLTune is, of several presets the first.
 

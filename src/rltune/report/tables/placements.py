@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 
 from rltune.evaluation.compare import select
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact, Column
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, Resampling, about, compared, constant_settings, holm_note, lengths
+from rltune.report.common import NAN, about, compared, constant_settings, holm_note, lengths
 from rltune.report.common import setting_columns, where, with_holm
 from rltune.report.verdict import direction
 
@@ -20,11 +21,7 @@ TESTED = {f"{side}_p": f"{side}_holm" for side in ALSO}
 
 
 def placements(
-    cells: pd.DataFrame,
-    windows: pd.DataFrame,
-    by: Resampling,
-    multi_node_slowdown: float,
-    interference_slowdown: float,
+    cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, multi_node_slowdown: float, interference_slowdown: float
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per cell × window length × (placement, locality), the cell's own first, for cells evaluated in several.
 
@@ -56,7 +53,7 @@ def placements(
     ), frame
 
 
-def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], by: Resampling) -> dict[str, Any]:
+def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], by: Intervals) -> dict[str, Any]:
     """One row; ``other``: the placement and locality where they are not the cell's own."""
     choice = other or {c: cell[c] for c in CHOICE}
     row: dict[str, Any] = {

@@ -40,7 +40,9 @@ def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> tuple[Artef
         else f"RLTune on {scheduler_title(r['policy'], r['base_backfill'])}" + (f", {r['other']}" if r["other"] else "")
         for _, r in rule_steps.iterrows()
     ]
-    rules = [f"its own: {r['backfill']}" if r["who"] == AGENT else step_title(r["step"]) for _, r in rule_steps.iterrows()]
+    rules = [
+        f"its own: {r['backfill']}" if r["who"] == AGENT else step_title(r["step"]) for _, r in rule_steps.iterrows()
+    ]
     stars = rule_steps["best"].map({True: " ★", False: ""})
     frame = with_holm(rule_steps.assign(title=pd.Series(titles, rule_steps.index) + stars, rules=rules), TESTED)
     return describe(
@@ -59,12 +61,12 @@ def _summary(part: pd.DataFrame) -> str:
     start, best = where(mine, step="released").iloc[0], order[order["best"]].iloc[0]
     waits = [f"{show(row['wait_s'], 'seconds')} s" for row in (start, agent, best)]
     begins = f"{agent['workload']}: {name} waits {waits[0]} under (a), RLTune {waits[1]}."
-    best_is = f"{scheduler_title(best['policy'])} in step {STEPS[best['rung']][0]} waits {waits[2]}"
+    best_is = f"{scheduler_title(best['policy'])} in step {STEPS[best['step']][0]} waits {waits[2]}"
     if pd.isna(best["share"]):
         return f"{begins} RLTune gains nothing over that; {best_is}."
     same = where(mine[mine["step"].isin(["reranked", "greedy", "easy", "conservative"])], backfill=agent["backfill"])
     with_rule = "".join(
-        f"{name} in step {STEPS[r['rung']][0]}, with RLTune’s own backfill rule, has {_share(r)} of that gain; "
+        f"{name} in step {STEPS[r['step']][0]}, with RLTune’s own backfill rule, has {_share(r)} of that gain; "
         for _, r in same.iterrows()  # none where its seeds chose several rules
     )
     return f"{begins} Without any learning, {with_rule}{best_is}, {_share(best)} of the gain."

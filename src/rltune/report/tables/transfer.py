@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, SETTING_TITLE, Resampling, about, constant_settings, gain, holm_note, policy_title
+from rltune.report.common import NAN, SETTING_TITLE, about, constant_settings, gain, holm_note, policy_title
 from rltune.report.common import setting_columns, where, with_holm
 from rltune.report.paper import PaperResults
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
@@ -24,7 +25,7 @@ def policies_of(paper: PaperResults) -> list[str]:
 
 
 def table7(
-    cells: pd.DataFrame, windows: pd.DataFrame, bases: pd.DataFrame, paper: PaperResults, by: Resampling
+    cells: pd.DataFrame, windows: pd.DataFrame, bases: pd.DataFrame, paper: PaperResults, by: Intervals
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per agent (its seeds together), a group of columns per base policy B that it is evaluated against.
 
@@ -66,7 +67,7 @@ def table7(
 
 
 def _against(
-    policy: str, cell: pd.Series, ours: pd.DataFrame, theirs: pd.DataFrame, paper: PaperResults, by: Resampling
+    policy: str, cell: pd.Series, ours: pd.DataFrame, theirs: pd.DataFrame, paper: PaperResults, by: Intervals
 ) -> dict[str, Any]:
     """The columns of one base policy; empty where it was not run."""
     found = less(ours, theirs, by)
@@ -82,7 +83,7 @@ def _against(
 
 
 def transfer(
-    cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Resampling
+    cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Intervals
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per agent (its seeds together) × workload it was not trained on.
 
