@@ -1,9 +1,9 @@
-"""What each constant of the preset `tuned` is worth: trainings that differ from it in one, judged on the same windows.
+"""What each constant of the preset `tuned` gains: trainings that differ from it in one, evaluated on the same windows.
 
-Needs the folder of CSV files that benchmarks/quality.py needs. Trained on rows before --origin, judged on windows of 256
+Needs the folder of CSV files that benchmarks/quality.py needs. Trained on rows before --origin, evaluated on windows of 256
 from the tenth behind it; the default, 0.8, leaves the last tenth of the rows unread. Every training starts from SAF under
-EASY (`chooses: nothing`) and keeps what is best on validation by however little (`margin: 0`), so that the rows differ in
-the learned order alone; `way chosen` and `margin 1` take one of the two back. Difference of the mean wait from SAF + EASY,
+EASY (`tunes: nothing`) and keeps what is best on validation by however little (`margin: 0`), so that the rows differ in
+the learned order alone; `scheduler chosen` and `margin 1` take one of the two back. Difference of the mean wait from SAF + EASY,
 in %, ± one standard error over the paired windows; negative is better. The last line is one JSON object.
 """
 
@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from parts.judging import TRACES, Task, add_options, loaded, pooled, prepare, run, work
+from parts.heldout import TRACES, Task, add_options, loaded, pooled, prepare, run, work
 
-from rltune.agent.ways import difference
+from rltune.agent.scheduler_choice import difference
 from rltune.simulator.batch import SchedulerConfig
 
-BASIS = {"chooses": "nothing", "margin": 0.0}
+BASIS = {"tunes": "nothing", "margin": 0.0}
 ROWS: dict[str, dict[str, Any]] = {
     "tuned": {},
     "tuned, seed 2": {"seed": 2},
@@ -36,55 +36,45 @@ ROWS: dict[str, dict[str, Any]] = {
     "from nothing (base_policy_bias 0)": {"base_policy_bias": 0.0},
     "credit 1 h": {"credit_horizon_s": 3600.0},
     "credit 12 h": {"credit_horizon_s": 12 * 3600.0},
-    "reward at the end": {"credit_horizon_s": None},
+    "reward at the end, critic": {"credit_horizon_s": None},
     "half contended": {"contended": 0.5},
     "anywhere (contended 0)": {"contended": 0.0},
     "32 sequences × 3": {"trajectories": 32, "rollouts": 3},
     "32 sequences × 3, seed 2": {"trajectories": 32, "rollouts": 3, "seed": 2},
     "32 sequences × 3, seed 3": {"trajectories": 32, "rollouts": 3, "seed": 3},
-    "32 sequences × 3, 10 steps": {"trajectories": 32, "rollouts": 3, "actor_iterations": 10},
+    "32 sequences × 3, 10 steps": {"trajectories": 32, "rollouts": 3, "iterations": 10},
     "4 sequences × 24": {"trajectories": 4, "rollouts": 24},
     "sequences of 1,024": {"sequence_jobs": 1024, "trajectories": 3},
     "actor 32-16-8": {"actor_layers": [32, 16, 8]},
     "actor 64-64": {"actor_layers": [64, 64]},
-    "attention, 16 units": {"attention": 16},
     "step 1e-3": {"actor_lr": 1e-3},
     "step 1e-2": {"actor_lr": 1e-2},
-    "constant step": {"lr_schedule": "constant"},
-    "10 steps an epoch": {"actor_iterations": 10},
+    "10 steps an epoch": {"iterations": 10},
     "whole epoch a step": {"batch_decisions": None},
     "KL 0.01": {"target_kl": 0.01},
     "KL 0.05": {"target_kl": 0.05},
     "no entropy": {"entropy": 0.0},
     "entropy 0.01": {"entropy": 0.01},
-    "averaged weights": {"average": 0.99},
-    "reward at the end, critic": {"credit_horizon_s": None, "critic_iterations": 40},
-    "one rollout, critic": {
-        "trajectories": 96,
-        "rollouts": 1,
-        "credit_horizon_s": None,
-        "critic_iterations": 40,
-        "gae_lambda": 0.97,
-    },
+    "one rollout, critic": {"trajectories": 96, "rollouts": 1, "credit_horizon_s": None, "gae_lambda": 0.97},
     "20 epochs": {"epochs": 20},
     "180 epochs": {"epochs": 180},
     "20 validation windows": {"validation_windows": 20},
     "validated every 5 epochs": {"validate_every": 5},
     "margin 1": {"margin": 1.0},
-    "way chosen": {"chooses": "reservations"},
+    "scheduler chosen": {"tunes": "reservations"},
 }
 """What a row is called → fields of the preset it changes; `seed` and `learner` are the task's."""
 
 
 def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """An agent's waits [windows], s, beside those of SAF + EASY; facts of its training."""
+    """An agent's waits [windows], s, next to those of SAF + EASY; facts of its training."""
     frame, log = work(("agent", task))
     base = run(loaded(task), 256, SchedulerConfig("saf", "easy"))
     return pd.DataFrame({"ours": frame["wait_s"].to_numpy(), "base": base["wait_s"].to_numpy()}), log
 
 
 def main() -> None:
-    """Train, judge, print."""
+    """Train, evaluate, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=["philly", "venus"])
     parser.add_argument(
@@ -94,7 +84,7 @@ def main() -> None:
     add_options(parser)
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    began, figures = time.perf_counter(), {}
+    start, figures = time.perf_counter(), {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
             Task(
@@ -128,7 +118,7 @@ def main() -> None:
                     f"  {log['seconds']:.0f}",
                     flush=True,
                 )
-    print(json.dumps({**figures, "seconds": round(time.perf_counter() - began)}))
+    print(json.dumps({**figures, "seconds": round(time.perf_counter() - start)}))
 
 
 if __name__ == "__main__":

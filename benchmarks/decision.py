@@ -1,4 +1,4 @@
-"""How long one scheduling decision takes, from the question to nodes (rltune.evaluation.latency; paper §5.7).
+"""How long one scheduling decision takes, from the question to nodes (rltune.evaluation.studies.decision_time; paper §5.7).
 
 Real jobs of Philly (synthetic ones where RLTUNE_REAL_TRACES, default ../shared/traces, has none) on 36 nodes. The actor
 has the paper's shape and untrained weights. Medians over decisions; one core. The last line is one JSON object.
@@ -20,7 +20,7 @@ from rltune.agent.policy_file import TrainedPolicy  # noqa: E402
 from rltune.agent.ppo import PPO  # noqa: E402
 from rltune.config import LookaheadConfig, Preset  # noqa: E402
 from rltune.environment.observation import width_of  # noqa: E402
-from rltune.evaluation.latency import QUEUES, decision_times  # noqa: E402
+from rltune.evaluation.studies.decision_time import QUEUES, decision_times  # noqa: E402
 
 PAPER_GROWTH = (1.26, 1.59)
 """Growth of the paper's latency per doubling of the queue, least and greatest (§5.7)."""

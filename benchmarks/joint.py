@@ -1,10 +1,10 @@
-"""RLTune's joint choice of order and way against every policy × mode × locality, where splitting and company cost time.
+"""RLTune's joint choice of order and scheduler against every policy × mode × locality, where splitting and interference cost time.
 
 As benchmarks/quality.py, with contention on: a job split over more nodes than it needs runs --multi_node_slowdown times as long, one
 of several GPUs that shares a node with another --interference_slowdown times. The localities strict, plus_one, any and worth_it are
 open to everybody; the strong baseline is the best of all policies × {none, greedy, easy} × localities on the very windows
-it is compared on. Best_fit places for them; isolating_best_fit and soonest_end, which RLTune may choose too, are tried beside them
-(`any` in the figures: the best of all rules tried), and `vs_way` is what the learned order adds to the way it chose.
+it is compared on. Best_fit places for them; isolating_best_fit and soonest_end, which RLTune may choose too, are tried as well
+(`any` in the figures: the best of all rules tried), and `vs_scheduler` is what the learned order adds to the scheduler it chose.
 RLTune chooses order, reservations, locality and placement, once trained for mean wait and once for
 mean completion time. The last line is one JSON object.
 """
@@ -18,14 +18,14 @@ import sys
 import tempfile
 import time
 
-from parts.judging import TRACES, Task, add_options, play, show
+from parts.heldout import TRACES, Task, add_options, play, show
 
 LOCALITIES = ("strict", "plus_one", "any", "worth_it")
 METRICS = ("wait", "jct")
 
 
 def main() -> None:
-    """Train, judge, print."""
+    """Train, evaluate, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
@@ -57,7 +57,7 @@ def main() -> None:
                 contention,
                 folder,
                 args.keep,
-                (("chooses", "ways"), *((("epochs", args.epochs),) if args.epochs else ())),
+                (("tunes", "scheduler"), *((("epochs", args.epochs),) if args.epochs else ())),
             )
             for metric in args.metrics
             for trace in args.traces

@@ -75,7 +75,7 @@ COMPARED = {
 }
 SHARES = {"utilisation": "util %", "fragmentation": "frag %", "split": "split %"}
 HEADINGS = {"wait_s": "wait s", "jct_s": "JCT s", "bsld": "BSLD", "slow_down": "slow-down", **SHARES}
-ANSWERS = ("asked", "settled", "cached", "optimal", "infeasible", "limit", "failure")
+ANSWERS = ("asked", "presolved", "cached", "optimal", "infeasible", "limit", "failure")
 OUT = Path("results/benchmarks")
 
 Task = tuple[str, str, SchedulerConfig]

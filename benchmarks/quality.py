@@ -1,9 +1,9 @@
-"""Mean waits of RLTune, of every base policy and of other learners on held-out real rows (benchmarks/parts/judging.py).
+"""Mean waits of RLTune, of every base policy and of other learners on held-out real rows (benchmarks/parts/heldout.py).
 
 Needs the folder of CSV files that config/traces/{philly,venus,pai}-csv.yaml read (RLTUNE_REAL_TRACES, default
 ../shared/traces). Trains on the first nine tenths, judges on windows of 256 jobs from the last; several origins
 (--origins 0.6 0.7 0.8 0.9) make a rolling one, in which each agent's weights know only what was before its windows. The
-constants of the presets and of beliefs were chosen on rows up to 0.8 and validation rows up to 0.9, so that only the
+constants of the presets and of calibrated estimates were chosen on rows up to 0.8 and validation rows up to 0.9, so that only the
 origin 0.9 has windows nothing was chosen by. Negative differences are better. The last line is one JSON object.
 """
 
@@ -17,11 +17,11 @@ import tempfile
 import time
 from itertools import product
 
-from parts.judging import COLUMNS, TRACES, VARIANTS, Task, add_options, play, show
+from parts.heldout import COLUMNS, TRACES, VARIANTS, Task, add_options, play, show
 
 
 def main() -> None:
-    """Train, judge, print."""
+    """Train, evaluate, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
@@ -35,7 +35,7 @@ def main() -> None:
         help=f"what is trained: {'; '.join(VARIANTS)} (default: tuned linear)",
     )
     parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
-    parser.add_argument("--lengths", nargs="+", type=int, default=[256, 1024], help="jobs of a window judged on")
+    parser.add_argument("--lengths", nargs="+", type=int, default=[256, 1024], help="jobs of a window evaluated on")
     parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
     parser.add_argument(
         "--sticky-head",

@@ -27,7 +27,7 @@ import pandas as pd  # noqa: E402
 from rltune.cluster.fit import CUT, JOB, Jobs  # noqa: E402
 from rltune.cluster.layout import Layout, build_layout  # noqa: E402
 from rltune.config import ClusterConfig, Workspace  # noqa: E402
-from rltune.simulator import twin  # noqa: E402
+from rltune.reference import twin  # noqa: E402
 from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
 from rltune.traces.split import disjoint_windows  # noqa: E402
@@ -60,13 +60,14 @@ def philly(cluster: str, real: bool) -> tuple[Jobs, Layout]:
         return synthetic(PHILLY_ROWS, layout, load=0.6 if cluster == "philly-full" else 4.0, largest=64), layout
     from rltune.cluster.fit import compile_jobs, fit
     from rltune.traces.clean import clean_trace
-    from rltune.traces.estimates import estimate_run_s
+    from rltune.traces.estimates import estimates
     from rltune.traces.fetch import obtain
 
     trace = workspace.trace("philly-csv").model_copy(update={"start": None})
     raw = obtain("philly-csv", trace, workspace.cache, workspace.root)
-    fitted, _ = fit(clean_trace("philly-csv", trace, raw).jobs, workspace.cluster(cluster))
-    estimate_s = estimate_run_s(fitted, "lognormal", 1.0, "philly-csv", 1)
+    cleaned = clean_trace("philly-csv", trace, raw)
+    fitted, _ = fit(cleaned.jobs, workspace.cluster(cluster))
+    estimate_s = estimates(fitted, cleaned.meta, "lognormal", 1.0, 1)["estimate_s"].to_numpy()
     return compile_jobs(fitted, estimate_s, workspace.cluster(cluster)), layout
 
 
@@ -124,7 +125,7 @@ def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
         print(f"{len(first)} windows of {LENGTH}, {policy}, {backfill}: {out[name]:,} jobs/s")
     some = first[:: max(1, len(first) // 8)]
     began = time.perf_counter()
-    starts = [twin.run(jobs, layout, int(f), LENGTH, "fifo", "none", "best_fit")[0] for f in some]
+    starts = [twin.run(jobs, layout, int(f), LENGTH, SchedulerConfig("fifo"))[0] for f in some]
     rate = len(some) * LENGTH / (time.perf_counter() - began)
     same = simulate(jobs, layout, some, np.full(len(some), LENGTH), SchedulerConfig("fifo")).start
     assert all(np.array_equal(a, b) for a, b in zip(starts, same, strict=True)), "engine and twin differ"

@@ -3,11 +3,11 @@
 Philly's rows on 192 GPUs (the CSV files that RLTUNE_REAL_TRACES names, default ../shared/traces; made-up jobs where
 there are none); the sixth of the windows of 256 jobs whose queues are longest; one core. An epoch is draws, base runs,
 rollouts, update: of the preset `tuned`, with a hundred sequences, with best_fit and with look-ahead, and of `paper`, each
-in a process of its own, whose memory is told. The first epoch of each compiles and is not counted, and what the
-placement model solved in earlier epochs is forgotten. Decisions count that
-have two candidates or more. The online decision is observation, network and order of one queue, without placement. At last
-two whole cells of 100 epochs as the preset has them, best_fit and look-ahead: choice of the way, training from the whole
-training part, validations. The last line is one JSON object.
+in a process of its own, whose peak memory is printed. The first epoch of each compiles and is not counted, and what the
+placement model solved in earlier epochs is forgotten. Only decisions with two candidates or more count. The online
+decision is observation, network and order of one queue, without placement. At last two whole cells of 100 epochs as the
+preset has them, best_fit and look-ahead: choice of the scheduler, training on the whole training part, validations. The
+last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import multiprocessing
 import os
 import resource
 import statistics
-import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
     os.environ[threads] = "1"
@@ -28,28 +28,28 @@ os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
 
 import numpy as np  # noqa: E402
 
-from rltune.agent.exercise import Exercise  # noqa: E402
-from rltune.agent.learners import train  # noqa: E402
-from rltune.agent.networks import set_up  # noqa: E402
+from rltune.agent.learners import make_trainer  # noqa: E402
 from rltune.agent.policy_file import TrainedPolicy  # noqa: E402
-from rltune.agent.ppo import PPO  # noqa: E402
+from rltune.agent.ppo import PPO, set_up  # noqa: E402
 from rltune.agent.rollout import AgentRanker  # noqa: E402
-from rltune.agent.training import Course  # noqa: E402
+from rltune.agent.task import TrainingTask  # noqa: E402
+from rltune.agent.trainer import fit  # noqa: E402
 from rltune.cluster.fit import Jobs  # noqa: E402
 from rltune.cluster.layout import Layout  # noqa: E402
-from rltune.config import Cell, LookaheadConfig, Workspace  # noqa: E402
+from rltune.cluster.workload import Workload, build_workload  # noqa: E402
+from rltune.config import Cell  # noqa: E402
+from rltune.config.context import Run as RunOf  # noqa: E402
 from rltune.config.preset import BUILT_IN  # noqa: E402
 from rltune.environment.example import example_workload  # noqa: E402
 from rltune.environment.observation import Observer, width_of  # noqa: E402
-from rltune.pipeline.prepare import ensure_workload  # noqa: E402
 from rltune.simulator.batch import Run, SchedulerConfig  # noqa: E402
 from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
-from rltune.traces.split import Split, split_points  # noqa: E402
+from rltune.traces.split import split_points  # noqa: E402
 
 CELL = Cell("philly-csv", "philly-192", "fifo", "wait", "easy", "best_fit", "strict", "rich", "lognormal-1", "tuned", 1)
 EPOCHS = 3
 """Epochs that are timed."""
-TOLD = (
+MEASURED = (
     "rollout_seconds",
     "update_seconds",
     "choices",
@@ -57,14 +57,14 @@ TOLD = (
     "choices_per_second",
     "actor_iterations",
     "milp_asked",
-    "milp_settled",
+    "milp_presolved",
     "milp_cached",
     "milp_calls",
     "decisions",
 )
-"""Columns of the history whose means are told."""
+"""Columns of the history whose means are printed."""
 QUEUES = (256, 1024)
-HUNDRED = {"chooses": "nothing", "trajectories": 25, "rollouts": 4}
+HUNDRED = {"tunes": "nothing", "trajectories": 25, "rollouts": 4}
 """Of `tuned`: as many sequences an epoch as `paper` has, under the cell's own rules."""
 TUNED = BUILT_IN["tuned"].model_copy(update=HUNDRED)
 TRAININGS = {
@@ -75,18 +75,19 @@ TRAININGS = {
 """What is timed → its cell and preset."""
 
 
-def workload() -> tuple[Jobs, Layout, Split, str]:
+def workload() -> tuple[Workload, str]:
     """Real rows of Philly, or made-up ones where there are none."""
     if not (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file():
         jobs, layout = example_workload()
-        return jobs, layout, split_points(len(jobs.row)), "made-up jobs"
-    with tempfile.TemporaryDirectory() as folder:
-        load = ensure_workload(Workspace.open("config/csv.yaml", folder), CELL.trace, CELL.cluster, CELL.estimate)
-    return load.jobs, load.layout, load.split, "real rows of Philly"
+        split = split_points(len(jobs.row))
+        made = SimpleNamespace(jobs=jobs, layout=layout, split=split, calibrated=None)
+        return made, "made-up jobs"  # type: ignore[return-value]
+    made = build_workload(RunOf.open("config/csv.yaml"), CELL.trace, CELL.cluster, CELL.estimate)
+    return made, "real rows of Philly"
 
 
-class Contended(Exercise):
-    """Draws sequences alone whose mean queue under the base policy is long."""
+class Contended(TrainingTask):
+    """Draws only sequences whose mean queue under the base policy is long."""
 
     def draw(self) -> np.ndarray:
         """First jobs [trajectories] of an epoch's sequences."""
@@ -100,27 +101,27 @@ class Contended(Exercise):
 def epochs(name: str) -> dict[str, float]:
     """Means over the timed epochs of a training; ``rss_gb`` is the most memory that it took, data and TensorFlow too."""
     cell, preset = TRAININGS[name]
-    jobs, layout, split, _ = workload()
-    set_up(1, 1)
-    course = Course(Contended(cell, preset, LookaheadConfig(), jobs, layout, split))
-    course.epoch()
-    rows, seconds = [], 0.0
-    for _ in range(EPOCHS):
-        course.exercise.forget()
-        began = time.perf_counter()
-        rows.append(course.epoch())
-        seconds += (time.perf_counter() - began) / EPOCHS
-    told = {name: statistics.fmean(row[name] for row in rows) for name in TOLD}
-    return {"seconds": seconds, **told, "rss_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
+    trainer = make_trainer(Contended(cell, preset, workload()[0]), threads=1)
+    rows, seconds = [], []
+    for _ in range(1 + EPOCHS):
+        trainer.task.forget_solutions()
+        start = time.perf_counter()
+        batch = trainer.collect()
+        trainer.update(batch, trainer.advantages(batch))
+        rows.append(trainer.log())
+        seconds.append(time.perf_counter() - start)
+    means = {name: statistics.fmean(row[name] for row in rows[1:]) for name in MEASURED}
+    rss_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return {"seconds": statistics.fmean(seconds[1:]), **means, "rss_gb": rss_gb}
 
 
 def cell_minutes(placement: str) -> float:
     """A whole training of `tuned`, of 100 epochs."""
-    jobs, layout, split, _ = workload()
     preset = BUILT_IN["tuned"].model_copy(update={"epochs": 100})
-    began = time.perf_counter()
-    train(Exercise(CELL.but(placement=placement), preset, LookaheadConfig(), jobs, layout, split), 1)
-    return (time.perf_counter() - began) / 60
+    work, _ = workload()
+    start = time.perf_counter()
+    fit(make_trainer(TrainingTask(CELL.but(placement=placement), preset, work), threads=1))
+    return (time.perf_counter() - start) / 60
 
 
 def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
@@ -147,7 +148,8 @@ def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
 
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
-    jobs, layout, _, data = workload()
+    work, data = workload()
+    jobs, layout = work.jobs, work.layout
     print(f"{data}; {set_up(1, 1)}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
     heads = (
         "s",
@@ -158,7 +160,7 @@ def main() -> None:
         "choices/s",
         "steps",
         "questions",
-        "settled",
+        "presolved",
         "cached",
         "solves",
         "GB",
@@ -168,7 +170,7 @@ def main() -> None:
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for name in TRAININGS:
             one = found[name] = pool.apply(epochs, (name,))
-            columns = ("seconds", *TOLD[:-1], "rss_gb")
+            columns = ("seconds", *MEASURED[:-1], "rss_gb")
             print(f"{name:>20}" + "".join(f"{one[column]:>10,.2f}" for column in columns), flush=True)
         cells = {placement: pool.apply(cell_minutes, (placement,)) for placement in ("best_fit", "lookahead")}
     print("; ".join(f"a cell of 100 epochs, {placement}: {minutes:.1f} min" for placement, minutes in cells.items()))
@@ -191,8 +193,8 @@ def main() -> None:
                 "choices": round(plain["choices"]),
                 "actor_iterations": plain["actor_iterations"],
                 "paper_actor_iterations": found["paper"]["actor_iterations"],
-                "paper_critic_iterations": BUILT_IN["paper"].critic_iterations,
-                **{name: round(placed[name]) for name in ("milp_asked", "milp_settled", "milp_cached", "milp_calls")},
+                "paper_critic_iterations": BUILT_IN["paper"].iterations,
+                **{name: round(placed[name]) for name in ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")},
                 "cell_minutes": round(cells["best_fit"], 2),
                 "cell_milp_minutes": round(cells["lookahead"], 2),
                 **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},

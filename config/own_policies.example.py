@@ -6,7 +6,7 @@ A run's configuration names the file, and the policies among the baselines:
     evaluation: {baseline_policies: [fifo, sjf, patient_smallest]}
 
 A policy gets one queue (rltune.policies.Queue, arrays with an entry a job) and the time, and returns a score a job:
-the lowest goes first, ties go by submission. docs/simulator.md says when it is asked.
+the lowest goes first, ties go by submission. docs/reference/simulator.md says when it is asked.
 """
 
 import numpy as np

@@ -48,7 +48,7 @@ experiments:
     preset: [tiny]
 evaluation: {sequence_jobs: [32], bootstrap: 200}
 presets:
-  tiny: {epochs: 2, trajectories: 2, sequence_jobs: 32, actor_iterations: 2, critic_iterations: 2,
+  tiny: {epochs: 2, trajectories: 2, sequence_jobs: 32, iterations: 2,
          batch_decisions: 64, validate_every: 1, validation_windows: 1}
 """
 

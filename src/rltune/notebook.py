@@ -1,11 +1,19 @@
-"""How every notebook begins: in the project's folder, with the run that its files belong to."""
+"""What every notebook does: start in the project's folder with its run; keep and show what it made."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rltune.config import project_root
 from rltune.config.context import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from rltune.report.artefact import Artefact
 
 
 def threads() -> int | None:
@@ -25,3 +33,20 @@ def start(config: str) -> Run:
     print(f"{config}: {len(run.config.cells())} cells; {', '.join(traces)}")
     print(f"on {os.cpu_count()} cores, threads for this notebook: {threads() or 'all'}")
     return run
+
+
+def keep(folder: str, artefact: Artefact, frame: pd.DataFrame, figure: Figure | str | None = None) -> None:
+    """Write a table, or a figure and the data behind it, to the run's folder of artefacts, and show it."""
+    from IPython.display import SVG, Image, display
+
+    from rltune.report.artefact import save_drawing, save_figure, save_table
+
+    if figure is None:
+        save_table(Path(folder), artefact, frame)
+        display(frame[list(artefact.columns)])
+    elif isinstance(figure, str):  # an SVG
+        save_drawing(Path(folder), artefact, figure, frame)
+        display(SVG(figure))
+    else:
+        save_figure(Path(folder), artefact, figure, frame)
+        display(Image(Path(folder) / f"{artefact.id}.png", width=720))

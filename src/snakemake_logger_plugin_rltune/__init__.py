@@ -61,6 +61,7 @@ class LogHandler(LogHandlerBase):
         self.left: Counter[str] = Counter()
         self.jobs: dict[int, tuple[str, str]] = {}  # id → rule, message
         self.running: dict[int, float] = {}  # id → started
+        self.report = ""
         self.done = self.planned = 0
         self.cores = 1
         self.took: dict[str, list[float]] = {}
@@ -81,6 +82,8 @@ class LogHandler(LogHandlerBase):
                 self.cores = given.get("cores") or self.cores
             case "job_info":
                 self.jobs[given["jobid"]] = given["rule_name"], given["rule_msg"] or given["rule_name"]
+                if given["rule_name"] == "report":
+                    self.report = str(given["output"][0])
                 if self.common_settings.dryrun:
                     self._say(f"would run: {self.jobs[given['jobid']][1]}")
             case "job_started":
@@ -91,11 +94,10 @@ class LogHandler(LogHandlerBase):
                 self.running.pop(given["jobid"], None)
                 name = self.jobs.get(given["jobid"], ("", given["rule_name"]))[1]
                 self._say("\n".join([f"FAILED: {name}", *(failure(Path(log)) for log in given["log"])]))
-            case "error":
-                self._say(f"{given.get('exception', '')}: {record.getMessage()}".removeprefix(": "))
-            case "":
-                if record.levelname in ("ERROR", "CRITICAL", "WARNING"):
-                    self._say(record.getMessage())
+            case "error" if given.get("exception") != "RuleException" and "did not complete" not in record.getMessage():
+                self._say(record.getMessage().removeprefix("WorkflowError: "))
+            case "" if record.levelname in ("ERROR", "CRITICAL", "WARNING"):
+                self._say(record.getMessage())
 
     def close(self) -> None:
         """End the line, and keep what jobs took for the next run."""
@@ -117,6 +119,8 @@ class LogHandler(LogHandlerBase):
         self.left[rule] -= 1
         self.done += 1
         self._say(f"done: {name}, {duration(seconds)}")
+        if rule == "report":
+            self._say(f"report: {self.report}")
 
     def _left_s(self) -> float:
         """Seconds until the end: what is left, less what running jobs have done, on all cores."""

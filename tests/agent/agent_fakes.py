@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
+from rltune.agent.learners import make_trainer
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.task import TrainingTask
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import ClusterConfig
-from rltune.traces.columns import empty_columns
+from rltune.cluster.workload import Workload, make_workload
+from rltune.config import Cell, ClusterConfig, Preset, RunConfig, SimulationConfig
+from rltune.config.run import SplitConfig
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.metrics import sequence_table
+from rltune.traces.columns import TraceMeta, empty_columns
+from rltune.traces.split import Split, split_points
 
 CLUSTER = ClusterConfig.model_validate(
     {
@@ -47,3 +58,91 @@ def workload(n: int = 600, seed: int = 1, load: float = 3.0) -> tuple[Jobs, Layo
     fitted, _ = fit(jobs_frame(n, seed, load), CLUSTER)
     noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
     return compile_jobs(fitted, fitted["run_s"].to_numpy() * noise, CLUSTER), build_layout(CLUSTER)
+
+
+def whole_workload(n: int = 600, seed: int = 1, load: float = 3.0) -> Workload:
+    """The same as a Workload, split as by default, with users "u0" to "u4"."""
+    fitted, _ = fit(jobs_frame(n, seed, load), CLUSTER)
+    fitted = fitted.assign(user=[f"u{i % 5}" for i in range(len(fitted))])
+    noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
+    estimates = pd.DataFrame({"estimate_s": fitted["run_s"].to_numpy() * noise})
+    return make_workload(
+        fitted, TraceMeta("t", "T", "own", "csv", "2020-01-01", "UTC", "test"), estimates, CLUSTER, SplitConfig()
+    )
+
+
+def run_config(simulation: SimulationConfig | None = None, **evaluation: object) -> RunConfig:
+    """A run with this block ``evaluation``."""
+    experiment = {"name": "x", "workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}
+    blocks = {"title": "Test", "experiments": [experiment], "evaluation": evaluation}
+    return RunConfig.model_validate(blocks).model_copy(update={"simulation": simulation or SimulationConfig()})
+
+
+def task_of(
+    cell: Cell,
+    preset: Preset,
+    case: tuple[Jobs, Layout],
+    split: Split | None = None,
+    calibrated: Jobs | None = None,
+    **more: Any,
+) -> TrainingTask:
+    """The training task of a made-up workload."""
+    jobs, layout = case
+    work = SimpleNamespace(jobs=jobs, layout=layout, split=split or split_points(len(jobs.row)), calibrated=calibrated)
+    return TrainingTask(cell, preset, work, **more)
+
+
+def trained(
+    task: TrainingTask, progress: Any = lambda row: None, folder: Any = None
+) -> tuple[TrainedPolicy, pd.DataFrame]:
+    """(The policy, the history) of a whole training on one thread."""
+    from rltune.agent.trainer import fit  # TensorFlow, which acting does not need
+
+    trainer = make_trainer(task, folder, 1)
+    return fit(trainer, progress), trainer.history
+
+
+def poisoned(jobs: Jobs) -> Jobs:
+    """The jobs with others in the test part, which no training may see."""
+    other = jobs._replace(row=jobs.row.copy())
+    rows = slice(split_points(len(jobs.row)).test[0], None)
+    other.row["run_s"][rows], other.row["estimate_s"][rows] = 1e7, 1.0
+    return other
+
+
+def mean_wait_s(
+    case: tuple[Jobs, Layout], first: Any, length: int, config: SchedulerConfig, ranker: Any = None
+) -> float:
+    """Mean wait of sequences of ``length`` jobs from each of ``first``."""
+    state = simulate(case[0], case[1], np.asarray(first), np.full(len(first), length), config, ranker)
+    return sequence_table(case[0], state, case[1].gpus)["wait_s"].mean()
+
+
+TOY_JOBS, TOY_LENGTH = 600, 12
+"""Jobs of a toy workload, and of its sequences."""
+ONE_GPU = ClusterConfig.model_validate(
+    {
+        "title": "one GPU",
+        "gpu_types": "ignore",
+        "pools": [{"name": "all", "groups": [{"gpu_type": "A", "nodes": 1, "gpus": 1, "cpus": 8, "mem_gb": 32}]}],
+    }
+)
+
+
+def toy(run_s: np.ndarray, submit_s: np.ndarray) -> tuple[Jobs, Layout]:
+    """Jobs of one GPU on one GPU, with exact estimates."""
+    ids = pd.Series([f"j{i:03d}" for i in range(TOY_JOBS)], dtype="str")
+    frame = empty_columns(TOY_JOBS).assign(job_id=ids, gpus=1, run_s=run_s, submit_s=submit_s)
+    fitted, _ = fit(frame, ONE_GPU)
+    return compile_jobs(fitted, fitted["run_s"].to_numpy(), ONE_GPU), build_layout(ONE_GPU)
+
+
+def toy_queue() -> tuple[Jobs, Layout]:
+    """Jobs that are all there at once: the best order is known, the shortest first (Smith 1956)."""
+    return toy(np.exp(np.random.default_rng(1).normal(6, 1.5, size=TOY_JOBS)), np.zeros(TOY_JOBS))
+
+
+TOY_TEST = np.arange(TOY_JOBS - 60, TOY_JOBS - TOY_LENGTH + 1, TOY_LENGTH)
+"""First jobs of the test windows of a toy workload."""
+TOY_CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "unsampled", "exact", "toy", 8)
+"""Its seed makes a network that begins with the longest first; some make one that has nothing to learn."""

@@ -1,43 +1,50 @@
-"""The learners RLTune is compared with: each learns a toy, repeats itself, survives the disk, and says if it failed."""
+"""The learners RLTune is compared with: each learns a toy, repeats itself, survives the disk, and reports whether it failed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from agent_fakes import workload
-from test_agent_toy import CELL as TOY
-from test_agent_toy import CLUSTER, LENGTH, N, queue
+from agent_fakes import (
+    TOY_CELL,
+    TOY_JOBS,
+    TOY_LENGTH,
+    TOY_TEST,
+    mean_wait_s,
+    poisoned,
+    run_config,
+    task_of,
+    toy,
+    toy_queue,
+    trained,
+    whole_workload,
+    workload,
+)
 
-from rltune.agent.exercise import Exercise
-from rltune.agent.learners import Training, ranker_of, train
-from rltune.agent.logs import TAGS
-from rltune.agent.peers.inspecting import MOST_REJECTIONS, WIDTH, InspectorRanker
+from rltune.agent.learners import ranker_of
 from rltune.agent.peers.linear_score import AREA, WEIGHTS, LinearRanker
+from rltune.agent.peers.schedinspector import MAX_REJECTIONS, WIDTH, InspectorRanker
 from rltune.agent.policy_file import load_policy, save_policy
-from rltune.cluster.fit import Jobs, compile_jobs, fit
-from rltune.cluster.layout import Layout, build_layout
-from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
-from rltune.config.run import EvaluationConfig
+from rltune.agent.progress import TAGS
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.config import Cell, Preset
 from rltune.environment.observation import Observer
 from rltune.errors import DataError
 from rltune.evaluation.evaluate import evaluate
 from rltune.simulator.batch import Run, SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
-from rltune.traces.columns import empty_columns
-from rltune.traces.split import split_points
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "rich", "exact", "toy", 3)
 PPO = dict(
     trajectories=12,
-    sequence_jobs=LENGTH,
+    sequence_jobs=TOY_LENGTH,
     rollouts=4,
     actor_layers=[16],
     actor_lr=1e-2,
-    lr_schedule="cosine",
-    actor_iterations=15,
-    critic_iterations=0,
+    iterations=15,
     target_kl=0.1,
     gae_lambda=1.0,
     validate_every=5,
@@ -45,7 +52,7 @@ PPO = dict(
 )
 PRESETS = {
     "linear": Preset(
-        agent="linear", epochs=15, trajectories=8, sequence_jobs=LENGTH, validate_every=5, validation_windows=4
+        agent="linear", epochs=15, trajectories=8, sequence_jobs=TOY_LENGTH, validate_every=5, validation_windows=4
     ),
     "rlscheduler": Preset(agent="rlscheduler", epochs=20, **PPO),
     "schedinspector": Preset(
@@ -55,8 +62,9 @@ PRESETS = {
 SHORT = {name: preset.model_copy(update={"epochs": 2, "validate_every": 1}) for name, preset in PRESETS.items()}
 
 
-def trained(agent: str, case: tuple[Jobs, Layout], presets: dict[str, Preset] = PRESETS, **cell: object) -> Training:
-    return train(Exercise(CELL.but(**cell), presets[agent], LookaheadConfig(), *case, split_points(N)), 1)
+def taught(agent: str, case: tuple[Jobs, Layout], presets: dict[str, Preset] = PRESETS, **cell: object):
+    """(The policy, the history) of that agent."""
+    return trained(task_of(CELL.but(**cell), presets[agent], case))
 
 
 def gate() -> tuple[Jobs, Layout]:
@@ -64,57 +72,42 @@ def gate() -> tuple[Jobs, Layout]:
 
     The shortest goes first, but the long one is alone when it comes: only who holds it back for a second wins.
     """
-    long = np.arange(N) % 2 == 0
-    pair = np.arange(N) // 2
-    frame = empty_columns(N).assign(
-        job_id=[f"j{i:03d}" for i in range(N)],
-        gpus=np.ones(N, np.int64),
-        run_s=np.where(long, 1000.0, 10.0),
-        submit_s=pair * 2000.0 + ~long,
-    )
-    fitted, _ = fit(frame, CLUSTER)
-    return compile_jobs(fitted, fitted["run_s"].to_numpy(), CLUSTER), build_layout(CLUSTER)
+    long, pair = np.arange(TOY_JOBS) % 2 == 0, np.arange(TOY_JOBS) // 2
+    return toy(np.where(long, 1000.0, 10.0), pair * 2000.0 + ~long)
 
 
-def mean_wait_s(case: tuple[Jobs, Layout], policy: str, ranker=None) -> float:
-    jobs, layout = case
-    first = np.arange(N - 60, N - LENGTH + 1, LENGTH)
-    state = simulate(jobs, layout, first, np.full(len(first), LENGTH), SchedulerConfig(policy), ranker)
-    return sequence_table(jobs, state, layout.gpus)["wait_s"].mean()
+def wait_s(case: tuple[Jobs, Layout], policy: str, ranker=None) -> float:
+    return mean_wait_s(case, TOY_TEST, TOY_LENGTH, SchedulerConfig(policy), ranker)
 
 
 @pytest.mark.parametrize(("agent", "most"), [("linear", 1.0), ("rlscheduler", 1.02)])
 def test_the_best_order_is_learned(agent: str, most: float) -> None:
     """Shortest first, from a base policy that knows nothing; the linear score starts there and has nothing to learn."""
-    case = queue()
-    result = trained(agent, case, seed=TOY.seed)
-    assert mean_wait_s(case, "fifo") > 1.5 * mean_wait_s(case, "sjf")
-    if agent != "linear":
-        still = {agent: PRESETS[agent].model_copy(update={"epochs": 1, "actor_lr": 1e-12})}
-        untrained = trained(agent, case, still, seed=TOY.seed).policy
-        assert mean_wait_s(case, "fifo", ranker_of(untrained, *case)) > 1.5 * mean_wait_s(case, "sjf")
-    assert mean_wait_s(case, "fifo", ranker_of(result.policy, *case)) <= most * mean_wait_s(case, "sjf") + 1e-9
-    assert result.policy.facts["learned"] == (agent != "linear")
-    assert set(TAGS) <= set(result.history) and list(result.history["epoch"]) == list(range(1, len(result.history) + 1))
+    case = toy_queue()
+    policy, history = taught(agent, case, seed=TOY_CELL.seed)
+    assert wait_s(case, "fifo") > 1.5 * wait_s(case, "sjf")
+    assert wait_s(case, "fifo", ranker_of(policy, *case)) <= most * wait_s(case, "sjf") + 1e-9
+    assert policy.facts["learned"] == (agent != "linear")
+    assert set(TAGS) <= set(history) and list(history["epoch"]) == list(range(1, len(history) + 1))
 
 
 def test_a_linear_score_is_searched_where_the_area_is_a_bad_order() -> None:
     """Jobs under light load whose estimates are upside down: the longest are said to be the shortest."""
-    jobs, layout = queue()
+    jobs, layout = toy_queue()
     upside_down = jobs._replace(row=jobs.row.copy())
     upside_down.row["estimate_s"] = 1e6 / jobs.run_s
     case = upside_down, layout
-    result = trained("linear", case)
-    assert result.policy.facts["learned"] and result.policy.facts["best_epoch"] > 0
-    assert mean_wait_s(case, "fifo", ranker_of(result.policy, *case)) < 0.6 * mean_wait_s(case, "sjf")
+    policy, _ = taught("linear", case)
+    assert policy.facts["learned"] and policy.facts["best_epoch"] > 0
+    assert wait_s(case, "fifo", ranker_of(policy, *case)) < 0.6 * wait_s(case, "sjf")
 
 
 def test_the_inspector_learns_to_hold_a_long_job_back_for_a_short_one() -> None:
     case = gate()
-    result = trained("schedinspector", case, policy="sjf")
-    assert mean_wait_s(case, "sjf") == pytest.approx(999 / 2)
-    assert mean_wait_s(case, "sjf", ranker_of(result.policy, *case)) == pytest.approx(11 / 2)
-    assert result.policy.facts["learned"] and result.policy.facts["best_epoch"] > 0
+    policy, _ = taught("schedinspector", case, policy="sjf")
+    assert wait_s(case, "sjf") == pytest.approx(999 / 2)
+    assert wait_s(case, "sjf", ranker_of(policy, *case)) == pytest.approx(11 / 2)
+    assert policy.facts["learned"] and policy.facts["best_epoch"] > 0
 
 
 def test_area_weights_order_as_saf() -> None:
@@ -181,13 +174,13 @@ def test_who_accepts_everything_is_the_base_policy(policy: str, backfill: str) -
 
 
 def test_who_rejects_everything_starves_nobody() -> None:
-    """Each job is rejected MOST_REJECTIONS times and then goes as the base policy says; all are run."""
+    """Each job is rejected MAX_REJECTIONS times and then goes as the base policy says; all are run."""
     jobs, layout = workload(400, load=4.0)
     ranker = InspectorRanker(always, Observer(jobs, layout, "rich"))
     state = simulate(jobs, layout, [0], [400], SchedulerConfig("fifo"), ranker)
     base = simulate(jobs, layout, [0], [400], SchedulerConfig("fifo"))
     assert not np.isnan(state.start[0]).any()
-    assert ranker._rejected.max() == MOST_REJECTIONS
+    assert ranker._rejected.max() == MAX_REJECTIONS
     assert state.start[0].mean() > base.start[0].mean()
 
 
@@ -197,7 +190,7 @@ def test_what_an_inspector_remembers_is_what_it_did() -> None:
     kernel = np.random.default_rng(0).normal(size=WIDTH)
     ranker = InspectorRanker(lambda rows: rows @ kernel, Observer(jobs, layout, "rich"), np.random.default_rng(1), 0.5)
     simulate(jobs, layout, [0, 50], [100, 100], SchedulerConfig("saf"), ranker)
-    batch = ranker.batch(np.array([0.0, 1.0]))
+    batch = ranker.memory.batch(np.array([0.0, 1.0]))
     assert len(batch.length) == ranker.asked > 150 and (batch.length == 2).all()
     assert batch.action.sum() == ranker.rejections > 0
     assert (np.diff(batch.sequence) >= 0).all() and set(batch.sequence) == {0, 1}
@@ -211,40 +204,40 @@ def test_what_an_inspector_remembers_is_what_it_did() -> None:
 
 @pytest.mark.parametrize("agent", list(PRESETS))
 def test_one_seed_gives_the_same_bytes_whatever_the_test_part_holds(agent: str, tmp_path: Path) -> None:
-    jobs, layout = workload(N, seed=5)
-    poisoned = jobs._replace(row=jobs.row.copy())
-    rows = slice(split_points(N).test[0], None)
-    poisoned.row["run_s"][rows], poisoned.row["estimate_s"][rows] = 1e7, 1.0
-    for name, given, seed in (("a", jobs, 3), ("b", jobs, 3), ("poisoned", poisoned, 3), ("other", jobs, 4)):
-        save_policy(tmp_path / f"{name}.npz", trained(agent, (given, layout), SHORT, seed=seed, policy="saf").policy)
-    a, b, c, other = ((tmp_path / f"{name}.npz").read_bytes() for name in ("a", "b", "poisoned", "other"))
-    assert a == b == c != other
+    jobs, layout = workload(TOY_JOBS, seed=5)
+    other = poisoned(jobs)
+    for name, given, seed in (("a", jobs, 3), ("b", jobs, 3), ("poisoned", other, 3), ("other", jobs, 4)):
+        policy, _ = taught(agent, (given, layout), SHORT, seed=seed, policy="saf")
+        save_policy(tmp_path / f"{name}.npz", policy)
+    a, b, c, d = ((tmp_path / f"{name}.npz").read_bytes() for name in ("a", "b", "poisoned", "other"))
+    assert a == b == c != d
 
 
 @pytest.mark.parametrize("agent", list(PRESETS))
-def test_a_policy_survives_the_disk_and_a_wrong_one_is_refused(agent: str, tmp_path: Path) -> None:
-    jobs, layout = case = workload(N, seed=5)
-    policy = trained(agent, case, SHORT).policy
+def test_a_policy_survives_the_disk_is_evaluated_as_any_and_a_wrong_one_is_refused(agent: str, tmp_path: Path) -> None:
+    jobs, layout = case = workload(TOY_JOBS, seed=5)
+    policy, _ = taught(agent, case, SHORT, backfill="easy")
     save_policy(tmp_path / "policy.npz", policy)
     back = load_policy(tmp_path / "policy.npz")
     assert back.agent == agent
-    starts = [
-        simulate(jobs, layout, [540], [60], SchedulerConfig("fifo", "easy"), ranker_of(p, jobs, layout)).start
-        for p in (policy, back)
-    ]
-    np.testing.assert_array_equal(*starts)
+    cell, work = CELL.but(backfill="easy"), replace(whole_workload(TOY_JOBS), jobs=jobs, layout=layout)
+    windows, table, _ = evaluate(cell, policy, work, run_config(sequence_jobs=[20, 30]))
+    mine = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == 30)]
+    first, ranker = mine["first_job"].to_numpy(), ranker_of(back, jobs, layout)
+    state = simulate(jobs, layout, first, np.full(2, 30), SchedulerConfig("fifo", "easy"), ranker)
+    assert mine["wait_s"].tolist() == pytest.approx(sequence_table(jobs, state, layout.gpus)["wait_s"].tolist())
+    assert set(table["role"]) == {"rltune", "base"}
     for other in set(PRESETS) - {agent}:
         facts = {key: value for key, value in policy.facts.items() if key != "shapes"} | {"agent": other}
-        save_policy(tmp_path / "wrong.npz", type(policy)(policy.weights, facts))
+        save_policy(tmp_path / "wrong.npz", replace(policy, facts=facts))
         with pytest.raises(DataError, match=f"an actor of {len(policy.weights[0])} columns, expected"):
             load_policy(tmp_path / "wrong.npz")
 
 
 @pytest.mark.parametrize("agent", list(PRESETS))
 def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
-    case = workload(N, seed=2, load=0.001)
-    result = trained(agent, case, SHORT)
-    assert result.policy.facts["learned"] is False and result.policy.facts["agent"] == agent
+    policy, _ = taught(agent, workload(TOY_JOBS, seed=2, load=0.001), SHORT)
+    assert policy.facts["learned"] is False and policy.facts["agent"] == agent
 
 
 @pytest.mark.parametrize(
@@ -257,47 +250,3 @@ def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
 def test_presets_that_make_no_sense_are_refused(agent: str, base_policy_bias: float, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Preset(**SHORT[agent].model_dump() | {"base_policy_bias": base_policy_bias})
-
-
-@pytest.mark.parametrize("agent", list(PRESETS))
-def test_a_learner_is_judged_as_rltune_is(agent: str) -> None:
-    """By the same function, on the same windows of the test part."""
-    jobs, layout = case = workload(N, seed=5)
-    policy = trained(agent, case, SHORT, backfill="easy").policy
-    ids, config = np.arange(N).astype(str), EvaluationConfig(sequence_jobs=[20, 30])
-    cell = CELL.but(backfill="easy")
-    windows, table = evaluate(
-        cell, policy, jobs, ids, layout, split_points(N), config, LookaheadConfig(), SimulationConfig()
-    )
-    mine = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == 30)]
-    first = mine["first_job"].to_numpy()
-    state = simulate(
-        jobs, layout, first, np.full(2, 30), SchedulerConfig("fifo", "easy"), ranker_of(policy, jobs, layout)
-    )
-    assert mine["wait_s"].tolist() == pytest.approx(sequence_table(jobs, state, layout.gpus)["wait_s"].tolist())
-    assert set(table["role"]) == {"rltune", "base"}
-
-
-class Killed(BaseException):
-    """What a signal does."""
-
-
-@pytest.mark.parametrize("agent", list(PRESETS))
-def test_a_training_that_was_killed_ends_with_the_same_policy(agent: str, tmp_path: Path) -> None:
-    case = workload(N, seed=5)
-    preset = SHORT[agent].model_copy(update={"epochs": 3})
-
-    def learned(stop: int | None = None):
-        def progress(row: dict) -> None:
-            if row["epoch"] == stop:
-                raise Killed
-
-        exercise = Exercise(CELL, preset, LookaheadConfig(), *case, split_points(N))
-        return train(exercise, 1, progress, tmp_path).policy
-
-    with pytest.raises(Killed):
-        learned(2)
-    after = learned()
-    whole = train(Exercise(CELL, preset, LookaheadConfig(), *case, split_points(N)), 1).policy
-    assert after.facts == whole.facts
-    assert all(np.array_equal(a, b) for a, b in zip(after.weights, whole.weights, strict=True))

@@ -1,7 +1,10 @@
-"""A training that is stopped goes on as if nothing had happened, or says why it begins anew."""
+"""A training that is stopped goes on as if nothing had happened, or says why it begins again."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,16 +13,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from agent_fakes import workload
+from agent_fakes import task_of, trained, workload
 
 from rltune.agent.checkpoint import NAME, discard_checkpoint
-from rltune.agent.exercise import Exercise
-from rltune.agent.learners import Training, train
-from rltune.agent.logs import TAGS
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.progress import TAGS
+from rltune.agent.trainer import fit
 from rltune.cluster.fit import Jobs
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.traces.split import split_points
 
+ROOT = Path(__file__).resolve().parents[2]
 JOBS, LAYOUT = workload(900, seed=9)
 CELL = Cell("t", "c", "saf", "bsld", "easy", "lookahead", "strict", "engineered", "exact", "quick", 1)
 PRESET = Preset(
@@ -31,33 +35,30 @@ PRESET = Preset(
     base_policy_bias=1.0,
     actor_layers=[8],
     actor_lr=5e-3,
-    lr_schedule="cosine",
-    actor_iterations=5,
-    critic_iterations=3,
+    iterations=5,
     batch_decisions=64,
-    average=0.9,
     target_kl=1.0,
     validate_every=2,
     validation_windows=2,
 )
 CROWDED, _ = workload(900, seed=16, load=8.0)
-CHOOSING = Preset(
-    **PRESET.model_dump()
-    | dict(
+CHOOSING = PRESET.model_copy(
+    update=dict(
         rollouts=3,
         sequence_jobs=20,
         base_policy_bias=0.3,
         actor_lr=3e-2,
-        actor_iterations=10,
-        average=0.5,
+        iterations=10,
         validation_windows=4,
-        chooses="reservations",
-        choice_windows=12,
-        attention=4,
+        tunes="reservations",
         credit_horizon_s=3600.0,
         margin=0.01,
     )
 )
+LINEAR = Preset(
+    agent="linear", epochs=7, trajectories=4, sequence_jobs=40, contended=0.5, validate_every=2, validation_windows=2
+)
+Result = tuple[TrainedPolicy, pd.DataFrame]
 
 
 class Killed(BaseException):
@@ -70,36 +71,34 @@ def run(
     preset: Preset = PRESET,
     cell: Cell = CELL,
     jobs: Jobs = JOBS,
-    lookahead: LookaheadConfig = LookaheadConfig(),
     **more: Any,
-) -> Training:
+) -> Result:
     def progress(row: dict) -> None:
         if row["epoch"] == stop_after:
             raise Killed
 
-    exercise = Exercise(cell, preset, lookahead, jobs, LAYOUT, split_points(900), folder=folder, **more)
-    return train(exercise, 1, progress, folder)
+    return trained(task_of(cell, preset, (jobs, LAYOUT), folder=folder, **more), progress, folder)
 
 
-def truly(jobs: Jobs) -> Jobs:
+def exact(jobs: Jobs) -> Jobs:
     """The jobs with estimates that do not err."""
-    told = jobs._replace(row=jobs.row.copy())
-    told.row["estimate_s"] = jobs.run_s
-    return told
+    given = jobs._replace(row=jobs.row.copy())
+    given.row["estimate_s"] = jobs.run_s
+    return given
 
 
 def timeless(history: pd.DataFrame) -> pd.DataFrame:
     return history[[c for c in history if "second" not in c and not c.endswith("_ms")]]
 
 
-def equal(result: Training, whole: Training) -> None:
-    pd.testing.assert_frame_equal(timeless(result.history), timeless(whole.history), check_exact=True)
-    assert result.policy.facts == whole.policy.facts
-    assert all(np.array_equal(a, b) for a, b in zip(result.policy.weights, whole.policy.weights, strict=True))
+def equal(result: Result, whole: Result) -> None:
+    pd.testing.assert_frame_equal(timeless(result[1]), timeless(whole[1]), check_exact=True)
+    assert result[0].facts == whole[0].facts
+    assert all(np.array_equal(a, b) for a, b in zip(result[0].weights, whole[0].weights, strict=True))
 
 
 @pytest.fixture(scope="module")
-def whole() -> Training:
+def whole() -> Result:
     return run(None)
 
 
@@ -119,45 +118,47 @@ def state_after_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("stops", [(3,), (2, 5), (6,), (1,)])
 def test_a_training_that_was_killed_ends_with_the_same_policy_and_history(
-    stops: tuple[int, ...], whole: Training, tmp_path: Path, capsys: pytest.CaptureFixture
+    stops: tuple[int, ...], whole: Result, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     for stop in stops:
         with pytest.raises(Killed):
             run(tmp_path, stop)
     result = run(tmp_path)
     equal(result, whole)
-    assert (result.history["milp_asked"] > 0).all()
-    told = capsys.readouterr().out
+    assert (result[1]["milp_asked"] > 0).all()
+    printed = capsys.readouterr().out
     kept = (stops[-1] - 1) // 2 * 2  # the last validation whose state was written
-    assert (f"going on after epoch {kept} of 6" in told) == (kept > 0)
+    assert (f"going on after epoch {kept} of 6" in printed) == (kept > 0)
 
 
 @pytest.mark.parametrize("margin", [0.01, 3.0])
-def test_one_that_chooses_its_way_and_credits_decisions_goes_on_the_same(
-    margin: float, tmp_path: Path, capsys: pytest.CaptureFixture
+def test_one_that_chooses_its_scheduler_and_credits_decisions_goes_on_the_same(
+    margin: float, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    preset = CHOOSING.model_copy(update={"margin": margin})
-    whole = run(None, preset=preset, jobs=CROWDED, calibrated=truly(CROWDED))
-    facts, found = whole.policy.facts, whole.history["validation_rl"].min()
-    assert facts["way"]["uses_calibrated"] and facts["way"]["backfill"] == "conservative" and facts["attention"] == 4
+    monkeypatch.setattr("rltune.agent.task.MAX_WINDOWS", 12)
+    setting = dict(preset=CHOOSING.model_copy(update={"margin": margin}), jobs=CROWDED, calibrated=exact(CROWDED))
+    policy, history = whole = run(None, **setting)
+    facts, found = policy.facts, history["validation_rl"].min()
+    assert facts["scheduler"]["uses_calibrated"] and facts["scheduler"]["backfill"] == "conservative"
     assert found < facts["validation_start"], "something better was found, and the margin decides"
     assert (facts["best_epoch"] > 0) == (facts["validation_metric"] == found) == (margin < 1)
     for stop in (3, 5):
         with pytest.raises(Killed):
-            run(tmp_path, stop, preset=preset, jobs=CROWDED, calibrated=truly(CROWDED))
+            run(tmp_path, stop, **setting)
     capsys.readouterr()
-    equal(run(tmp_path, preset=preset, jobs=CROWDED, calibrated=truly(CROWDED)), whole)
-    told = capsys.readouterr().out
-    assert "going on after epoch 4 of 6" in told and "18 known from before" in told
+    equal(run(tmp_path, **setting), whole)
+    printed = capsys.readouterr().out
+    assert "going on after epoch 4 of 6" in printed and "18 known from before" in printed
+    assert len(pd.read_csv(tmp_path / "trials.csv")) == 18
 
 
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         ({"cell": CELL.but(seed=2)}, "cell"),
-        ({"preset": PRESET.model_copy(update={"clip": 0.1})}, "preset"),
+        ({"preset": PRESET.model_copy(update={"entropy": 0.1})}, "preset"),
         ({"jobs": workload(900, seed=10)[0]}, "jobs"),
-        ({"calibrated": truly(JOBS)}, "jobs"),
+        ({"calibrated": exact(JOBS)}, "jobs"),
         ({"simulation": SimulationConfig(sticky_head=True)}, "rules"),
         ({"lookahead": LookaheadConfig(jobs=3)}, "look-ahead"),
     ],
@@ -171,16 +172,16 @@ def test_the_state_of_another_training_is_not_used(
 
 
 def test_the_state_of_other_code_is_not_used(
-    stopped: Path, whole: Training, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    stopped: Path, whole: Result, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr("rltune.agent.exercise.sources_digest", lambda *packages: "0" * 12)
+    monkeypatch.setattr("rltune.agent.task.sources_digest", lambda *packages: "0" * 12)
     result = run(stopped)
     assert f"{NAME}: of another version; training from the beginning" in capsys.readouterr().out
     equal(result, whole)
 
 
 def test_other_jobs_to_be_tested_on_are_no_other_training(
-    stopped: Path, whole: Training, capsys: pytest.CaptureFixture
+    stopped: Path, whole: Result, capsys: pytest.CaptureFixture
 ) -> None:
     other = JOBS._replace(row=JOBS.row.copy())
     other.row["run_s"][split_points(900).test[0] :] = 1e6
@@ -189,53 +190,55 @@ def test_other_jobs_to_be_tested_on_are_no_other_training(
     equal(result, whole)
 
 
-def test_a_broken_state_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture, whole: Training) -> None:
+def test_a_broken_state_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture, whole: Result) -> None:
     (tmp_path / NAME).write_bytes(b"half a file")
     result = run(tmp_path)
     assert "cannot be read" in capsys.readouterr().out
-    assert result.policy.facts == whole.policy.facts
+    assert result[0].facts == whole[0].facts
     discard_checkpoint(tmp_path)
     assert not (tmp_path / NAME).exists()
 
 
-def test_logs_lie_beside_the_state_and_tell_every_epoch_once(tmp_path: Path) -> None:
+def test_logs_are_in_the_same_folder_and_have_every_epoch_once(tmp_path: Path) -> None:
     with pytest.raises(Killed):
         run(tmp_path, 5)
-    result = run(tmp_path)
+    _, history = run(tmp_path)
     progress = pd.read_csv(tmp_path / "progress.csv")
-    assert list(progress["epoch"]) == [1, 2, 3, 4, 5, 6] and list(progress.columns) == list(result.history.columns)
+    assert list(progress["epoch"]) == [1, 2, 3, 4, 5, 6] and list(progress.columns) == list(history.columns)
     (events,) = tmp_path.glob("*tfevents*")
-    found = [tf.compat.v1.Event.FromString(r.numpy()) for r in tf.data.TFRecordDataset(str(events))]
-    assert found[0].file_version == "brain.Event:2" and [e.step for e in found[1:]] == [1, 2, 3, 4, 5, 6]
-    for event, (_, row) in zip(found[1:], result.history.iterrows(), strict=True):
+    found: dict[int, dict[str, float]] = {}
+    for record in tf.data.TFRecordDataset(str(events)):
+        event = tf.compat.v1.Event.FromString(record.numpy())
+        for value in event.summary.value:
+            assert value.metadata.plugin_data.plugin_name == "scalars"
+            assert found.setdefault(event.step, {}).setdefault(value.tag, 0.0) == 0.0, "once"
+            found[event.step][value.tag] = float(tf.make_ndarray(value.tensor))
+    assert list(found) == [1, 2, 3, 4, 5, 6]
+    for epoch, row in history.set_index("epoch").iterrows():
         expected = {tag: row[name] for name, tag in TAGS.items() if not np.isnan(row[name])}
-        assert {v.tag: v.simple_value for v in event.summary.value} == pytest.approx(expected, rel=1e-6)
-        unknown = set() if row["epoch"] % 2 == 0 else {TAGS["validation_rl"]}
+        assert found[epoch] == pytest.approx(expected, rel=1e-6)
+        unknown = set() if epoch % 2 == 0 else {TAGS["validation_rl"]}
         assert set(expected) == set(TAGS.values()) - unknown, "validated every other epoch"
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == [], "nothing half-written stays"
 
 
 def test_a_search_that_was_killed_ends_with_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    preset = Preset(
-        agent="linear",
-        epochs=7,
-        trajectories=4,
-        sequence_jobs=40,
-        contended=0.5,
-        validate_every=2,
-        validation_windows=2,
-    )
-    whole = run(None, preset=preset)
+    whole = run(None, preset=LINEAR)
     for stop in (3, 6):
         with pytest.raises(Killed):
-            run(tmp_path, stop, preset)
-    result = run(tmp_path, preset=preset)
-    equal(result, whole)
-    told = capsys.readouterr().out
-    assert "going on after epoch 2 of 7" in told and "going on after epoch 4 of 7" in told
+            run(tmp_path, stop, LINEAR)
+    equal(run(tmp_path, preset=LINEAR), whole)
+    printed = capsys.readouterr().out
+    assert "going on after epoch 2 of 7" in printed and "going on after epoch 4 of 7" in printed
 
 
-def test_it_stops_when_nothing_better_comes() -> None:
-    still = PRESET.model_copy(update={"actor_lr": 1e-12, "patience": 2, "epochs": 50})
-    history = run(None, preset=still).history
-    assert len(history) == 4, "two validations, two epochs apart"
+def test_the_loop_of_the_notebook_is_the_loop_of_fit() -> None:
+    """Statement by statement: what is tested here is what the notebook runs."""
+    cells = json.loads((ROOT / "notebooks" / "train.ipynb").read_text(encoding="utf-8"))["cells"]
+    (loop,) = (text for cell in cells if "while not trainer.finished" in (text := "".join(cell["source"])))
+
+    def statements(code: str) -> list[str]:
+        tree = next(node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.While))
+        return [ast.unparse(node) for node in tree.body]
+
+    assert statements(loop) == statements(inspect.getsource(fit))

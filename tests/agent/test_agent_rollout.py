@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from agent_fakes import workload
 
-from rltune.agent.rollout import AgentRanker
-from rltune.agent.sampling import answer, by_submission
+from rltune.agent.rollout import AgentRanker, answer, by_submission
 from rltune.environment.observation import Observer
 from rltune.simulator.batch import SchedulerConfig, simulate
 
@@ -50,9 +49,9 @@ def test_rows_of_each_decision_by_submission() -> None:
 @pytest.mark.parametrize("policy", ["fifo", "saf"])
 def test_a_batch_is_sorted_by_sequence_and_complete(policy: str) -> None:
     jobs, layout = workload(300, seed=5)
-    ranker = AgentRanker(lambda x, offsets: x[:, 0], Observer(jobs, layout, "engineered"), np.random.default_rng(1))
+    ranker = AgentRanker(lambda x: x[:, 0], Observer(jobs, layout, "engineered"), np.random.default_rng(1))
     state = simulate(jobs, layout, [0, 50, 100], [100] * 3, SchedulerConfig(policy), ranker)
-    batch = ranker.batch(np.zeros(3))
+    batch = ranker.memory.batch(np.zeros(3))
     assert (np.diff(batch.sequence) >= 0).all()
     assert list(np.bincount(batch.sequence)) == list(state.status["choices"])
     assert len(batch.obs) == len(batch.critic) == batch.length.sum()
@@ -69,9 +68,7 @@ def test_what_an_agent_does_depends_on_its_base_policy_only_where_that_orders() 
     jobs, layout = workload(300, seed=5)
 
     def starts(policy: str) -> np.ndarray:
-        ranker = AgentRanker(
-            lambda x, offsets: -x[:, 1], Observer(jobs, layout, "engineered"), np.random.default_rng(1)
-        )
+        ranker = AgentRanker(lambda x: -x[:, 1], Observer(jobs, layout, "engineered"), np.random.default_rng(1))
         return simulate(jobs, layout, [0], [300], SchedulerConfig(policy), ranker).start
 
     np.testing.assert_array_equal(starts("fifo"), starts("wfp3"))

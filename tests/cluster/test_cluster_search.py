@@ -9,7 +9,7 @@ from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.cluster.free import all_free, change
 from rltune.cluster.search import ANY, BEST_FIT, EXCLUSIVE, EXTRA, FIRST_FIT, RULES, SPREAD
-from rltune.simulator.twin_placement import Placement
+from rltune.reference.placement import Placement
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -119,7 +119,7 @@ def test_estimates_are_parsed() -> None:
     for name in ("requested", "history-rolling", "history-lightgbm", "published"):
         assert parse_estimate(name) == (name, 0.0)
     for name in ("history", "history-", "requested-1", "lognormal-", "exact "):
-        with pytest.raises(ConfigError, match="requested, history-rolling, history-lightgbm or published"):
+        with pytest.raises(ConfigError, match="exact, history-lightgbm, history-rolling, published, requested"):
             parse_estimate(name)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rltune.config import RunConfig
-from rltune.config.comparisons import against_qssf, agent_of, by_features, for_metric, lineups
+from rltune.config.comparisons import against_qssf, agent_of, by_features, for_metric, learners_compared
 
 SPOT = [{"trace": "philly", "cluster": "philly-192"}]
 
@@ -44,8 +44,8 @@ def test_a_lineup_has_the_rules_that_most_kinds_of_agents_know() -> None:
         {"policy": ["sjf"], "backfill": ["easy"], "features": ["rich"], "preset": ["quick", "linear", "rlscheduler"]},
         {"policy": ["fifo"], "backfill": ["easy"], "features": ["raw"], "preset": ["quick"]},
     )
-    (lineup,) = lineups(config)
-    assert [agent_of(config, c) for c in lineup.cells] == ["rlscheduler", "linear", "rltune"]
+    (lineup,) = learners_compared(config)
+    assert [agent_of(config, c) for c in lineup] == ["rlscheduler", "linear", "rltune"]
     assert {(c.policy, c.backfill) for c in lineup.cells} == {("sjf", "easy")}, "the base policy that most of them know"
 
 
@@ -54,8 +54,8 @@ def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_p
         {"features": ["raw"], "placement": ["best_fit"]},
         {"metric": ["jct", "wait"], "preset": ["quick", "tuned"], "seed": [1, 2]},
     )
-    (lineup,) = lineups(config)
-    assert [(c.preset, c.metric, c.features, c.seed) for c in lineup.cells] == [
+    (lineup,) = learners_compared(config)
+    assert [(c.preset, c.metric, c.features, c.seed) for c in lineup] == [
         ("quick", "wait", "engineered", 1),
         ("tuned", "wait", "engineered", 1),
     ]
@@ -63,7 +63,7 @@ def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_p
 
 def test_every_workload_has_a_lineup() -> None:
     two = [*SPOT, {"trace": "venus", "cluster": "venus-160"}]
-    assert [{(c.trace, c.cluster) for c in x.cells} for x in lineups(run({"workloads": two}))] == [
+    assert [{(c.trace, c.cluster) for c in x.cells} for x in learners_compared(run({"workloads": two}))] == [
         {("philly", "philly-192")},
         {("venus", "venus-160")},
     ]

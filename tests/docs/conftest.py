@@ -1,19 +1,12 @@
-"""What the documents' tests share: their folder and the generators beside them."""
+"""Documents name files relative to the project's root."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture(autouse=True)
-def _generators(monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/site/ holds programs, not a package of the library."""
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "site"))
-    monkeypatch.chdir(ROOT)
-    for name in ("generate", "hooks", "pictures", "sources", "workflow", "docstrings"):
-        sys.modules.pop(name, None)
+def _in_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).resolve().parents[2])

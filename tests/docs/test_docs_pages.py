@@ -1,11 +1,14 @@
-"""What the documents name is there: pages, headings, files, commands; and what is generated is up to date."""
+"""What the documents name exists: pages, headings, files, modules, commands, options, keys; their snippets run."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import runpy
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -14,28 +17,22 @@ import yaml
 from markdown.extensions.toc import slugify
 
 from rltune.cli import app
+from rltune.config.run import RunConfig
 from rltune.slurm.emulate.packages import ACCOUNTING, CLOCK, SLURM
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-    (ROOT / "docs").glob("*.md")
+    (ROOT / "docs").rglob("*.md")
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"```.*?```", re.DOTALL)
+INDENTED = re.compile(r"(?:^ {4}.*\n|^\n(?= {4}))+", re.MULTILINE)
 ONLY_ON_THE_SITE = ("api/index.md",)
 MADE = ("results/", ".venv/", ".cache/")
-IN_WORDS = (
-    "config/mine.yaml",
-    "config/traces/mine.yaml",
-    "config/traces/NAME.yaml",
-    "src/rltune/traces/readers/jsonlines.py",
-    "config/ourcluster.yaml",
-    "config/traces/ourcluster.yaml",
-    "config/clusters/ourcluster.yaml",
-    "config/slurm/mine.yaml",
-)
+IN_WORDS = re.compile(r"config/(traces/|clusters/|slurm/)?(mine|ours|ourcluster|NAME)\.yaml|.*/jsonlines\.py")
 """Files that a reader makes in an example."""
 TOP = ("benchmarks", "config", "docs", "notebooks", "src", "tests", "workflow")
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 
 
 def text_of(page: Path) -> str:
@@ -47,12 +44,17 @@ def anchors(page: Path) -> set[str]:
     return {slugify(re.sub(r"[`*]", "", h), "-") for h in re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def snippets(page: Path) -> list[str]:
+    """Indented blocks of code."""
+    return [textwrap.dedent(block).strip("\n") for block in INDENTED.findall(text_of(page))]
+
+
+@each_page
 def test_links_lead_somewhere(page: Path) -> None:
     broken = []
     for target in LINK.findall(text_of(page)):
         path, _, anchor = target.partition("#")
-        if target.startswith(("http://", "https://")) or path in ONLY_ON_THE_SITE:
+        if target.startswith(("http://", "https://")) or path.endswith(ONLY_ON_THE_SITE):
             continue
         found = (page.parent / path).resolve() if path else page
         if not found.exists() or anchor and anchor not in anchors(found):
@@ -60,42 +62,56 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not broken
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@each_page
 def test_files_named_are_there(page: Path) -> None:
-    named = set(re.findall(rf"`((?:{'|'.join(TOP)})/[\w./*…-]*)`", text_of(page)))
-    missing = {
-        n
-        for n in named
-        if "*" not in n and "…" not in n and n not in IN_WORDS and not n.startswith(MADE) and not (ROOT / n).exists()
-    }
-    assert not missing
+    named = set(
+        re.findall(rf"((?:{'|'.join(TOP)})/[\w./-]*\w\.(?:py|ya?ml|json|ipynb|smk|csv|md|svg|png))\b", text_of(page))
+    )
+    named |= set(re.findall(rf"`((?:{'|'.join(TOP)})/[\w./-]*)`", text_of(page)))
+    assert not {name for name in named if not IN_WORDS.fullmatch(name) and not (ROOT / name).exists()}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@each_page
 def test_modules_named_are_there(page: Path) -> None:
     missing = []
-    for name in set(re.findall(r"`(rltune(?:\.\w+)+)`", text_of(page))):
+    for name in set(re.findall(r"\b(rltune(?:\.[a-z]\w*)+)", text_of(page))):
         parts = name.split(".")
-        inside = [
-            i
-            for i in range(len(parts), 0, -1)
-            if (base := ROOT / "src" / Path(*parts[:i])).is_dir() or base.with_suffix(".py").is_file()
-        ]
-        module = ROOT / "src" / Path(*parts[: inside[0]])
+        if parts[-1] in ("py", "md"):
+            continue
+        folders = [ROOT / "src" / Path(*parts[:i]) for i in range(len(parts), 0, -1)]
+        module = next(f for f in folders if f.is_dir() or f.with_suffix(".py").is_file())
         source = (module / "__init__.py" if module.is_dir() else module.with_suffix(".py")).read_text(encoding="utf-8")
-        if any(not re.search(rf"\b{part}\b", source) for part in parts[inside[0] :]):
+        if any(not re.search(rf"\b{part}\b", source) for part in parts[len(module.relative_to(ROOT / "src").parts) :]):
             missing.append(name)
     assert not missing
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@each_page
+def test_keys_named_are_there(page: Path) -> None:
+    """`block.key` of a run's configuration, and the experiments of snippets."""
+    schema = json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8"))["run"]
+    blocks = {}
+    for name, field in schema["properties"].items():
+        for found in re.findall(r"\$defs/(\w+)", json.dumps(field)):
+            blocks.setdefault(name, set()).update(schema["$defs"][found].get("properties", {}))
+    named = re.findall(rf"`({'|'.join(blocks)})\.(\w+)", text_of(page))
+    assert not {f"{block}.{key}" for block, key in named if key not in blocks[block]} - {"config.example"}
+    for snippet in snippets(page):
+        if snippet.startswith("experiments:"):
+            RunConfig.model_validate({"title": "a snippet", **yaml.safe_load(snippet)})
+
+
+@each_page
 def test_commands_named_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    made = {t for t in re.findall(r"(?:^ {4}|`)make ([a-z-]+)\b", text, re.MULTILINE)}
+    made = set(re.findall(r"(?:^ {4}|`)make ([a-z-]+)\b", text, re.MULTILINE))
     assert made <= targets
+    stages = set(re.findall(r"STAGE=([a-z]+)", text))
+    assert stages <= {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert set(re.findall(r"BENCH=([a-z]+)", text)) <= {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
     command = typer.main.get_command(app)
-    for line in re.findall(r"(?:^ {4}(?:\.venv/bin/)?|`(?:\.venv/bin/)?)rltune ([^`\n]+)", text, re.MULTILINE):
+    for line in re.findall(r"(?:^ {4,8}(?:\.venv/bin/)?|`(?:\.venv/bin/)?)rltune ([^`\n#]+)", text, re.MULTILINE):
         words, at = line.split(), command
         while words and hasattr(at, "commands") and not words[0].startswith("--"):
             assert words[0] in at.commands, f"rltune {line}: no command {words[0]}"
@@ -106,28 +122,30 @@ def test_commands_named_are_there(page: Path) -> None:
         assert not unknown, f"rltune {line}"
 
 
+@each_page
+def test_python_snippets_run(page: Path, tmp_path: Path) -> None:
+    """In order, as a reader would type them; of those on a Slurm cluster the imports alone."""
+    code = [snippet for snippet in snippets(page) if snippet.startswith(("import ", "from "))]
+    if page.name == "emulated-slurm.md":
+        code = [line for snippet in code for line in snippet.splitlines() if line.startswith(("import ", "from "))]
+    (tmp_path / "snippets.py").write_text("\n".join(code), encoding="utf-8")
+    runpy.run_path(str(tmp_path / "snippets.py"))
+
+
 def test_every_page_is_listed_and_in_the_navigation() -> None:
-    names = {p.name for p in (ROOT / "docs").glob("*.md")} - {"README.md"}
-    assert names == set(re.findall(r"^- \[([\w-]+\.md)\]\(\1\)", text_of(ROOT / "docs" / "README.md"), re.MULTILINE))
-    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    listed = {
-        path
-        for part in site["nav"]
-        for entry in (next(iter(part.values())),)
-        if isinstance(entry, list)
-        for one in entry
-        for path in one.values()
+    names = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    assert names == set(re.findall(r"^- \[([\w/-]+\.md)\]\(\1\)", text_of(ROOT / "docs" / "README.md"), re.MULTILINE))
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert names == set(re.findall(r": ([\w/-]+\.md)$", site, re.MULTILINE)) - {
+        "README.md",
+        "changelog.md",
+        "contributing.md",
     }
-    assert names == listed - {"api/index.md", "changelog.md", "contributing.md"}
 
 
-def test_what_is_generated_is_up_to_date() -> None:
-    from generate import MEND, generated
-
-    stale = [
-        str(path.relative_to(ROOT)) for path, text in generated().items() if path.read_text(encoding="utf-8") != text
-    ]
-    assert not stale, f"{', '.join(stale)}: not what the sources say; {MEND} mends it"
+def test_documents_are_short() -> None:
+    words = {page: len(text_of(page).replace("|", " ").split()) for page in PAGES}
+    assert words[ROOT / "README.md"] <= 900 and sum(words.values()) <= 28_000
 
 
 def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
@@ -140,20 +158,20 @@ def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    pages = {p: p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")}
-    assert {"index.html", "reproduction.html", "changelog.html", "api/simulator.html"} <= {
-        str(p.relative_to(tmp_path)) for p in pages
-    }
-    fetched = {
-        found
-        for text in pages.values()
-        for found in re.findall(r'(?:src|<link[^>]*href)="((?:https?:)?//[^"]+)"', text)
-    }
-    assert not fetched
-    assert 'id="rltune.simulator.batch.simulate"' in pages[tmp_path / "api" / "simulator.html"]
+    pages = {str(p.relative_to(tmp_path)): p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")}
+    links = [
+        url for text in pages.values() for url in re.findall(r'(?:src|<link[^>]*href)="((?:https?:)?//[^"]+)"', text)
+    ]
+    assert not links
+    assert 'id="rltune.simulator.batch.simulate"' in pages["api/simulator.html"]
+    assert "baseline_policies" in pages["reference/configuration.html"]
+    assert (
+        "can_schedule_now" in pages["reference/features.html"] and "generated:" not in pages["reference/features.html"]
+    )
+    assert "Table 9" in pages["how-to/reproduce.html"]
 
 
 def test_the_readme_names_what_the_emulated_cluster_needs() -> None:
     needed = {name for group in (SLURM, ACCOUNTING, CLOCK) for name in group.packages}
-    told = {word for quoted in re.findall(r"`([^`]+)`", text_of(ROOT / "README.md")) for word in quoted.split()}
-    assert needed <= told
+    named = {word for quoted in re.findall(r"`([^`]+)`", text_of(ROOT / "README.md")) for word in quoted.split()}
+    assert needed <= named

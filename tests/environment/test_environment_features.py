@@ -1,15 +1,20 @@
-"""Feature sets: their widths, what may be switched, and that the document has them as they are."""
+"""Feature sets: their widths, what may be switched, and that each feature has its words."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, bounds_of, columns_of, width_of
-from rltune.environment.meanings import CLUSTER, ENGINEERED, MEANINGS, VISIBLE
-
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "features.md").read_text(encoding="utf-8")
+from rltune.environment.features import (
+    CLUSTER,
+    CRITIC,
+    ENGINEERED,
+    FEATURE_SETS,
+    FEATURES,
+    VISIBLE,
+    bounds_of,
+    columns_of,
+    width_of,
+)
 
 
 def test_widths() -> None:
@@ -49,20 +54,7 @@ def test_bounds_are_those_of_what_is_shown() -> None:
     np.testing.assert_array_equal(high, [2, 4, 2, 1, 1, 1, 2, 1])
 
 
-def test_the_document_defines_every_feature_and_set() -> None:
-    rows = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| `")]
-    defined = {row[0].strip("| `"): row for row in rows}
-    for feature in FEATURES.values():
-        low, high = (f"{x:g}".replace("-", "−") for x in (feature.low, feature.high))
-        assert defined[feature.name][2] == f"{low} … {high}", feature
-        meaning, told = MEANINGS[feature.name], [cell.strip(" |").replace("`", "") for cell in defined[feature.name]]
-        assert (meaning.definition, meaning.source) == (told[1], told[3]), feature
-    for name, columns in FEATURE_SETS.items():
-        assert defined[name][1] == str(len(columns)) and defined[name][2].rstrip(" |") == ", ".join(map(str, columns))
-
-
-def test_every_feature_has_a_meaning_and_a_category_of_the_papers_table() -> None:
-    assert set(MEANINGS) == set(FEATURES)
-    assert {m.category for m in MEANINGS.values()} == {VISIBLE, CLUSTER, ENGINEERED}
-    assert not any(m.raw for m in MEANINGS.values() if m.category == ENGINEERED)
-    assert {c.together for c in FEATURE_SETS["raw"]} <= {name for name, m in MEANINGS.items() if m.raw}
+def test_every_feature_has_a_category_of_the_papers_table() -> None:
+    assert {m.category for m in FEATURES.values()} == {VISIBLE, CLUSTER, ENGINEERED}
+    assert not any(m.raw for m in FEATURES.values() if m.category == ENGINEERED)
+    assert {c.together for c in FEATURE_SETS["raw"]} <= {name for name, m in FEATURES.items() if m.raw}

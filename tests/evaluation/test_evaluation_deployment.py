@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.evaluation.deployment import compare, in_use, per_run
-from rltune.evaluation.deployment_fidelity import fidelity, predicted
-from rltune.evaluation.deployment_machinery import machinery
+from rltune.evaluation.studies.deployment import compare, in_use, per_run
+from rltune.evaluation.studies.deployment_machinery import machinery
+from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.evaluation.intervals import Intervals
 
 JUDGE = Intervals(bootstrap=300)

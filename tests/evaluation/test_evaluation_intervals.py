@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rltune.evaluation.compare import compare, picked_baseline, strong_baseline
-from rltune.evaluation.intervals import block_length, bootstrap, holm, improved
+from rltune.evaluation.intervals import block_length, holm, improved
 
 
 def _windows(**schedulers: list[float]) -> pd.DataFrame:
@@ -83,7 +83,7 @@ def test_windows_that_hang_together_in_time_are_covered():
     for i in range(300):
         theirs = np.exp(0.5 * _neighbours_alike(rng, 60))
         ours = theirs * np.exp(0.3 * _neighbours_alike(rng, 60) - 0.3**2 / 2)  # alike on average
-        found = bootstrap(ours, theirs, 300, 0.9, i)
+        found = improved(ours, theirs, 300, 0.9, i)
         covered += found.low <= 0 <= found.high
         called += found.p < 0.1
     assert 0.80 <= covered / 300 <= 0.95
@@ -93,13 +93,13 @@ def test_windows_that_hang_together_in_time_are_covered():
 def test_p_value_is_the_level_at_which_the_interval_meets_zero():
     rng = np.random.default_rng(5)
     ours, theirs = rng.gamma(8.0, 0.11, size=30), rng.gamma(8.0, 0.125, size=30)
-    p = bootstrap(ours, theirs, 2000, 0.95, 1).p
+    p = improved(ours, theirs, 2000, 0.95, 1).p
     assert 0.001 < p < 0.9
     for level, out in ((1.05 * p, True), (0.95 * p, False)):
-        found = bootstrap(ours, theirs, 2000, 1 - level, 1)
+        found = improved(ours, theirs, 2000, 1 - level, 1)
         assert (found.low > 0 or found.high < 0) == out
-    assert bootstrap(0.2 * theirs, theirs, 2000, 0.95, 1).p == pytest.approx(1 / 2001), "as small as resamples can show"
-    assert bootstrap(theirs, theirs, 2000, 0.95, 1).p == 1
+    assert improved(0.2 * theirs, theirs, 2000, 0.95, 1).p == pytest.approx(1 / 2001), "as small as resamples can show"
+    assert improved(theirs, theirs, 2000, 0.95, 1).p == 1
 
 
 def test_seeds_that_differ_are_covered_only_when_they_are_a_level():
@@ -110,7 +110,7 @@ def test_seeds_that_differ_are_covered_only_when_they_are_a_level():
         luck = rng.normal(0.5, 0.1, size=(4, 1))
         ours = theirs * luck * rng.gamma(16.0, 1 / 16, size=(4, 40))
         for name, pair in {"seeds": (ours, theirs), "windows alone": (ours.mean(axis=0), theirs[0])}.items():
-            found = bootstrap(*pair, 300, 0.9, i)
+            found = improved(*pair, 300, 0.9, i)
             covered[name] += found.low <= 0.5 <= found.high
     assert 0.82 <= covered["seeds"] / 300 <= 0.97
     assert covered["windows alone"] / 300 < 0.6
@@ -119,12 +119,12 @@ def test_seeds_that_differ_are_covered_only_when_they_are_a_level():
 def test_seeds_that_learned_the_same_change_nothing():
     rng = np.random.default_rng(7)
     ours, theirs = rng.exponential(size=(2, 40))
-    one = bootstrap(ours, theirs, 4000, 0.95, 1)
-    four = bootstrap(np.tile(ours, (4, 1)), np.tile(theirs, (4, 1)), 4000, 0.95, 1)
+    one = improved(ours, theirs, 4000, 0.95, 1)
+    four = improved(np.tile(ours, (4, 1)), np.tile(theirs, (4, 1)), 4000, 0.95, 1)
     assert (four.low, four.high, four.p) == pytest.approx((one.low, one.high, one.p))
     assert (one.low, one.high) == improved(ours, theirs, 4000, 0.95, 1)[1:3]
     with pytest.raises(ValueError, match="pairs"):
-        bootstrap(ours, theirs[:-1], 200, 0.95, 1)
+        improved(ours, theirs[:-1], 200, 0.95, 1)
 
 
 def test_holm_worked_example():
@@ -177,7 +177,7 @@ def test_of_utilisation_more_is_better():
 
 
 def test_strong_baseline_is_the_best_mean():
-    windows = _windows(baseline_sjf_none=[3.0, 1.0], baseline_saf_easy=[1.0, 2.5], baseline_f1_fits=[1.0, 2.0])
+    windows = _windows(baseline_sjf_none=[3.0, 1.0], baseline_saf_easy=[1.0, 2.5], baseline_f1_greedy=[1.0, 2.0])
     assert strong_baseline(windows, "wait", 64) == {
         "role": "baseline",
         "policy": "f1",
@@ -213,11 +213,11 @@ def test_what_cannot_be_compared_is_refused():
 def test_parts_are_drawn_within_themselves() -> None:
     """Two runs that differ from one another and not within: only blocks that reach across see a spread."""
     ours, theirs = np.repeat([1.0, 8.0], 8), np.full(16, 10.0)
-    within = bootstrap(ours, theirs, 300, 0.9, 1, parts=(8, 8))
-    across = bootstrap(ours, theirs, 300, 0.9, 1)
+    within = improved(ours, theirs, 300, 0.9, 1, parts=(8, 8))
+    across = improved(ours, theirs, 300, 0.9, 1)
     assert within.low == within.high == pytest.approx(0.55) and across.low < 0.4 < 0.7 < across.high
-    one = bootstrap(ours, theirs, 300, 0.9, 1, parts=(16,))
+    one = improved(ours, theirs, 300, 0.9, 1, parts=(16,))
     assert one == across, "all of it in one part is as without"
-    assert np.isnan(bootstrap(ours[:2], theirs[:2], 300, 0.9, 1, parts=(1, 1)).low), "one block each tells nothing"
+    assert np.isnan(improved(ours[:2], theirs[:2], 300, 0.9, 1, parts=(1, 1)).low), "one block each tells nothing"
     with pytest.raises(ValueError, match="parts of 15 windows, expected the 16"):
-        bootstrap(ours, theirs, 300, 0.9, 1, parts=(8, 7))
+        improved(ours, theirs, 300, 0.9, 1, parts=(8, 7))

@@ -7,9 +7,9 @@ import pytest
 from workload_cases import cluster, compiled, group
 
 from rltune.policies.multifactor import HALF_LIFE_S
+from rltune.reference.usage import Usage
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import SHARE
-from rltune.simulator.twin_policies import Usage
 from rltune.simulator.usage import decayed, fair_share, know, use
 
 RATE = np.log(2) / HALF_LIFE_S

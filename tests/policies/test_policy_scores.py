@@ -12,23 +12,11 @@ from hypothesis import strategies as st
 from workload_cases import cluster, group, simple
 
 from rltune.config.cells import Policy
-from rltune.policies import IDS, TITLES, Facts, compiled_score, f1, fifo, multifactor, saf, sjf, smallest, unicep, wfp3
-from rltune.policies.formulas import FORMULAS
-from rltune.simulator import twin
+from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, IDS, POLICIES, Facts
+from rltune.policies.compiled import compiled_score
 from rltune.simulator.batch import SchedulerConfig, simulate
-from rltune.simulator.twin_policies import Told
 
-SCORES = {
-    "fifo": fifo.score,
-    "sjf": sjf.score,
-    "saf": saf.score,
-    "smallest": smallest.score,
-    "f1": f1.score,
-    "wfp3": wfp3.score,
-    "unicep": unicep.score,
-    "multifactor": multifactor.score,
-    "multifactor_size": multifactor.score_by_size,
-}
+SCORES = {name: policy.score for name, policy in POLICIES.items()}
 DAY = 86400.0
 SHARE = st.floats(0, 1)
 JOB = st.builds(
@@ -59,8 +47,13 @@ def job(
 
 
 def test_the_registry_is_complete() -> None:
-    assert set(IDS) == set(TITLES) == set(SCORES) == set(get_args(Policy)) == set(twin.POLICIES) == set(FORMULAS)
-    assert sorted(IDS.values()) == list(range(len(IDS)))
+    assert (
+        list(IDS)
+        == list(get_args(Policy))
+        == "fifo sjf saf smallest f1 wfp3 unicep multifactor multifactor_size".split()
+    )
+    for name, policy in POLICIES.items():
+        assert (IDS[name] >= FIRST_DYNAMIC, IDS[name] >= FIRST_FAIR) == (policy.dynamic, policy.fair)
 
 
 @pytest.mark.parametrize(
@@ -90,17 +83,16 @@ def test_the_registry_is_complete() -> None:
     ],
 )
 def test_known_scores(policy: str, told: Facts, score: float) -> None:
-    assert SCORES[policy].py_func(told) == pytest.approx(score)
+    assert SCORES[policy](told) == pytest.approx(score)
     assert compiled_score(IDS[policy], told) == pytest.approx(score)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(JOB)
-def test_compiled_equals_module_equals_twin(told: Facts) -> None:
+def test_compiled_equals_plain(told: Facts) -> None:
     for policy, number in IDS.items():
         value = compiled_score(number, told)
-        assert value == twin.POLICIES[policy](Told(*told))
-        assert value == pytest.approx(SCORES[policy].py_func(told), rel=1e-15)
+        assert value == SCORES[policy](told)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -111,7 +103,7 @@ def test_what_moves_a_job_forward_or_back(told: Facts, factor: float) -> None:
     larger = told._replace(gpus=told.gpus + 1, gpu_share=min(1.0, told.gpu_share * factor))
     fairer, agreed = told._replace(fair_share=min(1.0, told.fair_share * factor)), told._replace(qos=1.0)
     ranked = told._replace(partition=min(1.0, told.partition * factor))
-    score = {name: function.py_func for name, function in SCORES.items()}
+    score = SCORES
     for policy in ("sjf", "saf", "f1", "wfp3", "unicep", "multifactor"):
         assert score[policy](longer) >= score[policy](told)
     for policy in ("wfp3", "unicep", "multifactor", "multifactor_size"):
@@ -133,14 +125,14 @@ def test_scores_are_finite_at_the_edges(policy: str) -> None:
 
 def test_f1_lets_the_submission_outweigh_area_early_and_less_so_later() -> None:
     """870 · log10(st): from 10 s to 20 s it is worth 262, from 10⁶ s to 10 s later 0.004."""
-    score = f1.score.py_func
+    score = SCORES["f1"]
     assert score(job(20.0, 10.0, 1, 0.0)) - score(job(10.0, 10.0, 1, 0.0)) == pytest.approx(870 * log10(2))
     assert score(job(1e6, 1e4, 2, 0.0)) > score(job(1e6 + 10, 1e3, 2, 0.0))
 
 
 def test_unicep_is_defined_for_one_gpu() -> None:
     """log2(n) would be 0; with n + 1 a job of one GPU counts once, of three twice, of seven three times."""
-    waits = [-unicep.score.py_func(job(0.0, 1.0, n, 12.0)) for n in (1, 3, 7, 2)]
+    waits = [-SCORES["unicep"](job(0.0, 1.0, n, 12.0)) for n in (1, 3, 7, 2)]
     assert waits == [12.0, 6.0, 4.0, pytest.approx(12 / log2(3))]
 
 
@@ -155,10 +147,10 @@ def test_policies_see_the_estimate_and_not_the_run_time() -> None:
 PLAIN = str.maketrans({"·": "*", "−": "-", "³": "**3"})
 
 
-@pytest.mark.parametrize("policy", FORMULAS)
+@pytest.mark.parametrize("policy", POLICIES)
 @given(job=JOB)
 def test_the_formula_in_tables_is_what_is_computed(policy: str, job: Facts) -> None:
-    text = FORMULAS[policy].text.replace("7 d", f"{7 * DAY}").translate(PLAIN)
+    text = POLICIES[policy].formula.replace("7 d", f"{7 * DAY}").translate(PLAIN)
     letters = {
         "s": job.submit_s,
         "r": job.estimate_s,

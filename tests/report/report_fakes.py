@@ -18,7 +18,7 @@ from rltune.config.cells import Cell
 from rltune.config.context import Run
 from rltune.evaluation.studies.example_schedules import schedules
 from rltune.files import write_json, write_text
-from rltune.pipeline import system
+from rltune.evaluation.studies import system
 from rltune.report import figures, read, tables
 from rltune.report.artefact import Artefact, Saved, save_drawing, save_figure, save_table
 from rltune.report.artefacts import of
@@ -259,7 +259,7 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
                         "decisions": n,
                         "choices": n // 3,
                         "milp_asked": 30 * agent,
-                        "milp_settled": 5 * agent,
+                        "milp_presolved": 5 * agent,
                         "milp_cached": 5 * agent,
                         "milp_calls": 20 * agent,
                         "milp_infeasible": agent * 1,
@@ -362,7 +362,7 @@ def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFr
             "choices": 1800,
             "mean_queue": 30.0,
             "milp_asked": 150,
-            "milp_settled": 30,
+            "milp_presolved": 30,
             "milp_calls": 100,
             "milp_cached": 20,
             "milp_infeasible": 0,

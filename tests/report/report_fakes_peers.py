@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from rltune.evaluation.intervals import Intervals
 
+
+JUDGE = Intervals(200)
 FACTOR = {
     "rltune": 0.7,
     "qssf": 1.0,
@@ -41,7 +44,7 @@ def judged(who: str, count: int, n: int) -> pd.DataFrame:
 
 
 def qssf_windows(names: list[str], count: int = 12, best_fit: bool = True) -> pd.DataFrame:
-    """The opponents of these cells, as rltune.pipeline.peers.qssf_windows has them."""
+    """The opponents of these cells, as rltune.evaluation.studies.learners.qssf_windows has them."""
     who = [w for w in ("rltune", "qssf", "fifo_easy", "qssf_best_fit", "saf_lognormal") if best_fit or "best" not in w]
     return pd.concat(
         [
@@ -54,7 +57,7 @@ def qssf_windows(names: list[str], count: int = 12, best_fit: bool = True) -> pd
 
 
 def batches(cells: pd.DataFrame, agents: tuple[str, ...] = ("rlscheduler", "rltune"), count: int = 10) -> pd.DataFrame:
-    """Batches of each trace of `cells`, as rltune.pipeline.peers.batches has them; one agent, the first, twice."""
+    """Batches of each trace of `cells`, as rltune.evaluation.studies.learners.batches has them; one agent, the first, twice."""
     frames = []
     for _, cell in cells.drop_duplicates(["trace", "cluster"]).iterrows():
         for who in ("fifo", "strong", *agents):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import summaries
-from rltune.evaluation.studies.rule_steps import STEPS
+from rltune.evaluation.studies.scheduling_rules import STEPS
 from rltune.report import figures, tables
 from rltune.report.artefact import save_figure, save_table
 

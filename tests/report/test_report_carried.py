@@ -8,14 +8,15 @@ import pytest
 import report_fakes as fakes
 from report_fakes import Made
 
+from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, tables
 from rltune.report.paper import load_paper
 from rltune.report.transferred import less, waits
 from rltune.report.transferred import transferred
-from rltune.report.tables.table7 import policies_of
+from rltune.report.tables import policies_of
 
 PAPER = load_paper(fakes.SOURCE)
-JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
+JUDGE = Intervals(200)
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +78,8 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Mad
     twin = windows[windows["cell"] == one["cell"].iloc[0]].assign(cell="twin")
     twin["wait_s"] *= 3
     both = pd.concat([one, one.assign(cell="twin", seed=2)])
-    alone = tables.table7(one, windows, bases, PAPER, **JUDGE)[1]
-    artefact, frame = tables.table7(both, pd.concat([windows, twin]), bases[bases["policy"] != "f1"], PAPER, **JUDGE)
+    alone = tables.table7(one, windows, bases, PAPER, JUDGE)[1]
+    artefact, frame = tables.table7(both, pd.concat([windows, twin]), bases[bases["policy"] != "f1"], PAPER, JUDGE)
     assert len(frame) == 1 and frame["seeds"].item() == 2
     assert frame["mean"].item() == pytest.approx(2 * alone["mean"].item())
     assert np.isnan(frame["f1"].item()) and frame["f1_verdict"].item() == ""
@@ -88,7 +89,7 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Mad
 def test_the_papers_figures_are_not_set_beside_another_setting(made: Made, matrix: pd.DataFrame) -> None:
     windows = made.windows
     easy, bases = matrix.assign(backfill="easy"), fakes.bases(matrix, windows).assign(backfill="easy")
-    artefact, frame = tables.table7(easy, windows, bases, PAPER, **JUDGE)
+    artefact, frame = tables.table7(easy, windows, bases, PAPER, JUDGE)
     assert frame["fifo_paper"].isna().all() and "fifo_verdict" not in artefact.columns
 
 
@@ -106,7 +107,7 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
 
 def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix: pd.DataFrame) -> None:
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
-    artefact, frame = tables.transfer(cpu, fakes.away(matrix), PAPER, **JUDGE)
+    artefact, frame = tables.transfer(cpu, fakes.away(matrix), PAPER, JUDGE)
     told = " ".join(artefact.notes)
     assert "of 8 such pairs against the base policy there: better in 8." in told
     assert PAPER.without_figures["cpu-transfer"].title in told
@@ -116,7 +117,7 @@ def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix
 def test_an_agent_without_a_counterpart_has_none_beside_it(made: Made, matrix: pd.DataFrame) -> None:
     fewer = matrix[(matrix["trace"] != "venus") | (matrix["policy"] == "fifo")]
     runs = fakes.away(matrix)
-    _, frame = tables.transfer(fewer, runs[(runs["cell"] == "") | runs["cell"].isin(fewer["cell"])], PAPER, **JUDGE)
+    _, frame = tables.transfer(fewer, runs[(runs["cell"] == "") | runs["cell"].isin(fewer["cell"])], PAPER, JUDGE)
     rows = frame[frame["tested"] == "Helios Venus"]
     assert rows.loc[rows["policy"] == "fifo", "there"].notna().all()
     assert rows.loc[rows["policy"] != "fifo", ["there", "over_there"]].isna().all(axis=None)
@@ -139,7 +140,7 @@ def test_agents_of_other_estimates_are_told_apart(made: Made, matrix: pd.DataFra
     runs = fakes.noise(one)
     exact = runs[runs["cell"] != ""].assign(cell="exact")
     both = pd.concat([one, one.assign(cell="exact", estimate="exact")])
-    artefact, frame, _ = figures.robustness(both, pd.concat([runs, exact]), **JUDGE)
+    artefact, frame, _ = figures.robustness(both, pd.concat([runs, exact]), JUDGE)
     assert set(frame.loc[frame["kind"] == "agent", "scheduler"]) == {
         "RLTune, trained on FIFO, lognormal-1",
         "RLTune, trained on FIFO, exact",

@@ -10,17 +10,17 @@ import pytest
 
 from rltune.config import load_run
 from rltune.config.load import project_root
-from rltune.evaluation.deployment import compare, in_use, paired_runs, per_run
-from rltune.evaluation.deployment_fidelity import fidelity, predicted
-from rltune.evaluation.deployment_machinery import machinery
+from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, per_run
+from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
+from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save_figure, save_table
-from rltune.report.page import chapters, contents
-from rltune.report.page.deployment import ALWAYS, DEPLOYMENT, made
+from rltune.report import artefacts
+from rltune.report.page import contents
 from rltune.report.paper import load_paper
-from rltune.report.tables.deployment_words import in_words
-from rltune.report.tables.claims import verdicts
+from rltune.report.tables.claims import claims
+from rltune.report.tables.deployment import in_words
 from rltune.report.verdict import TOO_FEW
 
 ROOT = project_root()

@@ -13,11 +13,12 @@ from report_fakes import Made
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
 from rltune.report import figures, tables
-from rltune.report.page import contents, deployment, peers
+from rltune.report import artefacts
+from rltune.report.page import contents
 from rltune.report.paper import load_paper
 from rltune.report.studies import BSLD, CURVES, SLURM, STUDIES, UTILISATION, WAIT, cells_of, in_curves
 from rltune.report.common import proper
-from rltune.report.tables.comparison_words import TESTED
+from rltune.report.tables.comparison import TESTED
 from rltune.report.verdict import ABSENT, verdict
 
 PAPER = load_paper(fakes.SOURCE)
@@ -121,9 +122,9 @@ def test_boxes_and_curves_hold_what_they_draw(metrics: Made) -> None:
 
 
 def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Made) -> None:
-    own, other = metrics.there["ablation-numbers"], made.there["ablation-numbers"]
-    assert own.artefact.paper_ref == metrics.there["ablation"].artefact.paper_ref == "Figure 10"
-    assert other.artefact.paper_ref == made.there["ablation"].artefact.paper_ref == ""
+    own, other = metrics.there["fig10-numbers"], made.there["fig10-numbers"]
+    assert own.artefact.paper_ref == metrics.there["fig10"].artefact.paper_ref == "Figure 10"
+    assert other.artefact.paper_ref == made.there["fig10"].artefact.paper_ref == ""
     assert other.frame["paper"].isna().all()
     assert set(own.frame["measure"]) == {"bsld"}
     naive = own.frame[own.frame["variant"] == "naive, whole nodes"]
@@ -139,19 +140,19 @@ def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Ma
         for name in (_pro_of(metrics, row["cell"]), row["cell"])
     )
     assert row["pro_over"] == pytest.approx(1 - ours.sum() / theirs.sum()), "of the seed that both have"
-    curves = metrics.there["ablation-training"]
+    curves = metrics.there["fig10-training"]
     assert curves.artefact.paper_ref == "Figure 10" and set(curves.frame["metric"]) == {"bsld"}
     assert set(curves.frame["line"]) == set(own.frame["variant"]), "a line a variant"
     assert set(own.frame["cell"]) <= set(curves.frame["cell"])
 
 
 def _pro_of(made: Made, name: str) -> str:
-    cell = made.workspace.config.cell(name)
+    cell = made.run.config.cell(name)
     return cell.but(features="engineered", placement="lookahead").name
 
 
 def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) -> None:
-    frame = metrics.there["verdicts"].frame
+    frame = metrics.there["claims"].frame
     printed = {
         f"{name}: {key}"
         for name, a in PAPER.artefacts.items()
@@ -174,7 +175,7 @@ def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) ->
     } <= set(there["key"])
     for _, row in there.iterrows():
         source = metrics.there[row["artefact"]].frame
-        column = "pro_over" if row["artefact"] == "ablation-numbers" else "improvement"
+        column = "pro_over" if row["artefact"] == "fig10-numbers" else "improvement"
         assert row["ours"] in source[column].tolist()
         assert row["verdict"] == verdict(row["paper"], row["low"], row["high"], row["windows"])
     absent = frame[frame["verdict"] == ABSENT]
@@ -183,7 +184,7 @@ def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) ->
 
 
 def test_every_claim_of_table_7_has_the_verdict_of_ours(made: Made) -> None:
-    frame, table7 = made.there["verdicts"].frame, made.there["table7"].frame
+    frame, table7 = made.there["claims"].frame, made.there["table7"].frame
     mine = frame[frame["key"].str.startswith("table7")]
     policies = ("fifo", "sjf", "f1", "wfp3")
     assert set(mine["key"]) == {f"table7: Helios.{p}.{q}.wait" for p in policies for q in policies}
@@ -232,13 +233,13 @@ def test_what_was_left_out_is_noted_in_the_table(metrics: Made) -> None:
 
 def test_the_workflow_asks_for_what_the_configuration_makes(metrics: Made, made: Made) -> None:
     for run in (metrics, made):
-        wanted, drawn = contents.results_artefacts(run.workspace.config)
+        wanted, drawn = contents.results_artefacts(run.run.config)
         assert {*wanted, *drawn} <= set(run.there)
         assert all(run.there[name].artefact.kind == "table" for name in wanted)
         assert all(run.there[name].artefact.kind == "figure" for name in drawn)
-        assert {*wanted, *drawn} <= set(contents.expected(run.workspace.config))
-    assert "fig14" not in contents.expected(made.workspace.config)
-    config = made.workspace.config
+        assert {*wanted, *drawn} <= set(contents.expected(run.run.config))
+    assert "fig14" not in contents.expected(made.run.config)
+    config = made.run.config
     elsewhere = {*peers.absent(config), *deployment.DEPLOYMENT}
     absent = {m.id: m.why for m in contents.missing(config, made.there) if m.id not in elsewhere}
     assert set(absent) == {"fig14-numbers, fig14", "fig15-numbers, fig15", "table6", "fig16-numbers, fig16"}
@@ -250,7 +251,7 @@ def test_every_number_of_every_metric_in_the_summary_is_in_a_csv(metrics: Made) 
     begin = metrics.html.index('<section id="summary"')
     summary = metrics.html[begin : metrics.html.index("</section>", begin)]
     found = re.findall(r'<data value="([^"]+)" data-from="([^"]+).csv:(\d+):(\w+)">([^<]+)</data>', summary)
-    assert {name for _, name, *_ in found} == {*(study.numbers for study in STUDIES), "verdicts"}
+    assert {name for _, name, *_ in found} == {*(study.numbers for study in STUDIES), "claims"}
     for value, name, row, column, _ in found:
         assert float(value) == pytest.approx(float(metrics.there[name].frame[column][int(row)]))
     for study in STUDIES:

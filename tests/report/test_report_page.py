@@ -32,9 +32,9 @@ IDS = (
     "fig12",
     "fig12-256",
     "fig11",
-    "ablation",
-    "ablation-numbers",
-    "ablation-training",
+    "fig10",
+    "fig10-numbers",
+    "fig10-training",
     "table2",
     "fig5",
     "table4",
@@ -162,7 +162,7 @@ def test_downloads_hold_the_artefacts_csv(page: Page, made: Made) -> None:
     assert set(links) == {f"{name}.csv" for name in made.there}
     for name, address in links.items():
         held = base64.b64decode(address.split(",", 1)[1])
-        there = pd.read_csv(made.workspace.artefacts / name)
+        there = pd.read_csv(made.project.artefacts / name)
         pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(held)), there)
 
 
@@ -245,14 +245,14 @@ def test_the_answers_are_first_and_count_every_study(page: Page, made: Made) -> 
     frame = best_measured(made.there["fig12-numbers"].frame)
     better, worse = ((frame["shows_strong"] == word).sum() for word in ("better", "worse"))
     assert f"RLTune is better in {better} of {len(frame)} comparisons, worse in {worse};" in answers
-    assert f"{len(made.workspace.config.cells())} agents were trained" in answers and "synthetic data" in answers
+    assert f"{len(made.run.config.cells())} agents were trained" in answers and "synthetic data" in answers
     some = "Mostly" if 2 * better < len(frame) else "Sometimes"
     word = "No" if better == len(frame) else some if better else "Yes"
     assert f"Does a simple heuristic do as well?{word}." in " ".join(answers.split()).replace("? ", "?")
 
 
 def test_every_claim_is_the_row_of_the_table_it_names(made: Made) -> None:
-    frame = made.there["verdicts"].frame
+    frame = made.there["claims"].frame
     mine = frame[frame["row"].notna()]
     assert len(mine) > 3 and set(mine["artefact"]) >= {"fig12-numbers", "table7"}
     for _, claim in mine.iterrows():
@@ -273,7 +273,7 @@ def test_chapters_follow_the_paper_and_name_every_artefact_once(made: Made) -> N
 
 def test_methods_say_what_the_configuration_says(page: Page, made: Made) -> None:
     told = " ".join(next(x for _, a, x in page.all("section", id="methods")).split()).replace("\u00a0", " ")
-    judging = made.workspace.config.evaluation
+    judging = made.run.config.evaluation
     assert f"{judging.bootstrap:,} times" in told and "256 and 1,024 consecutive jobs" in told and "90.0 %" in told
     assert f"best of {len(judging.baseline_policies) * len(judging.baseline_backfills)}," in told
 
@@ -291,7 +291,7 @@ def test_evidence_for_deviations_exists() -> None:
 
 def test_deviations_link_to_what_the_page_has(page: Page, made: Made) -> None:
     linked = {a["href"][1:] for _, a, _ in page.all("a", href="*")}
-    for deviation in load_deviations(made.workspace.root):
+    for deviation in load_deviations(made.project.root):
         assert {name for name in deviation.artefacts if name in made.there} <= linked
     assert "(not in this run)" in next(x for _, a, x in page.all("section", id="deviations"))
 
@@ -319,8 +319,8 @@ def test_an_empty_run_names_what_is_missing(empty: Workspace) -> None:
 
 
 def test_on_a_page_about_a_users_cluster_the_paper_stands_last_and_folded(made: Made) -> None:
-    config = made.workspace.config.model_copy(update={"whatif": WhatIf()})
-    html = render(Workspace(made.workspace.root, made.workspace.base, made.workspace.config_path, config), made.there)
+    config = made.run.config.model_copy(update={"whatif": WhatIf()})
+    html = render(Workspace(made.project.root, made.workspace.base, made.run.config_path, config), made.there)
     page = Page(html)
     assert page.faults == [] and page.open == []
     ids = [a["id"] for _, a, _ in page.all(id="*")]
@@ -352,7 +352,7 @@ def test_on_a_page_about_a_users_cluster_the_paper_stands_last_and_folded(made: 
 
 
 def test_what_another_configuration_left_is_not_shown(made: Made) -> None:
-    config = made.workspace.config.model_copy(update={"experiments": made.workspace.config.experiments[:1]})
+    config = made.run.config.model_copy(update={"experiments": made.run.config.experiments[:1]})
     assert {"clean-philly", "figures"} < contents.pages(config)
     assert not any("best_fit" in page for page in contents.pages(config))
     assert "fig12-512" not in contents.expected(config)
@@ -364,16 +364,16 @@ def _not_written(config: RunConfig, there: dict[str, Saved]) -> list[contents.Mi
 
 
 def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
-    experiments = made.workspace.config.experiments[:1]
-    config = made.workspace.config.model_copy(update={"experiments": experiments})
-    there = {k: v for k, v in made.there.items() if not k.startswith("ablation")}
+    experiments = made.run.config.experiments[:1]
+    config = made.run.config.model_copy(update={"experiments": experiments})
+    there = {k: v for k, v in made.there.items() if not k.startswith("fig10")}
     found = _not_written(config, there)
-    assert [m.id for m in found] == ["ablation", "ablation-numbers", "ablation-training"]
+    assert [m.id for m in found] == ["fig10", "fig10-numbers", "fig10-training"]
     assert "no setting with both" in found[0].why
 
 
 def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(made: Made) -> None:
-    config = made.workspace.config
+    config = made.run.config
     there = {k: v for k, v in made.there.items() if k != "placements"}
     assert [(m.id, m.why) for m in _not_written(config, there)] == [("placements", "its stage has not written it")]
     none = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": []})})
@@ -386,7 +386,7 @@ def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(m
 
 
 def test_agents_are_judged_elsewhere_only_where_there_is_an_elsewhere(made: Made) -> None:
-    config = made.workspace.config
+    config = made.run.config
     there = {k: v for k, v in made.there.items() if k not in ("transfer", "robustness")}
     assert [m.why for m in _not_written(config, there)] == ["its stage has not written it"] * 2
     block = config.experiments[0]
@@ -404,22 +404,22 @@ def test_agents_are_judged_elsewhere_only_where_there_is_an_elsewhere(made: Made
 def test_windows_that_do_not_fit_are_named(made: Made) -> None:
     there = {k: v for k, v in made.there.items() if k not in ("fig12", "fig12-256")}
     there["fig12"] = made.there["fig12-256"]
-    assert [(m.id, m.why) for m in _not_written(made.workspace.config, there)] == [
+    assert [(m.id, m.why) for m in _not_written(made.run.config, there)] == [
         ("fig12-1024", "no test part is long enough for such a window")
     ]
 
 
 def test_text_from_files_is_escaped(made: Made) -> None:
-    config = made.workspace.config.model_copy(update={"title": "<script>alert(1)</script> & more"})
-    workspace = Workspace(made.workspace.root, made.workspace.base, made.workspace.config_path, config)
+    config = made.run.config.model_copy(update={"title": "<script>alert(1)</script> & more"})
+    workspace = Workspace(made.project.root, made.workspace.base, made.run.config_path, config)
     text = render(workspace, made.there)
     assert "<script>alert(1)" not in text and "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
 
 
 def test_the_same_artefacts_make_the_same_page(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    first = render(made.workspace, load_artefacts(made.workspace.artefacts))
-    assert first == render(made.workspace, load_artefacts(made.workspace.artefacts))
+    first = render(made.workspace, load_artefacts(made.project.artefacts))
+    assert first == render(made.workspace, load_artefacts(made.project.artefacts))
     assert "2023-11-14 22:13 UTC" in first
 
 

@@ -110,7 +110,7 @@ def test_where_nobody_waits_there_is_nothing_to_win() -> None:
 
 
 def test_a_run_without_balanced_clusters_gives_the_reason(made: Made) -> None:
-    config = made.workspace.config
+    config = made.run.config
     assert contents.has_balanced(config)
     without = config.model_copy(update={"workloads": []})
     there = {k: v for k, v in made.there.items() if not k.startswith("loads-compared")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -20,7 +19,7 @@ from rltune.config import Workspace
 from rltune.config.cells import Policy
 from rltune.config.preset import BUILT_IN
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
-from rltune.pipeline import system
+from rltune.evaluation.studies import system
 from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedules, simulated
 from rltune.policies import OWN, policy
 from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8
@@ -29,7 +28,7 @@ from rltune.report.figures.gantt import gantt
 from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.networks import fig9, weights
 from rltune.report.paper import load_paper
-from rltune.report.tables.motivation import how_made, motivation as numbers
+from rltune.report.tables.example_schedules import example_schedules as numbers, how_made
 from rltune.report.tables.design import OURS, table1, table3, table5
 
 PAPER = load_paper(SOURCE)
@@ -121,9 +120,9 @@ def test_the_network_is_the_one_that_is_trained() -> None:
 
 
 def test_weights_are_counted_as_keras_counts_them() -> None:
-    from rltune.agent.networks import Actor, build_critic
+    from rltune.agent.ppo import build_actor, build_critic
 
-    assert weights(8, [32, 16, 8, 1]) == Actor(8, [32, 16, 8]).network.count_params() == 961
+    assert weights(8, [32, 16, 8, 1]) == build_actor(8, [32, 16, 8]).count_params() == 961
     assert weights(256 * 5, [*CRITIC_LAYERS, 1]) == build_critic().count_params()
     _, frame, _ = fig9(**NETWORKS["paper"], paper=PAPER)
     boxes = frame[frame["kind"] == "learning"]

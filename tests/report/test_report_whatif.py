@@ -12,8 +12,7 @@ import pytest
 
 from rltune.config import RunConfig
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.recommend import recommend
-from rltune.evaluation.whatif import CURRENT, against_recorded, steps, totals
+from rltune.evaluation.studies.hours_waited import CURRENT, against_recorded, recommend, steps, totals
 from rltune.report import figures, tables
 from rltune.report.artefact import load_artefacts, save_figure, save_table
 from rltune.report.page import chapters, contents
@@ -137,10 +136,10 @@ def told(
     facts = FACTS | (facts or {})
     frame = jobs(factors, **how)  # type: ignore[arg-type]
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
-    advice = recommend(found, compared, worth=0.05, least_wait_s=60.0)
-    today = frame[frame["scheduler"] == CURRENT]
-    log = today.set_index("job_id")["wait_s"] * recorded
-    real = against_recorded(today, pd.Series(np.roll(log, 7) if shuffled else log, log.index))
+    advice = recommend(found, compared, 0.05)
+    log = frame[frame["scheduler"] == CURRENT][["job_id", "wait_s"]]
+    log = log.assign(wait_s=np.roll(log["wait_s"], 7 if shuffled else 0) * recorded)
+    real = against_recorded(frame, log)
     return dict(sentences(asdict(advice), found, compared, ran, groups(worse), real, facts, 0.05, 60.0))
 
 
@@ -194,8 +193,8 @@ def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
         mine = frame["scheduler"] == name
         frame.loc[mine, "wait_s"] *= factor * wild[frame.loc[mine, "block"]]
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
-    advice = recommend(found, compared, worth=0.05, least_wait_s=60.0)
-    real = against_recorded(frame[frame["scheduler"] == CURRENT], pd.Series(dtype=float))
+    advice = recommend(found, compared, 0.05)
+    real = against_recorded(frame, pd.DataFrame({"job_id": [], "wait_s": []}))
     said = dict(sentences(asdict(advice), found, compared, RAN, groups(), real, FACTS, 0.05, 60.0))
     assert said["Recommendation"].startswith("Undecided: ") and "the interval covers zero" in said["Recommendation"]
     assert "over SAF + EASY" in said["RLTune"] and "current" not in said["RLTune"], said
@@ -340,7 +339,7 @@ def test_a_page_about_a_users_cluster_begins_with_the_replay_and_has_no_empty_ch
     def listed(found: chapters.Chapters) -> dict[str, list[str]]:
         return {section.id: [saved.artefact.id for saved in shown] for section, shown in found}
 
-    names = ["verdicts", "fig12-numbers", "fig11", "table4", "whatif", "table5", "costs", "latency"]
+    names = ["claims", "fig12-numbers", "fig11", "table4", "whatif", "table5", "costs", "latency"]
     there = {name: SimpleNamespace(artefact=SimpleNamespace(id=name)) for name in names}
     first, aside = chapters.for_an_operator(there)  # type: ignore[arg-type]
     assert list(listed(first).items()) == [
@@ -352,6 +351,6 @@ def test_a_page_about_a_users_cluster_begins_with_the_replay_and_has_no_empty_ch
         ("set-up", ["table5"]),
         ("waits", ["fig12-numbers"]),
         ("cost", ["latency"]),
-        ("claims", ["verdicts"]),
+        ("claims", ["claims"]),
     ]
     assert len(chapters.with_results(there)) == len(chapters.SECTIONS), "a run of the paper keeps its chapters"  # type: ignore[arg-type]

@@ -10,8 +10,10 @@ from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.simulator import twin
+from rltune.policies import POLICIES
+from rltune.reference import twin
 from rltune.simulator.bound import Bound, _cheapest, _Part, lower_bound
+from rltune.simulator.config import SchedulerConfig
 
 ROUNDING = 1e-9
 """Relative to the wait; the bound itself is lowered by what rounding can add."""
@@ -66,7 +68,7 @@ def _wait_in_order(jobs: Jobs, capacity: np.ndarray, on: dict[int, int], order: 
 
 def wait(jobs: Jobs, layout: Layout, *scheduler: str, **options: object) -> float:
     """Mean wait of the plain simulation."""
-    starts, _ = twin.run(jobs, layout, 0, len(jobs.gpus), *scheduler, **options)
+    starts, _ = twin.run(jobs, layout, 0, len(jobs.gpus), SchedulerConfig(*scheduler, **options))
     return float((starts - jobs.submit_s).mean())
 
 
@@ -191,7 +193,7 @@ def test_never_above_any_list_schedule(seed: int) -> None:
 def test_never_above_any_policy(seed: int) -> None:
     case = random_case(seed, n=24)
     found = [bound(case, **options).wait_s for options in ({}, {"grid": 8}, {"reference_wait_s": 1.0})]
-    for scheduler in itertools.product(twin.POLICIES, ("none", "greedy", "easy"), ("first_fit", "best_fit")):
+    for scheduler in itertools.product(POLICIES, ("none", "greedy", "easy"), ("first_fit", "best_fit")):
         assert max(found) <= wait(*case, *scheduler) * (1 + ROUNDING), scheduler
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +11,7 @@ from workload_cases import cluster, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.simulator import twin
+from rltune.reference import twin
 from rltune.simulator.batch import Run, SchedulerConfig
 from rltune.simulator.state import State
 
@@ -48,7 +46,7 @@ def test_engine_equals_twin_where_queues_are_held_back(case: Case, alone: bool) 
             case.layout,
             first,
             n,
-            **asdict(case.scheduler),
+            case.scheduler,
             visible=case.visible or 0,
             alone=alone,
             scores=lambda now, rows: case.taste(now, np.array(rows)).tolist(),

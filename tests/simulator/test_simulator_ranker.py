@@ -8,7 +8,7 @@ from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.simulator import twin
+from rltune.reference import twin
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import MAX_VISIBLE, State
 
@@ -73,7 +73,7 @@ def test_a_ranker_of_its_own_equals_the_twin(backfill: str) -> None:
             jobs, layout, [0], [len(jobs.gpus)], SchedulerConfig("fifo", backfill, "best_fit"), Recorder(jobs, score)
         )
         expected, _ = twin.run(
-            jobs, layout, 0, len(jobs.gpus), "fifo", backfill, "best_fit", lambda now, rows: list(score(rows, now))
+            jobs, layout, 0, len(jobs.gpus), SchedulerConfig("fifo", backfill), lambda now, rows: list(score(rows, now))
         )
         np.testing.assert_array_equal(state.start[0], expected)
 
@@ -112,7 +112,7 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(backfill: str
         seen = set(by_base[:MAX_VISIBLE])
         return [(0, -j) if j in seen else (1, jobs.estimate_s[j]) for j in queue]
 
-    expected, _ = twin.run(jobs, layout, 0, 320, "sjf", backfill, "best_fit", as_seen)
+    expected, _ = twin.run(jobs, layout, 0, 320, SchedulerConfig("sjf", backfill), as_seen)
     np.testing.assert_array_equal(state.start[0], expected)
     assert max(ranker.visible) == MAX_VISIBLE < max(ranker.queued)
     assert state.status["cut"][0] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0

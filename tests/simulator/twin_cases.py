@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from workload_cases import cluster, compiled, group
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.policies import IDS
-from rltune.simulator import twin
+from rltune.reference import twin
 from rltune.simulator.batch import Run, SchedulerConfig
 from rltune.simulator.state import State
 
@@ -86,7 +86,7 @@ def twin_of(
 ) -> twin.Twin:
     """The same by the twin, played to its end."""
     scores = None if visible is None else lambda now, rows: taste(now, np.array(rows)).tolist()
-    played = twin.Twin(jobs, layout, first, n, **asdict(scheduler), scores=scores, visible=visible or 0)
+    played = twin.Twin(jobs, layout, first, n, scheduler, scores, visible or 0)
     played.play()
     return played
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from slurm_workload import need, wait_behind
 
 from rltune.slurm.emulate import Emulation
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))  # operator_cases
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,8 @@ from rltune.slurm.experiment import accounts, submission
 from rltune.slurm.experiment import conduct as conducting
 from rltune.slurm.experiment import nodes as nodes_module
 from rltune.slurm.experiment.accounts import read
-from rltune.slurm.experiment.conduct import Order, conduct
+from rltune.slurm.experiment.conduct import Order, conduct, policy_of_rule
 from rltune.slurm.experiment.nodes import REASON, Nodes
-from rltune.slurm.experiment.rules import in_the_order_of
 from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
 
 SPEED = 100.0
@@ -48,7 +47,7 @@ def packages_there() -> None:
 
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])
 def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, rule: str | None, tmp_path: Path) -> None:
-    order = None if rule is None else Order(in_the_order_of(rule), rule, interval_s=60.0)
+    order = None if rule is None else Order(policy_of_rule(rule), rule, interval_s=60.0)
     said: list[str] = []
     done = conduct(
         load_cluster("deployment", project_root()), [*FULL, *QUEUE], order, SPEED, tmp_path / "log", said.append
@@ -104,7 +103,7 @@ def test_a_controller_that_fails_is_not_the_clusters_failing(
         raise KeyError("a mistake of its own")
 
     monkeypatch.setattr(conducting._Timed, "cycle", fails)
-    order = Order(in_the_order_of("fifo"), "fifo")
+    order = Order(policy_of_rule("fifo"), "fifo")
     with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
         conduct(load_cluster("deployment", project_root()), [*SHORT, *QUEUE], order, SPEED, tmp_path / "run.log")
     assert not isinstance(raised.value, ClusterDied)

@@ -1,4 +1,4 @@
-"""From a cluster's log to its queue, as docs/walkthrough.md tells it: every step a command, on real daemons."""
+"""From a cluster's log to its queue, as docs/how-to/live-controller.md tells it: every step a command, on real daemons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slurm_live import priorities
 from slurm_workload import need, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
-from rltune.traces.readers.slurm_requeued import ENDED_EARLY
+from rltune.traces.raw.slurm_requeued import ENDED_EARLY
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS, DAYS = 60, 60
@@ -26,8 +26,7 @@ LEAST = {
     "epochs": 2,
     "trajectories": 2,
     "sequence_jobs": 64,
-    "actor_iterations": 2,
-    "critic_iterations": 2,
+    "iterations": 2,
     "batch_decisions": 64,
     "validate_every": 1,
     "validation_windows": 1,

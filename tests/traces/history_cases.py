@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.columns import TraceMeta, empty_columns
-from rltune.traces.estimates_history import end_s
+from rltune.traces.estimates.history import end_s
 
 META = TraceMeta("t", "T", "own", "csv", "2020-01-01T00:00:00.000+00:00", "Asia/Shanghai", "a file")
 

@@ -18,7 +18,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.fetch import obtain
-from rltune.traces.readers.shares import whole_gpus
+from rltune.traces.raw.shares import whole_gpus
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -17,8 +17,8 @@ from raw_cases import BASES, FUZZ, PAI_JOBS, config, helios, philly
 
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace
-from rltune.traces.readers import archive as archives
-from rltune.traces.readers.archive import open_member
+from rltune.traces.raw import archive as archives
+from rltune.traces.raw.archive import open_member
 
 
 def packed(name: str) -> tuple[str, bytes]:

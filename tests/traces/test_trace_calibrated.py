@@ -7,12 +7,19 @@ import pandas as pd
 import pytest
 from history_cases import META, generated, poisoned, table
 
-from rltune.traces import calibrated as module
-from rltune.traces import estimates_lightgbm
-from rltune.traces.calibrated import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, UNKNOWN_SPREAD, calibrated
-from rltune.traces.calibration_models import HEAVIEST, binned, censoring_weights, inputs, recalibration
+from rltune.traces.estimates import calibrated as module
 from rltune.traces.estimates import estimates
-from rltune.traces.estimates_accuracy import accuracy
+from rltune.traces.estimates.accuracy import accuracy
+from rltune.traces.estimates.calibrated import (
+    GIVEN,
+    HISTORY,
+    RECALIBRATED,
+    TOO_LITTLE_KNOWN,
+    UNKNOWN_SPREAD,
+    calibrated,
+)
+from rltune.traces.estimates.calibration_models import HEAVIEST, binned, censoring_weights, inputs, recalibration
+from rltune.traces.estimates.kinds import history_lightgbm
 
 MEAN, VARIANCE = 6.0, 2.25
 """Of the logarithm of run times, where they are normal."""
@@ -98,7 +105,7 @@ def test_other_estimates_come_nearer_too(kind: str) -> None:
 def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither run times that are not known yet nor later jobs and their estimates."""
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150)):
-        monkeypatch.setattr(estimates_lightgbm, name, value)
+        monkeypatch.setattr(history_lightgbm, name, value)
     monkeypatch.setattr(module, "JUDGED", 50)
     jobs = generated(1500)
     given = blurred(jobs)

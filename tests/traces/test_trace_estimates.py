@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from history_cases import META
 
 from rltune.errors import ConfigError
-from rltune.traces.estimates import estimate_run_s, job_normal
+from rltune.traces.estimates import estimates
+from rltune.traces.estimates.kinds.lognormal import job_normal
 
 JOBS = pd.DataFrame({"job_id": pd.Series([f"job-{i}" for i in range(20_000)], dtype="str"), "run_s": 1000.0})
 GOLDEN = [668.769402726, 1212.935776449, 422.057555957, 297.504512177]
+
+
+def estimate_run_s(jobs: pd.DataFrame, kind: str, sigma: float, trace: str, seed: int) -> np.ndarray:
+    return estimates(jobs, replace(META, name=trace), kind, sigma, seed)["estimate_s"].to_numpy()
 
 
 def test_golden_values() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from rltune.traces.estimates_accuracy import accuracy
+from rltune.traces.estimates.accuracy import accuracy
 
 RUN_S = np.array([1.0, 10.0, 100.0, 1000.0, 50.0])
 

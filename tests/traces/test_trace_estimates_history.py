@@ -10,10 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rltune.errors import DataError
-from rltune.traces import estimates_lightgbm
-from rltune.traces.estimates import FALL_BACKS, HISTORY, NOT_REQUESTED, estimates
-from rltune.traces.estimates_history import GROUPS, LAST, NOTHING_KNOWN, START_S, all_known, end_s, rolling_median
-from rltune.traces.estimates_lightgbm import EVERY_JOBS, FIRST_JOBS, GROWTH, MODEL, NO_MODEL, training_points
+from rltune.traces.estimates import FALL_BACKS, HISTORY, estimates
+from rltune.traces.estimates.history import GROUPS, LAST, NOTHING_KNOWN, START_S, all_known, end_s, rolling_median
+from rltune.traces.estimates.kinds import history_lightgbm
+from rltune.traces.estimates.kinds.history_lightgbm import (
+    EVERY_JOBS,
+    FIRST_JOBS,
+    GROWTH,
+    MODEL,
+    NO_MODEL,
+    training_points,
+)
+from rltune.traces.estimates.kinds.requested import FALL_BACK as NOT_REQUESTED
 
 MODELS = [name for name in HISTORY if name != "requested"]
 
@@ -111,7 +119,7 @@ def test_the_future_has_no_say_in_a_rolling_median(seed: int, when: float, facto
 @pytest.mark.parametrize("factor", [0.01, 50.0])
 def test_the_future_has_no_say_in_a_model(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150), ("ROUNDS", 10)):
-        monkeypatch.setattr(estimates_lightgbm, name, value)
+        monkeypatch.setattr(history_lightgbm, name, value)
     jobs = generated(1500)
     now_s = when * jobs["submit_s"].iloc[-1]
     until = (jobs["submit_s"] <= now_s).to_numpy()

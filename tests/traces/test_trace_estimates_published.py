@@ -6,17 +6,15 @@ import gzip
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from history_cases import META, generated
 from pydantic import ValidationError
 
-from rltune.config import Workspace
 from rltune.config.trace import Predictions
 from rltune.errors import ConfigError, DataError
-from rltune.pipeline.prepare import ensure_clean, write_estimates
 from rltune.traces.estimates import FALL_BACKS, estimates
-from rltune.traces.estimates_published import NOT_PUBLISHED, published_run_s
+from rltune.traces.estimates.kinds.published import FALL_BACK as NOT_PUBLISHED
+from rltune.traces.estimates.kinds.published import published_run_s
 
 GPU_TIME = Predictions(path="qssf.csv", gpu_time_s="priority")
 
@@ -29,7 +27,7 @@ def test_gpu_time_over_gpus_is_a_run_time_and_the_rest_is_told(tmp_path: Path) -
     jobs = generated(300)
     named = jobs.iloc[10:20]
     write(tmp_path, *(f"{job},{100 * i + 7},1" for i, job in enumerate(named["job_id"])), "stranger,5,1")
-    made = estimates(jobs, META, "published", 0, 0, published_run_s(jobs, "t", GPU_TIME, tmp_path))
+    made = estimates(jobs, META, "published", 0, 0, GPU_TIME, tmp_path)
     assert (made["estimate_s"][10:20] * jobs["gpus"][10:20]).tolist() == pytest.approx(np.arange(10) * 100 + 7)
     rolling = estimates(jobs, META, "history-rolling", 0, 0)["estimate_s"]
     others = ~jobs.index.isin(named.index)
@@ -85,16 +83,7 @@ def test_run_time_or_gpu_time(given: dict, found: str) -> None:
         Predictions(path="x.csv", **given)
 
 
-def test_a_run_tells_which_jobs_are_not_in_the_file_and_stops_where_none_is(project) -> None:
-    project.change(project.trace, "data: own\n", "data: own\npredictions: {path: qssf.csv, gpu_time_s: priority}\n")
-    project.change(project.run, "policy: [fifo]", "policy: [saf]\n    estimate: [published]")
-    workspace = Workspace.open(project.run)
-    jobs, _ = ensure_clean(workspace, "tiny")
-    write(project.root, *(f"{job},500,1" for job in jobs["job_id"][::2]))
-    write_estimates(workspace, "tiny", "small", "published")
-    made = pd.read_parquet(workspace.estimates("tiny", "small", "published"))
-    named = made["job_id"].isin(jobs["job_id"][::2])
-    assert ((made["source"] == "published") == named).all() and named.any() and not named.all()
-    write(project.root, "stranger,500,1")
-    with pytest.raises(DataError, match=r"tiny.yaml, predictions: none of the [\d,]+ jobs is in the file"):
-        write_estimates(workspace, "tiny", "small", "published")
+def test_a_file_that_names_none_of_the_jobs_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "stranger,500,1")
+    with pytest.raises(DataError, match=r"t.yaml, predictions: none of the 5 jobs is in the file"):
+        estimates(generated(5), META, "published", 0, 0, GPU_TIME, tmp_path)

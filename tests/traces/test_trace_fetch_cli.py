@@ -12,7 +12,6 @@ import pytest
 from rltune.traces.fetch import sources
 
 Cli = Callable[..., Any]
-RUN = ("--config", "config/tiny.yaml")
 FAR = """\
 title: Far
 data: own
@@ -63,7 +62,7 @@ def cells(out: str) -> dict[str, list[str]]:
 
 
 def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
-    outcome = cli("trace", "list", *RUN)
+    outcome = cli("trace", "list")
     assert outcome.status == 0 and not outcome.err
     found = cells(outcome.out)
     assert found["far"] == ["Far", "own", "helios", "unknown", "to download", "CC0"]
@@ -78,19 +77,19 @@ def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: An
     (raw / "far" / "data.zip").write_bytes(b"an archive")
     (raw / "far" / "more.zip.part").write_bytes(b"123")
     project.jobs.unlink()
-    found = cells(cli("trace", "list", *RUN).out)
+    found = cells(cli("trace", "list").out)
     assert found["far"][3:5] == ["unknown", "1 of 2 there, 3 B begun"]
     assert found["tiny"][3:5] == ["unknown", "not there: jobs.csv"]
 
     (tmp_path / "more.zip").write_bytes(b"an archive")
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path))
-    assert cells(cli("trace", "list", *RUN).out)["far"][3:5] == ["20 B", "there"]
+    assert cells(cli("trace", "list").out)["far"][3:5] == ["20 B", "there"]
     (raw / "far" / "data.zip").write_bytes(b"an archive, longer")
-    assert cells(cli("trace", "list", *RUN).out)["far"][4] == "wrong size: data.zip"
+    assert cells(cli("trace", "list").out)["far"][4] == "wrong size: data.zip"
 
 
 def test_fetch(project: Any, far: Path, cli: Cli, tmp_path: Path) -> None:
-    outcome = cli("trace", "fetch", "far", "near", "tiny", "far", *RUN)
+    outcome = cli("trace", "fetch", "far", "near", "tiny", "far")
     assert outcome.status == 0 and not outcome.err
     raw = project.root / ".cache" / "traces" / "raw"
     lines = outcome.out.splitlines()
@@ -102,30 +101,30 @@ def test_fetch(project: Any, far: Path, cli: Cli, tmp_path: Path) -> None:
     far.unlink()
     more = raw / "far" / "more.zip"
     more.rename(tmp_path / "moved")
-    assert cells(cli("trace", "list", *RUN).out)["far"][3:5] == ["20 B", "1 of 2 there"], "recorded when it came"
+    assert cells(cli("trace", "list").out)["far"][3:5] == ["20 B", "1 of 2 there"], "recorded when it came"
     (tmp_path / "moved").rename(more)
-    again = cli("trace", "fetch", "far", *RUN)
+    again = cli("trace", "fetch", "far")
     assert again.status == 0 and len(again.out.splitlines()) == 1
-    found = cells(cli("trace", "list", *RUN).out)
+    found = cells(cli("trace", "list").out)
     assert [found[name][4] for name in ("far", "near")] == ["there", "there"]
 
 
 def test_fetch_goes_on_after_a_failure_and_tells_it(project: Any, far: Path, cli: Cli) -> None:
     far.unlink()
-    outcome = cli("trace", "fetch", "far", "near", *RUN)
+    outcome = cli("trace", "fetch", "far", "near")
     outcome.explains("trace far: could not obtain data.zip", far.as_uri(), "no such file", "config/traces/far.yaml")
     assert "near: 1 file" in outcome.out
 
 
 def test_fetch_verify_reads_again(project: Any, far: Path, cli: Cli) -> None:
-    assert cli("trace", "fetch", "far", *RUN).status == 0
+    assert cli("trace", "fetch", "far").status == 0
     path = project.root / ".cache" / "traces" / "raw" / "far" / "more.zip"
-    assert cli("trace", "fetch", "far", "--verify", *RUN).status == 0
+    assert cli("trace", "fetch", "far", "--verify").status == 0
     path.write_bytes(b"AN ARCHIVE")
-    cli("trace", "fetch", "far", "--verify", *RUN).explains(str(path), "is not the file expected")
+    cli("trace", "fetch", "far", "--verify").explains(str(path), "is not the file expected")
 
 
 def test_an_unknown_name(project: Any, far: Path, cli: Cli) -> None:
-    outcome = cli("trace", "fetch", "near", "farr", *RUN)
+    outcome = cli("trace", "fetch", "near", "farr")
     outcome.explains("'farr'", "did you mean 'far'?")
     assert "near" not in outcome.out, "nothing is fetched while a name is wrong"

@@ -17,7 +17,7 @@ from raw_cases import clean_or_refused
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.readers import slurm_fields as slurm
+from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.readers.sacct import COMMAND, FORMAT
 
 DAY = "2024-03-01T"

@@ -16,7 +16,7 @@ from rltune.config.load import load_cluster, project_root
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.readers.archive import open_member
+from rltune.traces.raw.archive import open_member
 from rltune.traces.synthetic import PARTS, WRITERS, generate, models, write_sacct
 from rltune.traces.synthetic.model import Model, draw_jobs, generator
 

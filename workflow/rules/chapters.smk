@@ -1,5 +1,9 @@
 # The chapters of the report: a notebook each, over the results of every cell.
 
+from rltune.config.whatif import QSSF_ESTIMATE
+
+FIRST = run.config.first_cells()  # the agent of the what-if analysis, with every seed
+
 
 rule characterise:
     input:
@@ -53,7 +57,7 @@ rule system:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
-        settings=run.config.model_dump(include={"experiments", "presets", "motivation"}),
+        settings=run.config.model_dump(include={"experiments", "presets", "example_schedules"}),
         code=[CODE["training"], CODE["report"], CODE["slurm"]],
     message:
         "the system, and why the order of a queue matters"
@@ -122,12 +126,14 @@ rule figures:
 
 rule semantics:
     input:
+        PLUGINS,
         notebook="notebooks/semantics.ipynb",
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
         policies=cells(RESULTS / "cells/{cell}/policy.npz"),
-        jobs=workloads("jobs"),
-        estimates=workloads("estimates"),
+        jobs=workloads("jobs", [*CELLS.values(), *BALANCED]),
+        estimates=workloads("estimates", [*CELLS.values(), *BALANCED]),
+        paper=PAPER,
     output:
         artefact_files("semantics"),
         notebook=RESULTS / "notebooks/semantics.ipynb",
@@ -190,7 +196,7 @@ rule peers:
         histories=cells(RESULTS / "cells/{cell}/history.csv"),
         policies=cells(RESULTS / "cells/{cell}/policy.npz"),
         jobs=workloads("jobs"),
-        estimates=workloads("estimates"),
+        estimates=workloads("estimates", [*CELLS.values(), *BY_YARDSTICK]),
         paper=PAPER,
     output:
         artefact_files("peers"),
@@ -218,10 +224,11 @@ rule peers:
 rule whatif:
     input:
         notebook="notebooks/whatif.ipynb",
-        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
-        histories=cells(RESULTS / "cells/{cell}/history.csv"),
-        jobs=workloads("jobs"),
-        estimates=workloads("estimates"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz", FIRST),
+        histories=cells(RESULTS / "cells/{cell}/history.csv", FIRST),
+        jobs=workload("jobs", FIRST[0]),
+        estimates=workload("estimates", FIRST[0]),
+        qssf_estimates=workload("estimates", FIRST[0].but(estimate=QSSF_ESTIMATE)),
     output:
         artefact_files("whatif"),
         notebook=RESULTS / "notebooks/whatif.ipynb",

@@ -6,8 +6,10 @@ from snakemake.exceptions import WorkflowError
 
 from rltune import sources_digest
 from rltune.config import project_root
+from rltune.config.comparisons import YARDSTICK, against_qssf
 from rltune.config.context import Run
 from rltune.errors import RLTuneError
+from rltune.evaluation.studies.scheduling_rules import balanced_cells
 from rltune.report import artefacts
 from rltune.traces.fetch import given_file
 
@@ -27,6 +29,8 @@ WORKLOADS = run.config.all_workloads()
 PAPER = "config/paper_results.yaml"
 ENVIRONMENT = "../../environment.yml"  # heeded with --software-deployment-method conda
 PLUGINS = list(run.config.plugins)
+BALANCED = balanced_cells(run, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
+BY_YARDSTICK = [cell.but(estimate=YARDSTICK) for cell in against_qssf(run.config)]
 JUDGING = run.config.evaluation.model_dump(include={"bootstrap", "confidence", "seed"})
 SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "split"})
 
@@ -54,9 +58,9 @@ wildcard_constraints:
     estimate=r"[a-z0-9.-]+",
 
 
-def cells(path):
+def cells(path, some=CELLS.values()):
     """A path with {cell} in it, for every cell."""
-    return expand(path, cell=CELLS)
+    return expand(path, cell=[cell.name for cell in some])
 
 
 def workload(name, cell):
@@ -77,7 +81,7 @@ def workloads(name, some=CELLS.values()):
 
 def artefact_files(stage):
     """The files of every table and figure that a notebook makes."""
-    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run, stage)]
+    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run.config, stage)]
 
 
 def more(amount):
@@ -88,7 +92,9 @@ def more(amount):
 def predictions_of(wildcards):
     """The file of published run times, where the estimates are taken from one."""
     file = run.traces[wildcards.trace].predictions
-    return [given_file(wildcards.trace, file.path, project_root())] if file and wildcards.estimate == "published" else []
+    return (
+        [given_file(wildcards.trace, file.path, project_root())] if file and wildcards.estimate == "published" else []
+    )
 
 
 def training_of(wildcards):

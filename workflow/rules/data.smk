@@ -3,9 +3,9 @@
 
 rule clean:
     input:
+        "config/traces/{trace}.yaml",
         lambda w: OWN_FILES.get(w.trace, []),
         notebook="notebooks/clean.ipynb",
-        trace="config/traces/{trace}.yaml",
     output:
         jobs=RESULTS / "traces/{trace}/jobs.parquet",
         audit=RESULTS / "traces/{trace}/audit.json",
@@ -21,6 +21,7 @@ rule clean:
         runtime=more(60),
     params:
         config=CONFIG,
+        trace="{trace}",
         code=CODE["traces"],
     message:
         "clean {wildcards.trace}"

@@ -1,7 +1,7 @@
 # The page that shows it all, with the executed notebooks next to it.
 
 CHAPTERS = ["characterise", "system", "figures", "semantics", "transfer", "peers"]
-CHAPTERS += ["ablation"] if artefacts.names(run, "ablation") else []
+CHAPTERS += ["ablation"] if artefacts.of(run.config, "ablation") else []
 CHAPTERS += ["whatif"] if run.config.whatif else []
 CHAPTERS += ["deployment"] if run.config.deployment else []
 

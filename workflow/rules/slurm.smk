@@ -1,14 +1,18 @@
 # On emulated Slurm clusters of real daemons: the example schedules of Figures 1 to 4, and the deployment of §5.6.
 
+import os
+
 from rltune.slurm.emulate import packages
 
-EXAMPLES, DEPLOYMENT = run.config.motivation, run.config.deployment
+EXAMPLES, DEPLOYMENT = run.config.example_schedules, run.config.deployment
 DEPLOYED = run.config.deployed_cell() if DEPLOYMENT else None
 RUNS = DEPLOYMENT.runs() if DEPLOYMENT else []
 # where Slurm's packages are absent, the chapters do without these runs and say so
-CAN_EMULATE = not packages.missing(packages.needed(accounting=True, speed=2.0))
-EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules.csv"] if EXAMPLES and CAN_EMULATE else []
-DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}/jobs.csv" for name, k in RUNS] if CAN_EMULATE else []
+ABSENT = packages.absent(accounting=True, speed=2.0)
+EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules.csv"] if EXAMPLES == "slurm" else []
+DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}/jobs.csv" for name, k in RUNS]
+if ABSENT and not all(os.path.exists(path) for path in DEPLOYED_RUNS):
+    DEPLOYED_RUNS = []
 
 
 wildcard_constraints:
@@ -30,8 +34,7 @@ rule example_schedules:
         mem_mb=more(1000),
         runtime=more(30),
     params:
-        config=CONFIG,
-        settings=EXAMPLES.model_dump() if EXAMPLES else None,
+        absent=ABSENT,  # once the packages are installed, the schedules are made again
         code=CODE["slurm"],
     message:
         "seven jobs on real Slurm daemons"
@@ -56,13 +59,12 @@ rule deploy:
     retries: 0
     conda:
         ENVIRONMENT
-    threads: (workflow.cores or 1) if DEPLOYMENT and DEPLOYMENT.alone else 1
     resources:
         mem_mb=more(2000),
         runtime=more(240),
     params:
         config=CONFIG,
-        settings=DEPLOYMENT.conditions() if DEPLOYMENT else None,
+        settings=DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None,
         split=run.config.split.model_dump(),
     message:
         "deploy {wildcards.scheduler} {wildcards.repetition}"

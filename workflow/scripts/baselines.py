@@ -6,7 +6,7 @@ from rltune.cluster.workload import load_workload
 from rltune.config.context import Run
 from rltune.evaluation.evaluate import evaluate_baselines
 from rltune.files import write_text
-from rltune.pipeline.plugins import explaining, load_plugins
+from rltune.evaluation.plugins import explaining, load_plugins
 
 
 def main(rule) -> None:

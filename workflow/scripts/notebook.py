@@ -8,6 +8,7 @@ which stays when a cell fails, and copied to the output ``notebook`` when it is 
 import os
 import shutil
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import papermill
@@ -30,18 +31,29 @@ def parameters(rule, declared: set[str]) -> dict:
     return files | {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
 
+@contextmanager
+def quiet(path: Path):
+    """Send to a file what libraries and the kernel print below Python."""
+    kept = os.dup(2)
+    with open(path, "wb") as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+
+
 def main(rule) -> None:
     source, log = Path(rule.input.notebook), Path(rule.log[0])
     names = {f"{name}_NUM_THREADS" for name in THREADS} | {"RLTUNE_THREADS", "TF_NUM_INTRAOP_THREADS"}
     os.environ.update(dict.fromkeys(names, str(rule.threads)), TF_NUM_INTEROP_THREADS="1")
     log.parent.mkdir(parents=True, exist_ok=True)
     given = parameters(rule, set(papermill.inspect_notebook(source)))
-    noise = log.with_suffix(".stderr.txt")  # what libraries and the kernel print below Python
     try:
-        with open(noise, "w", encoding="utf-8") as file:
-            papermill.execute_notebook(source, log, given, progress_bar=False, stderr_file=file)
-    except papermill.PapermillExecutionError as error:
-        sys.exit(f"{source.name} stopped in cell {error.exec_count}: {error.ename}: {error.evalue}\n{log}")
+        with quiet(log.with_suffix(".stderr.txt")):
+            papermill.execute_notebook(source, log, given, progress_bar=False)
+    except papermill.PapermillExecutionError:
+        sys.exit(1)  # the error is in the log
     except NoSuchKernel as error:
         sys.exit(f"{source.name}: no Jupyter kernel {error.name!r} here; `make setup` installs it")
     shutil.copyfile(log, rule.output.notebook)

@@ -1,66 +1,55 @@
-"""The learners by name: how an agent of each kind is trained, and how one that is trained ranks a queue.
+"""The learners by name: who trains an agent of each kind, and who ranks a queue by what was learned.
 
-A learner is a module with two functions:
-
-    learn(exercise, threads, progress, folder) -> Training
-    ranker(policy, jobs, layout) -> Ranker
-
-It is loaded when it is first used: TensorFlow takes seconds. ``folder`` is where it may keep what it needs to go on
-after an interruption and what it logs; None: nowhere.
+RLTune's own and those it is compared with, in its simulator, on its sequences, with its estimates. Classes are loaded
+when they are first used: acting needs no TensorFlow, and loading it takes seconds.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from rltune.agent.exercise import Exercise
-from rltune.agent.policy_file import TrainedPolicy
-from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
-from rltune.simulator.batch import Ranker
-
-MODULES = {
-    "rltune": "rltune.agent.training",
-    "rlscheduler": "rltune.agent.peers.rlscheduler",
-    "schedinspector": "rltune.agent.peers.schedinspector",
-    "linear": "rltune.agent.peers.linear",
-}
-RANKERS = {
-    "rltune": "rltune.agent.rollout",
-    "rlscheduler": "rltune.agent.rollout",
-    "schedinspector": "rltune.agent.peers.inspecting",
-    "linear": "rltune.agent.peers.linear",
-}
-"""Where the function ``ranker`` of each is: acting needs no TensorFlow."""
-
-Progress = Callable[[dict[str, float]], None]
-"""Called with each row of the history."""
+if TYPE_CHECKING:
+    from rltune.agent.policy_file import TrainedPolicy
+    from rltune.agent.task import TrainingTask
+    from rltune.agent.trainer import Trainer
+    from rltune.cluster.fit import Jobs
+    from rltune.cluster.layout import Layout
+    from rltune.simulator.batch import Ranker
 
 
 @dataclass(frozen=True)
-class Training:
-    """What came out."""
+class Learner:
+    """A kind of agent."""
 
-    policy: TrainedPolicy
-    history: pd.DataFrame
-    runs_on: str
+    ranker: str = "rltune.agent.rollout:AgentRanker"
+    trainer: str = "rltune.agent.trainer:Trainer"
+    features: str | None = None
+    """Feature set; None: the cell's."""
+    columns: int | None = None
+    """Columns it makes of those of its feature set; None: it takes them as they are."""
+
+
+LEARNERS = {
+    "rltune": Learner(),
+    # RLScheduler (Zhang et al., SC '20): a kernel network on raw columns that PPO trains from nothing. RLTune's learner
+    # with other columns; its reward, too, is the gap to the base policy, which keeps a crowded sequence from drowning
+    # the others (its authors filter the sequences they train on for that).
+    "rlscheduler": Learner(features="rlscheduler"),
+    "schedinspector": Learner("rltune.agent.peers.schedinspector:InspectorRanker", features="rich", columns=8),
+    "linear": Learner(
+        "rltune.agent.peers.linear_score:LinearRanker", "rltune.agent.peers.linear:LinearTrainer", "rich", columns=12
+    ),
+}
 
 
 def ranker_of(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> Ranker:
     """A trained policy as a ranker of runs on ``jobs``, greedy."""
-    return importlib.import_module(RANKERS[policy.agent]).ranker(policy, jobs, layout)
+    return resolve_name(LEARNERS[policy.agent].ranker).of(policy, jobs, layout)
 
 
-def train(
-    exercise: Exercise, threads: int | None = None, progress: Progress | None = None, folder: Path | None = None
-) -> Training:
-    """Train the learner that the exercise's preset names, on the training part; chosen on the validation part.
-
-    The test part is not touched. The policy's facts say what it was trained on and how, and whether it learned.
-    """
-    return importlib.import_module(MODULES[exercise.preset.agent]).learn(exercise, threads, progress, folder)
+def make_trainer(task: TrainingTask, folder: Path | str | None = None, threads: int | None = None) -> Trainer:
+    """The trainer of the agent that the task's preset names; rltune.agent.trainer.Trainer says what the arguments are."""
+    return resolve_name(LEARNERS[task.preset.agent].trainer)(task, folder, threads)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
-from rltune.config import Workspace
+import typer
+
+from rltune.config import load_cluster, load_trace, project_root
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, parse_estimate
 from rltune.config.messages import nearest
 from rltune.errors import ConfigError
 
+ConfigOption = Annotated[str, typer.Option("--config", help="The run's configuration.")]
 OVERRUNS = ("double", "now")
 PARTS, GROUPS = ("all", "train", "validation", "test"), ("user", "vc")
 BUILT_IN = {
@@ -50,16 +54,16 @@ def check_factors(**given: float | None) -> None:
     """See that factors on run times are 1 to 100, as in a run's `simulation`. Raises ConfigError where one is not."""
     for option, value in given.items():
         if value is not None and not 1 <= value <= 100:
-            raise ConfigError(f"--{option}: found {value:g}, expected a factor of 1 to 100: 1.2 is a fifth longer")
+            raise ConfigError(f"--{option.replace('_', '-')}: found {value:g}, expected a factor of 1 to 100: 1.2 is a fifth longer")
 
 
-def check_named(workspace: Workspace, trace: str, cluster: str | None = None) -> None:
+def check_named(trace: str, cluster: str | None = None) -> None:
     """See that there is a trace, and a cluster, of these names, and that their files are right."""
-    for option, name, load in (("trace", trace, workspace.trace), ("cluster", cluster, workspace.cluster)):
+    for option, name, load in (("trace", trace, load_trace), ("cluster", cluster, load_cluster)):
         if name is None:
             continue
         try:
-            load(name)
+            load(name, project_root())
         except ConfigError as error:
             text = str(error)
             raise ConfigError(f"--{option}: {text}" if text.startswith("found ") else text) from None

@@ -6,43 +6,40 @@ choose chunk by chunk, the remainder last. Where no cut into equal chunks could 
 differ in size and the large ones are too few, any allocation on the fewest nodes that could hold it is strict: it is
 made like a split (below). The rules:
 
-==========  ==================================================================================================
-first_fit   the lowest node that holds the chunk
-best_fit    the node with the fewest free GPUs that holds it (packing), then the lowest
-spread      the node with the most free GPUs (load balancing), then the lowest
-isolating_best_fit   as best_fit, but a job of several GPUs goes first to nodes on which no other such job runs
-exclusive   the smallest idle node, then the lowest; the job takes the whole of it (Slurm's OverSubscribe=NO)
-==========  ==================================================================================================
+==================  ==============================================================================================
+first_fit           the lowest node that holds the chunk
+best_fit            the node with the fewest free GPUs that holds it (packing), then the lowest
+spread              the node with the most free GPUs (load balancing), then the lowest
+isolating_best_fit  as best_fit, but a job of several GPUs goes first to nodes on which no other such job runs
+exclusive           the smallest idle node, then the lowest; the job takes the whole of it (Slurm's OverSubscribe=NO)
+==================  ==============================================================================================
 
 Of several GPU types a job may use, first_fit takes the first in which it fits, best_fit and exclusive the one whose
-last chunk leaves the fewest GPUs on its node, spread the one that leaves the most, isolating_best_fit as best_fit, but one where
-it has no company first; then the first.
+last chunk leaves the fewest GPUs on its node, spread the one that leaves the most, isolating_best_fit
+as best_fit, but first one where it shares no node with such a job; then the first.
 
 Where a strict allocation does not fit, ``extra`` nodes more may be allowed (locality plus_one: one, any: as many as
 there are). A *split* takes the fewest nodes possible: the nodes with the most room for the job, each to the full, and
-the last chunk by the rule; isolating_best_fit takes those without company first among nodes with the same room. Of several
-types the one with the fewest nodes, then the first.
+the last chunk by the rule; among nodes with the same room isolating_best_fit prefers those without such a job. Of
+several types the one with the fewest nodes, then the first.
 """
 
 from __future__ import annotations
+
+from typing import get_args
 
 import numpy as np
 
 from rltune.cluster.bits import lowest, without_lowest
 from rltune.cluster.free import needs
+from rltune.config.cells import Locality, Placement
 from rltune.kernels import allocating, inlined, kernel
 
-FIRST_FIT, BEST_FIT, SPREAD, EXCLUSIVE, ISOLATING_BEST_FIT = range(5)
-RULES = {
-    "first_fit": FIRST_FIT,
-    "best_fit": BEST_FIT,
-    "spread": SPREAD,
-    "exclusive": EXCLUSIVE,
-    "isolating_best_fit": ISOLATING_BEST_FIT,
-}
-ISOLATING = 5  # and 6: the two halves of isolating_best_fit: nodes without company, and the others
+FIRST_FIT, BEST_FIT, ISOLATING_BEST_FIT, SPREAD, EXCLUSIVE = range(5)
+RULES = dict(zip((p for p in get_args(Placement) if p != "lookahead"), range(5), strict=True))
+ISOLATING = 5  # and 6: the two halves of isolating_best_fit: nodes without such a job, and the others
 STRICT, PLUS_ONE, ANY, WORTH_IT, SOONEST_END = range(5)
-LOCALITIES = {"strict": STRICT, "plus_one": PLUS_ONE, "any": ANY, "worth_it": WORTH_IT, "soonest_end": SOONEST_END}
+LOCALITIES = dict(zip(get_args(Locality), range(5), strict=True))
 NEVER = 1 << 50
 """More nodes than there are."""
 AS_MANY = 1 << 40
@@ -138,7 +135,7 @@ def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
 
 @kernel
 def _pick_among(nodes, jobs, free, j, d, rule, chunk, place, already, n, target):
-    """Go on from ``n`` chunks to ``target``, beside the first ``already``."""
+    """Go on from ``n`` chunks to ``target``, next to the first ``already``."""
     here = nodes.domain[d]
     most, words, at = here.largest, here.words, here.word_at
     steps = 1 if rule == FIRST_FIT else most - chunk + 1
@@ -248,13 +245,13 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
     mine = nodes.member[here.member_at : here.member_at + here.nodes]
     quiet = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
     for r in range(here.largest, 0, -1):
-        for company in range(2 if quiet else 1):
+        for shared in range(2 if quiet else 1):
             if k == n - 1:
                 break
             for m in mine:
                 if k == n - 1:
                     break
-                if quiet and (free.row[m].wide > 0) != (company == 1):
+                if quiet and (free.row[m].wide > 0) != (shared == 1):
                     continue
                 if _room(nodes, jobs, free, j, rule, m) == r:
                     place[k].node, place[k].gpus = m, r

@@ -15,15 +15,15 @@ import pyarrow.parquet
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import ClusterConfig, load_cluster, load_trace, project_root
+from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace, project_root
 from rltune.config.context import Run
 from rltune.config.run import SplitConfig
 from rltune.errors import DataError
 from rltune.files import atomic_write
-from rltune.traces.calibrated import calibrated
 from rltune.traces.clean import clean_trace
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import estimate_jobs
+from rltune.traces.estimates.calibrated import calibrated
 from rltune.traces.fetch import obtain
 from rltune.traces.split import Split, split_points
 
@@ -82,7 +82,7 @@ def make_workload(
 
 
 def add_calibrated(fitted: pd.DataFrame, meta: TraceMeta, estimates: pd.DataFrame) -> pd.DataFrame:
-    """The estimates with ``job_id`` and ``calibrated_s`` (rltune.traces.calibrated), a row a job."""
+    """The estimates with ``job_id`` and ``calibrated_s`` (rltune.traces.estimates.calibrated), a row a job."""
     corrected = calibrated(fitted, meta, estimates["estimate_s"].to_numpy())["calibrated_s"]
     return estimates.assign(job_id=fitted["job_id"].to_numpy(), calibrated_s=corrected.to_numpy())
 
@@ -152,7 +152,7 @@ def build_workload(run: Run, trace: str, cluster: str, estimate: str, calibrate:
     """
     root = project_root()
     settings, nodes = load_trace(trace, root), load_cluster(cluster, root)
-    cleaned = clean_trace(trace, settings, obtain(trace, settings, root / run.config.cache, root))
+    cleaned = clean_trace(trace, settings, obtain(trace, settings, root / CACHE, root))
     fitted, audit = fit(cleaned.jobs, nodes, f"{trace} on {cluster}", run.config.split.train)
     seed = run.config.evaluation.seed
     made = estimate_jobs(fitted, cleaned.meta, estimate, seed, settings.predictions, root)

@@ -2,13 +2,14 @@
 
 from rltune.config.cells import Cell, Experiment, Workload, parse_estimate
 from rltune.config.cluster import ClusterConfig
-from rltune.config.load import load_cluster, load_run, load_trace, project_root
+from rltune.config.load import CACHE, load_cluster, load_run, load_trace, project_root
 from rltune.config.preset import Preset
 from rltune.config.run import LookaheadConfig, RunConfig, SimulationConfig
 from rltune.config.trace import TraceConfig
 from rltune.config.workspace import Workspace
 
 __all__ = [
+    "CACHE",
     "Cell",
     "ClusterConfig",
     "Experiment",

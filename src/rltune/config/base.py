@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -24,6 +24,16 @@ def parsed_by(parse: Callable[[str], object]) -> AfterValidator:
         return name
 
     return AfterValidator(check)
+
+
+def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
+    twice = sorted({str(v) for v in values if list(values).count(v) > 1})
+    if twice:
+        raise ValueError(f"found twice: {', '.join(twice)}")
+    return values
+
+
+EachOnce = AfterValidator(_each_once)
 
 
 class Block(BaseModel):

@@ -7,21 +7,30 @@ import itertools
 import json
 import re
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Annotated, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
+from rltune import policies
 from rltune.config.base import Block, Name, parsed_by
 from rltune.config.metric import Metric
 from rltune.errors import ConfigError
 
-Policy = Literal["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor", "multifactor_size"]
+POLICIES: tuple[str, ...] = tuple(policies.POLICIES)
+if TYPE_CHECKING:
+    Policy = str
+else:
+    Policy = Literal[POLICIES]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
 Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
 
-ESTIMATE = re.compile(r"exact|requested|history-rolling|history-lightgbm|published|lognormal-([0-9](?:\.[0-9]*[1-9])?)")
+_KINDS = Path(__file__).parents[1] / "traces" / "estimates" / "kinds"
+ESTIMATE_KINDS = tuple(sorted(p.stem.replace("_", "-") for p in _KINDS.glob("[a-z]*.py")))
+"""Kinds of run-time estimates: one file each in rltune.traces.estimates.kinds."""
+_SIGMA = re.compile(r"lognormal-([0-9](?:\.[0-9]*[1-9])?)")
 
 
 def parse_estimate(name: str) -> tuple[str, float]:
@@ -29,26 +38,26 @@ def parse_estimate(name: str) -> tuple[str, float]:
 
     Raises ConfigError for a name that is none; each estimate has one name only.
     """
-    match = ESTIMATE.fullmatch(name)
-    if match is None:
+    if match := _SIGMA.fullmatch(name):
+        return "lognormal", float(match[1])
+    plain = [kind for kind in ESTIMATE_KINDS if kind != "lognormal"]
+    if name not in plain:
         raise ConfigError(
-            f"found {name!r}, expected exact, lognormal-SIGMA (lognormal-1, lognormal-0.5, …), requested, "
-            "history-rolling, history-lightgbm or published"
+            f"found {name!r}, expected lognormal-SIGMA (lognormal-1, lognormal-0.5, …) or one of {', '.join(plain)}"
         )
-    return (name, 0.0) if match[1] is None else ("lognormal", float(match[1]))
+    return name, 0.0
 
 
 Estimate = Annotated[str, parsed_by(parse_estimate)]
 
-POLICIES: tuple[str, ...] = get_args(Policy)
 BACKFILLS: tuple[str, ...] = get_args(Backfill)
 PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
 """Those of a cell, and Algorithm 1 of the paper, with which nothing is trained."""
 LOCALITIES: tuple[str, ...] = get_args(Locality)
 
 
-class Judged(Block):
-    """Another choice of nodes in which agents and their base policies are judged too."""
+class OtherPlacement(Block):
+    """Another choice of nodes under which agents and their base policies are evaluated, too."""
 
     placement: Literal[Placement, "algorithm1"]
     """How a job's nodes are chosen; algorithm1: the paper's listing, with which nothing is trained."""
@@ -56,7 +65,7 @@ class Judged(Block):
     """How many nodes a job may be spread over."""
 
     @model_validator(mode="after")
-    def _algorithm1_is_strict(self) -> Judged:
+    def _algorithm1_is_strict(self) -> OtherPlacement:
         if self.placement == "algorithm1" and self.locality != "strict":
             raise ValueError(f"placement algorithm1 knows locality strict only; found {self.locality}")
         return self
@@ -67,7 +76,7 @@ class Judged(Block):
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One trained agent and the setting it is trained and judged in.
+    """One trained agent and the rules it is trained and evaluated under.
 
     ``policy`` is the base policy the agent is rewarded against and compared with; both get the same
     ``backfill``, ``placement``, ``locality`` and run-time ``estimate``.

@@ -1,10 +1,9 @@
-"""Which cells of a run stand beside one another in which comparison: with QSSF, among learners, by feature set."""
+"""Which cells of a run are compared with one another: with QSSF, among learners, by feature set."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rltune.config.cells import Cell
 from rltune.config.run import RunConfig
@@ -12,17 +11,12 @@ from rltune.config.run import RunConfig
 HISTORY = ("history-lightgbm", "history-rolling", "published")
 """Estimates made of earlier jobs alone: what QSSF orders by (Hu et al., SC '21)."""
 YARDSTICK = "lognormal-1"
-"""Estimates that know the true run time, blurred: what better predictions than those from history could be worth."""
+"""Estimates that know the true run time, blurred: what better predictions than those from history could gain."""
 LEARNERS = ("schedinspector", "rlscheduler", "linear", "rltune")
 """Every kind of agent, in the order in which the paper's Table 9 has them; the linear score is not in the paper."""
 
-
-@dataclass(frozen=True)
-class Lineup:
-    """Agents that learned and are judged under one set of rules on one workload, at most one a kind and preset."""
-
-    cells: tuple[Cell, ...]
-    """In the order of LEARNERS."""
+Comparison = tuple[Cell, ...]
+"""Agents trained and evaluated under one set of rules on one workload, at most one a kind and preset, by LEARNERS."""
 
 
 def agent_of(config: RunConfig, cell: Cell) -> str:
@@ -31,7 +25,7 @@ def agent_of(config: RunConfig, cell: Cell) -> str:
 
 
 def against_qssf(config: RunConfig) -> list[Cell]:
-    """RLTune's cells that are told what QSSF is told, and may backfill with EASY (paper, Table 8)."""
+    """RLTune's cells that are given what QSSF is given, and may backfill with EASY (paper, Table 8)."""
     return [
         cell
         for cell in config.cells()
@@ -47,17 +41,20 @@ def for_metric(cells: Sequence[Cell], metric: str) -> list[Cell]:
     return list(cells)
 
 
-def lineups(config: RunConfig) -> list[Lineup]:
-    """One lineup a trace × cluster: of its rules (backfilling, estimates, locality) those that most kinds of agents
-    know; of a kind and preset the cell trained for wait, from the base policy that most kinds know, not on raw
-    features, with the paper's placement where there are several."""
+def learners_compared(config: RunConfig) -> list[Comparison]:
+    """One comparison a trace × cluster.
+
+    Of its rules (backfilling, estimates, locality) those that most kinds of agents know; of a kind and preset the cell
+    trained for wait, from the base policy that most kinds know, not on raw features, with the paper's placement where
+    there are several.
+    """
     workloads: dict[tuple[str, str], list[Cell]] = {}
     for cell in config.cells():
         workloads.setdefault((cell.trace, cell.cluster), []).append(cell)
-    return [_lineup(config, cells) for cells in workloads.values()]
+    return [_comparison(config, cells) for cells in workloads.values()]
 
 
-def _lineup(config: RunConfig, cells: list[Cell]) -> Lineup:
+def _comparison(config: RunConfig, cells: list[Cell]) -> Comparison:
     rules: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
         rules.setdefault((cell.estimate, cell.backfill, cell.locality), []).append(cell)
@@ -71,7 +68,7 @@ def _lineup(config: RunConfig, cells: list[Cell]) -> Lineup:
     chosen: dict[tuple[str, str], Cell] = {}
     for cell in sorted(group, key=order):  # stable: the matrix's own order decides the rest
         chosen.setdefault((agent_of(config, cell), cell.preset), cell)
-    return Lineup(tuple(cell for kind in LEARNERS for (agent, _), cell in chosen.items() if agent == kind))
+    return tuple(cell for kind in LEARNERS for (agent, _), cell in chosen.items() if agent == kind)
 
 
 def by_features(config: RunConfig) -> list[list[Cell]]:

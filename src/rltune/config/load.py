@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +17,8 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError
 
 Model = TypeVar("Model", bound=BaseModel)
+CACHE = Path(".cache") / "traces"
+"""Folder of raw traces, in the project's root."""
 MOST_NAMED = 12
 """So many files of a folder are named."""
 
@@ -90,9 +91,9 @@ def read_block(path: Path, model: type[Model], root: Path | None = None) -> Mode
 
 def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yaml.Node]:
     shown = _shown(path, root)
-    if path.is_dir():
-        raise ConfigError(f"{shown}: a folder, expected a YAML file{_there(path)}")
     if not path.is_file():
+        if path.is_dir():
+            raise ConfigError(f"{shown}: a folder, expected a YAML file{_there(path)}")
         meant = nearest(path.stem, [Path(file).stem for file in _yaml_files(path.parent)])
         raise ConfigError(f"{shown}: no such file{meant}{_there(path.parent)}")
     try:
@@ -100,57 +101,24 @@ def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yam
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         value = yaml.safe_load(text)
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{shown}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8 in your editor"
-        ) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(_not_yaml(shown, text, error)) from None
-    except ValueError as error:
-        line, found = next(_no_dates(node))
-        told = f"found {found}, which is no date ({error}); expected one like 2020-03-31"
-        raise ConfigError(f"{shown}:{line}: {told}") from None
+        raise ConfigError(f"{shown}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        hint = " (a text with a colon in it has to be in quotes)" if "mapping values" in str(error.problem) else ""
+        raise ConfigError(f"{shown}:{line}: not valid YAML: {error.problem}{hint}") from None
+    except (yaml.YAMLError, ValueError) as error:  # the latter: an impossible date
+        raise ConfigError(f"{shown}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(value, dict):
-        found = {list: "a list", str: "a text", type(None): "nothing"}.get(type(value), "a value")
-        raise ConfigError(f"{shown}: found {found}, expected a mapping of keys to values (title: …, …)")
+        raise ConfigError(f"{shown}: found {type(value).__name__}, expected a mapping of keys to values (title: …, …)")
     lines = [f"{shown}:{line}: {key}: found twice; give it once" for line, key in _repeated(node)]
     try:
         checked = model.model_validate(value)
     except ValidationError as error:
-        own = model is RunConfig and bool(value.get("plugins"))
-        lines += [f"{shown}:{_line(node, loc)}: {text}" for loc, text in explain(error.errors(), model, own)]
+        plugins = model is RunConfig and bool(value.get("plugins"))
+        lines += [f"{shown}:{_line(node, loc)}: {text}" for loc, text in explain(error.errors(), model, plugins)]
     if lines:
         raise ConfigError("\n".join(dict.fromkeys(lines)))
     return checked, node
-
-
-def _not_yaml(shown: Path, text: str, error: yaml.YAMLError) -> str:
-    """Where a text stops to be YAML, and what stands there."""
-    mark = getattr(error, "problem_mark", None)
-    problem = " ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None)))) or str(error)
-    if mark is None:
-        return f"{shown}: not valid YAML: {' '.join(problem.split())}"
-    line = next(iter(text.splitlines()[mark.line : mark.line + 1]), "").strip()
-    hint = {
-        "mapping values are not allowed here": "; a text with a colon in it has to be in quotes, and keys of one block "
-        "start in one column"
-    }.get(error.problem, "")
-    if "\t" in "".join(text.splitlines()[mark.line : mark.line + 1]):
-        hint = "; YAML is indented with spaces, not tabs"
-    at = f", at {line!r}" if line else ", at the end of the file"
-    return f"{shown}:{mark.line + 1}: not valid YAML: {' '.join(problem.split())}{at}{hint}"
-
-
-def _no_dates(node: yaml.Node) -> Iterator[tuple[int, str]]:
-    """Lines and texts of what looks like a date and is none."""
-    if isinstance(node, yaml.ScalarNode):
-        try:
-            yaml.safe_load(node.value)
-        except ValueError:
-            yield node.start_mark.line + 1, node.value
-    else:
-        children = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value
-        for child in children:
-            yield from _no_dates(child)
 
 
 def _yaml_files(folder: Path) -> list[str]:

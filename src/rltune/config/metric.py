@@ -5,11 +5,11 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
+from rltune import metrics
 from rltune.config.base import parsed_by
 from rltune.errors import ConfigError
 
-METRICS: tuple[str, ...] = ("wait", "jct", "bsld", "utilisation")
-"""Mean wait, job completion time, bounded slowdown; utilisation (paper §4.4). All but the last are better lower."""
+METRICS: tuple[str, ...] = tuple(metrics.METRICS)
 
 
 def parse_metric(name: str) -> dict[str, float]:

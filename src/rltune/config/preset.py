@@ -13,7 +13,7 @@ class Preset(Block):
     """How an agent is trained. Defaults are those of `paper` (§5.2; constants of Spinning Up's PPO)."""
 
     agent: Literal["rltune", "rlscheduler", "schedinspector", "linear"] = "rltune"
-    """Which learner is trained; rltune is the paper's, the others are there to be compared with."""
+    """Which learner is trained; rltune is the paper's, the others are compared with it."""
     epochs: int = Field(100, ge=1)
     """Policy updates."""
     trajectories: int = Field(100, ge=1)
@@ -27,46 +27,31 @@ class Preset(Block):
     wait longer than the median; the others start anywhere."""
     actor_layers: list[Annotated[int, Field(ge=1)]] = Field([32, 16, 8])
     """Widths of the actor's hidden layers."""
-    attention: int = Field(0, ge=0)
-    """Units of an attention over the queue, which every job's row gets beside its own features; 0: a job is scored by
-    its own row alone."""
-    chooses: Literal["nothing", "reservations", "ways"] = "nothing"
-    """What the agent decides before it learns an order, by windows of the training part: nothing; `reservations`: whose
-    order it starts from, whether nodes are held for more jobs than the cell's backfill asks, whether it goes by its
-    beliefs about run times; `ways`: also placement and locality. Base policies keep the cell's."""
-    choice_windows: int = Field(300, ge=8)
-    """Windows that is decided on, at most, evenly spread."""
+    tunes: Literal["nothing", "reservations", "scheduler"] = "nothing"
+    """What the agent chooses on windows of the training part before it learns an order. `reservations`: the policy it
+    starts from, whether nodes are reserved for more jobs than the cell's backfill does, and whether it uses calibrated
+    run-time estimates; `scheduler`: also placement and locality. Base policies keep the cell's scheduler."""
     base_policy_bias: float = Field(0.0, ge=0)
-    """Logits fall by this with every place in the order of the base policy and the network's last layer starts at zero,
-    so that training starts from the base policy; 0: from nothing."""
-    clip: float = Field(0.2, gt=0, lt=1)
-    """PPO clipping range of the probability ratio."""
+    """Logits fall by this with every rank in the order of the base policy and the network's last layer starts at zero,
+    so that training starts from the base policy, and step sizes fall to nothing along half a cosine; 0: training starts
+    from nothing, with constant step sizes."""
     actor_lr: float = Field(3e-4, gt=0)
     """Adam step size of the actor."""
     critic_lr: float = Field(1e-3, gt=0)
     """Adam step size of the critic."""
-    lr_schedule: Literal["constant", "cosine"] = "constant"
-    """Step sizes over the epochs; cosine: falling to nothing along half a wave."""
-    actor_iterations: int = Field(80, ge=1)
-    """Actor gradient steps an epoch, at most (stops at 1.5 × target_kl)."""
-    critic_iterations: int = Field(80, ge=0)
-    """Critic gradient steps an epoch; 0: no critic, which several rollouts of a sequence make up for."""
+    iterations: int = Field(80, ge=1)
+    """Gradient steps an epoch: of the critic, and of the actor at most (it stops at 1.5 × target_kl)."""
     batch_decisions: int | None = Field(None, ge=64)
-    """Decisions a gradient step sees, drawn anew each step; null: all of the epoch."""
+    """Decisions a gradient step sees, drawn again for each; null: all of the epoch."""
     gae_lambda: float = Field(0.97, ge=0, le=1)
-    """λ of generalised advantage estimation."""
+    """λ of generalised advantage estimation; rewards are not discounted (γ = 1)."""
     credit_horizon_s: float | None = Field(None, gt=0)
-    """Decisions are judged one by one, by the waiting after them against the other rollouts of their sequence, that of
-    this many seconds later counting 1/e (rltune.agent.credit); null: all alike, by the reward at the end."""
-    discount: float = Field(1.0, gt=0, le=1)
-    """γ."""
+    """With several rollouts: each decision counts by the waiting after it against the other rollouts of its sequence,
+    waiting this many seconds later counting 1/e, and there is no critic. null: by the reward at the end and a critic."""
     target_kl: float = Field(0.01, gt=0)
     """KL divergence from the epoch's behaviour policy at which actor steps stop (× 1.5)."""
     entropy: float = Field(0.0, ge=0)
     """Weight of the entropy bonus."""
-    average: float | None = Field(None, gt=0, lt=1)
-    """Decay per gradient step of the moving average of the weights that is validated and kept; null: the weights as
-    they are."""
     validate_every: int = Field(10, ge=1)
     """Epochs between greedy validations; the best checkpoint by validation is kept."""
     validation_windows: int = Field(20, ge=1)
@@ -74,13 +59,14 @@ class Preset(Block):
     margin: float = Field(0.0, ge=0)
     """Standard errors, over validation windows, by which weights have to be better than those training starts from to
     be kept; with a base_policy_bias only."""
-    patience: int | None = Field(None, ge=1)
-    """Stop after so many validations without a better one; null: never."""
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether a critic is trained; else rollouts of a sequence are compared with one another."""
+        return self.credit_horizon_s is None
 
     @model_validator(mode="after")
     def _goes_together(self) -> Preset:
-        if self.critic_iterations == 0 and self.rollouts == 1:
-            raise ValueError("critic_iterations: found 0 with one rollout, expected 1 or more, or more rollouts")
         if self.credit_horizon_s is not None and self.rollouts == 1:
             raise ValueError(
                 "credit_horizon_s: found with one rollout, expected more rollouts to compare with, or null"
@@ -89,8 +75,6 @@ class Preset(Block):
             raise ValueError(
                 "margin: found above 0, expected a base_policy_bias above 0 and two validation windows or more"
             )
-        if self.agent != "rltune" and self.attention:
-            raise ValueError(f"agent {self.agent}: attention: found {self.attention}, expected 0: it has none")
         if self.agent == "rlscheduler" and self.base_policy_bias:
             raise ValueError(
                 f"agent rlscheduler: base_policy_bias: found {self.base_policy_bias:g}, expected 0: it starts from nothing"
@@ -110,12 +94,10 @@ BUILT_IN: dict[str, Preset] = {
         rollouts=8,
         contended=1.0,
         actor_layers=[32, 32],
-        chooses="reservations",
+        tunes="reservations",
         base_policy_bias=0.5,
         actor_lr=5e-3,
-        lr_schedule="cosine",
-        actor_iterations=40,
-        critic_iterations=0,
+        iterations=40,
         batch_decisions=2048,
         gae_lambda=1.0,
         credit_horizon_s=4 * 3600.0,
@@ -131,8 +113,7 @@ BUILT_IN: dict[str, Preset] = {
         rollouts=3,
         actor_lr=2e-3,
         critic_lr=2e-3,
-        actor_iterations=20,
-        critic_iterations=20,
+        iterations=20,
         batch_decisions=2048,
         target_kl=0.02,
         gae_lambda=1.0,
@@ -152,9 +133,7 @@ BUILT_IN: dict[str, Preset] = {
         contended=1.0,
         base_policy_bias=3.0,
         actor_lr=1e-3,
-        lr_schedule="cosine",
-        actor_iterations=40,
-        critic_iterations=0,
+        iterations=40,
         credit_horizon_s=3600.0,
         batch_decisions=2048,
         target_kl=0.02,

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from rltune.config.base import Block, Name
-from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
+from rltune.config.base import Block, EachOnce, Name
+from rltune.config.cells import Backfill, Cell, Experiment, OtherPlacement, Workload
 from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
 
 Overrun = Literal["double", "now"]
-
-
-def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
-    twice = sorted({str(v) for v in values if list(values).count(v) > 1})
-    if twice:
-        raise ValueError(f"found twice: {', '.join(twice)}")
-    return values
-
-
-EachOnce = AfterValidator(_each_once)
 
 
 class SplitConfig(Block):
@@ -46,15 +35,17 @@ class LookaheadConfig(Block):
     slots: int = Field(1, ge=1, le=8)
     """T: time slots looked at; the present is slot 1."""
     slot_s: float = Field(600.0, gt=0)
-    """Seconds from one slot to the next; a start in slot t is worth (T + 1 − t) / T of one now."""
+    """Seconds from one slot to the next; a start in slot t counts (T + 1 − t) / T of one now."""
     rank_decay: float = Field(0.8, gt=0, le=1)
     """Weight of starting the next-ranked job relative to the one before."""
     whole_node: float = Field(0.01, ge=0)
-    """Worth of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
+    """Gain of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
     tightness: float = Field(0.01, ge=0)
     """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
     others: float = Field(0.1, ge=0)
-    """Where the chosen job may be split or wait: worth of a second of the next jobs' waiting in seconds of its own."""
+    """Where the chosen job may be split or wait: what a second of the next jobs' waiting counts, in seconds of its own."""
+    solver: Literal["glpk", "cvxpy"] = "glpk"
+    """What solves it: `glpk`, kept in memory, or `cvxpy`, the program as it is to be read, with HiGHS: slower."""
     time_limit_s: float = Field(5.0, gt=0)
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
 
@@ -85,7 +76,7 @@ class EvaluationConfig(Block):
     """Strong baselines: each of these, built in or one of your own from `plugins` …"""
     baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
     """… under each of these, with best_fit."""
-    also: Annotated[list[Judged], EachOnce] = []
+    also: Annotated[list[OtherPlacement], EachOnce] = []
     """Other placements and localities in which each agent and its base policy are run too, on the same windows."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
@@ -104,8 +95,6 @@ class RunConfig(Block):
     """One paragraph for the report's first page."""
     results: str = "results"
     """Folder of everything the run makes: results, or a folder in it."""
-    cache: str = ".cache/traces"
-    """Folder of raw traces: .cache, or a folder in it."""
     workloads: list[Workload] = []
     """Traces on clusters to prepare and characterise besides those the experiments name."""
     characterise: Annotated[list[Name], EachOnce] = []
@@ -123,7 +112,7 @@ class RunConfig(Block):
     evaluation: EvaluationConfig = EvaluationConfig()
     """Judging."""
     whatif: WhatIf | None = None
-    """Today's order against others on the log's end, as hours waited and a recommendation; null: not made."""
+    """Other rules on the end of a cluster's own log, as hours waited and a recommendation; null: not made."""
     example_schedules: Literal["simulator", "slurm"] = "simulator"
     """What makes Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are missing."""
     deployment: Deployment | None = None
@@ -131,12 +120,11 @@ class RunConfig(Block):
     presets: dict[Name, Preset] = {}
     """Presets of your own, or the built-in ones (paper, quick) redefined."""
 
-    @field_validator("results", "cache")
+    @field_validator("results")
     @classmethod
-    def _stays_inside(cls, value: str, info: ValidationInfo) -> str:
-        top = "results" if info.field_name == "results" else ".cache"
-        if not re.fullmatch(rf"{re.escape(top)}(/[A-Za-z0-9][A-Za-z0-9._-]*)*", value):
-            raise ValueError(f"found {value!r}, expected {top} or a folder in it, such as {top}/mine")
+    def _stays_inside(cls, value: str) -> str:
+        if not re.fullmatch(r"results(/[A-Za-z0-9][A-Za-z0-9._-]*)*", value):
+            raise ValueError(f"found {value!r}, expected results or a folder in it, such as results/mine")
         return value
 
     @model_validator(mode="after")
@@ -178,6 +166,11 @@ class RunConfig(Block):
         if name not in self.named_cells:
             raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in self.cells())}")
         return self.named_cells[name]
+
+    def first_cells(self) -> list[Cell]:
+        """The first cell with every seed it has: the agent of the what-if analysis."""
+        cells = self.cells()
+        return [cell for cell in cells if cell.but(seed=0) == cells[0].but(seed=0)]
 
     def cells_of(self, trace: str) -> list[Cell]:
         """The cells of a trace; an empty name is the first cell's. Raises ConfigError when it has none."""

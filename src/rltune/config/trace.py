@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import difflib
 from datetime import date
-from typing import Annotated, Any, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from rltune.config.base import Block
 
-Format = Literal["philly", "helios", "alibaba2020", "alibaba2023", "authors", "swf", "sacct", "csv"]
+FORMATS = tuple(sorted(p.stem for p in (Path(__file__).parents[1] / "traces" / "readers").glob("[a-z]*.py")))
+"""Layouts of raw files: one file each in rltune.traces.readers."""
+if TYPE_CHECKING:
+    Format = str
+else:
+    Format = Literal[FORMATS]
 Status = Literal["passed", "failed", "killed", "running", "unknown"]
 GpuShare = Literal["round_up", "round_up_each", "nearest", "leave_out"]
 GENERATED = ("philly", "helios", "alibaba2020", "swf", "sacct")

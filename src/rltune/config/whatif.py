@@ -1,13 +1,22 @@
-"""The block ``whatif`` of a run: today's order of a cluster against others, on the end of its own log."""
+"""The block ``whatif`` of a run: other rules on the end of a cluster's own log, next to its current one."""
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
 from rltune.config.base import Block
 from rltune.config.cells import Backfill, Policy
+
+QSSF_ESTIMATE = "history-lightgbm"
+"""Run times that QSSF goes by: predicted from earlier jobs alone."""
+WARM_UP = 0.1
+"""Share of the log's jobs that are replayed before the measured part, so that the cluster is as busy as it was."""
+BLOCK_H = 24.0
+"""Hours of arrivals that are resampled together."""
+MIN_WAIT_S = 60.0
+"""Mean wait below which nothing is recommended, s."""
 
 
 class Rule(Block):
@@ -25,36 +34,27 @@ class Rule(Block):
 
 
 class WhatIf(Block):
-    """Today's order against others, on a replay of the log's last part, for the run's first agent and its workload."""
+    """Replays of the log's last part under the cluster's current rule, other rules, QSSF and the run's first agent."""
 
     current: Rule = Rule(policy="multifactor", backfill="easy")
-    """How the cluster is scheduled today, as near as the simulator has it; `multifactor` is Slurm's priority."""
+    """The rule that the cluster runs now, as near as the simulator has it; `multifactor` is Slurm's priority."""
     others: list[Rule] = Field(
         [*(Rule(policy=p) for p in ("fifo", "sjf", "saf")), Rule(policy="saf", backfill="conservative")], min_length=1
     )
-    """Rules to compare it with, at least one of them other than today's; none of them learns. The agent may choose to
-    reserve nodes for every queued job (`conservative`), so one of the rules does so too."""
-    predicted: Literal["history-lightgbm", "history-rolling"] = "history-lightgbm"
-    """What QSSF goes by: run times predicted from earlier jobs alone."""
-    warm_up: float = Field(0.1, ge=0, lt=1)
-    """Share of the log's jobs, those just before the last part, that are replayed first and not measured, so that the
-    cluster is as busy as it was when the measured part begins."""
-    block_h: float = Field(24.0, gt=0)
-    """Hours of arrivals that are resampled together."""
-    worth: float = Field(0.05, ge=0, lt=1)
+    """Rules to compare it with; none of them learns. One reserves nodes for every queued job (`conservative`), since the
+    agent may choose to."""
+    min_saving: float = Field(0.05, ge=0, lt=1)
     """Share of the hours waited that a change has to save to be recommended."""
-    least_wait_s: float = Field(60.0, ge=0)
-    """Mean wait below which nothing is recommended, s."""
 
     @model_validator(mode="after")
     def _something_to_compare(self) -> Self:
         if not self.rules():
             raise ValueError(
-                f"others: found {', '.join(rule.id for rule in self.others)} alone, which is today's order "
+                f"others: found {', '.join(rule.id for rule in self.others)} only, which is the current rule "
                 "(whatif.current); expected at least one other rule, such as {policy: saf, backfill: easy}"
             )
         return self
 
     def rules(self) -> list[Rule]:
-        """The rules other than today's, each once."""
+        """The rules other than the current one, each once."""
         return [rule for rule in dict.fromkeys(self.others) if rule != self.current]

@@ -45,7 +45,7 @@ class Workspace:
     @property
     def cache(self) -> Path:
         """Folder of raw traces."""
-        return self.base / self.config.cache
+        return self.base / ".cache" / "traces"
 
     @property
     def report(self) -> Path:

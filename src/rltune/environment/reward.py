@@ -1,4 +1,4 @@
-"""What a sequence is worth to an agent: the gap to the base policy on the same jobs (paper §3.2)."""
+"""What an agent is rewarded for on a sequence: the gap to the base policy on the same jobs (paper §3.2)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.metric import parse_metric
+from rltune.metrics import METRICS
 
-METRIC_COLUMN = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld", "utilisation": "utilisation"}
-"""Column of the sequence table that each metric of the paper is; utilisation is that over the makespan."""
-SPAN = "utilisation_span"
+METRIC_COLUMN = {name: metric.column for name, metric in METRICS.items()}
+"""Column of the sequence table that each metric is; utilisation is that over the makespan."""
+METRIC_SIGN = {name: metric.sign for name, metric in METRICS.items()}
+REWARD_FLOOR = {name: metric.floor for name, metric in METRICS.items()}
+SPAN = METRICS["utilisation"].trained_column
 """Column of utilisation over the submission span: what an agent is trained for; the makespan is one long job's doing."""
-METRIC_SIGN = {"wait": 1.0, "jct": 1.0, "bsld": 1.0, "utilisation": -1.0}
-"""−1 where more is better: the metric times its sign is to be minimised."""
-REWARD_FLOOR = {"wait": 1.0, "jct": 1.0, "bsld": 1.0, "utilisation": 1e-3}
-"""Smallest denominator of the reward, in the metric's unit."""
 
 
 def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
@@ -25,11 +24,10 @@ def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
 def trained_for(part: str, table: pd.DataFrame) -> np.ndarray:
     """What an agent gets its reward for [S]: the metric's column; of utilisation that over the submission span, and over
     the makespan only where all jobs of a sequence are submitted at once."""
-    values = table[METRIC_COLUMN[part]].to_numpy()
-    if part != "utilisation":
+    values, other = table[METRICS[part].column].to_numpy(), METRICS[part].trained_column
+    if not other:
         return values
-    span = table[SPAN].to_numpy()
-    return np.where(np.isnan(span), values, span)
+    return np.where(np.isnan(table[other]), values, table[other])
 
 
 def rewards(metric: str, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:

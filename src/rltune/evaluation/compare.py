@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, SPAN
-from rltune.evaluation.intervals import bootstrap as resample
+from rltune.evaluation.intervals import improved
 
 COLUMN = {**METRIC_COLUMN, SPAN: SPAN}
 """Column of the windows that each comparison is of: utilisation over the submission span beside that over the makespan."""
@@ -79,7 +79,7 @@ def compare(
     known = ~np.isnan(x + y).any(axis=0)
     x, y = x[:, known], y[:, known]
     sign, total = SIGN[metric], y.sum()
-    found = resample(x, y, bootstrap, confidence, seed)
+    found = improved(x, y, bootstrap, confidence, seed)
     low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
     each = [_improvement(sign, *pair) for pair in zip(x, y, strict=True)]
     rival = y.mean(axis=0)
@@ -93,7 +93,7 @@ def compare(
         _mean(y),
         float(np.median(x)) if x.size else float("nan"),
         float(np.median(y)) if y.size else float("nan"),
-        _improvement(sign, x, y),
+        sign * found.gain,
         low,
         high,
         found.p,

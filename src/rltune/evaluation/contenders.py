@@ -1,84 +1,126 @@
-"""One scheduler on sequences of one's choice: a heuristic, or a trained agent in the way it chose."""
+"""Schedulers on sequences of jobs: heuristics, trained agents with the scheduler configuration they chose, and orders
+drawn at random."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
+from rltune.agent.task import RANDOM_ORDERS
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ways import taken
+from rltune.agent.rollout import RandomRanker
+from rltune.agent.scheduler_choice import chosen_scheduler
 from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
-from rltune.config import LookaheadConfig
+from rltune.cluster.workload import Workload
+from rltune.config import Cell, LookaheadConfig, RunConfig
+from rltune.placement.counts import CountingPlacer
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
 
 RAN = ("policy", "backfill", "placement", "locality")
-"""Fields of a setting that say what a contender ran with."""
-
-
-@dataclass(frozen=True)
-class Course:
-    """What schedulers run on: jobs, what is known of their run times, and the cluster."""
-
-    jobs: Jobs
-    layout: Layout
-    lookahead: LookaheadConfig
-    calibrated: Jobs | None = None
-    """The same jobs with beliefs in the place of their estimates, for agents that go by them."""
+"""Fields of a scheduler configuration that say what a contender ran with."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A scheduler; without ``policy`` the setting's own order."""
+    """A scheduler: without ``policy`` and ``random`` the heuristic of its configuration."""
 
     scheduler: SchedulerConfig
     policy: TrainedPolicy | None = None
+    """A trained agent that orders the queue."""
+    lookahead: LookaheadConfig = field(kw_only=True)
+    """Of the placement model, where the scheduler uses it."""
+    random: int | None = None
+    """Seed of an order that is drawn at random at every decision."""
 
 
-def way_taken(course: Course, contender: Contender) -> tuple[SchedulerConfig, Jobs]:
-    """(The setting, the jobs with the estimates) that a contender goes by: of an agent that chose its way, that one.
+def contender_of(config: RunConfig, cell: Cell, policy: TrainedPolicy | None = None, **changes: str) -> Contender:
+    """A cell's agent, or without ``policy`` its base policy, under the rules of the run and the cell.
 
-    Raises DataError when it goes by beliefs and the course has none.
+    ``changes``: fields of RAN that differ from the cell's.
+    """
+    scheduler = SchedulerConfig.of(cell, config.simulation, **changes)
+    return Contender(scheduler, policy, lookahead=config.lookahead)
+
+
+def heuristics(config: RunConfig, locality: str = "strict") -> dict[str, Contender]:
+    """``policy backfill`` → every policy of the baselines under each of their backfill rules, with best_fit."""
+    of, rules = config.evaluation, config.simulation.model_dump()
+    return {
+        f"{policy} {backfill}": Contender(
+            SchedulerConfig(policy, backfill, "best_fit", locality, **rules), lookahead=config.lookahead
+        )
+        for policy, backfill in product(of.baseline_policies, of.baseline_backfills)
+    }
+
+
+def scheduler_used(
+    workload: Workload, contender: Contender, who: str = "trained policy"
+) -> tuple[SchedulerConfig, Jobs]:
+    """(The scheduler configuration, the jobs with the estimates) that a contender goes by: an agent's own choice.
+
+    Raises DataError, naming ``who``, for an agent that goes by calibrated estimates where the workload has none.
     """
     facts = contender.policy.facts if contender.policy is not None else {}
-    return taken(facts, contender.scheduler, course.jobs, course.calibrated)
+    return chosen_scheduler(facts, contender.scheduler, workload.jobs, workload.calibrated, who)
 
 
-def run(course: Course, contender: Contender, first: np.ndarray, n: np.ndarray) -> tuple[State, float]:
+def run(
+    workload: Workload, contender: Contender, first: np.ndarray, n: np.ndarray, placer: CountingPlacer | None = None
+) -> tuple[State, float]:
     """(Sequences of ``n[s]`` jobs from job ``first[s]``, each from an idle cluster; seconds on the clock).
 
-    An agent is greedy, and blocks, places and uses_calibrated as it chose to in training (rltune.agent.ways). Raises as
-    :func:`way_taken`.
+    An agent acts greedily. ``placer``: one to ask, for its counts, instead of a new one. Raises as :func:`scheduler_used`.
     """
-    policy = contender.policy
-    scheduler, told = way_taken(course, contender)
-    ranker = ranker_of(policy, told, course.layout) if policy is not None else None
-    placer = placer_of(scheduler.placement, course.lookahead)
+    scheduler, jobs = scheduler_used(workload, contender)
+    ranker = None
+    if contender.policy is not None:
+        ranker = ranker_of(contender.policy, jobs, workload.layout)
+    elif contender.random is not None:
+        ranker = RandomRanker(np.random.default_rng(contender.random))
+    placer = placer or placer_of(scheduler.placement, contender.lookahead)
     began = time.perf_counter()
-    state = simulate(told, course.layout, first, n, scheduler, ranker, placer)
+    state = simulate(jobs, workload.layout, first, n, scheduler, ranker, placer)
     return state, time.perf_counter() - began
 
 
-def judge(course: Course, contenders: dict[str, Contender], first: np.ndarray, length: int) -> pd.DataFrame:
-    """A row a contender × window: ``who`` (its name), ``policy`` (its order, of an agent the one it started from),
-    ``backfill``, ``placement`` and ``locality`` it ran with, window, sequence_jobs, ``seconds`` (of one window, on the
-    clock, the engine compiled beforehand) and the columns of rltune.simulator.metrics.sequence_table.
+def windows_of(
+    workload: Workload, contender: Contender, first: np.ndarray, length: int, placer: CountingPlacer | None = None
+) -> tuple[pd.DataFrame, State]:
+    """(A row a window of ``length`` jobs, the state behind it): window, the columns of
+    rltune.simulator.metrics.sequence_table, and ``seconds`` of one window on the clock.
 
-    All windows of ``length`` jobs that begin at ``first`` run side by side on one core.
+    A random order is run RANDOM_ORDERS times on each window, and the row has the mean.
     """
-    frames, n = [], np.full(len(first), length)
+    times = 1 if contender.random is None else RANDOM_ORDERS
+    begins = np.repeat(first, times)
+    state, seconds = run(workload, contender, begins, np.full(len(begins), length), placer)
+    table = sequence_table(workload.jobs, state, workload.layout.gpus)
+    table = table.groupby(table.pop("sequence") // times).mean().rename_axis("window").reset_index()
+    return table.astype({"jobs": int, "first_job": int}).assign(seconds=seconds / len(begins)), state
+
+
+def by_window(
+    workload: Workload, contenders: Mapping[str, Contender], first: np.ndarray, length: int, timed: bool = False
+) -> pd.DataFrame:
+    """A row a contender × window: ``who`` (its name), what it ran with (RAN), sequence_jobs, and :func:`windows_of`.
+
+    ``timed``: compile before ``seconds`` are measured; all windows run side by side on one core.
+    """
+    frames = []
     for name, contender in contenders.items():
-        run(course, contender, first[:1], n[:1])  # compiles what has not been
-        state, seconds = run(course, contender, first, n)
-        table = sequence_table(course.jobs, state, course.layout.gpus).rename(columns={"sequence": "window"})
-        scheduler, _ = way_taken(course, contender)
+        if timed:
+            windows_of(workload, contender, first[:1], length)
+        scheduler, _ = scheduler_used(workload, contender)
         ran = {axis: getattr(scheduler, axis) for axis in RAN}
-        frames.append(table.assign(who=name, **ran, sequence_jobs=length, seconds=seconds / len(first)))
+        table, _ = windows_of(workload, contender, first, length)
+        frames.append(table.assign(who=name, **ran, sequence_jobs=length))
     return pd.concat(frames, ignore_index=True)

@@ -1,46 +1,45 @@
-"""Run schedulers on held-out windows: a trained agent beside its base policy, and the baselines everyone shares."""
+"""Evaluate schedulers on held-out windows: a trained agent next to its base policy, and the heuristics that all share."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from rltune.agent.exercise import RANDOM_ORDERS
-from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.rollout import RandomRanker
-from rltune.agent.ways import taken
-from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError, DataError
+from rltune.evaluation.contenders import Contender, contender_of, heuristics, scheduler_used, windows_of
+from rltune.placement.agreement import resolve_sample
 from rltune.placement.counts import Counts
+from rltune.placement.lookahead import Lookahead
 from rltune.placement.placers import placer_of
 from rltune.policies import IDS, OWN
-from rltune.simulator.batch import Ranker, SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
-from rltune.simulator.metrics import job_table, sequence_table
-from rltune.simulator.state import State
+from rltune.simulator.metrics import job_table
 from rltune.traces.split import Split, disjoint_windows, spread
 
 LABELS = ["role", "policy", "backfill", "placement", "locality", "sequence_jobs", "window"]
+JOBS = ["role", "sequence_jobs", "window", "job_id", "gpus", "run_s", "wait_s", "jct_s", "bsld"]
+COUNTED = ("asked", "presolved", "cached", "calls", "infeasible", "limit", "failure")
+"""How the placement model answered: columns milp_… of the windows."""
+SAMPLE = 32
+"""Placement questions of the agent, or else of its base policy, that are solved a second time."""
+SHOWN = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}
 
 
 class Evaluation(NamedTuple):
-    """An agent's test results."""
+    """What an evaluation found."""
 
     windows: pd.DataFrame
     """A row a scheduler × test window."""
     jobs: pd.DataFrame
-    """A row a job, of the agent and of its base policy."""
+    """A row a job of the agent and of its base policy."""
     placements: pd.DataFrame
     """A row a placement question of the sample that is solved twice (rltune.placement.agreement)."""
 
@@ -50,113 +49,93 @@ def evaluate(
     policy: TrainedPolicy,
     workload: Workload,
     config: RunConfig,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Evaluation:
-    """Run an agent, its base policy and the controls on the test windows of a workload.
+    """Run a cell's agent on the test windows, each from an idle cluster, next to what it is compared with.
 
-    Roles: ``rltune`` the greedy agent; ``base`` its base policy with the same backfill, placement and
-    locality; ``base_best_fit`` the base with best_fit, where that differs; ``random`` a new random order at
-    every decision, the mean of RANDOM_ORDERS runs with best_fit: what not staying blocked gains without
-    any learning; ``rltune_also`` and ``base_also`` both under the other placements and localities of
-    ``evaluation.also``. All see the same test windows, each from an idle cluster, the same run-time estimates, and the
-    rules of ``simulation``. An agent that chose its own rules in training (rltune.agent.ways) is run under them, and goes
-    by the calibrated estimates if it chose to.
+    Roles: ``rltune`` the greedy agent, under the scheduler configuration it chose; ``base`` its base policy with the
+    cell's backfill, placement and locality; ``base_best_fit`` the base with best_fit, where that differs; ``random`` an
+    order drawn at random at every decision, with best_fit: what reordering gains without any learning; ``rltune_also``
+    and ``base_also`` both under the other placements and localities of ``evaluation.also``. All see the same windows,
+    the same run-time estimates (the agent calibrated ones, if it chose to), and the rules of ``simulation``.
     """
-    jobs, layout, evaluation, lookahead = workload.jobs, workload.layout, config.evaluation, config.lookahead
-    split, simulation, job_ids = workload.split, config.simulation, workload.job_ids
-    windows, tables = [], []
-    scheduler = SchedulerConfig(cell.policy, cell.backfill, cell.placement, cell.locality, **simulation.model_dump())
-    own, calibrated = taken(policy.facts, scheduler, jobs, workload.calibrated, f"policy of {cell.name}")
-    simple = replace(scheduler, placement="best_fit")
-    for length, first in test_windows(split, evaluation).items():
-        runs: list[tuple[str, SchedulerConfig, Ranker | None, int]] = [
-            ("rltune", own, ranker_of(policy, calibrated, layout), 1),
-            ("base", scheduler, None, 1),
-            ("random", simple, RandomRanker(np.random.default_rng(evaluation.seed)), RANDOM_ORDERS),
-        ]
-        if scheduler != simple:
-            runs.append(("base_best_fit", simple, None, 1))
-        for other in evaluation.also:
-            how = replace(scheduler, placement=other.placement, locality=other.locality)
-            if how != scheduler:
-                mine = replace(own, placement=other.placement, locality=other.locality)
-                runs.append(("rltune_also", mine, runs[0][2], 1))
-                runs.append(("base_also", how, None, 1))
-        for role, how, ranker, times in runs:
-            began = time.perf_counter()
-            placer = placer_of(how.placement, lookahead)
-            begins = np.repeat(first, times)
-            told = calibrated if role in ("rltune", "rltune_also") else jobs
-            state = simulate(told, layout, begins, np.full(len(begins), length), how, ranker, placer)
-            seconds = time.perf_counter() - began
-            counts = placer.counts if placer else Counts()
-            windows.append(_labelled(jobs, state, layout, role, how, length, times, counts, seconds))
+    base = contender_of(config, cell)
+    agent = replace(base, policy=policy)
+    chosen, _ = scheduler_used(workload, agent, f"policy of {cell.name}")
+    simple = replace(base.scheduler, placement="best_fit")
+    runs = [
+        ("rltune", agent),
+        ("base", base),
+        ("random", replace(base, scheduler=simple, random=config.evaluation.seed)),
+    ]
+    if base.scheduler != simple:
+        runs.append(("base_best_fit", replace(base, scheduler=simple)))
+    for other in config.evaluation.also:
+        names = {"placement": other.placement, "locality": other.locality}
+        if replace(base.scheduler, **names) != base.scheduler:
+            facts = policy.facts
+            if "scheduler" in facts:
+                facts = facts | {"scheduler": facts["scheduler"] | names}
+            also = replace(policy, facts=facts)
+            other_base = replace(base, scheduler=replace(base.scheduler, **names))
+            runs += [("rltune_also", replace(other_base, policy=also)), ("base_also", other_base)]
+    windows, tables, twice = [], [], pd.DataFrame()
+    for length, first in test_windows(workload.split, config.evaluation).items():
+        for role, contender in runs:
+            scheduler, _ = scheduler_used(workload, contender)
+            sample = SAMPLE if role in ("rltune", "base") and twice.empty else 0
+            placer = placer_of(scheduler.placement, config.lookahead, sample)
+            table, state = windows_of(workload, contender, first, length, placer)
+            windows.append(_labelled(table, role, contender, workload, placer.counts if placer else Counts()))
+            if sample and isinstance(placer, Lookahead):
+                twice = resolve_sample(placer, sample, config.evaluation.seed)
             if role in ("rltune", "base"):
-                mine = job_table(jobs, state).rename(columns={"sequence": "window"})
-                tables.append(mine.assign(role=role, sequence_jobs=length, job_id=job_ids[mine["job"]]))
-            name = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}.get(role, how.policy)
-            where = f"{how.backfill}, {how.placement}, {how.locality}"
-            mean = windows[-1]["wait_s"].mean()
-            progress(f"{len(first)} windows of {length} jobs, {name}, {where}: mean wait {mean:.0f} s")
-    all_windows = pd.concat(windows, ignore_index=True)
-    all_jobs = pd.concat(tables, ignore_index=True)
-    return Evaluation(
-        all_windows[LABELS + [c for c in all_windows if c not in LABELS]],
-        all_jobs[["role", "sequence_jobs", "window", "job_id", "gpus", "run_s", "wait_s", "jct_s", "bsld"]],
-        pd.DataFrame(),
-    )
-
-
-def with_baselines(windows: pd.DataFrame, baselines: pd.DataFrame, locality: str) -> pd.DataFrame:
-    """An agent's windows, and behind them those of the heuristics in its locality.
-
-    Raises DataError where the heuristics were run on other test windows.
-    """
-    mine = baselines[baselines["locality"] == locality]
-    keys = ["sequence_jobs", "first_job"]
-    if set(mine.loc[mine["role"] == "baseline", keys].itertuples(index=False, name=None)) != set(
-        windows[keys].itertuples(index=False, name=None)
-    ):
-        raise DataError("the heuristics were run on other test windows or localities; run the stage baselines again")
-    return pd.concat([windows, mine], ignore_index=True)
+                jobs = job_table(workload.jobs, state).rename(columns={"sequence": "window"})
+                tables.append(jobs.assign(role=role, sequence_jobs=length, job_id=workload.job_ids[jobs["job"]]))
+            name = SHOWN.get(role, scheduler.policy)
+            rules = f"{scheduler.backfill}, {scheduler.placement}, {scheduler.locality}"
+            wait_s = windows[-1]["wait_s"].mean()
+            progress(f"{len(first)} windows of {length} jobs, {name}, {rules}: mean wait {wait_s:.0f} s")
+    return Evaluation(_ordered(windows), pd.concat(tables, ignore_index=True)[JOBS], twice)
 
 
 def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequence[str] = ("strict",)) -> pd.DataFrame:
     """A row a heuristic × window: every policy under every backfill rule and locality, with best_fit.
 
-    Roles: ``baseline`` on the test windows of :func:`evaluate`; ``baseline_validation`` on windows of the
-    validation part, which is what an operator could choose a heuristic by. Policies of the user's own have to be
-    loaded. ``bound_s`` of a test window is a mean wait that no schedule goes below (rltune.simulator.bound). Raises
-    ConfigError for a policy that does not exist.
+    Roles: ``baseline`` on the test windows of :func:`evaluate`; ``baseline_validation`` on windows of the validation
+    part, which is what an operator could choose a heuristic by. Custom policies have to be loaded. ``bound_s`` of a
+    test window is a mean wait that no schedule goes below (rltune.simulator.bound). Raises ConfigError for a policy
+    that does not exist.
     """
-    jobs, layout, split = workload.jobs, workload.layout, workload.split
-    evaluation, simulation = config.evaluation, config.simulation
+    split, evaluation, frames = workload.split, config.evaluation, []
     unknown = [name for name in evaluation.baseline_policies if name not in IDS and name not in OWN]
     if unknown:
-        raise ConfigError(
-            f"evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {', '.join([*IDS, *OWN])}"
-        )
-    frames = []
+        allowed = ", ".join([*IDS, *OWN])
+        raise ConfigError(f"evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {allowed}")
     for length, first in test_windows(split, evaluation).items():
         parts = {"baseline": first}
         if split.validation[1] - split.validation[0] >= length:
-            held = disjoint_windows(*split.validation, length)
-            parts["baseline_validation"] = spread(held, evaluation.max_windows)
+            parts["baseline_validation"] = spread(disjoint_windows(*split.validation, length), evaluation.max_windows)
         for role, begins in parts.items():
-            bounds = (
-                [lower_bound(jobs, layout, int(f), length).wait_s for f in begins] if role == "baseline" else np.nan
-            )
-            for policy, backfill, locality in product(
-                evaluation.baseline_policies, evaluation.baseline_backfills, localities
-            ):
-                scheduler = SchedulerConfig(policy, backfill, "best_fit", locality, **simulation.model_dump())
-                began = time.perf_counter()
-                state = simulate(jobs, layout, begins, np.full(len(begins), length), scheduler)
-                seconds = time.perf_counter() - began
-                one = _labelled(jobs, state, layout, role, scheduler, length, seconds=seconds)
-                frames.append(one.assign(bound_s=bounds))
-    frame = pd.concat(frames, ignore_index=True)
-    return frame[LABELS + [c for c in frame if c not in LABELS]]
+            bounds = bound_s(workload, begins, length) if role == "baseline" else np.nan
+            for locality in localities:
+                for contender in heuristics(config, locality).values():
+                    table, _ = windows_of(workload, contender, begins, length)
+                    frames.append(_labelled(table, role, contender, workload).assign(bound_s=bounds))
+    return _ordered(frames)
+
+
+def with_baselines(windows: pd.DataFrame, baselines: pd.DataFrame, locality: str) -> pd.DataFrame:
+    """An agent's windows and, below them, those of the heuristics in its locality.
+
+    Raises DataError where the heuristics were run on other test windows.
+    """
+    baselines = baselines[baselines["locality"] == locality]
+    tested = baselines[baselines["role"] == "baseline"]
+    where = [{*zip(frame["sequence_jobs"], frame["first_job"], strict=True)} for frame in (tested, windows)]
+    if where[0] != where[1]:
+        raise DataError("the heuristics were run on other test windows or localities; run the stage baselines again")
+    return pd.concat([windows, baselines], ignore_index=True)
 
 
 def test_windows(split: Split, evaluation: EvaluationConfig) -> dict[int, np.ndarray]:
@@ -164,49 +143,35 @@ def test_windows(split: Split, evaluation: EvaluationConfig) -> dict[int, np.nda
 
     Raises ConfigError when none fits.
     """
-    room = split.test[1] - split.test[0]
-    fitting = [length for length in evaluation.sequence_jobs if length <= room]
+    jobs = split.test[1] - split.test[0]
+    fitting = [length for length in evaluation.sequence_jobs if length <= jobs]
     if not fitting:
         lengths = ", ".join(map(str, evaluation.sequence_jobs))
         raise ConfigError(
-            f"evaluation.sequence_jobs: found {lengths}, but the test part has only {room} jobs, so no test window "
+            f"evaluation.sequence_jobs: found {lengths}, but the test part has only {jobs} jobs, so no test window "
             "fits; give a shorter length or a longer trace"
         )
     return {n: spread(disjoint_windows(*split.test, n), evaluation.max_windows) for n in fitting}
 
 
+def bound_s(workload: Workload, first: np.ndarray, length: int) -> list[float]:
+    """The mean wait of each window that no schedule goes below, s."""
+    return [lower_bound(workload.jobs, workload.layout, int(f), length).wait_s for f in first]
+
+
 def _labelled(
-    jobs: Jobs,
-    state: State,
-    layout: Layout,
-    role: str,
-    scheduler: SchedulerConfig,
-    length: int,
-    times: int = 1,
-    counts: Counts = Counts(),
-    seconds: float = 0.0,
+    table: pd.DataFrame, role: str, contender: Contender, workload: Workload, counts: Counts = Counts()
 ) -> pd.DataFrame:
-    """A row a window (the mean of its ``times`` consecutive runs), who ran it, what the solver did, seconds a run."""
-    table = sequence_table(jobs, state, layout.gpus)
-    table = table.groupby(table.pop("sequence") // times).mean().rename_axis("window").reset_index()
-    return table.astype({"jobs": int, "first_job": int}).assign(
-        role=role,
-        **asdict(scheduler),
-        sequence_jobs=length,
-        **_solver_columns(counts, len(table)),
-        seconds=seconds / len(state.n),
-    )
+    """The windows with who ran them and what the solver did: its counts belong to a whole batch of windows and stand in
+    the first row, zeros in the others."""
+    scheduler, _ = scheduler_used(workload, contender)
+    first = np.arange(len(table)) == 0
+    solver = {f"milp_{name}": np.where(first, getattr(counts, name), 0) for name in COUNTED}
+    seconds = table.pop("seconds")
+    labels = asdict(scheduler) | {"sequence_jobs": int(table["jobs"].iloc[0])}
+    return table.assign(role=role, **labels, **solver, seconds=seconds)
 
 
-def _solver_columns(counts: Counts, windows: int) -> dict[str, np.ndarray]:
-    """The placer's counts belong to a whole batch of windows: in its first row, zeros in the others."""
-    values = {
-        "milp_asked": counts.asked,
-        "milp_settled": counts.settled,
-        "milp_cached": counts.cached,
-        "milp_calls": counts.calls,
-        "milp_infeasible": counts.infeasible,
-        "milp_limit": counts.limit,
-        "milp_failure": counts.failure,
-    }
-    return {name: np.concatenate([[value], np.zeros(windows - 1, np.int64)]) for name, value in values.items()}
+def _ordered(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    frame = pd.concat(frames, ignore_index=True)
+    return frame[LABELS + [c for c in frame if c not in LABELS]]

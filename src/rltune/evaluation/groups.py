@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
-from rltune.evaluation.intervals import NAN, Improvement, Intervals, block_length
+from rltune.evaluation.intervals import NAN, Improvement, Intervals, block_length, picked_windows
 from rltune.simulator.fairness import UNKNOWN, gini, jain_index
 
 SIZES = {"1": 1, "2–4": 4, "5–8": 8}
@@ -120,9 +120,7 @@ def losers(jobs: pd.DataFrame, base: str, ours: str, most: int = 5) -> pd.DataFr
 
 def _drawn(n: int, resamples: int, seed: int) -> np.ndarray:
     """How often each of ``n`` windows is in each resample [resamples, n]."""
-    length = block_length(n)
-    begins = np.random.default_rng(seed).integers(0, n, size=(resamples, -(-n // length)))
-    picked = ((begins[:, :, None] + np.arange(length)) % n).reshape(resamples, -1)[:, :n]
+    picked = picked_windows(np.random.default_rng(seed), (n,), resamples)
     return np.stack([np.bincount(p, minlength=n) for p in picked]).astype(float)
 
 

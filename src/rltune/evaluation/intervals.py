@@ -17,13 +17,13 @@ FEWEST = 8
 NAN = float("nan")
 
 
-@dataclass(frozen=True)
-class Interval:
-    """What resampling says of one improvement."""
+class Improvement(NamedTuple):
+    """1 − Σ ours / Σ theirs, a fraction, with both ends of its interval and its p-value; NaN where unknown."""
 
-    low: float
-    high: float
-    p: float
+    gain: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
     """Two-sided: the least level α at which the interval of confidence 1 − α leaves zero out; NaN without interval."""
 
 
@@ -32,7 +32,7 @@ def block_length(windows: int) -> int:
     return max(1, int(windows ** (1 / 3) + 1e-9))
 
 
-def bootstrap(
+def improved(
     ours: np.ndarray,
     theirs: np.ndarray,
     resamples: int,
@@ -40,12 +40,12 @@ def bootstrap(
     seed: int,
     most: float = 1.0,
     parts: Sequence[int] = (),
-) -> Interval:
-    """Interval and p-value of 1 − Σ ours / Σ theirs over paired, consecutive windows.
+) -> Improvement:
+    """1 − Σ ours / Σ theirs over paired, consecutive windows; NaN where theirs is nothing.
 
     ``ours`` and ``theirs``: [n] of one training seed, or [s, n] of several on the same windows. Blocks of consecutive
-    windows are drawn with replacement (wrapping round at the end), both sides together, so what one window tells about
-    its neighbours is kept; seeds are drawn with replacement too, independently of the blocks, since every seed met the
+    windows are drawn with replacement (wrapping round at the end), both sides together, so what neighbours have in
+    common is kept; seeds are drawn with replacement too, independently of the blocks, since every seed met the
     same windows (Owen 2007).
 
     The percentile interval of few blocks or seeds is too narrow (it knows neither that the spread is estimated nor
@@ -72,12 +72,15 @@ def bootstrap(
     if sum(parts) != n:
         raise ValueError(f"found parts of {sum(parts)} windows, expected the {n} there are")
     total = float(theirs.sum())
+    if not total > 0:
+        return Improvement()
+    estimate = 1 - float(ours.sum()) / total
     blocks = sum(-(-part // block_length(part)) for part in parts)
     free = blocks - len(parts)
-    if free < 1 or not total > 0:
-        return Interval(NAN, NAN, NAN)
+    if free < 1:
+        return Improvement(estimate)
     rng = np.random.default_rng(seed)
-    picked = _picked(rng, parts, resamples)
+    picked = picked_windows(rng, parts, resamples)
     mine, other = (np.stack([side[picked].sum(axis=1) for side in sides], axis=1) for sides in (ours, theirs))
     drawn = _improvement(mine.sum(axis=1), other.sum(axis=1))  # windows alone
     over_windows, between = float(np.nanvar(drawn)) * blocks / free, 0.0
@@ -90,37 +93,9 @@ def bootstrap(
         if both > 0:
             degrees = both**2 / (over_windows**2 / free + between**2 / (seeds - 1))
             scale = np.sqrt(both / np.nanvar(drawn))
-    estimate = 1 - float(ours.sum()) / total
     away = np.sort(drawn[~np.isnan(drawn)]) - estimate
     low, high = _ends(estimate, away, scale, degrees, 1 - confidence)
-    return Interval(low, min(high, most), _p(estimate, away, scale, degrees))
-
-
-class Improvement(NamedTuple):
-    """1 − Σ ours / Σ theirs, a fraction, with both ends of its interval and its p-value; NaN where unknown."""
-
-    gain: float = NAN
-    low: float = NAN
-    high: float = NAN
-    p: float = NAN
-
-
-def improved(
-    ours: np.ndarray,
-    theirs: np.ndarray,
-    resamples: int,
-    confidence: float,
-    seed: int,
-    most: float = 1.0,
-    parts: Sequence[int] = (),
-) -> Improvement:
-    """The improvement of windows [n], or [s, n] of several seeds, with what :func:`bootstrap` says of it; NaN where
-    theirs is nothing."""
-    total = float(theirs.sum())
-    if not total > 0:
-        return Improvement()
-    found = bootstrap(ours, theirs, resamples, confidence, seed, most, parts)
-    return Improvement(1 - float(ours.sum()) / total, found.low, found.high, found.p)
+    return Improvement(estimate, low, min(high, most), _p(estimate, away, scale, degrees))
 
 
 @dataclass(frozen=True)
@@ -167,7 +142,7 @@ def holm(p: Sequence[float]) -> np.ndarray:
     return adjusted
 
 
-def _picked(rng: np.random.Generator, parts: Sequence[int], resamples: int) -> np.ndarray:
+def picked_windows(rng: np.random.Generator, parts: Sequence[int], resamples: int) -> np.ndarray:
     """[resamples, n] windows of each resample: blocks of consecutive ones of each part, wrapping round at its end."""
     picked, at = [], 0
     for part in parts:

@@ -7,15 +7,11 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from rltune.agent.checkpoint import discard_checkpoint
-from rltune.agent.exercise import Exercise
-from rltune.agent.learners import train
+from rltune.agent.learners import make_trainer
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy
+from rltune.agent.task import TrainingTask
 from rltune.config import Cell, Workspace
-from rltune.errors import DataError
-from rltune.evaluation.evaluate import evaluate, evaluate_baselines
-from rltune.files import atomic_write, write_text
-from rltune.pipeline.plugins import explaining, load_plugins
+from rltune.files import write_text
 from rltune.pipeline.prepare import Workload, ensure_workload
 
 
@@ -37,23 +33,16 @@ def train_cell(
 
     A training of the same cell that was interrupted goes on from its last validation.
     """
-    preset, folder = workspace.config.preset(cell.preset), workspace.training(cell)
-    exercise = Exercise(
-        cell,
-        preset,
-        workspace.config.lookahead,
-        workload.jobs,
-        workload.layout,
-        workload.split,
-        workspace.config.simulation,
-        workload.calibrated,
-        folder,
-    )
-    result = train(exercise, threads(), progress, folder)
-    write_text(workspace.history(cell), result.history.to_csv(index=False))
-    save_policy(workspace.policy(cell), result.policy)
-    discard_checkpoint(folder)
-    return result.policy, result.history, result.runs_on
+    from rltune.agent.trainer import fit  # TensorFlow, which only training needs
+
+    config, folder = workspace.config, workspace.training(cell)
+    task = TrainingTask(cell, config.preset(cell.preset), workload, config.lookahead, config.simulation, folder)
+    trainer = make_trainer(task, folder, threads())
+    policy = fit(trainer, progress)
+    write_text(workspace.history(cell), trainer.history.to_csv(index=False))
+    save_policy(workspace.policy(cell), policy)
+    trainer.discard_checkpoint()
+    return policy, trainer.history, trainer.device
 
 
 def ensure_policy(workspace: Workspace, cell: Cell, workload: Workload) -> TrainedPolicy:
@@ -69,80 +58,3 @@ def ensure_policy(workspace: Workspace, cell: Cell, workload: Workload) -> Train
         print(f"{', '.join(changed)}: changed since this agent was trained, training it anew", flush=True)
     train_cell(workspace, cell, workload)
     return load_policy(workspace.policy(cell))
-
-
-def write_baselines(workspace: Workspace, trace: str, cluster: str, estimate: str) -> pd.DataFrame:
-    """Run the heuristics on a workload's windows, in the localities its cells have, and write their results.
-
-    Raises ConfigError where a policy of the user's own fails.
-    """
-    load_plugins(workspace)
-    workload = ensure_workload(workspace, trace, cluster, estimate)
-    config = workspace.config
-    with explaining(workspace.plugins):
-        frame = evaluate_baselines(
-            workload.jobs,
-            workload.layout,
-            workload.split,
-            config.evaluation,
-            config.simulation,
-            config.localities(trace, cluster, estimate),
-        )
-    write_text(workspace.baselines(trace, cluster, estimate), frame.to_csv(index=False))
-    return frame
-
-
-def evaluate_cell(
-    workspace: Workspace,
-    cell: Cell,
-    policy: TrainedPolicy,
-    workload: Workload,
-    progress: Callable[[str], None] | None = None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Intervals a cell's policy on the test part and write both tables of results, the baselines among the windows.
-
-    Raises DataError when the baselines were run on other windows, or not in the cell's locality.
-    """
-    path = workspace.baselines(cell.trace, cell.cluster, cell.estimate)
-    baselines = (
-        pd.read_csv(path) if path.is_file() else write_baselines(workspace, cell.trace, cell.cluster, cell.estimate)
-    )
-    config = workspace.config
-    windows, jobs = evaluate(
-        cell,
-        policy,
-        workload.jobs,
-        workload.job_ids,
-        workload.layout,
-        workload.split,
-        config.evaluation,
-        config.lookahead,
-        config.simulation,
-        progress,
-        workload.calibrated,
-    )
-    baselines = baselines[baselines["locality"] == cell.locality]
-    tested = baselines[baselines["role"] == "baseline"]
-    if set(zip(tested["sequence_jobs"], tested["first_job"], strict=True)) != set(
-        zip(windows["sequence_jobs"], windows["first_job"], strict=True)
-    ):
-        raise DataError(
-            f"{path}: made for other test windows or localities than this run's; delete it and run the stage again"
-        )
-    windows = pd.concat([windows, baselines], ignore_index=True)
-    with atomic_write(workspace.test_jobs(cell)) as temporary:
-        jobs.to_parquet(temporary, index=False)
-    write_text(workspace.windows(cell), windows.to_csv(index=False))
-    return windows, jobs
-
-
-def ensure_evaluated(workspace: Workspace, cell: Cell) -> None:
-    """Make a cell's test results if they are not there, or older than its policy."""
-    results = (workspace.windows(cell), workspace.test_jobs(cell))
-    policy = workspace.policy(cell)
-    if all(p.is_file() for p in results) and not (
-        policy.is_file() and policy.stat().st_mtime > min(p.stat().st_mtime for p in results)
-    ):
-        return
-    workload = workload_of(workspace, cell)
-    evaluate_cell(workspace, cell, ensure_policy(workspace, cell, workload), workload)

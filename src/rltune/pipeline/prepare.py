@@ -13,15 +13,14 @@ import pyarrow
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit, in_slots
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import ClusterConfig, Workspace, parse_estimate
+from rltune.config import ClusterConfig, Workspace
 from rltune.errors import DataError
 from rltune.files import atomic_write, read_json, write_json
 from rltune.traces.audit import Audit
-from rltune.traces.calibrated import calibrated
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates import estimates
-from rltune.traces.estimates_published import NOT_PUBLISHED, PUBLISHED, published_run_s
+from rltune.traces.estimates import estimate_jobs as by_name
+from rltune.traces.estimates.calibrated import calibrated
 from rltune.traces.fetch import fingerprint, obtain
 from rltune.traces.split import Split, split_points
 from rltune.traces.table import read_table, write_table
@@ -39,7 +38,7 @@ class Workload:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason → rows of the trace that are not simulated: what cleaning and the fit left out, where they were done now."""
     calibrated_s: np.ndarray | None = None
-    """[J] what to believe of each run time, given its estimate and the jobs before (rltune.traces.calibrated), s; None
+    """[J] what to believe of each run time, given its estimate and the jobs before (rltune.traces.estimates.calibrated), s; None
     where none were made."""
 
     @property
@@ -114,7 +113,7 @@ def write_estimates(workspace: Workspace, trace: str, cluster: str, estimate: st
     """Write the run-time estimates every policy gets for a workload, a row a job: job_id, estimate_s, source; and what
     an agent may believe instead: calibrated_s."""
     jobs, meta = ensure_fitted(workspace, trace, cluster)
-    made = _of_its_kind(estimate_jobs(workspace, jobs, meta, estimate), meta, estimate)
+    made = estimate_jobs(workspace, jobs, meta, estimate)
     made.insert(0, "job_id", jobs["job_id"])
     made["calibrated_s"] = calibrated(jobs, meta, made["estimate_s"].to_numpy())["calibrated_s"]
     with atomic_write(workspace.estimates(trace, cluster, estimate)) as temporary:
@@ -140,7 +139,7 @@ def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str)
     settings = workspace.cluster(cluster)
     jobs, meta = current_clean(workspace, trace)
     fitted, audit = fit(jobs, settings, f"{trace} on {cluster}", workspace.config.split.train)
-    made = _of_its_kind(estimate_jobs(workspace, fitted, meta, estimate), meta, estimate)
+    made = estimate_jobs(workspace, fitted, meta, estimate)
     cleaned = Audit.from_dict(read_json(workspace.clean_audit(trace)))
     workload = _workload(workspace, fitted, made["estimate_s"].to_numpy(), settings, meta)
     return replace(workload, left_out=Counter(cleaned.left_out) + Counter(audit.left_out))
@@ -148,21 +147,8 @@ def make_workload(workspace: Workspace, trace: str, cluster: str, estimate: str)
 
 def estimate_jobs(workspace: Workspace, jobs: pd.DataFrame, meta: TraceMeta, estimate: str) -> pd.DataFrame:
     """Run-time estimates of jobs by an estimate's name (rltune.traces.estimates), a row a job."""
-    kind, sigma = parse_estimate(estimate)
-    published_s = None
-    if kind == PUBLISHED:
-        published_s = published_run_s(jobs, meta.name, workspace.trace(meta.name).predictions, workspace.root)
-    return estimates(jobs, meta, kind, sigma, workspace.config.evaluation.seed, published_s)
-
-
-def _of_its_kind(made: pd.DataFrame, meta: TraceMeta, estimate: str) -> pd.DataFrame:
-    """The estimates, if any of them is of the kind asked for where that is `published`."""
-    if estimate == PUBLISHED and (made["source"] == NOT_PUBLISHED).all():
-        raise DataError(
-            f"config/traces/{meta.name}.yaml, predictions: none of the {len(made):,} jobs is in the file; expected job "
-            "ids as in the trace"
-        )
-    return made
+    predictions = workspace.trace(meta.name).predictions
+    return by_name(jobs, meta, estimate, workspace.config.evaluation.seed, predictions, workspace.root)
 
 
 def _workload(

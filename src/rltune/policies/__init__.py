@@ -1,6 +1,18 @@
-"""Base policies: a file each, one signature ``score(job: Facts)``, lower first; and a decorator for one's own."""
+"""Base policies: a file each that assigns a ``Policy`` to ``POLICY``; and a decorator for custom ones."""
 
-from rltune.policies.facts import Facts
-from rltune.policies.registry import FIRST_DYNAMIC, FIRST_FAIR, IDS, OWN, TITLES, Queue, compiled_score, policy
+from rltune.policies.policy import SYMBOLS, Facts, Policy
+from rltune.policies.registry import FIRST_DYNAMIC, FIRST_FAIR, IDS, OWN, POLICIES, TITLES, Queue, policy
 
-__all__ = ["FIRST_DYNAMIC", "FIRST_FAIR", "IDS", "OWN", "TITLES", "Facts", "Queue", "compiled_score", "policy"]
+__all__ = [
+    "FIRST_DYNAMIC",
+    "FIRST_FAIR",
+    "IDS",
+    "OWN",
+    "POLICIES",
+    "SYMBOLS",
+    "TITLES",
+    "Facts",
+    "Policy",
+    "Queue",
+    "policy",
+]

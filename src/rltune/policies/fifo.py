@@ -1,9 +1,11 @@
-"""First in, first out (FCFS in paper Table 5): by submit time."""
+"""First in, first out (FCFS in paper Table 5): by submission."""
 
-from numba import njit
+from rltune.policies.policy import Policy
 
 
-@njit(cache=True, inline="always")
 def score(job):
-    """``st``: earlier submissions first."""
+    """Earlier submissions first."""
     return job.submit_s
+
+
+POLICY = Policy("fifo", "FIFO", score, "s", "first come, first served", place=0, in_table5=True)

@@ -13,7 +13,7 @@ QoS            1 for a job under a service-level agreement, else 0
 =============  =================================================================================================
 """
 
-from numba import njit
+from rltune.policies.policy import Policy
 
 WEIGHT = 1000.0
 MAX_AGE_S = 7 * 86400.0
@@ -22,19 +22,19 @@ LONGEST_S = 7 * 86400.0
 """Estimate at which the paper's job attribute reaches 0 (our choice: a week, like the age)."""
 
 
-@njit(cache=True, inline="always")
 def score(job):
-    """The priority with requested time as job attribute, negative: lower first."""
-    return _priority(job, 1.0 - min(job.estimate_s / LONGEST_S, 1.0))
-
-
-@njit(cache=True, inline="always")
-def score_by_size(job):
-    """The priority with Slurm's job size as job attribute, negative."""
-    return _priority(job, min(job.gpu_share, 1.0))
-
-
-@njit(cache=True, inline="always")
-def _priority(job, attribute):
-    age = min(job.wait_s / MAX_AGE_S, 1.0)
+    """The priority with the estimate as job attribute, negative: lower first."""
+    age, attribute = min(job.wait_s / MAX_AGE_S, 1.0), 1.0 - min(job.estimate_s / LONGEST_S, 1.0)
     return -WEIGHT * (age + job.fair_share + attribute + job.partition + job.qos)
+
+
+POLICY = Policy(
+    "multifactor",
+    "Slurm multifactor",
+    score,
+    "−1000 · (min(w / 7 d, 1) + f + max(1 − r / 7 d, 0) + p + q)",
+    "Slurm’s plugin with the paper’s five factors (§5.4)",
+    place=7,
+    dynamic=True,
+    fair=True,
+)

@@ -1,74 +1,33 @@
-"""The one list of base policies: name → number in the compiled simulator; and the user's own, in Python."""
+"""Every policy of this package by name, and custom ones in Python."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numba import njit
+from rltune.policies.policy import Policy
+from rltune.registry import found
 
-from rltune.policies import f1, fifo, multifactor, saf, sjf, smallest, unicep, wfp3
-
-_fifo, _sjf, _saf, _smallest, _f1 = fifo.score, sjf.score, saf.score, smallest.score, f1.score
-_wfp3, _unicep, _multifactor, _by_size = wfp3.score, unicep.score, multifactor.score, multifactor.score_by_size
-
-IDS: dict[str, int] = {
-    "fifo": 0,
-    "sjf": 1,
-    "saf": 2,
-    "smallest": 3,
-    "f1": 4,
-    "wfp3": 5,
-    "unicep": 6,
-    "multifactor": 7,
-    "multifactor_size": 8,
-}
-FIRST_DYNAMIC = 5
-"""Policies from this number on change their scores with time; the others rank a job once, when it arrives."""
-FIRST_FAIR = 7
-"""Policies from this number on look at fair shares."""
-
-TITLES: dict[str, str] = {
-    "fifo": "FIFO",
-    "sjf": "SJF",
-    "saf": "SAF",
-    "smallest": "Smallest first",
-    "f1": "F1",
-    "wfp3": "WFP3",
-    "unicep": "UNICEP",
-    "multifactor": "Slurm multifactor",
-    "multifactor_size": "Slurm multifactor (size)",
-}
-"""Names as tables and figures print them."""
+if TYPE_CHECKING:
+    import numpy as np
 
 
-@njit(cache=True)
-def compiled_score(policy, job):
-    """Score of one job (Facts) under the policy of this number; lower goes first."""
-    if policy == 0:
-        return _fifo(job)
-    if policy == 1:
-        return _sjf(job)
-    if policy == 2:
-        return _saf(job)
-    if policy == 3:
-        return _smallest(job)
-    if policy == 4:
-        return _f1(job)
-    if policy == 5:
-        return _wfp3(job)
-    if policy == 6:
-        return _unicep(job)
-    if policy == 7:
-        return _multifactor(job)
-    return _by_size(job)
+_found: list[Policy] = found("rltune.policies", __file__, "POLICY")
+POLICIES: dict[str, Policy] = {p.name: p for p in sorted(_found, key=lambda p: (p.fair, p.dynamic, p.place, p.name))}
+"""The static ones first, then the dynamic, then the fair."""
+IDS: dict[str, int] = {name: number for number, name in enumerate(POLICIES)}
+"""Numbers of the policies in the compiled simulator."""
+FIRST_DYNAMIC = sum(not p.dynamic for p in POLICIES.values())
+"""Policies from this number on change their scores with time."""
+FIRST_FAIR = sum(not p.fair for p in POLICIES.values())
+"""Policies from this number on use fair shares."""
+TITLES: dict[str, str] = {name: policy.title for name, policy in POLICIES.items()}
 
 
 class Queue(NamedTuple):
-    """What a policy of the user's own is told: the q jobs of one queue, in order of submission; all [q]."""
+    """What a custom policy knows: the q jobs of one queue, in order of submission; all [q]."""
 
     submit_s: np.ndarray
     """Submission, seconds since the trace's t0."""
@@ -84,9 +43,9 @@ class Queue(NamedTuple):
     """Row of the job in the workload (not known to a real scheduler before it runs; for bookkeeping)."""
 
 
-Score = Callable[[Queue, float], np.ndarray]
+Score = Callable[[Queue, float], "np.ndarray"]
 OWN: dict[str, Score] = {}
-"""The user's own policies by name."""
+"""Custom policies by name."""
 
 
 def policy(name: str) -> Callable[[Score], Score]:

@@ -1,9 +1,11 @@
 """Smallest area first: by estimated run time × GPUs, a strong baseline the paper does not have."""
 
-from numba import njit
+from rltune.policies.policy import Policy
 
 
-@njit(cache=True, inline="always")
 def score(job):
-    """``rt · n``: fewer GPU-seconds first."""
+    """Fewer GPU-seconds first."""
     return job.estimate_s * job.gpus
+
+
+POLICY = Policy("saf", "SAF", score, "r · n", "smallest area first", place=2)

@@ -1,9 +1,11 @@
 """Shortest job first (paper Table 5): by estimated run time."""
 
-from numba import njit
+from rltune.policies.policy import Policy
 
 
-@njit(cache=True, inline="always")
 def score(job):
-    """``rt``: shorter estimates first."""
+    """Shorter estimates first."""
     return job.estimate_s
+
+
+POLICY = Policy("sjf", "SJF", score, "r", "shortest job first", place=1, in_table5=True)

@@ -1,9 +1,11 @@
 """Smallest first: by GPUs, needs no estimate at all; a baseline the paper does not have."""
 
-from numba import njit
+from rltune.policies.policy import Policy
 
 
-@njit(cache=True, inline="always")
 def score(job):
-    """``n``: fewer GPUs first."""
+    """Fewer GPUs first."""
     return float(job.gpus)
+
+
+POLICY = Policy("smallest", "Smallest first", score, "n", "fewest GPUs first; needs no estimate", place=3)

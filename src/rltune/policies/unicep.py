@@ -2,13 +2,22 @@
 
 from math import log2
 
-from numba import njit
+from rltune.policies.policy import Policy
 
 
-@njit(cache=True, inline="always")
 def score(job):
-    """``−wt / (log2(n + 1) · rt)``: long waits of small, short jobs first.
-
-    The paper prints ``log2(n)``, which is 0 for the many jobs of one GPU.
-    """
+    """Long waits of small, short jobs first."""
     return -job.wait_s / (log2(job.gpus + 1.0) * job.estimate_s)
+
+
+POLICY = Policy(
+    "unicep",
+    "UNICEP",
+    score,
+    "−w / (log2(n + 1) · r)",
+    "Tang et al., CLUSTER 2009 (UNICEF)",
+    place=6,
+    dynamic=True,
+    in_table5=True,
+    remark="log2(n), as printed, is 0 for a job of one GPU",
+)

@@ -1,10 +1,14 @@
 """WFP3 of Tang et al. (CLUSTER '09); paper Table 5."""
 
-from numba import njit
+from rltune.policies.policy import Policy
 
 
-@njit(cache=True, inline="always")
 def score(job):
-    """``−(wt / rt)³ · n``: long waits relative to the run time first."""
+    """Long waits relative to the run time first, large jobs more so."""
     ratio = job.wait_s / job.estimate_s
     return -ratio * ratio * ratio * job.gpus
+
+
+POLICY = Policy(
+    "wfp3", "WFP3", score, "−(w / r)³ · n", "Tang et al., CLUSTER 2009", place=5, dynamic=True, in_table5=True
+)

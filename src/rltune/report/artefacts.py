@@ -78,10 +78,21 @@ def chapters() -> dict[str, Chapter]:
         name, given = path.stem.partition("-")[2], _read(path)
         entries = []
         for key, text in given.pop("artefacts").items():
-            text = {**shared.get(text.pop("like", ""), {}), **text}
-            entries.append(Entry(key, name, **{**text, "notes": tuple(text.get("notes", ()))}))
+            entries.append(_entry(key, name, text, shared))
+        if name == "metrics":  # those that a file of its own adds need no more than that
+            for study in STUDIES:
+                if not study.paper:
+                    numbers = {"kind": "table", "title": f"{study.title} in numbers", "like": "comparison"}
+                    training = {"kind": "figure", "title": f"Training curves, {study.noun}", "like": "training"}
+                    for key, text in ((study.numbers, numbers), (f"training-{study.numbers}", training)):
+                        entries.append(_entry(key, name, {**text, "stage": "figures", "when": "trained"}, shared))
         found[name] = Chapter(name, given["title"], given.get("where", ""), given.get("lead", ""), tuple(entries))
     return found
+
+
+def _entry(key: str, chapter: str, text: dict[str, Any], shared: Mapping[str, Any]) -> Entry:
+    text = {**shared.get(text.get("like", ""), {}), **{k: v for k, v in text.items() if k != "like"}}
+    return Entry(key, chapter, **{**text, "notes": tuple(text.get("notes", ()))})
 
 
 @lru_cache

@@ -146,12 +146,13 @@ class PaperResults(Block):
         return next((p for p, parts in self.aliases.items() if any(part in lower for part in parts)), "")
 
 
-def load_paper(root: Path) -> PaperResults:
-    """Read the paper's numbers of the project at ``root``.
+def load_paper(path: Path | str) -> PaperResults:
+    """Read the paper's numbers from a file, or from FILE of a project's folder.
 
     Raises ConfigError naming file, line and key for every mistake in the file.
     """
-    return read_block(root / FILE, PaperResults, root)
+    path = Path(path)
+    return read_block(path / FILE, PaperResults, path) if path.is_dir() else read_block(path, PaperResults)
 
 
 def _nearest(found: str, known: object) -> str:

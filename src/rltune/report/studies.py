@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rltune.config.metric import METRICS, parse_metric
+from rltune.config.metric import parse_metric
 from rltune.evaluation.compare import COLUMN
+from rltune.metrics import METRICS
 
 MULTIFACTOR = ("multifactor", "multifactor_size")
 PAPER_POLICY = {"multifactor": "slurm-multifactor"}
@@ -29,15 +30,6 @@ class Study:
     """Id of our table."""
     boxes: str
     """Id of our distributions; "" where neither the paper nor this report draws any."""
-    noun: str
-    """The metric as a noun: `mean wait`."""
-    less: str
-    """An improvement as a heading: `Less wait`."""
-    words: tuple[str, str]
-    """What a mean is when it got better, and when worse: less, more."""
-    unit: str
-    format: str
-    """One of rltune.report.format.FORMATS, of a mean."""
     slurm: bool = False
     """Whether the base policy is Slurm's multifactor priority."""
 
@@ -45,6 +37,12 @@ class Study:
     def column(self) -> str:
         """The metric's column in tables of windows and of jobs."""
         return COLUMN[self.metric]
+
+    noun = property(lambda self: METRICS[self.metric].noun, doc="The metric as a noun: `mean wait`.")
+    less = property(lambda self: METRICS[self.metric].improvement, doc="An improvement as a heading: `Less wait`.")
+    words = property(lambda self: METRICS[self.metric].words, doc="What a mean is when better, and when worse.")
+    unit = property(lambda self: METRICS[self.metric].unit, doc="Of a mean.")
+    format = property(lambda self: METRICS[self.metric].format, doc="Of a mean, one of rltune.report.format.FORMATS.")
 
     @property
     def title(self) -> str:
@@ -57,51 +55,21 @@ class Study:
         return self.metric in parse_metric(metric) and special == self.slurm
 
 
-WAIT = Study("wait", "fig12", "fig12-numbers", "fig12", "mean wait", "Less wait", ("less", "more"), "s", "seconds")
-BSLD = Study(
-    "bsld",
-    "fig14",
-    "fig14-numbers",
-    "fig14",
-    "mean bounded slowdown",
-    "Lower slowdown",
-    ("lower", "higher"),
-    "",
-    "number",
-)
-JCT = Study(
-    "jct",
-    "fig15",
-    "fig15-numbers",
-    "fig15",
-    "mean completion time",
-    "Shorter completion",
-    ("shorter", "longer"),
-    "s",
-    "seconds",
-)
-UTILISATION = Study(
-    "utilisation", "table6", "table6", "", "GPU utilisation", "Higher utilisation", ("higher", "lower"), "", "percent"
-)
-SLURM = Study(
-    "bsld",
-    "fig16",
-    "fig16-numbers",
-    "fig16",
-    "mean bounded slowdown",
-    "Lower slowdown",
-    ("lower", "higher"),
-    "",
-    "number",
-    slurm=True,
-)
-STUDIES = (WAIT, BSLD, JCT, UTILISATION, SLURM)
+WAIT = Study("wait", "fig12", "fig12-numbers", "fig12")
+BSLD = Study("bsld", "fig14", "fig14-numbers", "fig14")
+JCT = Study("jct", "fig15", "fig15-numbers", "fig15")
+UTILISATION = Study("utilisation", "table6", "table6", "")
+SLURM = Study("bsld", "fig16", "fig16-numbers", "fig16", slurm=True)
+_PAPERS = (WAIT, BSLD, JCT, UTILISATION, SLURM)
+_OTHERS = tuple(Study(m, "", m.replace("_", "-"), "") for m in METRICS if m not in {s.metric for s in _PAPERS})
+STUDIES = (*_PAPERS, *_OTHERS)
 
 CURVES: dict[str, tuple[Study, ...]] = {
     "fig11": (WAIT,),
     "fig13": (BSLD, JCT),
     "fig16-training": (SLURM,),
     "training-utilisation": (UTILISATION,),
+    **{f"training-{s.numbers}": (s,) for s in _OTHERS},
     "training-mixes": (),
 }
 """Id of a figure of training curves → the studies whose agents it shows; mixes of metrics have one of their own."""

@@ -14,6 +14,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.report.format import show, three_digits
 
+from rltune.policies import TITLES
+
 # Okabe & Ito's palette, without its yellow and black (too light and too heavy on paper)
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"
 INK, MUTED, GRID, PAPER = "#22282f", "#5b6570", "#d9dee3", "#ffffff"
@@ -25,18 +27,8 @@ TRACES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 PAPER_TRACE = {"Philly": BLUE, "Helios": VERMILION, "Alibaba": GREEN}
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
-POLICY_TITLE = {
-    "fifo": "FIFO",
-    "sjf": "SJF",
-    "saf": "SAF",
-    "smallest": "Smallest first",
-    "f1": "F1",
-    "wfp3": "WFP3",
-    "unicep": "UNICEP",
-    "multifactor": "Slurm multifactor",
-    "multifactor_size": "Slurm multifactor (size)",
-}
-"""The titles of rltune.policies, which the report does not import; a policy of the user's own goes by its name."""
+POLICY_TITLE = dict(TITLES)
+"""A custom policy goes by its name."""
 
 WIDTH_IN = 7.2
 """Width of every figure, inches: the text width of a printed page."""

@@ -7,7 +7,7 @@ GPU-second, constant between grid points and 0 after the last, turn that limit i
 
 (weak duality) for every schedule of rigid jobs without preemption. The prices are improved by subgradient steps.
 Each minimum is exact, as the bracket is piecewise linear in s, so the grid decides how good the bound is, not
-whether it is one. docs/lower-bound.md has the proof and what is ignored.
+whether it is one. docs/explanation/lower-bound.md has the proof and what is ignored.
 
 Time-indexed formulation: Sousa and Wolsey 1992; van den Akker, Hurkens and Savelsbergh 2000. Its Lagrangian bounds
 for resource-constrained scheduling: Möhring, Schulz, Stork and Uetz 2003. Steps: Held, Wolfe and Crowder 1974;

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
+from rltune.config.cells import Backfill
+from rltune.config.run import Overrun
 from rltune.policies import IDS, OWN
 
 EXTERNAL = -1  # the order is asked of the driver
 
 NONE, GREEDY, EASY, CONSERVATIVE = range(4)
-BACKFILLS = {"none": NONE, "greedy": GREEDY, "easy": EASY, "conservative": CONSERVATIVE}
+BACKFILLS = dict(zip(get_args(Backfill), range(4), strict=True))
 DOUBLE, NOW = range(2)
-OVERRUNS = {"double": DOUBLE, "now": NOW}
+OVERRUNS = dict(zip(get_args(Overrun), range(2), strict=True))
 NEVER, AMONG_OTHERS, ALWAYS = range(3)
 ASKED = {"lookahead": AMONG_OTHERS, "algorithm1": ALWAYS}
 """Placements asked of a placer, and when."""

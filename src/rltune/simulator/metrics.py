@@ -1,4 +1,4 @@
-"""What a run was worth (paper §4.4): functions of start times alone, blind to policies."""
+"""What a run achieved (paper §4.4): functions of start times alone, blind to policies."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.cluster.fit import Jobs
+from rltune.metrics import METRICS
 from rltune.simulator.state import State
 
 BSLD_FLOOR_S = 10.0
@@ -66,31 +67,25 @@ def _inside(lengths: np.ndarray) -> np.ndarray:
 def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
     """One row a sequence.
 
-    wait_s, jct_s, bsld: means over its jobs; largest_wait_s. makespan_s: first submission to last completion; utilisation:
-    allocated GPU-seconds over GPUs × makespan; utilisation_span: the same over the submission span only
-    (NaN when all jobs arrive at once), since one long job sets the makespan. decisions: rankings asked for;
+    The columns of rltune.metrics; largest_wait_s; makespan_s: first submission to last completion; utilisation_span:
+    utilisation over the submission span only (NaN when all jobs arrive at once), since one long job sets the makespan. decisions: rankings asked for;
     choices: those with two candidates or more; mean_queue: jobs queued at a decision; cut: decisions in which
     jobs were hidden behind the visible ones.
     """
     table = job_table(jobs, state)
     grouped = table.groupby("sequence")
-    out = grouped[["wait_s", "jct_s", "bsld"]].mean()
-    start, end = table["start_s"], table["end_s"]
+    out = pd.DataFrame({metric.column: metric.compute(table, gpus) for metric in METRICS.values()})
     first, last = (grouped["submit_s"].agg(f) for f in ("min", "max"))
-    makespan = grouped["end_s"].max() - first
-    area = (table["gpus"] * (end - start)).groupby(table["sequence"]).sum()
-    inside = np.minimum(end, last.to_numpy()[table["sequence"]]) - start
+    inside = np.minimum(table["end_s"], last.to_numpy()[table["sequence"]]) - table["start_s"]
     area_inside = (table["gpus"] * np.maximum(inside, 0.0)).groupby(table["sequence"]).sum()
-    span = (last - first).replace(0.0, np.nan)
     decisions = state.status["decisions"]
     return out.assign(
         largest_wait_s=grouped["wait_s"].max(),
         jobs=state.n,
         first_job=state.first,
         submit_s=first,
-        makespan_s=makespan,
-        utilisation=area / (gpus * makespan),
-        utilisation_span=area_inside / (gpus * span),
+        makespan_s=grouped["end_s"].max() - first,
+        utilisation_span=area_inside / (gpus * (last - first).replace(0.0, np.nan)),
         decisions=decisions,
         choices=state.status["choices"],
         mean_queue=state.status["queue_sum"] / np.maximum(decisions, 1),

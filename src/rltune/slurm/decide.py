@@ -36,8 +36,8 @@ class Decision:
 
 def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
     """How decisions are thought out: whose order stands behind, what may start behind a job that does not fit, where."""
-    way = policy.facts.get("way", {})
-    base = config.base_policy or way.get("policy") or policy.facts.get("policy", "fifo")
+    chosen = policy.facts.get("scheduler", {})
+    base = config.base_policy or chosen.get("policy") or policy.facts.get("policy", "fifo")
     return SchedulerConfig(base, config.backfill, config.placement, interference_slowdown=config.interference_slowdown)
 
 

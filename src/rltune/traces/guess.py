@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.readers import sacct
-from rltune.traces.readers import slurm_fields as slurm
 
 _NAMES: dict[str, str] = {
     "job_id": r"^(job[_ ]?id(raw)?|job[_ ]?name|job|id|name)$",

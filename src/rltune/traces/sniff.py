@@ -19,11 +19,11 @@ import pandas as pd
 import pyarrow.parquet
 
 from rltune.errors import DataError
-from rltune.traces.readers import alibaba2020, alibaba2023, authors, sacct, swf
-from rltune.traces.readers.archive import decompressed, guarded
-from rltune.traces.readers.csv_text import LONGEST_LINE, delimiter_of
-from rltune.traces.readers.encoding import as_utf8
-from rltune.traces.slurm_texts import mistaken
+from rltune.traces.raw.archive import decompressed, guarded
+from rltune.traces.raw.csv_text import delimiter_of
+from rltune.traces.raw.encoding import Utf8
+from rltune.traces.raw.slurm_texts import mistaken
+from rltune.traces.readers import alibaba2020, alibaba2023, authors, rows, sacct, swf
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
@@ -93,9 +93,9 @@ def sniff(path: Path) -> Found:
         with _opened(path) as file:
             return _archive(_tar_members(file))
     with _opened(path) as file:
-        head = as_utf8(file, str(path)).read(1 << 16)
+        head = io.BufferedReader(Utf8(file, str(path), limit=None)).read(1 << 16)
     with _opened(path) as file:
-        return _text(head, as_utf8(file, str(path)), path)
+        return _text(head, file, path)
 
 
 @contextmanager
@@ -105,42 +105,14 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         yield guarded(unpacked, file, path.stat().st_size, str(path))
 
 
-class _Bounded(io.RawIOBase):
-    """A text without lines longer than any trace's: what parses it holds a line, or a JSON entry, in memory."""
-
-    def __init__(self, stream: IO[bytes], where: str, lines: bool = True) -> None:
-        self._stream, self._where, self._lines = stream, where, lines
-        self._length = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:
-        block = self._stream.read(len(buffer))
-        buffer[: len(block)] = block
-        end = max(block.rfind(b"\n"), block.rfind(b"\r")) if self._lines else -1
-        self._length = len(block) - end - 1 if end >= 0 else self._length + len(block)
-        if self._length > LONGEST_LINE:
-            most = f"{LONGEST_LINE >> 20} MiB"
-            what = (
-                f"a line is longer than {most}; expected one row a line"
-                if self._lines
-                else f"no entry of a list ends within {most}; expected a JSON list of jobs"
-            )
-            raise DataError(f"{self._where}: {what}.")
-        return len(block)
-
-    def entry(self) -> None:
-        """Begin to count anew: an entry of a JSON list is complete."""
-        self._length = 0
-
-
 def _parquet(path: Path) -> Found:
     file = pyarrow.parquet.ParquetFile(path)
     batch = next(file.iter_batches(batch_size=MAX_ROWS), None)
     table = batch.to_pandas() if batch is not None else pd.DataFrame()
     known = b"rltune" in (file.schema_arrow.metadata or {})
-    return Found("canonical job table" if known else "parquet", table, file.metadata.num_rows > len(table))
+    raw = not known and set(rows.NEEDED) <= set(table)
+    name = "canonical job table" if known else "raw columns (parquet)" if raw else "parquet"
+    return Found(name, table, file.metadata.num_rows > len(table), "rows" if raw else None)
 
 
 def _tar_members(file: IO[bytes]) -> list[str]:
@@ -178,8 +150,8 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
     if text.count("\ufffd") > 0.3 * len(text):
         raise ValueError("it is not text")
     if text[0] in "[{":
-        return _json(_Bounded(file, str(path), lines=False))
-    file = io.BufferedReader(_Bounded(file, str(path)), 1 << 16)
+        return _json(Utf8(file, str(path), limit="entry"))
+    file = io.BufferedReader(Utf8(file, str(path)), 1 << 16)
     lines = text.splitlines()
     line = next((x for x in lines if x.strip() and x.lstrip()[0] != ";"), "")
     if len(line.split()) == len(swf.COLUMNS) and "," not in line:
@@ -201,7 +173,7 @@ def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: di
     return Found(name, table, len(table) == MAX_ROWS, format, fields=fields or {})
 
 
-def _json(file: _Bounded) -> Found:
+def _json(file: Utf8) -> Found:
     jobs = []
     for job in itertools.islice(ijson.items(file, "item", use_float=True), MAX_ENTRIES + 1):
         jobs.append(job)
@@ -259,7 +231,7 @@ def _headerless(line: str, file: IO[bytes]) -> Found | None:
 
 
 def _with_header(head: bytes, line: str, file: IO[bytes], path: Path) -> Found:
-    table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line.encode()), skipinitialspace=True)
+    table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line), skipinitialspace=True)
     columns = {str(c).strip() for c in table.columns}
     if HELIOS_MARK <= columns:
         part = path.parent.name if path.parent.name in HELIOS_PARTS else "Venus"

@@ -7,7 +7,7 @@ import pandas as pd
 
 from rltune.errors import DataError
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates_history import job_size
+from rltune.traces.estimates.history import job_size
 
 HOUR_S = 3600.0
 BATCH_JOBS = 256

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rltune.agent.policy_file import MADE
+from rltune.agent.learners import LEARNERS
+from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import find
@@ -22,7 +23,7 @@ from rltune.kernels import kernel
 from rltune.simulator.backfill import free_in_pool
 from rltune.simulator.state import State, sequence_of
 
-WEIGHTS = MADE["linear"]
+WEIGHTS = LEARNERS["linear"].columns
 AREA = np.array([1.0, 1.0] + [0.0] * (WEIGHTS - 2))
 """Orders by the smallest area."""
 LOG_SCALE, GREEDY, QUEUE_SCALE = 0.1, 0.1, 1 / 6
@@ -48,6 +49,11 @@ class LinearRanker:
     layout: Layout
     weights: np.ndarray
     _work: Work = field(init=False, repr=False)
+
+    @classmethod
+    def of(cls, policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> LinearRanker:
+        """A trained policy as a ranker of runs on ``jobs``."""
+        return cls(jobs, layout, -policy.weights[0].T)
 
     def __post_init__(self) -> None:
         row = self.jobs.row

@@ -18,9 +18,9 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
-from rltune.policies import IDS, Facts, compiled_score
-from rltune.simulator.gantt import bars
+from rltune.policies import POLICIES, Facts
 from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.gantt import bars
 from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.state import State
 from rltune.traces.columns import empty_columns
@@ -89,9 +89,8 @@ def priorities(jobs: Jobs) -> np.ndarray:
     """
     now_s, share = float(jobs.submit_s.max()), jobs.gpus / CLUSTER.gpus
     score = [
-        compiled_score(
-            IDS[POLICY],
-            Facts(float(submit_s), float(estimate_s), int(gpus), now_s - float(submit_s), 1.0, float(part), 1.0, 0.0),
+        POLICIES[POLICY].score(
+            Facts(float(submit_s), float(estimate_s), int(gpus), now_s - float(submit_s), 1.0, float(part), 1.0, 0.0)
         )
         for submit_s, estimate_s, gpus, part in zip(jobs.submit_s, jobs.estimate_s, jobs.gpus, share, strict=True)
     ]

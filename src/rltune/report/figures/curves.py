@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from rltune.metrics import METRICS
 from rltune.report.style import INK, MARKERS, MUTED, WIDTH_IN, marks, styled
 from rltune.report.common import where
 
 SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
-METRIC_SHORT = {"wait": "Wait", "bsld": "Slowdown", "jct": "Completion time", "utilisation": "Utilisation"}
+METRIC_SHORT = {name: metric.short for name, metric in METRICS.items()}
 """Metrics as titles of panels have them."""
 HOW_TO_READ = (
     "(base − RLTune) over the larger of the two means, so above the line RLTune is better. Faint: each epoch; strong: "

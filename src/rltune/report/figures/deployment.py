@@ -25,7 +25,7 @@ def fig18(
     runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
-    rltune.evaluation.deployment.per_run and paired_runs give them."""
+    rltune.evaluation.studies.deployment.per_run and paired_runs give them."""
     frame = runs[["scheduler", "repetition", *PANELS]].assign(title=runs["scheduler"].map(who), data=facts["data"])
     schedulers = list(dict.fromkeys(frame["scheduler"]))
     with styled():
@@ -51,7 +51,7 @@ def fig18(
 
 
 def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """GPUs in use and jobs waiting over time, two panels a repetition. ``usage``: rltune.evaluation.deployment.in_use."""
+    """GPUs in use and jobs waiting over time, two panels a repetition. ``usage``: rltune.evaluation.studies.deployment.in_use."""
     frame = usage.assign(title=usage["scheduler"].map(who), data=facts["data"])
     repetitions = sorted(frame["repetition"].unique())
     with styled():

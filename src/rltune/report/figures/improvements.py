@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from rltune.metrics import METRICS
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show
@@ -32,7 +33,7 @@ SIDES = (
     ("Over its base policy", "improvement", "low", "high"),
     ("Over the strongest heuristic", "over_strong", "over_strong_low", "over_strong_high"),
 )
-SHORT = {"wait": "wait", "bsld": "slowdown", "jct": "completion time", "utilisation": "utilisation"}
+SHORT = {name: metric.short.lower() for name, metric in METRICS.items()}
 LEFT_MOST = -1.0
 """Improvements below −100 % are drawn at this edge as an arrow; the table has their size."""
 

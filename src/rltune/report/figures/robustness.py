@@ -32,7 +32,7 @@ def robustness(
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
-    ``cells`` as `report.read` gives them, ``runs`` as `pipeline.transfer.under_noise` does. The frame has a row a
+    ``cells`` as `report.read` gives them, ``runs`` as `evaluation.studies.transfer.under_noise` does. The frame has a row a
     trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of ``reference`` (policy, backfill), which goes by no
     estimate, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact
     estimates, a fraction of that, with its interval. Agents that differ by seed are one scheduler.

@@ -10,7 +10,7 @@ from rltune.report.common import about, constant_settings, setting_columns, wher
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
-ANSWERS = ("milp_asked", "milp_settled", "milp_cached", "milp_calls")
+ANSWERS = ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")
 TROUBLES = ("milp_infeasible", "milp_limit", "milp_failure")
 PRINTED = {
     "least": "training_hours.least",
@@ -25,7 +25,7 @@ def costs(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per cell: seconds of training, decisions and decisions per second, solver calls and outcomes.
 
-    Of the placement decisions (`milp_asked`) some are presolved (`milp_settled`), some cached, the rest call the solver
+    Of the placement decisions (`milp_asked`) some are presolved (`milp_presolved`), some cached, the rest call the solver
     (`milp_calls`); a call ends optimal, infeasible, at the time limit or in failure.
     """
     rows = []

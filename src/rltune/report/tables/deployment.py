@@ -60,7 +60,7 @@ def sizes_in(runs: pd.DataFrame) -> dict[int, str]:
 
 def in_words(paired: pd.DataFrame) -> list[str]:
     """A sentence per pair of schedulers, on the means of the repetitions that both have. ``paired``: of
-    rltune.evaluation.deployment.paired_runs."""
+    rltune.evaluation.studies.deployment.paired_runs."""
     return [_pair(runs, ours, theirs) for (ours, theirs), runs in paired.groupby(["ours", "theirs"], sort=False)]
 
 
@@ -101,8 +101,8 @@ def deployment_numbers(
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-numbers`: one row per comparison × measure, with the paper's figure and the verdict.
 
-    ``compared`` and ``paired`` as rltune.evaluation.deployment.compare and paired_runs give them, ``machinery`` as
-    rltune.evaluation.deployment_machinery does; ``cell``: the row of rltune.report.read.cells of the agent; ``learned``:
+    ``compared`` and ``paired`` as rltune.evaluation.studies.deployment.compare and paired_runs give them, ``machinery`` as
+    rltune.evaluation.studies.deployment_machinery does; ``cell``: the row of rltune.report.read.cells of the agent; ``learned``:
     rltune.report.tables.comparison.learned_in of it. Where a scheduler's mean cycle is over LONG_CYCLE_S in any run there
     is no verdict.
     """
@@ -171,7 +171,7 @@ def deployment_runs(
     """The table `deployment-runs`: a row per scheduler × repetition on the Slurm cluster, then the same in the simulator
     under each backfill rule.
 
-    ``runs`` (may be empty) and ``simulated`` as rltune.evaluation.deployment.per_run gives them. ``missing``: why runs are
+    ``runs`` (may be empty) and ``simulated`` as rltune.evaluation.studies.deployment.per_run gives them. ``missing``: why runs are
     not there; "" where all are.
     """
     parts = [runs.assign(system="Slurm", system_title="Slurm")] if len(runs) else []
@@ -200,7 +200,7 @@ def deployment_runs(
 
 
 def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-machinery`: a row per run. ``machinery``: of rltune.evaluation.deployment_machinery."""
+    """The table `deployment-machinery`: a row per run. ``machinery``: of rltune.evaluation.studies.deployment_machinery."""
     frame = machinery.drop(columns=["retries", "resumed"]).assign(
         title=machinery["scheduler"].map(short),
         data=facts["data"],
@@ -243,7 +243,7 @@ def _origins(runs: list[dict[str, Any]], column: str) -> dict[str, list[str]]:
 
 
 def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-fidelity`: a row per run. ``fidelity`` as rltune.evaluation.deployment_fidelity gives it."""
+    """The table `deployment-fidelity`: a row per run. ``fidelity`` as rltune.evaluation.studies.deployment_simulated gives it."""
     measures = {"wait": "Mean wait", "makespan": "Makespan"}
     hours = {
         f"{name}_h_{side}": fidelity[f"{name}_s_{side}"] / HOUR_S for name in measures for side in ("slurm", *RULES)
@@ -254,7 +254,7 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> tuple[Artefact,
 
 def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
     """The table `deployment-predicted`: a row per comparison × measure. ``predicted`` as
-    rltune.evaluation.deployment_fidelity gives it."""
+    rltune.evaluation.studies.deployment_simulated gives it."""
     right = {rule: int(predicted[f"agrees_{rule}"].sum()) for rule in RULES}
     frame = predicted.assign(
         ours_title=predicted["ours"].map(who),

@@ -20,7 +20,7 @@ def latency(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per queue length: median and 95th percentile of each part of a decision in ms, and the paper's figure.
 
-    ``decisions``: queue, and inference_s, placement_s and decision_s of each decision (rltune.evaluation.latency), of
+    ``decisions``: queue, and inference_s, placement_s and decision_s of each decision (rltune.evaluation.studies.decision_time), of
     the agent of ``cell``. ``growth``: the median over that of the row of half the queue.
     """
     rows: list[dict[str, Any]] = []

@@ -156,7 +156,7 @@ def fig17_numbers(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per cell: mean JCT of one long sequence under QSSF and RLTune.
 
-    ``comparisons``: cell, and the fields of rltune.evaluation.long_run.LongComparison.
+    ``comparisons``: cell, and the fields of rltune.evaluation.studies.learners.LongComparison.
     """
     rows = []
     for _, one in comparisons.iterrows():

@@ -77,7 +77,7 @@ def sentences(
 ) -> list[tuple[str, str]]:
     """(Topic, text) of the results, the recommendation first (templates/recommendation.j2).
 
-    ``advice``: the fields of rltune.evaluation.recommend.Advice.
+    ``advice``: the fields of rltune.evaluation.studies.hours_waited.Advice.
     """
     name = names(ran)
     outcome, chosen = advice["outcome"], advice["chosen"]

@@ -73,7 +73,7 @@ def loads(frame: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
 def estimates(frame: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
     """Accuracy of each kind of estimate on each trace.
 
-    ``frame``: trace, data, estimate, jobs, modelled, and the columns of rltune.traces.estimates_accuracy.
+    ``frame``: trace, data, estimate, jobs, modelled, and the columns of rltune.traces.estimates.accuracy.
     """
     return describe("estimates", frame), frame
 

@@ -15,11 +15,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy, save_policy
 from rltune.config import ClusterConfig
 from rltune.config.slurm import SlurmConfig
+from rltune.environment.features import width_of
 from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
 from rltune.slurm.controller import Controller, Cycle
 from rltune.slurm.decide import decide
@@ -55,6 +57,13 @@ class Order:
     """Order of the jobs that the policy does not see."""
     placement: str = "best_fit"
     interval_s: float = 60.0
+
+
+def policy_of_rule(rule: str) -> TrainedPolicy:
+    """A policy that ranks as the base policy ``rule`` does, for the agent's controller: a network of zeros, so that the base
+    policy's order decides."""
+    layer = (np.zeros((width_of("engineered"), 1), np.float32), np.zeros(1, np.float32))
+    return TrainedPolicy(layer, {"features": "engineered", "policy": rule, "base_policy_bias": 1.0})
 
 
 @dataclass(frozen=True)

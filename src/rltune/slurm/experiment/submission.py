@@ -36,6 +36,8 @@ class Submission:
     limit_s: float
     """The time limit its user asks for."""
     run_s: float
+    share: str = ""
+    """sbatch's option for sharing nodes; empty: as the partition says."""
 
     @property
     def limit_min(self) -> int:
@@ -46,7 +48,7 @@ class Submission:
         """sbatch's options: GPUs of any type, as many on each node where they can be divided so."""
         each, rest = divmod(self.gpus, self.nodes)
         gpus = f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}"
-        return [
+        options = [
             f"--job-name={self.name}",
             f"--account={self.account}",
             f"--partition={self.partition}",
@@ -56,6 +58,7 @@ class Submission:
             gpus,
             f"--time={self.limit_min}",
         ]
+        return [*options, self.share] if self.share else options
 
     def waiting(self, number: int, now_s: float) -> SlurmJob:
         """The record of it in a queue, as squeue would give it."""
@@ -110,7 +113,7 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
                     else:
                         time.sleep(min(left_s - CALM_S, 0.2))
                         at_work()
-                pending.append(pool.submit(_submit, slurm, job))
+                pending.append(pool.submit(submit, slurm, job))
                 pending = [done for done in pending if not _taken(done)]
             for done in pending:
                 done.result()
@@ -119,8 +122,8 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
             raise
 
 
-def _submit(slurm: Emulation, job: Submission) -> str:
-    """Its id. Raises as Slurm's command does, naming the job."""
+def submit(slurm: Emulation, job: Submission) -> str:
+    """Submit a job now and return its id. Raises as Slurm's command does, naming the job."""
     script = f"#!/bin/sh\nexec sleep {job.run_s:.0f}\n"
     argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
     try:

@@ -9,6 +9,16 @@ from rltune.traces.fetch.given import by_hand, check_given, expand, fingerprint,
 from rltune.traces.fetch.sources import MANIFEST, Manifest, obtain, sha256
 
 __all__ = [
-    *("BY_HAND", "MANIFEST", "Manifest", "RetryPolicy", "by_hand", "check_given", "expand", "fingerprint"),
-    *("given_file", "obtain", "part_bytes", "sha256"),
+    "BY_HAND",
+    "MANIFEST",
+    "Manifest",
+    "RetryPolicy",
+    "by_hand",
+    "check_given",
+    "expand",
+    "fingerprint",
+    "given_file",
+    "obtain",
+    "part_bytes",
+    "sha256",
 ]

@@ -10,6 +10,8 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.fetch.download import BY_HAND
 
+DATA = Path(__file__).parents[2] / "data"
+"""Rows that ship with the package; what ``${RLTUNE_DATA}`` stands for where it is not set."""
 _VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 
 
@@ -18,6 +20,8 @@ def expand(text: str, key: str) -> str:
 
     def value(match: re.Match[str]) -> str:
         found = os.environ.get(match["name"]) or match["default"]
+        if match["name"] == "RLTUNE_DATA":
+            found = found or str(DATA)
         if found is None:
             raise ConfigError(
                 f"{key}: {text!r} needs the environment variable {match['name']}, which is not set; "

@@ -1,4 +1,6 @@
-"""Readers: one file per raw format, each giving the same raw columns; :func:`read` picks the one a trace names.
+"""Readers: a raw format is one file here, and its name; each gives the same raw columns.
+
+:func:`read` picks the one that a trace names. A new format is a new file with a function ``read``, and nothing else.
 
 Raw columns are those of the job table (``rltune.traces.table``) except that ``submit_unix_s`` (seconds since 1970 UTC)
 stands for ``submit_s``, values may be missing or impossible (cleaning counts and leaves them out), and ``unusable``
@@ -7,25 +9,16 @@ says why a row cannot be a job (null for rows that can).
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 
-from rltune.config.trace import TraceConfig
-from rltune.errors import ConfigError
+from rltune.config.trace import FORMATS, TraceConfig
 from rltune.traces.audit import Audit
-from rltune.traces.readers import alibaba2020, alibaba2023, authors, column_map, helios, philly, sacct, swf
 
-READERS = {
-    "philly": philly.read,
-    "helios": helios.read,
-    "alibaba2020": alibaba2020.read,
-    "alibaba2023": alibaba2023.read,
-    "authors": authors.read,
-    "swf": swf.read,
-    "sacct": sacct.read,
-    "csv": column_map.read,
-}
+READERS = {name: import_module(f"rltune.traces.readers.{name}").read for name in FORMATS}
+"""Format → ``read(trace, folder, audit)`` of the file of that name."""
 
 
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
@@ -38,9 +31,5 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
 
     Raises:
         DataError: a file is missing, truncated or not in the trace's format.
-        ConfigError: no reader for the format.
     """
-    reader = READERS.get(trace.format)
-    if reader is None:
-        raise ConfigError(f"format: found {trace.format!r}, expected one of {', '.join(READERS)}.")
-    return reader(trace, Path(folder), audit)
+    return READERS[trace.format](trace, Path(folder), audit)

@@ -31,10 +31,10 @@ import pyarrow as pa
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.archive import holds, open_member
-from rltune.traces.readers.csv_text import csv_blocks
-from rltune.traces.readers.raw import numbers, raw_frame, read_csv_text, reasons
-from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.archive import holds, open_member
+from rltune.traces.raw.csv_text import csv_blocks
+from rltune.traces.raw.frame import numbers, raw_frame, read_csv_text, reasons
+from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
 TASK_COLUMNS = [
@@ -207,7 +207,7 @@ def _table(
 ) -> tuple[pd.DataFrame, str]:
     """One headerless table, from ``<name>.csv`` lying there or inside ``<name>.tar.gz``, and how messages name it.
 
-    A header row is refused, and a table of fewer columns: its last ones are empty throughout.
+    A header row is refused, and a table of fewer or more columns.
     """
     with open_member(folder, f"{name}.csv", (f"{name}.tar.gz",)) as (stream, where):
         table = read_csv_text(stream, where, audit, columns, keep)
@@ -217,7 +217,4 @@ def _table(
         raise DataError(f"{where}: no rows with {len(columns)} columns; {expected}")
     if first[columns[0]] == columns[0] if columns[0] in table else False:
         raise DataError(f"{where}: has a header row; the PAI tables have none. Delete the first line.")
-    if "start_time" in table and table.loc[:, "start_time":].isna().all(axis=None):
-        at = f"column {columns.index('start_time') + 1} (start_time)"
-        raise DataError(f"{where}: {at} and those after it are empty in all {len(table)} rows; {expected}")
     return table, where

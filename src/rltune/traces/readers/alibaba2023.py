@@ -27,11 +27,11 @@ import pandas as pd
 
 from rltune.config.trace import TraceConfig
 from rltune.traces.audit import Audit
-from rltune.traces.readers.archive import open_member
-from rltune.traces.readers.csv_text import read_csv_text
-from rltune.traces.readers.lines import one_file
-from rltune.traces.readers.raw import missing_column, numbers, raw_frame, reasons
-from rltune.traces.readers.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.csv_text import read_csv_text
+from rltune.traces.raw.frame import missing_column, numbers, raw_frame, reasons
+from rltune.traces.raw.lines import one_file
+from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
 COLUMNS = [
     "name",

@@ -19,9 +19,9 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.archive import is_archive, open_member
-from rltune.traces.readers.raw import map_values, missing_column, numbers, raw_frame, read_csv_text, reasons
-from rltune.traces.readers.times import wall_clock_to_unix
+from rltune.traces.raw.archive import is_archive, open_member
+from rltune.traces.raw.frame import map_values, missing_column, numbers, raw_frame, read_csv_text, reasons
+from rltune.traces.raw.times import wall_clock_to_unix
 
 ARCHIVES = ("data.zip",)
 CLUSTERS = ("Earth", "Saturn", "Uranus", "Venus")

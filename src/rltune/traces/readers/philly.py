@@ -27,10 +27,10 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.archive import open_member
-from rltune.traces.readers.encoding import as_utf8
-from rltune.traces.readers.raw import raw_frame, reasons
-from rltune.traces.readers.times import wall_clock_to_unix
+from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
+from rltune.traces.raw.frame import raw_frame, reasons
+from rltune.traces.raw.times import wall_clock_to_unix
 
 MEMBER = "cluster_job_log"
 ARCHIVES = ("trace-data.tar.gz",)
@@ -71,7 +71,9 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         DataError: the log is missing, truncated, not JSON, or not a list of jobs.
     """
     with open_member(folder, MEMBER, ARCHIVES) as (stream, where):
-        jobs, attempts = _stream(as_utf8(stream, where), where)
+        text = Utf8(stream, where, limit=None)
+        jobs, attempts = _stream(text, where)
+    audit.note(NOT_UTF_8, text.latin_1)
     rows = len(jobs["job_id"])
     audit.read(rows)
     submit = wall_clock_to_unix(_text(jobs.pop("submitted")), trace.time_zone, "submitted_time", audit, where=where)

@@ -47,18 +47,12 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers import slurm_fields as slurm
-from rltune.traces.readers.archive import open_member
-from rltune.traces.readers.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
-from rltune.traces.readers.raw import missing_column, numbers, raw_frame, reasons
-from rltune.traces.readers.slurm_requeued import (
-    CANCELLED_EARLY,
-    ENDED_EARLY,
-    STILL_PENDING,
-    STILL_RUNNING,
-    one_row_a_job,
-)
-from rltune.traces.readers.times import wall_clock_to_unix
+from rltune.traces.raw import slurm_fields as slurm
+from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.frame import missing_column, numbers, raw_frame, reasons
+from rltune.traces.raw.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
+from rltune.traces.raw.slurm_requeued import CANCELLED_EARLY, ENDED_EARLY, STILL_PENDING, STILL_RUNNING, one_row_a_job
+from rltune.traces.raw.times import wall_clock_to_unix
 
 FORMAT = (
     "JobID,User,Partition,Submit,Start,End,ElapsedRaw,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,ReqMem,"

@@ -30,9 +30,9 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
-from rltune.traces.readers.archive import open_member
-from rltune.traces.readers.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
-from rltune.traces.readers.raw import numbers, raw_frame, reasons
+from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.frame import numbers, raw_frame, reasons
+from rltune.traces.raw.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
 
 COLUMNS = [
     "job_number",

@@ -1,0 +1,369 @@
+"""Agents and base policies on held-out real rows, side by side: what the benchmarks quality and joint share.
+
+An agent is trained on the rows up to an origin and evaluated on disjoint windows from the tenth behind it. Base policies run
+under every backfill rule with best_fit; the strong baseline is the best of all policies × {none, greedy, easy} (and
+localities) on the very windows it is compared on, and next to it the one that was best on the validation windows,
+which one could have known. Everybody is given the same estimates, lognormal(1). Intervals: 95 %,
+moving blocks, paired by window, over seeds too where there are several.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import pickle
+import time
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rltune import COMPILED, sources_digest
+from rltune.agent.learners import make_trainer, ranker_of
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.scheduler_choice import POLICIES
+from rltune.agent.task import TrainingTask
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config import Cell, LookaheadConfig, SimulationConfig
+from rltune.config.context import Run
+from rltune.config.preset import BUILT_IN
+from rltune.evaluation.intervals import improved
+from rltune.files import atomic_write
+from rltune.placement.placers import placer_of
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.bound import lower_bound
+from rltune.simulator.metrics import sequence_table
+from rltune.traces.split import disjoint_windows, split_points
+
+TRACES = {"philly": ("philly-csv", "philly-192"), "venus": ("venus-csv", "venus-160"), "pai": ("pai-csv", "pai-140")}
+BACKFILLS = ("none", "greedy", "easy")
+MORE = ("conservative",)
+"""Printed next to them; not among what the strong baseline is chosen from. Nor is …"""
+ISOLATING = "isolating_best_fit"
+"""… this placement, which like locality soonest_end is tried too where jobs may be split."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A preset, the features and placement it is given, and fields of the preset that are changed."""
+
+    preset: str
+    features: str
+    placement: str = "best_fit"
+    changes: tuple[tuple[str, Any], ...] = ()
+
+
+FROM_NOTHING = (("batch_decisions", 2048), ("validate_every", 5), ("validation_windows", 40))
+"""The preset `paper` with smaller steps and validated oftener: a quarter of its time."""
+VARIANTS: dict[str, Variant] = {
+    **{name: Variant(name, "engineered" if name in ("paper", "quick") else "rich") for name in BUILT_IN},
+    "naive": Variant("paper", "raw", "best_fit", FROM_NOTHING),
+    "raw + MILP": Variant("paper", "raw", "lookahead", FROM_NOTHING),
+    "engineered": Variant("paper", "engineered", "best_fit", FROM_NOTHING),
+    "pro": Variant("paper", "engineered", "lookahead", FROM_NOTHING),
+    "tuned, raw": Variant("tuned", "raw"),
+    "tuned, engineered": Variant("tuned", "engineered"),
+}
+"""What can be trained: the built-in presets; naive and pro, with what lies between; `tuned` on other features."""
+COLUMNS = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
+RESAMPLES, CONFIDENCE = 10_000, 0.95
+PICKED = "picked for "
+"""Begins the name of the base policy that is best on validation windows; the metric follows."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One agent: trained up to an origin, evaluated behind it."""
+
+    trace: str
+    origin: float
+    seed: int
+    learner: str
+    metric: str
+    lengths: tuple[int, ...]
+    balanced: bool
+    localities: tuple[str, ...]
+    simulation: tuple[tuple[str, float], ...]
+    folder: str
+    keep: str = ""
+    """Where results are kept, for a benchmark that is stopped or another with the same tasks; empty: nowhere."""
+    changes: tuple[tuple[str, Any], ...] = ()
+    """Fields of the preset that are changed."""
+    label: str = ""
+    """What the agent is called; empty: RLTune for `tuned`, else the learner's name."""
+
+    @property
+    def name(self) -> str:
+        """What the agent is called."""
+        return self.label or ("RLTune" if self.learner == "tuned" else self.learner)
+
+
+def workload_of(task: Task) -> tuple[str, str]:
+    """Names of the trace and the cluster."""
+    trace, cluster = TRACES[task.trace]
+    return trace, f"{cluster}-balanced" if task.balanced else cluster
+
+
+def loaded(task: Task) -> Workload:
+    """The workload, split at the task's origin."""
+    trace, cluster = workload_of(task)
+    path = Path(task.folder) / f"{trace}__{cluster}.pickle"
+    if not path.is_file():
+        made = build_workload(Run.open("config/csv.yaml"), trace, cluster, "lognormal-1", calibrate=True)
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(pickle.dumps(made))
+    load: Workload = pickle.loads(path.read_bytes())
+    return replace(load, split=split_points(len(load.job_ids), task.origin, 0.1))
+
+
+def windows_of(load: Workload, length: int, validation: bool = False) -> np.ndarray:
+    """First jobs of the windows that are evaluated on, the tenth of the rows behind the origin; or those of validation."""
+    start, stop = load.split.validation if validation else load.split.test
+    return disjoint_windows(start, min(stop, start + len(load.job_ids) // 10), length)
+
+
+def rules(task: Task) -> dict[str, Any]:
+    """What everybody's simulation has in common."""
+    return SimulationConfig(**dict(task.simulation)).model_dump()
+
+
+def run(
+    load: Workload,
+    length: int,
+    scheduler: SchedulerConfig,
+    uses_calibrated: bool = False,
+    policy: TrainedPolicy | None = None,
+    validation: bool = False,
+):
+    """A row a window of that many jobs; in the order of ``policy``, or of the setting's."""
+    jobs = load.calibrated if uses_calibrated and load.calibrated is not None else load.jobs
+    placer = placer_of(scheduler.placement, LookaheadConfig())
+    ranker = ranker_of(policy, jobs, load.layout) if policy else None
+    first = windows_of(load, length, validation)
+    state = simulate(jobs, load.layout, first, np.full(len(first), length), scheduler, ranker, placer)
+    return sequence_table(jobs, state, load.layout.gpus).assign(length=length)
+
+
+def heuristics(task: Task) -> pd.DataFrame:
+    """A row a base policy × backfill rule × locality × window; those of PICKED once more under that name."""
+    load, frames, before = loaded(task), [], []
+    open_to_all = [(locality, "best_fit") for locality in task.localities]
+    if len(task.localities) > 1:
+        open_to_all += [("any", ISOLATING), ("soonest_end", ISOLATING)]
+    for length in task.lengths:
+        bound = [lower_bound(load.jobs, load.layout, int(f), length).wait_s for f in windows_of(load, length)]
+        for policy, backfill, (locality, placement) in product(POLICIES, (*BACKFILLS, *MORE), open_to_all):
+            scheduler = SchedulerConfig(policy, backfill, placement, locality, **rules(task))
+            table = run(load, length, scheduler)
+            where = f" {locality}" if len(task.localities) > 1 else ""
+            how = f" {placement}" if placement == ISOLATING else ""
+            name = f"{policy}+{backfill}{where}{how}"
+            frames.append(table.assign(scheduler=name, rule=name, bound_s=bound))
+            if is_candidate(name):
+                before.append(run(load, length, scheduler, validation=True).assign(scheduler=name))
+    tested, validated = pd.concat(frames), pd.concat(before).groupby(["length", "scheduler"])
+    best = [
+        (length, metric, validated[column].mean()[length].idxmin())
+        for length, (metric, column) in product(task.lengths, COLUMNS.items())
+    ]
+    picked = [
+        tested[(tested["length"] == length) & (tested["scheduler"] == rule)].assign(scheduler=PICKED + metric)
+        for length, metric, rule in best
+    ]
+    return pd.concat([tested, *picked]).assign(trace=task.trace, origin=task.origin)
+
+
+def is_candidate(scheduler: str) -> bool:
+    """Whether a base policy under its rules is one of those that the strong baseline is the best of."""
+    return scheduler.split()[0].split("+")[1] in BACKFILLS and ISOLATING not in scheduler
+
+
+def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row a window of one agent, of the scheduler it chose without what it learned; facts of its training."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+    load, variant = loaded(task), VARIANTS[task.learner]
+    preset = BUILT_IN[variant.preset].model_copy(update=dict((*variant.changes, *task.changes)))
+    preset = type(preset).model_validate(preset.model_dump())
+    cell = Cell(
+        *workload_of(task),
+        "saf",
+        task.metric,
+        "easy",
+        variant.placement,
+        "strict",
+        variant.features,
+        "lognormal-1",
+        variant.preset,
+        task.seed,
+    )
+    began = time.perf_counter()
+    from rltune.agent.trainer import fit  # TensorFlow
+
+    training = TrainingTask(cell, preset, load, simulation=SimulationConfig(**dict(task.simulation)))
+    policy = fit(make_trainer(training, threads=1))
+    seconds, facts, frames = time.perf_counter() - began, policy.facts, []
+    scheduler, calibrated = training.own.config, training.own.uses_calibrated
+    for length in task.lengths:
+        frames.append(run(load, length, scheduler, calibrated, policy).assign(scheduler=task.name))
+        if task.name == "RLTune":
+            frames.append(run(load, length, scheduler, calibrated).assign(scheduler="its scheduler alone"))
+            easy = replace(scheduler, backfill="easy")  # nodes reserved for the first job alone
+            frames.append(run(load, length, easy, calibrated, policy).assign(scheduler="RLTune, EASY only"))
+    some = {k: facts.get(k) for k in ("scheduler", "best_epoch", "learned", "validation_metric", "validation_start")}
+    log = {
+        "trace": task.trace,
+        "origin": task.origin,
+        "seed": task.seed,
+        "agent": task.name,
+        "metric": task.metric,
+        **some,
+        "seconds": round(seconds, 1),
+    }
+    return pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed, metric=task.metric), log
+
+
+def prepare(task: Task) -> None:
+    """Make the files of a workload that all its tasks read, and compile, once."""
+    run(loaded(task), task.lengths[0], SchedulerConfig("saf", "easy"))
+
+
+def kept_at(kind: str, task: Task) -> Path | None:
+    """Where the result of a piece of work is kept; None: nowhere."""
+    of = asdict(task if kind == "agent" else replace(task, seed=0, learner="", metric="", changes=(), label=""))
+    text = json.dumps([kind, of | {"folder": "", "keep": ""}, sources_digest("traces", *COMPILED)])
+    return Path(task.keep) / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet" if task.keep else None
+
+
+def work(job: tuple[str, Task]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """(Windows, facts) of one piece of work, in a process of its own; found where it was done and kept before."""
+    kind, task = job
+    path = kept_at(kind, task)
+    if path is not None and path.is_file():
+        frame = pd.read_parquet(path)
+        return frame, json.loads(frame.attrs["facts"])
+    frame, facts = agent(task) if kind == "agent" else (heuristics(task), {})
+    if path is not None:
+        frame.attrs["facts"] = json.dumps(facts)
+        with atomic_write(path) as temporary:
+            frame.to_parquet(temporary)
+    return frame, facts
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options that all of them have."""
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    parser.add_argument(
+        "--keep",
+        default="",
+        metavar="FOLDER",
+        help="where results are kept and found again; another state of the sources makes others",
+    )
+
+
+def pooled(processes: int) -> Any:
+    """A pool whose processes do one piece of work each: TensorFlow is set up once per process."""
+    return multiprocessing.get_context("spawn").Pool(processes, maxtasksperchild=1)
+
+
+def play(tasks: list[Task], processes: int) -> tuple[pd.DataFrame, pd.DataFrame, list[dict[str, Any]]]:
+    """(Windows of the base policies, of the agents, facts of the agents) of all tasks."""
+    once = list({(t.trace, t.origin): t for t in tasks}.values())
+    with pooled(processes) as pool:
+        work_of = [*(("heuristics", t) for t in once), *(("agent", t) for t in tasks)]
+        for trace, task in {t.trace: t for t in tasks}.items():
+            places = [kept_at(kind, t) for kind, t in work_of if t.trace == trace]
+            if not all(place is not None and place.is_file() for place in places):
+                pool.apply(prepare, (task,))
+        ruled = pool.imap(work, [("heuristics", t) for t in once], chunksize=1)
+        trained = pool.imap(work, [("agent", t) for t in tasks], chunksize=1)
+        rules_frame = pd.concat([frame for frame, _ in ruled])
+        agents, logs = [], []
+        for frame, log in trained:
+            agents.append(frame)
+            logs.append(log)
+            print("  " + ", ".join(f"{k} {v}" for k, v in log.items()), flush=True)
+    return rules_frame, pd.concat(agents), logs
+
+
+def against(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> tuple[float, float, float]:
+    """(Relative difference, its interval) over the same windows in time, seeds drawn too; negative is better."""
+    keys = ["origin", "first_job"]
+    x = ours.pivot(index="seed", columns=keys, values=column).sort_index(axis=1)
+    if "seed" in theirs:
+        y = theirs.pivot(index="seed", columns=keys, values=column).sort_index(axis=1)
+    else:
+        y = pd.concat([theirs.set_index(keys)[column].sort_index().to_frame().T] * len(x))
+    assert x.columns.equals(y.columns) and len(x) == len(y), "other windows or seeds"
+    found = improved(x.to_numpy(), y.to_numpy(), RESAMPLES, CONFIDENCE, seed=1)
+    return -found.gain, -found.high, -found.low
+
+
+def named(name: str, found: tuple[float, float, float]) -> dict[str, float | None]:
+    """A difference and its interval as figures; None where there is no interval."""
+    return {f"{name}{end}": round(f, 4) if f == f else None for end, f in zip(("", "_lo", "_hi"), found, strict=True)}
+
+
+def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[str], prefix: str) -> dict[str, Any]:
+    """Print a trace's tables, one length of windows; its figures: ``prefix`` + what RLTune is compared with."""
+    length = int(ruled["length"].iloc[0])
+    prefix += "" if length == 256 else f"{length}_"
+    figures: dict[str, Any] = {f"{trace}_{prefix}windows": ruled.groupby(["origin", "first_job"]).ngroups}
+    for metric in metrics:
+        column, middle = COLUMNS[metric], "" if metric == metrics[0] else f"{metric}_"
+        means = ruled[~ruled["scheduler"].str.startswith(PICKED)].groupby("scheduler", sort=False)[column].mean()
+        known = means[[is_candidate(s) for s in means.index]]
+        print(
+            f"\n{trace}, mean {metric}, {figures[f'{trace}_{prefix}windows']} windows of {length}"
+            + (f"; no schedule waits less than {ruled['bound_s'].mean():.0f} s" if metric == "wait" else "")
+        )
+        if known.index[0].count(" "):
+            for scheduler, value in means.sort_values().head(8).items():
+                print(f"  {scheduler:>30}  {value:9.5g}")
+        else:
+            print(f"  {'':>14}  " + " / ".join(f"{b:>9}" for b in (*BACKFILLS, *MORE)))
+            for policy in POLICIES:
+                print(f"  {policy:>14}  " + " / ".join(f"{means[f'{policy}+{b}']:9.4g}" for b in (*BACKFILLS, *MORE)))
+        strong, best = str(known.idxmin()), str(means.idxmin())
+        print(f"  strong baseline: {strong} {known[strong]:.5g}; best of all rules: {best} {means[best]:.5g}")
+        picked = ruled[ruled["scheduler"] == PICKED + metric]
+        print(f"  best on validation windows: {', '.join(picked['rule'].unique())} {picked[column].mean():.5g}")
+        plain = " strict" if known.index[0].count(" ") else ""
+        rivals = {
+            "strong": strong,
+            "picked": PICKED + metric,
+            "any": best,
+            "saf_easy": f"saf+easy{plain}",
+            "fifo_none": f"fifo+none{plain}",
+        }
+        for scheduler, mine in agents.groupby("scheduler", sort=False):
+            seeds = ", ".join(f"{v:.5g}" for v in mine.groupby("seed")[column].mean())
+            print(f"  {scheduler:>18}  {mine[column].mean():9.5g}  (by seed: {seeds})")
+            for key, rival in rivals.items():
+                found = against(mine, ruled[ruled["scheduler"] == rival], column)
+                print(
+                    f"  {'':>18}  against {rival}: " + "{:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found))
+                )
+                if scheduler == "RLTune":
+                    figures |= named(f"{trace}_{prefix}{middle}vs_{key}", found)
+        whole, alone = (agents[agents["scheduler"] == name] for name in ("RLTune", "its scheduler alone"))
+        if len(whole):
+            found = against(whole, alone, column)
+            print(
+                "  what it learned, against its scheduler alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(
+                    *(100 * f for f in found)
+                )
+            )
+            figures |= named(f"{trace}_{prefix}{middle}vs_scheduler", found)
+        if len(whole) and "linear" in set(agents["scheduler"]):
+            found = against(whole, agents[agents["scheduler"] == "linear"], column)
+            print("  RLTune against the linear score: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
+            figures |= named(f"{trace}_{prefix}{middle}vs_linear", found)
+        both = pd.concat([means, agents.groupby("scheduler", sort=False)[column].mean()])
+        figures |= {f"{trace}_{prefix}{metric}": both.round(2).to_dict(), f"{trace}_{prefix}{metric}_strong": strong}
+    return figures

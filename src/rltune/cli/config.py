@@ -1,0 +1,43 @@
+"""The commands `rltune config …`: look at the configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rltune.config import project_root
+
+config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
+
+
+@config_app.command()
+def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] = "config/default.yaml") -> None:
+    """Check a run's configuration and whether its files are there, and list its cells, each with a short id."""
+    from rltune.config.context import Run
+    from rltune.evaluation.plugins import load_plugins
+    from rltune.traces.fetch import check_given
+
+    run = Run.open(file)
+    cells = run.config.cells()
+    policies = load_plugins(run) if run.config.plugins else {}
+    for name, trace in run.traces.items():
+        published = any(cell.trace == name and cell.estimate == "published" for cell in cells)
+        check_given(name, trace, project_root(), published)
+    print(f"{file}: valid; {len(cells)} cells, results in {run.config.results}")
+    rules = run.config.simulation.model_dump()
+    print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items())}")
+    if also := run.config.evaluation.also:
+        print(f"  evaluated also with: {'; '.join(map(str, also))}")
+    for name, path in policies.items():
+        print(f"  policy {name} from {path}")
+    for cell in cells:
+        print(f"  {cell.hash}  {cell.name}")
+
+
+@config_app.command()
+def schema() -> None:
+    """Write config/schema.json from the code."""
+    from rltune.config.schema import write_schema
+
+    print(write_schema(project_root()))

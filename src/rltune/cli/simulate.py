@@ -1,0 +1,108 @@
+"""`rltune simulate`: one policy on a trace and a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rltune.cli.choices import (
+    ConfigOption,
+    check_estimate,
+    check_factors,
+    check_goes_together,
+    check_named,
+    check_outputs,
+    check_words,
+)
+from rltune.cli.steps import VerboseOption, make_verbose, step
+from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES
+from rltune.config.context import Run
+from rltune.files import write_text
+
+Factor = float | None
+ESTIMATES = "exact, lognormal-SIGMA, requested, history-rolling, history-lightgbm, published"
+COMPANY = "Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1."
+
+
+def simulate(
+    trace: Annotated[str, typer.Option(help="Name of a file in config/traces.")],
+    cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters.")],
+    policy: Annotated[str, typer.Option(help=f"{', '.join(POLICIES)}; or one of the run's `plugins`.")] = "fifo",
+    backfill: Annotated[str, typer.Option(help=f"While the first job does not fit: {', '.join(BACKFILLS)}.")] = "none",
+    placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
+    locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
+    multi_node_slowdown: Annotated[
+        Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
+    ] = None,
+    interference_slowdown: Annotated[Factor, typer.Option(help=COMPANY)] = None,
+    overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
+    sticky_head: Annotated[bool | None, typer.Option(help="Whether a first job stays first until it starts.")] = None,
+    estimate: Annotated[str, typer.Option(help=f"Run-time estimates: {ESTIMATES}.")] = "lognormal-1",
+    part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
+    begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Take so many jobs; default: all of them.")] = None,
+    windows: Annotated[
+        int | None, typer.Option(metavar="JOBS", help="Jobs per window, each from an idle cluster; default: 256.")
+    ] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="One sequence of all jobs instead of windows.")] = False,
+    warm_up: Annotated[float, typer.Option(help="Share of a replay's first jobs that are not measured.")] = 0.0,
+    bound: Annotated[bool, typer.Option("--bound", help="Add a lower bound on the mean wait of any policy.")] = False,
+    by: Annotated[str | None, typer.Option(help="Add who waits, and how unequally: by user or vc.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write a row per job to this file.")] = None,
+    timeline: Annotated[Path | None, typer.Option(help="Write GPUs, queue, fragmentation over time to this.")] = None,
+    gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,
+    config: ConfigOption = "config/default.yaml",
+    verbose: VerboseOption = False,
+) -> None:
+    """Simulate one policy on a trace and a cluster, and print its metrics. Times are in seconds.
+
+    Options on slowdowns, overrun and the first job that are not given are as in the run's `simulation`.
+    """
+    make_verbose(verbose)
+    check_outputs(csv=csv, timeline=timeline)
+    check_outputs((".svg", ".png"), gantt=gantt)
+    check_goes_together(replay, warm_up, windows, part, begin, jobs)
+    slowdowns = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
+    check_factors(**slowdowns)
+    check_estimate(estimate)
+    run = Run.open(config)
+    rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality}
+    rules |= {"overrun": overrun}
+    check_words(bool(run.config.plugins), **rules, part=part, by=by)
+    check_named(trace, cluster)
+    with step("loading the simulator"):
+        from rltune.cluster.workload import build_workload
+        from rltune.evaluation import simulation
+        from rltune.evaluation.plugins import load_plugins
+        from rltune.report.simulation import draw, groups_summary, summary
+    load_plugins(run)
+    scheduler = simulation.make_scheduler(run.config, **rules, **slowdowns, sticky_head=sticky_head)
+    with step(f"reading {trace}, fitted to {cluster}"):
+        workload = build_workload(run, trace, cluster, estimate)
+    request = simulation.Request(part, begin, jobs, windows, replay, warm_up, by, gantt is not None)
+    result = simulation.run(run.config, workload, request, scheduler, step)
+
+    print(f"{trace} ({workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
+    if workload.left_out:
+        print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in workload.left_out.items()))
+    if estimate.startswith("lognormal") and result.has_limits:
+        print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
+    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k != "policy")]))
+    print(summary(result.metrics(), result.bound() if bound else None))
+    if placed := result.placed():
+        print(placed)
+    if by is not None:
+        print(groups_summary(*result.groups(by)))
+    if csv is not None:
+        write_text(csv, result.jobs().to_csv(index=False))
+        print(f"jobs: {csv}")
+    if timeline is not None:
+        over_time = result.timeline()
+        write_text(timeline, over_time.to_csv(index=False))
+        print(f"over time: {timeline}; mean fragmentation over the span: {result.fragmentation(over_time):.3f}")
+    if gantt is not None:
+        draw(result.bars(), workload.layout.nodes.gpus, f"{trace} on {cluster}: {policy}", gantt)
+        print(f"chart: {gantt}")

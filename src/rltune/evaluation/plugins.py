@@ -1,0 +1,108 @@
+"""Custom policies and placements: load the files that define them, and name the line where one of them fails."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rltune.config import project_root
+from rltune.config.cells import POLICIES
+from rltune.config.context import Run
+from rltune.errors import ConfigError, RLTuneError
+from rltune.placement.placers import OWN as PLACEMENTS
+from rltune.policies import OWN
+
+
+def load_plugins(run: Run) -> dict[str, Path]:
+    """Load a run's plugin files: name → file of every custom policy.
+
+    Raises ConfigError for a file that is not there, does not run, registers nothing or a name twice, and for a
+    baseline that is then neither built in nor one of these.
+    """
+    found: dict[str, Path] = {}
+    for path in _files(run.config.plugins):
+        for name in load_plugin(path):
+            if name in found:
+                raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")
+            found[name] = path
+    allowed = [*POLICIES, *found]
+    if unknown := [name for name in run.config.evaluation.baseline_policies if name not in allowed]:
+        raise ConfigError(
+            f"{run.path}: evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {', '.join(allowed)}"
+        )
+    return found
+
+
+def _files(plugins: Iterable[str]) -> list[Path]:
+    return [project_root() / Path(name).expanduser() for name in plugins]
+
+
+def load_plugin(path: Path) -> list[str]:
+    """Run one file; the names of the policies it registers with ``rltune.policies.policy``.
+
+    It may register placements (``rltune.placement.placers.placement``) as well, or instead. Raises ConfigError with file
+    and line where it fails, or when it registers neither.
+    """
+    if not path.is_file():
+        raise ConfigError(f"plugins: {path}: {'a folder' if path.is_dir() else 'no such file'}, expected a Python file")
+    before, placed = dict(OWN), dict(PLACEMENTS)
+    name = f"rltune_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"plugins: {path}: not a Python file; its name has to end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickles of the file look for it there
+    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # no cache folder next to the user's file
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"plugins: {_where(error, [path]) or path}: {_what(error)}") from None
+    finally:
+        sys.dont_write_bytecode = kept
+    made = [key for key, score in OWN.items() if before.get(key) is not score]
+    if not made and all(placed.get(key) is made_by for key, made_by in PLACEMENTS.items()):
+        raise ConfigError(
+            f'plugins: {path}: registers no policy; put @rltune.policies.policy("name") before a function of '
+            "(queue, now) that returns a score a job (or @rltune.placement.placers.placement before a class of placers)"
+        )
+    return made
+
+
+@contextmanager
+def explaining(plugins: Iterable[str]) -> Iterator[None]:
+    """Turn an error in one of a run's plugin files while a simulation runs into a ConfigError with file and line."""
+    paths = _files(plugins)
+    try:
+        yield
+    except RLTuneError:
+        raise
+    except Exception as error:
+        where = _where(error, paths)
+        if where:
+            raise ConfigError(f"plugins: {where}: {_what(error)}") from None
+        if paths and isinstance(error, ValueError) and any(f"policy {name!r}" in str(error) for name in OWN):
+            raise ConfigError(f"plugins: {', '.join(map(str, paths))}: {error}") from None
+        raise
+
+
+def _where(error: BaseException, paths: Sequence[Path]) -> str:
+    """``file:line`` of the deepest place in one of these files that the error came through; "" for none."""
+    files = {str(path): path for path in paths}
+    if isinstance(error, SyntaxError) and error.filename in files:
+        return f"{error.filename}:{error.lineno}"
+    lines = [
+        f"{frame.filename}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename in files
+    ]
+    return lines[-1] if lines else ""
+
+
+def _what(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,195 @@
+"""The deployment in numbers (paper §5.6): each run on the Slurm cluster, and comparisons of runs.
+
+Frames of jobs have one row per scheduler × repetition × job: ``scheduler``, ``repetition``, ``index`` (position in the order
+of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (planned submission), ``submit_s``, ``start_s``,
+``end_s`` (s since the run began; NaN if it did not happen or the accounts lack it), ``run_s`` (asked for), ``state``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rltune.evaluation.intervals import Improvement, Intervals
+from rltune.simulator.metrics import BSLD_FLOOR_S
+
+COMPLETED = "COMPLETED"
+JOB, RUN = ["repetition", "index"], ["scheduler", "repetition"]
+COLUMN = {"makespan": "makespan_s", "utilisation": "utilisation", "wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
+"""Measure → column of :func:`per_run`."""
+BY_BLOCK = ("wait", "jct", "bsld")
+"""Measures that are means over jobs, and can also be resampled by blocks of submissions."""
+
+
+def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
+    """The jobs with a start and an end, with wait_s, jct_s (both from the submission as Slurm has it) and bsld."""
+    ran = jobs[jobs["start_s"].notna() & jobs["end_s"].notna()]
+    jct = ran["end_s"] - ran["submit_s"]
+    bsld = np.maximum(1.0, jct / np.maximum(ran["run_s"], BSLD_FLOOR_S))
+    return ran.assign(wait_s=np.maximum(ran["start_s"] - ran["submit_s"], 0.0), jct_s=jct, bsld=bsld)
+
+
+def sizes_of(jobs: pd.DataFrame) -> dict[int, str]:
+    """GPUs that jobs ask for → column of :func:`per_run` with their mean wait."""
+    return {int(gpus): f"wait_{int(gpus)}_gpus_s" for gpus in sorted(jobs["asked_gpus"].unique())} if len(jobs) else {}
+
+
+def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
+    """One row a scheduler × repetition, and × ``backfill`` where jobs have it. Empty without jobs.
+
+    jobs, ``others`` (that ended otherwise than COMPLETED), ``untimed`` (without a start or an end in the accounts: no
+    measure has them), makespan_s (first submission to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s and
+    wait_median_s, wait_p95_s, wait_max_s, a column a size of :func:`sizes_of`, last_gpus and last_wait_s (of the job that
+    ended last), jct_s, bsld.
+    """
+    by = [name for name in ("backfill", "scheduler", "repetition") if name in jobs]
+    rows, sizes = [], sizes_of(jobs)
+    for key, submitted in jobs.groupby(by, sort=False) if len(jobs) else ():
+        mine = with_measures(submitted)
+        wait, last = mine["wait_s"], mine.loc[mine["end_s"].idxmax()]
+        by_size = mine.groupby("asked_gpus")["wait_s"].mean()
+        makespan = float(mine["end_s"].max() - submitted["submit_s"].min())
+        area = float((mine["asked_gpus"] * (mine["end_s"] - mine["start_s"])).sum())
+        rows.append(
+            {
+                **dict(zip(by, key, strict=True)),
+                "jobs": len(submitted),
+                "others": int((submitted["state"] != COMPLETED).sum()),
+                "untimed": len(submitted) - len(mine),
+                "makespan_s": makespan,
+                "utilisation": area / (gpus * makespan),
+                "wait_s": wait.mean(),
+                "wait_median_s": wait.median(),
+                "wait_p95_s": wait.quantile(0.95),
+                "wait_max_s": wait.max(),
+                **{column: by_size.get(size, np.nan) for size, column in sizes.items()},
+                "last_gpus": int(last["asked_gpus"]),
+                "last_wait_s": float(last["wait_s"]),
+                "jct_s": mine["jct_s"].mean(),
+                "bsld": mine["bsld"].mean(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same jobs under two schedulers, in the same order."""
+
+    ours: pd.DataFrame
+    theirs: pd.DataFrame
+    """Jobs that have a start and an end under both, in the repetitions that both have, by repetition and index."""
+    dropped: int
+    """Submissions of these repetitions that have not."""
+
+    @classmethod
+    def of(cls, jobs: pd.DataFrame, ours: str, theirs: str) -> Pair:
+        """Of two schedulers' jobs."""
+        asked = [jobs[jobs["scheduler"] == name].set_index(JOB) for name in (ours, theirs)]
+        sides = [with_measures(side) for side in asked]
+        common = sides[0].index.intersection(sides[1].index).sort_values()
+        submitted = asked[0].index.union(asked[1].index).get_level_values("repetition")
+        shared = set.intersection(*(set(side.index.get_level_values("repetition")) for side in asked))
+        first, second = (side.loc[common].reset_index() for side in sides)
+        return cls(first, second, int(submitted.isin(shared).sum()) - len(common))
+
+    def runs(self, gpus: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """:func:`per_run` of both, repetition by repetition."""
+        return per_run(self.ours, gpus), per_run(self.theirs, gpus)
+
+
+def pairs_of(jobs: pd.DataFrame) -> list[tuple[str, str]]:
+    """RLTune against each of the other schedulers that ran, then each of those against Slurm."""
+    ran = list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []
+    others = [name for name in ran if name != "rltune"]
+    pairs = [("rltune", name) for name in others] + [(name, "slurm") for name in others if name != "slurm"]
+    return [pair for pair in pairs if set(pair) <= set(ran)]
+
+
+def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
+    """:func:`per_run` of the jobs that ran under both schedulers of a pair, one row per pair × side × repetition: ours, theirs,
+    ``side`` (ours or theirs) and its columns. Empty if no two schedulers share a repetition."""
+    frames = []
+    for ours, theirs in pairs_of(jobs):
+        for side, frame in zip(("ours", "theirs"), Pair.of(jobs, ours, theirs).runs(gpus), strict=True):
+            if len(frame):
+                frames.append(frame.assign(ours=ours, theirs=theirs, side=side))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals) -> pd.DataFrame:
+    """One row a pair of schedulers × measure: ours, theirs, measure, ours_mean, theirs_mean (of the repetitions, in the unit
+    of :func:`per_run`), windows, gain (fraction better: less, of utilisation more), low, high, p, blocks, block_low,
+    block_high, dropped.
+
+    Of the jobs that ran under both; ``dropped`` have not. A window is a repetition. Of wait, jct and bsld there is a second
+    interval, of ``blocks`` of ``block_jobs`` consecutive submissions, drawn anew within the repetitions: it knows nothing of
+    what another repetition would change, and neighbouring blocks share a queue. It is for no verdict.
+    """
+    rows = []
+    for ours, theirs in pairs_of(jobs):
+        pair = Pair.of(jobs, ours, theirs)
+        if not len(pair.ours):
+            continue
+        runs = pair.runs(gpus)
+        for measure, column in COLUMN.items():
+            x, y = (side[column].to_numpy(float) for side in runs)
+            found = intervals.less(x, y)
+            if measure == "utilisation":
+                found = Improvement(-found.gain, -found.high, -found.low, found.p)
+            rows.append(
+                {
+                    "ours": ours,
+                    "theirs": theirs,
+                    "measure": measure,
+                    "ours_mean": x.mean(),
+                    "theirs_mean": y.mean(),
+                    "windows": len(x),
+                    **found._asdict(),
+                    **(_within(pair, column, block_jobs, intervals) if measure in BY_BLOCK else {}),
+                    "dropped": pair.dropped,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _within(pair: Pair, column: str, block_jobs: int, intervals: Intervals) -> dict[str, float]:
+    """The interval by blocks of submissions within the repetitions."""
+    keys = [pair.ours["repetition"], (pair.ours["index"] // block_jobs).rename("block")]
+    x, y = (side.groupby(keys)[column].sum() for side in (pair.ours, pair.theirs))
+    found = intervals.less(x.to_numpy(float), y.to_numpy(float), list(x.groupby(level="repetition").size()))
+    return {"blocks": len(x), "block_low": found.low, "block_high": found.high}
+
+
+def in_use(jobs: pd.DataFrame, gpus: int, step_s: float) -> pd.DataFrame:
+    """Utilisation over time: scheduler, repetition, hour (middle of the step, since the first submission), utilisation (mean
+    share of the GPUs in use during the step, until the last end of any scheduler's run of the repetition), waiting (mean
+    number of jobs that wait)."""
+    frames = []
+    for repetition, all_of_it in jobs.groupby("repetition", sort=True):
+        edges = np.arange(0.0, float(all_of_it["end_s"].max()) + step_s, step_s)
+        for scheduler, mine in with_measures(all_of_it).groupby("scheduler", sort=False):
+            used = _area(edges, mine["start_s"], mine["end_s"], mine["asked_gpus"])
+            queued = _area(edges, mine["submit_s"], mine["start_s"], pd.Series(1.0, mine.index))
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "scheduler": scheduler,
+                        "repetition": repetition,
+                        "hour": (edges[:-1] + step_s / 2) / 3600,
+                        "utilisation": used / (gpus * step_s),
+                        "waiting": queued / step_s,
+                    }
+                )
+            )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _area(edges: np.ndarray, begin: pd.Series, end: pd.Series, weight: pd.Series) -> np.ndarray:
+    """Weight × time of intervals inside each step between ``edges``."""
+    inside = np.minimum(end.to_numpy()[:, None], edges[None, 1:]) - np.maximum(
+        begin.to_numpy()[:, None], edges[None, :-1]
+    )
+    return (np.maximum(inside, 0.0) * weight.to_numpy()[:, None]).sum(axis=0)

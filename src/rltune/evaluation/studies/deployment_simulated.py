@@ -1,0 +1,144 @@
+"""The deployment's jobs in the simulator, compared with what Slurm did with them.
+
+Frames of jobs as in rltune.evaluation.studies.deployment; those of the simulator also have ``backfill``, a rule of
+backfilling, and one row for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.cluster.load import offered_load
+from rltune.cluster.workload import Workload
+from rltune.config.context import Run
+from rltune.config.deployment import Deployment
+from rltune.errors import ConfigError
+from rltune.evaluation.contenders import contender_of
+from rltune.evaluation.contenders import run as simulate
+from rltune.evaluation.studies.deployment import COLUMN, JOB, RUN, Pair, pairs_of, per_run, with_measures
+from rltune.simulator.metrics import job_table
+
+SLURM = "multifactor_size"
+"""Slurm's order in the simulator: with Slurm's own job size, larger first."""
+BACKFILLS = ("easy", "conservative")
+"""Rules that the simulator predicts with: the one that agents are trained under by default, and the one that reserves nodes
+for every queued job, as sched/backfill does."""
+PREDICTED = ("wait", "makespan")
+"""Measures whose gain is compared with the simulator's prediction."""
+
+
+def first_jobs(settings: Deployment, workload: Workload) -> np.ndarray:
+    """[repetitions] first job of each repetition: consecutive and disjoint, from the beginning of the test part.
+
+    Raises ConfigError if the test part has too few jobs.
+    """
+    begin, end = workload.split.test
+    wanted = settings.jobs * settings.repetitions
+    if end - begin < wanted:
+        raise ConfigError(
+            f"deployment: {settings.repetitions} repetitions of {settings.jobs:,} jobs need {wanted:,}, found "
+            f"{end - begin:,} in the test part of {workload.meta.name}; ask for fewer, give the trace more jobs, or "
+            "lower `split.train`"
+        )
+    return begin + settings.jobs * np.arange(settings.repetitions)
+
+
+def facts(run: Run, workload: Workload) -> dict[str, object]:
+    """trace and cluster (titles), data, gpus, jobs (of a repetition), repetitions, hours and offered (mean span of a
+    repetition's submissions, and load over it), accounts (users of all repetitions)."""
+    settings, cluster = run.config.deployment or Deployment(), run.clusters[run.config.deployed_cell().cluster]
+    parts = [workload.table.iloc[first : first + settings.jobs] for first in first_jobs(settings, workload)]
+    return {
+        "trace": workload.meta.title,
+        "cluster": cluster.title,
+        "data": workload.meta.data,
+        "gpus": cluster.gpus,
+        "jobs": settings.jobs,
+        "repetitions": settings.repetitions,
+        "hours": float(np.mean([np.ptp(part["submit_s"]) for part in parts])) / 3600,
+        "offered": float(np.mean([offered_load(part, cluster.gpus) for part in parts])),
+        "accounts": int(pd.concat(parts)["user"].nunique()),
+    }
+
+
+def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFrame:
+    """The same jobs in the simulator, from an idle cluster, under the same orders and each rule of BACKFILLS: backfill,
+    scheduler, repetition, index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the repetition's first
+    submission), state.
+
+    The agent keeps its order under either rule, as on Slurm, whatever it chose in training.
+    """
+    settings, cell = run.config.deployment or Deployment(), run.config.deployed_cell()
+    firsts, frames = first_jobs(settings, workload), []
+    for backfill in BACKFILLS:
+        agent = policy
+        if chosen := policy.facts.get("scheduler"):
+            agent = replace(policy, facts={**policy.facts, "scheduler": {**chosen, "backfill": backfill}})
+        orders = {"rltune": (cell, agent), "slurm": (cell.but(policy=SLURM), None)}
+        for scheduler in settings.schedulers:
+            of, ranks = orders.get(scheduler) or (cell.but(policy=scheduler), None)
+            contender = contender_of(run.config, of.but(backfill=backfill), ranks)
+            state, _ = simulate(workload, contender, firsts, np.full(len(firsts), settings.jobs))
+            table = job_table(workload.jobs, state)
+            first = firsts[table["sequence"]]
+            begin = workload.jobs.submit_s[first]
+            times = {name: table[name] - begin for name in ("submit_s", "start_s", "end_s")}
+            found = table[["gpus", "run_s"]].assign(asked_gpus=table["gpus"], at_s=times["submit_s"], **times)
+            found = found.assign(repetition=table["sequence"] + 1, index=table["job"] - first, state="COMPLETED")
+            frames.append(found.assign(backfill=backfill, scheduler=scheduler).sort_values(JOB))
+    return pd.concat(frames, ignore_index=True)
+
+
+def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.DataFrame:
+    """One row per measured scheduler × repetition: jobs, wait_s and makespan_s on Slurm (``…_slurm``) and in the simulator
+    under each rule (``…_easy``, ``…_conservative``), ``…_easy_error`` (simulated over measured − 1), ``rank_easy`` (Spearman's
+    correlation of the jobs' waits; NaN if all waits of a side are equal). Over the jobs with a start and an end on Slurm."""
+    rows = []
+    for where, mine in with_measures(measured).groupby(RUN, sort=False):
+        predicted = simulated[(simulated[RUN] == list(where)).all(axis=1)]
+        if not len(predicted):
+            continue
+        mine = mine.set_index(JOB)
+        theirs = per_run(mine.reset_index(), gpus).iloc[0]
+        row = {**dict(zip(RUN, where, strict=True)), "jobs": len(mine)}
+        row |= {f"{column}_slurm": float(theirs[column]) for column in ("wait_s", "makespan_s")}
+        for rule, frame in predicted.groupby("backfill", sort=False):
+            same = with_measures(frame).set_index(JOB).loc[mine.index]
+            ours = per_run(same.reset_index(), gpus).iloc[0]
+            for column in ("wait_s", "makespan_s"):
+                error = ours[column] / theirs[column] - 1 if theirs[column] else np.nan
+                row |= {f"{column}_{rule}": float(ours[column]), f"{column}_{rule}_error": float(error)}
+            waits = [mine["wait_s"], same["wait_s"]]
+            varied = all(side.nunique() > 1 for side in waits)
+            row[f"rank_{rule}"] = float(waits[0].corr(waits[1], method="spearman")) if varied else np.nan
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def predicted(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.DataFrame:
+    """One row per pair of schedulers (pairs_of) × measure of PREDICTED: ours, theirs, measure, repetitions, gain (fraction less
+    on Slurm), and per rule of the simulator ``gain_<rule>`` for the same jobs and ``agrees_<rule>`` (1 if it has the sign of
+    ``gain``, else 0); NaN if theirs is zero."""
+    rows = []
+    for ours, theirs in pairs_of(measured):
+        pair = Pair.of(measured, ours, theirs)
+        if not len(pair.ours):
+            continue
+        same, runs = pair.ours.set_index(JOB).index, {"": pair.runs(gpus)}
+        for rule, frame in simulated.groupby("backfill", sort=False):
+            by_job = {name: side.set_index(JOB).loc[same].reset_index() for name, side in frame.groupby("scheduler")}
+            runs[f"_{rule}"] = (per_run(by_job[ours], gpus), per_run(by_job[theirs], gpus))
+        for measure in PREDICTED:
+            row = {"ours": ours, "theirs": theirs, "measure": measure, "repetitions": len(runs[""][0])}
+            for rule, (x, y) in runs.items():
+                total = float(y[COLUMN[measure]].sum())
+                row[f"gain{rule}"] = gain = 1 - float(x[COLUMN[measure]].sum()) / total if total > 0 else np.nan
+                if rule:
+                    known = not np.isnan(gain * row["gain"])
+                    row[f"agrees{rule}"] = float(np.sign(gain) == np.sign(row["gain"])) if known else np.nan
+            rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,0 +1,184 @@
+"""RLTune next to QSSF, other learners and the strongest heuristic: what is run besides the evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.cluster.workload import Workload
+from rltune.config import Cell, RunConfig
+from rltune.config.comparisons import YARDSTICK, Comparison, against_qssf, agent_of, for_metric
+from rltune.evaluation.contenders import Contender, by_window, contender_of, heuristics, run
+from rltune.evaluation.evaluate import test_windows
+from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies.decision_time import QUEUES, decision_times
+from rltune.simulator.metrics import job_table
+from rltune.traces.split import disjoint_windows, spread
+
+BATCHES, BATCH_JOBS = 10, 256
+"""Of the paper's Table 9."""
+LONGEST = 10_000
+"""Jobs of the long sequence, at most (paper, Figure 17)."""
+BLOCK_JOBS = 256
+"""Jobs of the long sequence that are resampled together, at least, where there are as many."""
+
+Workloads = Mapping[tuple[str, str, str], Workload]
+"""By trace, cluster and estimate."""
+Policies = Mapping[Cell, TrainedPolicy]
+
+
+@dataclass(frozen=True)
+class LongComparison:
+    """Ours against theirs on one sequence; means over its jobs."""
+
+    jobs: int
+    blocks: int
+    ours_mean: float
+    theirs_mean: float
+    improvement: float
+    """1 − Σ ours / Σ theirs."""
+    low: float
+    high: float
+
+
+def workload_of(cell: Cell, workloads: Workloads) -> Workload:
+    """A cell's workload."""
+    return workloads[cell.trace, cell.cluster, cell.estimate]
+
+
+def qssf_windows(config: RunConfig, workloads: Workloads, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row a cell × scheduler × test window, of the cells that are compared with QSSF, with ``cell`` and ``who``.
+
+    ``rltune``, as it was evaluated (``windows``: the run's test results, with ``cell``); ``qssf``: smallest predicted
+    area first with EASY, in the cell's placement and locality; ``qssf_best_fit``: the same with best_fit, where that
+    differs; ``fifo_easy``: EASY alone; ``saf_lognormal``: smallest area first with EASY, by estimates of YARDSTICK. All
+    run the evaluation's windows.
+    """
+    frames = []
+    for cell in against_qssf(config):
+        frames.append(windows[(windows["cell"] == cell.name) & (windows["role"] == "rltune")].assign(who="rltune"))
+        qssf = contender_of(config, cell, policy="saf")
+        others = {"qssf": qssf, "fifo_easy": contender_of(config, cell, policy="fifo")}
+        if cell.placement != "best_fit":
+            others["qssf_best_fit"] = contender_of(config, cell, policy="saf", placement="best_fit")
+        workload, blurred = (workload_of(c, workloads) for c in (cell, cell.but(estimate=YARDSTICK)))
+        for length, first in test_windows(workload.split, config.evaluation).items():
+            for source, contenders in ((workload, others), (blurred, {"saf_lognormal": qssf})):
+                frames.append(by_window(source, contenders, first, length).assign(cell=cell.name))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(A row a cell × {rltune, qssf} × job of one long sequence of the test part; a row a cell: how their JCT compares,
+    the fields of LongComparison), both with ``cell``; empty where nothing is compared with QSSF.
+
+    One cell a workload and estimate: one trained for JCT, else for wait.
+    """
+    groups: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in against_qssf(config):
+        groups.setdefault((cell.trace, cell.cluster, cell.estimate), []).append(cell)
+    frames, compared, evaluation = [], [], config.evaluation
+    intervals = Intervals(evaluation.bootstrap, evaluation.confidence, evaluation.seed)
+    for cells in groups.values():
+        cell = for_metric(cells, "jct")[0]
+        contenders = {
+            "rltune": contender_of(config, cell, policies[cell]),
+            "qssf": contender_of(config, cell, policy="saf"),
+        }
+        jobs = long_run(workload_of(cell, workloads), contenders)
+        jct_s = {who: rows["jct_s"].to_numpy() for who, rows in jobs.groupby("who")}
+        frames.append(jobs.assign(cell=cell.name))
+        compared.append({"cell": cell.name, **asdict(compare_long(jct_s["rltune"], jct_s["qssf"], intervals))})
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), pd.DataFrame(compared)
+
+
+def long_run(workload: Workload, contenders: Mapping[str, Contender], most: int = LONGEST) -> pd.DataFrame:
+    """A row a contender × job of the first ``most`` of the test part, in the order of submission and as one sequence
+    from an idle cluster: ``who``, and the columns of rltune.simulator.metrics.job_table."""
+    begin, end = workload.split.test
+    first, n = np.array([begin]), np.array([min(most, end - begin)])
+    frames = []
+    for name, contender in contenders.items():
+        state, _ = run(workload, contender, first, n)
+        frames.append(job_table(workload.jobs, state).drop(columns="sequence").assign(who=name))
+    return pd.concat(frames, ignore_index=True)
+
+
+def compare_long(ours: np.ndarray, theirs: np.ndarray, intervals: Intervals) -> LongComparison:
+    """Two schedulers on the same jobs [J], in the order of submission, of a metric to be minimised.
+
+    The interval is that of rltune.evaluation.intervals, over blocks of at least BLOCK_JOBS consecutive jobs in the
+    place of windows. What a job waits for was decided many jobs before: where a backlog outlasts the blocks drawn
+    together, the interval is too narrow.
+    """
+    blocks = max(1, len(ours) // BLOCK_JOBS)
+    begins = np.linspace(0, len(ours), blocks + 1).astype(np.int64)[:-1]
+    found = intervals.less(np.add.reduceat(ours, begins), np.add.reduceat(theirs, begins))
+    return LongComparison(len(ours), blocks, float(ours.mean()), float(theirs.mean()), *found[:3])
+
+
+def batches(config: RunConfig, comparison: Comparison, workloads: Workloads, policies: Policies) -> pd.DataFrame:
+    """A row a scheduler × window: BATCHES windows of BATCH_JOBS jobs of the test part, disjoint and evenly spread;
+    fewer, or shorter, where it has not so many.
+
+    ``who``: fifo, strong (of the run's heuristics under its backfill rules with best_fit the one that waits least on
+    these windows, in hindsight), or the kind of agent; ``cell``, ``preset`` and ``base`` (base policy) of agents;
+    ``policy``, ``backfill``, ``placement`` and ``locality`` it ran with, of an agent those it chose; ``seconds`` of a
+    window on the clock.
+    """
+    lead = comparison[0]
+    workload = workload_of(lead, workloads)
+    begin, end = workload.split.test
+    length = min(BATCH_JOBS, end - begin)
+    first = spread(disjoint_windows(begin, end, length), BATCHES)
+    rivals = heuristics(config, lead.locality)
+    waits = by_window(workload, rivals, first, length).groupby("who", sort=False)["wait_s"].mean()
+    contenders = {
+        "fifo": contender_of(config, lead, policy="fifo", placement="best_fit"),
+        "strong": rivals[str(waits.idxmin())],
+        **{cell.name: contender_of(config, cell, policies[cell]) for cell in comparison},
+    }
+    frame = by_window(workload, contenders, first, length, timed=True)
+    about = {name: {"who": name, "cell": "", "preset": "", "base": ""} for name in ("fifo", "strong")}
+    for cell in comparison:
+        kind = agent_of(config, cell)
+        about[cell.name] = {"who": kind, "cell": cell.name, "preset": cell.preset, "base": cell.policy}
+    same = {axis: getattr(lead, axis) for axis in ("trace", "cluster", "estimate")}
+    return pd.concat([pd.DataFrame([about[name] for name in frame.pop("who")]), frame], axis=1).assign(**same)
+
+
+def all_batches(
+    config: RunConfig, comparisons: Sequence[Comparison], workloads: Workloads, policies: Policies
+) -> pd.DataFrame:
+    """:func:`batches` of every comparison, one after the other."""
+    return pd.concat([batches(config, of, workloads, policies) for of in comparisons], ignore_index=True)
+
+
+def time_decisions(
+    config: RunConfig, workloads: Workloads, policies: Policies, queues_of_each: int = 4
+) -> tuple[str, pd.DataFrame]:
+    """(Name of the cell, its agent's decisions in queues of several lengths, timed as in decision_times).
+
+    The run's first cell of RLTune's with look-ahead placement, or its first of RLTune's, or its first.
+    """
+    cells = config.cells()
+    mine = [cell for cell in cells if agent_of(config, cell) == "rltune"] or cells
+    cell = next((cell for cell in mine if cell.placement == "lookahead"), mine[0])
+    workload = workload_of(cell, workloads)
+    times = decision_times(policies[cell], workload.jobs, workload.layout, config.lookahead, QUEUES, queues_of_each)
+    return cell.name, times
+
+
+def arrivals_per_day(config: RunConfig, workloads: Workloads) -> dict[str, float]:
+    """Jobs submitted a day in the test part of each cell, by the cell's name."""
+    found = {}
+    for cell in config.cells():
+        workload = workload_of(cell, workloads)
+        submit_s = workload.jobs.submit_s[slice(*workload.split.test)]
+        span_s = float(np.ptp(submit_s))
+        found[cell.name] = len(submit_s) / (span_s / 86400) if span_s > 0 else float("nan")
+    return found

@@ -1,0 +1,120 @@
+"""The system as its own registries have it, in frames: features, policies, networks. The report shows them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+
+from rltune.agent.policy_file import CRITIC_LAYERS, shapes_of
+from rltune.config import Preset, RunConfig
+from rltune.config.preset import BUILT_IN
+from rltune.environment.features import (
+    CLUSTER,
+    CRITIC,
+    ENGINEERED,
+    FEATURE_SETS,
+    FEATURES,
+    JOB,
+    NOW,
+    POOL,
+    SHAPE,
+    VISIBLE,
+    columns_of,
+)
+from rltune.policies import OWN, POLICIES, SYMBOLS, Policy
+
+PER = {JOB: "job", SHAPE: "shape of job and state of the free GPUs", POOL: "pool and decision", NOW: "job and decision"}
+LETTER = re.compile(r"\b([a-z])\b")
+
+
+def features() -> pd.DataFrame:
+    """Table 3: a row a feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
+    shown = {**FEATURE_SETS, "critic": CRITIC}
+    rows = []
+    for category in (VISIBLE, CLUSTER, ENGINEERED):
+        for name, feature in FEATURES.items():
+            if feature.category != category:
+                continue
+            sets = [s for s, columns in shown.items() if any(name in column.names for column in columns)]
+            rows.append(
+                {
+                    "category": category,
+                    "feature": name,
+                    "definition": feature.definition,
+                    "low": feature.low,
+                    "high": feature.high,
+                    "raw": feature.raw,
+                    "per": PER[feature.of],
+                    "sets": ", ".join(sets),
+                    "source": feature.source,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def policies(config: RunConfig) -> pd.DataFrame:
+    """Table 5: a row a policy, built in or loaded: policy, title, formula, letters, dynamic, source, in_table5, remark,
+    role (base policy, baseline, both or "" in this run)."""
+    bases, baselines = {cell.policy for cell in config.cells()}, set(config.evaluation.baseline_policies)
+    rows = []
+    for name in (*POLICIES, *OWN):
+        policy = POLICIES.get(name) or Policy(name, name, float, "", "a function of the user’s own", dynamic=True)
+        letters = [letter for letter in SYMBOLS if letter in LETTER.findall(policy.formula)]
+        roles = {"base policy": name in bases, "baseline": name in baselines}
+        rows.append(
+            {
+                "policy": name,
+                "title": policy.title,
+                "formula": policy.formula,
+                "letters": ", ".join(letters),
+                "dynamic": policy.dynamic,
+                "in_table5": policy.in_table5,
+                "source": policy.source,
+                "remark": policy.remark,
+                "role": ", ".join(role for role, has in roles.items() if has),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def network(config: RunConfig) -> dict[str, Any]:
+    """Actor and critic of the run's first RLTune agent, else of the paper's preset, as the figure takes them.
+
+    features: name of its set; columns, critic_columns: what a job's row has; queue: rows at most; actor, critic: units
+    of every layer behind its input, the last 1; critic empty where it is trained without; attention: its units; others:
+    the same in a few words, of the run's other agents.
+    """
+    found = [
+        describe_network(cell.features, config.preset(cell.preset))
+        for cell in config.cells()
+        if config.preset(cell.preset).agent == "rltune"
+    ]
+    first, *rest = found or [describe_network("engineered", BUILT_IN["paper"])]
+    others = dict.fromkeys(_told(n) for n in rest if _told(n) != _told(first))
+    return {**first, "others": list(others)}
+
+
+def describe_network(features: str, preset: Preset) -> dict[str, Any]:
+    """Actor and critic that this preset trains on this feature set, as `network` has them, without others."""
+    queue, width = shapes_of(features)["actor"]
+    columns = [str(column) for column in columns_of(features)]
+    assert len(columns) == width
+    return {
+        "features": features,
+        "columns": columns,
+        "critic_columns": [str(column) for column in CRITIC],
+        "queue": queue,
+        "actor": [*preset.actor_layers, 1],
+        "critic": [*CRITIC_LAYERS, 1] if preset.has_critic else [],
+        "base_policy_bias": preset.base_policy_bias > 0,
+        "attention": preset.attention,
+    }
+
+
+def _told(network: dict[str, Any]) -> str:
+    layers = "-".join(map(str, network["actor"]))
+    critic = "a critic" if network["critic"] else "no critic"
+    attention = f" with {network['attention']} units of attention" if network["attention"] else ""
+    return f"feature set {network['features']}, actor {layers}{attention}, {critic}"

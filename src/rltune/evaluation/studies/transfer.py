@@ -1,0 +1,157 @@
+"""Agents away from where they were trained: other base policies, traces, clusters and run-time estimates.
+
+Features are shares, ranks or logarithms (rltune.environment.features), so an agent runs on any cluster; what it learned
+about their usual values stays that of where it learned. Every function returns a row a scheduler × test window with its
+mean wait. ``cells``: the agents to evaluate; none is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.cluster.workload import Workload, add_calibrated
+from rltune.config import Cell, RunConfig, parse_estimate
+from rltune.evaluation.contenders import contender_of, windows_of
+from rltune.traces.estimates import estimates
+from rltune.traces.split import Split, disjoint_windows, spread
+
+MOST_WINDOWS = 24
+"""Test windows of a workload, evenly spread: as many as useful intervals need, as few as keep the chapter within a minute
+or two. Our choice."""
+HOME = ("trace", "cluster")
+RULES = ("backfill", "placement", "locality", "estimate")
+"""What both sides of a comparison share."""
+SIGMAS = (0.0, 0.5, 1.0, 1.5, 2.0)
+"""Spreads of the logarithm of lognormal estimates; 0 is the true run time."""
+HEURISTICS = (("fifo", "none"), ("sjf", "none"), ("saf", "none"), ("fifo", "easy"), ("saf", "easy"))
+"""(Policy, backfill) that are drawn next to the agents; the first uses no estimate at all."""
+KEPT = ["sequence_jobs", "window", "first_job", "wait_s"]
+
+Workloads = Mapping[tuple[str, str, str], Workload]
+"""By trace, cluster and estimate."""
+Policies = Mapping[Cell, TrainedPolicy]
+
+
+def across_bases(
+    config: RunConfig, cells: Sequence[Cell], windows: pd.DataFrame, workloads: Workloads, policies: Sequence[str]
+) -> pd.DataFrame:
+    """Base policies under the rules of the cells, on the cells' test windows of the shortest length.
+
+    Those of ``windows`` (the run's test results, with ``cell``) are taken from there, the others of ``policies`` are
+    simulated now. Columns: HOME, RULES, policy, simulated, and KEPT.
+    """
+    length = int(windows["sequence_jobs"].min())
+    base = windows[(windows["sequence_jobs"] == length) & (windows["role"] == "base")]
+    frames = []
+    for where, group in _grouped(cells, (*HOME, *RULES)):
+        there = {c.policy: base.loc[base["cell"] == c.name, KEPT] for c in group}
+        first = next(iter(there.values()))["first_job"].to_numpy(np.int64)
+        frames += [rows.assign(**where, policy=policy, simulated=False) for policy, rows in there.items()]
+        workload = workloads[where["trace"], where["cluster"], where["estimate"]]
+        for policy in (policy for policy in policies if policy not in there):
+            rows, _ = windows_of(workload, contender_of(config, group[0], policy=policy), first, length)
+            rows = rows.assign(sequence_jobs=length)
+            frames.append(rows[KEPT].assign(**where, policy=policy, simulated=True))
+    return pd.concat(frames, ignore_index=True)
+
+
+def across_traces(
+    config: RunConfig,
+    cells: Sequence[Cell],
+    workloads: Workloads,
+    policies: Policies,
+    progress: Callable[[str], None] = lambda text: None,
+) -> pd.DataFrame:
+    """Every agent on the test windows of every workload that has agents of the same rules, its own among them.
+
+    Roles: ``rltune`` (``cell``: the agent); ``base``, each of their base policies; ``random``, an order drawn at random
+    at every decision. All of a workload see the same windows, at most MOST_WINDOWS of the shortest length. Columns:
+    HOME (where they are evaluated), RULES, role, policy, cell ("" but for agents), and KEPT.
+    """
+    frames = []
+    for rules, group in _grouped(cells, RULES):
+        for home in dict.fromkeys((c.trace, c.cluster) for c in group):
+            workload = workloads[*home, rules["estimate"]]
+            length, first = shortest_windows(workload.split, config.evaluation.sequence_jobs)
+            bases = list(dict.fromkeys(c.policy for c in group))
+            random = replace(contender_of(config, group[0], placement="best_fit"), random=config.evaluation.seed)
+            runs = [("base", base, "", contender_of(config, group[0], policy=base)) for base in bases]
+            runs.append(("random", "", "", random))
+            runs += [("rltune", c.policy, c.name, contender_of(config, c, policies[c])) for c in group]
+            for role, policy, cell, contender in runs:
+                rows = windows_of(workload, contender, first, length)[0].assign(sequence_jobs=length)[KEPT]
+                where = {**dict(zip(HOME, home, strict=True)), **rules}
+                frames.append(rows.assign(**where, role=role, policy=policy, cell=cell))
+            progress(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home[0]} on {home[1]}")
+    return pd.concat(frames, ignore_index=True)
+
+
+def under_noise(
+    config: RunConfig,
+    cells: Sequence[Cell],
+    workloads: Workloads,
+    policies: Policies,
+    progress: Callable[[str], None] = lambda text: None,
+) -> pd.DataFrame:
+    """Agents and heuristics on the same test windows, with estimates of every spread of SIGMAS.
+
+    The estimates of a job err in the same direction at every spread, only further (rltune.traces.estimates). Heuristics
+    have best_fit and their own backfill rule. Agents trained on estimates of another kind than exact or lognormal are
+    left out. Columns: HOME, locality, sigma, cell ("" for a heuristic), policy, backfill, and KEPT.
+    """
+    frames = []
+    for where, group in _grouped([c for c in cells if noisy(c.estimate)], (*HOME, "locality")):
+        workload = workloads[where["trace"], where["cluster"], group[0].estimate]
+        length, first = shortest_windows(workload.split, config.evaluation.sequence_jobs)
+        calibrate = any(policies[c].facts.get("scheduler", {}).get("uses_calibrated") for c in group)
+        runs = []
+        for policy, backfill in HEURISTICS:
+            names = {"policy": policy, "backfill": backfill, "placement": "best_fit"}
+            runs.append((policy, backfill, "", contender_of(config, group[0], **names)))
+        runs += [(c.policy, c.backfill, c.name, contender_of(config, c, policies[c])) for c in group]
+        for sigma in SIGMAS:
+            blurred = with_spread(workload, sigma, config.evaluation.seed, calibrate)
+            for policy, backfill, cell, contender in runs:
+                rows = windows_of(blurred, contender, first, length)[0].assign(sequence_jobs=length)[KEPT]
+                frames.append(rows.assign(**where, sigma=sigma, cell=cell, policy=policy, backfill=backfill))
+        home = where["trace"]
+        progress(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home}, {len(SIGMAS)} estimates")
+    return pd.concat(frames, ignore_index=True)
+
+
+def noisy(estimate: str) -> bool:
+    """Whether an estimate is the true run time, blurred or not: whether it has a spread."""
+    return parse_estimate(estimate)[0] in ("lognormal", "exact")
+
+
+def shortest_windows(split: Split, lengths: Sequence[int], most: int | None = MOST_WINDOWS) -> tuple[int, np.ndarray]:
+    """(Length, first jobs) of the test windows of the shortest of ``lengths``, at most ``most``, evenly spread.
+
+    Raises ConfigError where not one fits.
+    """
+    length = min(lengths)
+    return length, spread(disjoint_windows(*split.test, length), most)
+
+
+def with_spread(workload: Workload, sigma: float, seed: int, calibrate: bool) -> Workload:
+    """The workload with lognormal estimates of this spread, and calibrated ones if asked."""
+    table = workload.table.drop(columns=["estimate_s", "calibrated_s"], errors="ignore")
+    made = estimates(table, workload.meta, "lognormal", sigma, seed)
+    if calibrate:
+        made = add_calibrated(table, workload.meta, made).drop(columns="job_id")
+    table = pd.concat([table, made.drop(columns="source")], axis=1)
+    return replace(workload, table=table, jobs=workload.with_estimates(table["estimate_s"]))
+
+
+def _grouped(cells: Iterable[Cell], axes: Sequence[str]) -> list[tuple[dict[str, str], list[Cell]]]:
+    """Cells that agree in these axes, with the values of those, in the order of the cells."""
+    groups: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in cells:
+        values = asdict(cell)
+        groups.setdefault(tuple(values[a] for a in axes), []).append(cell)
+    return [(dict(zip(axes, key, strict=True)), group) for key, group in groups.items()]

@@ -1,0 +1,1 @@
+"""The simulator again in plain Python: slow, for reading, and the oracle of tests."""

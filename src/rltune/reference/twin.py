@@ -1,0 +1,363 @@
+"""The scheduling semantics in plain Python: slow and meant to be read; the oracle of the compiled engine.
+
+Time goes from event to event; at one time completions come before arrivals. Every pool with an event then decides:
+it ranks its queue (jobs under a service-level agreement first, then the lowest score; ties by submission, then row)
+and starts the first job if it fits, again and again, until the queue is empty or the first job, the *head*, does not
+fit. The head is forgotten at the pool's next event or, with ``sticky_head``, stays until it starts: all pools have one
+queue, and the head stays head until it starts. While there is a head, of the others, in the order of the same ranking
+(of a head kept from an earlier time, an agent is not asked: in the order of the base policy),
+
+============  ==================================================================================================
+none          nothing starts
+greedy        whatever fits starts
+easy          the head has a reservation: the earliest time it fits, by the expected ends of the running jobs, on
+              nodes chosen by the placement rule (its shadow allocation). A job that fits starts if it ends by
+              estimate no later than that, or on what is free both now and then next to the shadow allocation;
+              or in another pool than the head's
+conservative  every job has a reservation, first the head, then the others in their order: the earliest time
+              from which on a place lasts for its estimate. A job starts whose reservation is the present
+============  ==================================================================================================
+
+A running job past its estimate is expected to run as long again as it has so far (``overrun: double``) or to end at
+once (``now``). Where a job goes: rltune.reference.placement. How many nodes more than strict a job may have:
+``strict`` none, ``plus_one`` one, ``any`` as many as there are, ``worth_it`` as many as there are, but only the first
+of a ranking and only where the time it loses to its ``multi_node_slowdown`` is less than that to its strict reservation;
+``soonest_end`` the same, and where it cannot be split now, its reservation is the earliest time at which it can, if
+it loses less than what is left from then to the strict reservation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rltune.policies import POLICIES, Facts
+from rltune.reference.placement import Allocation, Free, Placement
+from rltune.reference.usage import Usage
+
+if TYPE_CHECKING:
+    from rltune.cluster.fit import Jobs
+    from rltune.cluster.layout import Layout
+    from rltune.simulator.config import SchedulerConfig
+
+Scores = Callable[[float, list[int]], list[Any]]
+"""(now in s, jobs of one queue in order of submission) → a sortable score each, lower first."""
+Holds = Callable[[float, list[int]], bool]
+"""(now in s, jobs of one queue that the agent sees) → whether none of the queue starts until the next event."""
+Point = tuple[float, int]
+"""A time of a plan: the present is (now, 0), an end at t is (t, 1), so that what ends now is not free yet."""
+
+EXTRA = {"strict": 0, "plus_one": 1, "any": float("inf"), "worth_it": 0, "soonest_end": 0}
+
+
+def run(
+    jobs: Jobs, layout: Layout, first: int, n: int, scheduler: SchedulerConfig, *asks: Any, **more: Any
+) -> tuple[np.ndarray, list[Allocation]]:
+    """Jobs ``first`` … ``first + n − 1`` from an idle cluster: (start times in s [n], allocations).
+
+    Asserts at every event that what is free and what is used add up to the capacity of
+    each node, that no job starts before its submission, and that none runs twice.
+    """
+    twin = Twin(jobs, layout, first, n, scheduler, *asks, **more)
+    twin.play()
+    return np.array([twin.start[j] for j in twin.rows]), [twin.allocation[j] for j in twin.rows]
+
+
+class Twin:
+    """One run; jobs are rows of ``jobs``. After :meth:`play`, ``start``, ``end`` and ``allocation`` hold every job,
+    and ``reservations`` every (now, head, reserved start) that EASY has made, in order.
+
+    ``scores`` takes the place of the policy's order. With ``visible`` it orders only so many jobs, the first by the
+    policy, the others follow by it; and none while a job under an agreement is queued. Where it orders two jobs or
+    more, or with ``alone`` one, ``holds`` may say that none starts until the next event; not where none would come.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        layout: Layout,
+        first: int,
+        n: int,
+        scheduler: SchedulerConfig,
+        scores: Scores | None = None,
+        visible: int = 0,
+        holds: Holds | None = None,
+        alone: bool = False,
+    ) -> None:
+        self.scheduler, self.extra = scheduler, EXTRA[scheduler.locality]
+        self.score, self.scores, self.visible = POLICIES[scheduler.policy].score, scores, visible
+        self.holds, self.alone, self.coming = holds, alone, True
+        self.place = Placement(jobs, layout, scheduler.placement)
+        self.pools = layout.nodes.pool
+        self.submit, self.run, self.estimate, self.gpus, self.pool, self.account, self.sla = (
+            jobs.row[name].tolist() for name in ("submit_s", "run_s", "estimate_s", "gpus", "pool", "account", "sla")
+        )
+        self.usage = Usage(max(self.account) + 1)
+        self.rows = list(range(first, first + n))
+        self.free: Free = dict(self.place.capacity)
+        self.queue: list[int] = []
+        self.head: int | None = None
+        self.running: list[int] = []
+        self.start: dict[int, float] = {}
+        self.end: dict[int, float] = {}
+        self.allocation: dict[int, Allocation] = {}
+        self.stints: dict[int, list[tuple[float, float]]] = {}
+        self.reservations: list[tuple[float, int, float]] = []
+
+    def play(self) -> None:
+        """From the first submission until every job has started, and ended where sharing nodes slows jobs down."""
+        coming, held = list(self.rows), set()
+        while len(self.start) < len(self.rows) or (self.scheduler.interference_slowdown != 1.0 and self.running):
+            now = min([self.end[j] for j in self.running] + [self.submit[j] for j in coming])
+            ended = [j for j in self.running if self.end[j] <= now]
+            arrived = [j for j in coming if self.submit[j] <= now]
+            self.running = [j for j in self.running if j not in ended]
+            coming = [j for j in coming if j not in arrived]
+            for j in ended:
+                self.free = self.place.with_job(self.free, j, self.allocation[j], +1)
+                self.usage.use(self.account[j], now, -self.gpus[j])
+                self._count_wide(j, -1)
+            self._set_slowdowns(now)
+            self.queue += arrived
+            self.usage.known |= {self.account[j] for j in arrived}
+            self.coming = bool(coming)
+            marked = held | {0 if self.scheduler.sticky_head else self.pool[j] for j in ended + arrived}
+            held = {
+                q
+                for q in sorted(marked)
+                if self._decide([j for j in self.queue if self.scheduler.sticky_head or self.pool[j] == q], now)
+            }
+            self._check()
+
+    def _decide(self, queue: list[int], now: float) -> bool:
+        """Start what may start of one queue; whether it was held and has to be looked at again at the next event."""
+        while queue:
+            if self.head is None:
+                if self._held(queue, now):
+                    return True
+                head, *others = self._ranking(queue, now)
+            else:
+                head, others = self.head, self._behind_kept([j for j in queue if j != self.head], now)
+            allocation = self._place_first(head, now)
+            if allocation is None:
+                if self.scheduler.sticky_head:
+                    self.head = head
+                self._start_behind(head, others, now)
+                return False
+            self._start(head, allocation, now)
+            self.head = None
+            queue = others
+        return False
+
+    def _held(self, queue: list[int], now: float) -> bool:
+        """Whether the agent is asked, and holds the queue back."""
+        asked = self.holds is not None and len(queue) > (not self.alone)
+        if not asked or self.visible and any(self.sla[j] for j in queue) or not (self.running or self.coming):
+            return False
+        return self.holds(now, self._by_policy(queue, now)[: self.visible or None])
+
+    def _ranking(self, queue: list[int], now: float) -> list[int]:
+        """A queue, best first."""
+        ranking = self._by_policy(queue, now)
+        if self.scores is None or (self.visible and any(self.sla[j] for j in queue)):
+            return ranking
+        visible = sorted(ranking[: self.visible or None])
+        scores = dict(zip(visible, self.scores(now, visible), strict=True))
+        best_first = sorted(visible, key=lambda j: (not self.sla[j], scores[j], self.submit[j], j))
+        return best_first + ranking[len(visible) :]
+
+    def _by_policy(self, queue: list[int], now: float) -> list[int]:
+        return sorted(queue, key=lambda j: (not self.sla[j], self.score_now(j, now), self.submit[j], j))
+
+    def score_now(self, j: int, now: float) -> float:
+        """Score of a queued job under the policy."""
+        pool, share = self.pools[self.pool[j]], self.usage.fair_share(self.account[j], now)
+        return self.score(
+            Facts(
+                self.submit[j],
+                self.estimate[j],
+                self.gpus[j],
+                now - self.submit[j],
+                share,
+                self.gpus[j] / int(pool["gpus"]),
+                float(pool["priority"]),
+                float(self.sla[j]),
+            )
+        )
+
+    def _place_first(self, j: int, now: float) -> Allocation | None:
+        """Where the first of a ranking goes now."""
+        allocation = self.place.find(j, self.free, self.extra)
+        if allocation is None and self.scheduler.locality in ("worth_it", "soonest_end"):
+            reserved, _ = self._reserve(j, now, self.extra)
+            allocation = self.place.split(j, self.free, float("inf"))
+            if allocation is not None and not self._loses_s(j, allocation) < reserved - now:
+                allocation = None
+        return allocation
+
+    def _loses_s(self, j: int, allocation: Allocation) -> float:
+        """Seconds by its estimate that a job loses by being split, each counted ``split_worth`` times."""
+        return (
+            self.scheduler.split_worth
+            * self.estimate[j]
+            * ((self.scheduler.multi_node_slowdown if self.place.is_split(j, allocation) else 1.0) - 1.0)
+        )
+
+    def _behind_kept(self, others: list[int], now: float) -> list[int]:
+        """The order behind a head kept from an earlier time: the policy's, also a custom one."""
+        return self._by_policy(others, now) if self.visible or not others else self._ranking(others, now)
+
+    def _start_behind(self, head: int, others: list[int], now: float) -> None:
+        """Start what the backfill rule allows while the head waits."""
+        if self.scheduler.backfill == "greedy":
+            for j in others:
+                allocation = self.place.find(j, self.free, self.extra)
+                if allocation is not None:
+                    self._start(j, allocation, now)
+        elif self.scheduler.backfill == "easy":
+            self._start_beside(head, others, now)
+        elif self.scheduler.backfill == "conservative":
+            for pool in range(len(self.pools)):
+                self._plan([j for j in [head, *others] if self.pool[j] == pool], pool, now)
+
+    def _start_beside(self, head: int, others: list[int], now: float) -> None:
+        """EASY backfilling."""
+        reserved, spare = self._reserve(head, now, self.extra)
+        if self.scheduler.locality == "soonest_end":
+            split_at, beside_split, allocation = self._reservation(head, now, float("inf"))
+            if self._loses_s(head, allocation) < reserved - split_at:
+                reserved, spare = split_at, beside_split
+        self.reservations.append((now, head, reserved))
+        for j in others:
+            allocation = self.place.find(j, self.free, self.extra)
+            if allocation is None:
+                continue
+            mine = self.pool[j] == self.pool[head]
+            if mine and now + self.estimate[j] * self._slowdown(j, allocation) > reserved:
+                both = {m: tuple(map(min, self.free[m], spare[m])) for m in self.free}
+                allocation = self.place.find(j, both, self.extra)
+                if allocation is None:
+                    continue
+                spare = self.place.with_job(spare, j, allocation, -1)
+            self._start(j, allocation, now)
+
+    def _reserve(self, head: int, now: float, extra: float) -> tuple[float, Free]:
+        """(When the head fits, what is free then next to it)."""
+        return self._reservation(head, now, extra)[:2]
+
+    def _reservation(self, head: int, now: float, extra: float) -> tuple[float, Free, Allocation]:
+        """The same and where, by the expected ends of the pool's running jobs."""
+        expected = {j: self._expected_end(j, now) for j in self.running if self.pool[j] == self.pool[head]}
+        for time in sorted(set(expected.values())):
+            then = self.free
+            for j, end in expected.items():
+                if end <= time:
+                    then = self.place.with_job(then, j, self.allocation[j], +1)
+            allocation = self.place.find(head, then, extra)
+            if allocation is not None:
+                return time, self.place.with_job(then, head, allocation, -1), allocation
+        raise AssertionError(f"job {head} does not fit its empty pool")
+
+    def _plan(self, ranking: list[int], pool: int, now: float) -> None:
+        """Conservative backfilling in one pool."""
+        present: Point = (now, 0)
+        empty = {m: self.place.capacity[m] for m in self.place.nodes_of_pool[pool]}
+        # every span of time in which a job has, or is to have, its nodes: (from, until, job, where)
+        held: list[tuple[Point, Point, int, Allocation]] = []
+        free_at: dict[Point, Free] = {present: empty}
+
+        def hold(since: Point, until: Point, j: int, allocation: Allocation) -> None:
+            if until not in free_at:
+                free_at[until] = empty
+                for other_since, other_until, other, other_allocation in held:
+                    if other_since <= until < other_until:
+                        free_at[until] = self.place.with_job(free_at[until], other, other_allocation, -1)
+            for point in free_at:
+                if since <= point < until:
+                    free_at[point] = self.place.with_job(free_at[point], j, allocation, -1)
+            held.append((since, until, j, allocation))
+
+        for j in self.running:
+            if self.pool[j] == pool:
+                hold(present, (self._expected_end(j, now), 1), j, self.allocation[j])
+        for j in ranking:
+            lasts = self.estimate[j] * (
+                1.0 if self.scheduler.locality == "strict" else self.scheduler.multi_node_slowdown
+            )
+            since, until, allocation = self._earliest(j, lasts, free_at)
+            hold(since, until, j, allocation)
+            if since == present:
+                self._start(j, allocation, now)
+
+    def _earliest(self, j: int, lasts: float, free_at: dict[Point, Free]) -> tuple[Point, Point, Allocation]:
+        """(From, until, where) of a job's reservation."""
+        for since in sorted(free_at):
+            until = (since[0] + lasts, 1)
+            during = [free for point, free in free_at.items() if since <= point < until]
+            throughout = {m: tuple(min(free[m][r] for free in during) for r in range(3)) for m in free_at[since]}
+            allocation = self.place.find(j, throughout, self.extra)
+            if allocation is not None:
+                return since, until, allocation
+        raise AssertionError(f"job {j} does not fit its empty pool")
+
+    def _expected_end(self, j: int, now: float) -> float:
+        end = self._end_of(j, self.estimate[j])
+        if end > now:
+            return end
+        return now if self.scheduler.overrun == "now" else now + (now - self.start[j])
+
+    def _slowdown(self, j: int, allocation: Allocation) -> float:
+        """How many times as long the job runs on this allocation, next to what runs there now."""
+        shares = any(
+            self.gpus[j] > 1 and self.gpus[i] > 1 and i != j and set(allocation) & set(self.allocation[i])
+            for i in self.running
+        )
+        return max(
+            self.scheduler.multi_node_slowdown if self.place.is_split(j, allocation) else 1.0,
+            self.scheduler.interference_slowdown if shares else 1.0,
+        )
+
+    def _set_slowdowns(self, now: float) -> None:
+        """Note every change of a running job's slowdown, and its new end."""
+        for j in self.running:
+            slowdown = self._slowdown(j, self.allocation[j])
+            if self.stints[j][-1][1] != slowdown:
+                self.stints[j].append((now, slowdown))
+                self.end[j] = max(self._end_of(j, self.run[j]), np.nextafter(now, np.inf))
+
+    def _end_of(self, j: int, work: float) -> float:
+        """When a running job of so much work, in s by itself, ends if its slowdown stays as it is."""
+        done = 0.0
+        for (since, slowdown), (until, _) in zip(self.stints[j], self.stints[j][1:]):
+            done += (until - since) / slowdown
+        since, slowdown = self.stints[j][-1]
+        return since + (work - done) * slowdown
+
+    def _start(self, j: int, allocation: Allocation, now: float) -> None:
+        assert j not in self.start, f"job {j} starts twice"
+        assert now >= self.submit[j], f"job {j} starts before its submission"
+        assert sum(allocation.values()) == self.gpus[j], f"job {j} gets {sum(allocation.values())} GPUs"
+        self.free = self.place.with_job(self.free, j, allocation, -1)
+        self.queue.remove(j)
+        self.running.append(j)
+        self.start[j], self.allocation[j] = now, allocation
+        self.stints[j] = [(now, self._slowdown(j, allocation))]
+        self.end[j] = self._end_of(j, self.run[j])
+        self._set_slowdowns(now)
+        self.usage.use(self.account[j], now, self.gpus[j])
+        self._count_wide(j, 1)
+
+    def _count_wide(self, j: int, sign: int) -> None:
+        if self.gpus[j] > 1:
+            for m in self.allocation[j]:
+                self.place.wide[m] = self.place.wide.get(m, 0) + sign
+
+    def _check(self) -> None:
+        """Free and used add up to the capacity, per node and resource."""
+        rest = self.place.capacity
+        for j in self.running:
+            rest = self.place.with_job(rest, j, self.allocation[j], -1)
+        assert rest == self.free, "free and used do not add up to the capacity of a node"
+        assert all(x >= 0 for amount in rest.values() for x in amount), "more is used of a node than it has"

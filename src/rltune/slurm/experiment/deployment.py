@@ -1,0 +1,108 @@
+"""The runs of a deployment (paper §5.6): what is submitted to the emulated Slurm cluster, and under whose order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.cluster.workload import Workload
+from rltune.config.context import Run
+from rltune.config.deployment import INTERVAL_S, Deployment
+from rltune.errors import ClusterDied, ConfigError
+from rltune.evaluation.studies.deployment_simulated import first_jobs
+from rltune.slurm.emulate import packages
+from rltune.slurm.emulate.configure import partition_name
+from rltune.slurm.experiment.conduct import Conducted, Order, conduct, policy_of_rule
+from rltune.slurm.experiment.submission import Submission, account_of
+
+TRIES = 2
+"""Attempts at a run whose cluster dies or hangs, which happens now and then on a fast clock and a busy machine."""
+
+
+def submissions(run: Run, workload: Workload, repetition: int) -> list[Submission]:
+    """The jobs of a repetition (from 1) with the gaps they came in; each user is an account.
+
+    A job without a time limit gets its estimate as limit, or its run time if that is longer. Raises ConfigError if jobs
+    ask for GPU types, since the agent's controller leaves such constraints to Slurm.
+    """
+    cell, settings = run.config.deployed_cell(), run.config.deployment or Deployment()
+    cluster, first = run.clusters[cell.cluster], int(first_jobs(settings, workload)[repetition - 1])
+    rows = workload.table.iloc[first : first + settings.jobs]
+    if typed := int((rows["gpu_type"].notna() & (cluster.gpu_types != "ignore")).sum()):
+        raise ConfigError(
+            f"deployment: found {typed:,} jobs of {cell.trace} that ask for GPU types, expected a trace whose jobs take "
+            "any, such as finetuning-synthetic"
+        )
+    found = []
+    for k, row in enumerate(rows.itertuples(index=False), first):
+        gpus, pool = int(row.gpus), cluster.pools[int(row.pool)]
+        nodes = -(-gpus // max(group.gpus for group in pool.groups))
+        cpus = int(row.cpus) if pd.notna(row.cpus) else 1
+        limit_s = row.requested_s if pd.notna(row.requested_s) else max(row.estimate_s, row.run_s)
+        at_s = float(row.submit_s - rows["submit_s"].iloc[0])
+        where = (account_of(row.user), partition_name(pool.name))
+        found.append(Submission(f"job{k}", at_s, *where, gpus, nodes, cpus, float(limit_s), float(row.run_s)))
+    return found
+
+
+def order_of(run: Run, scheduler: str, policy: TrainedPolicy | None) -> Order | None:
+    """Who orders the queue under a scheduler; None: Slurm itself. ``policy``: the agent, under `rltune`."""
+    cell = run.config.deployed_cell()
+    placement = "lookahead" if cell.placement == "lookahead" else "best_fit"
+    if scheduler == "slurm":
+        return None
+    if scheduler != "rltune":
+        return Order(policy_of_rule(scheduler), scheduler, placement, INTERVAL_S)
+    assert policy is not None
+    return Order(policy, policy.facts.get("scheduler", {}).get("policy", cell.policy), placement, INTERVAL_S)
+
+
+def deploy(
+    run: Run,
+    workload: Workload,
+    policy: TrainedPolicy | None,
+    scheduler: str,
+    repetition: int,
+    log: Path,
+    say: Callable[[str], None] = print,
+) -> Conducted:
+    """One run on real daemons; its facts have ``tries``, and ``retries`` with the reasons.
+
+    A run whose cluster fails by itself is repeated, TRIES times in all. Raises SlurmError if a controller fails, the last
+    try does, or Slurm's packages are missing. ``log``: the controller's log; a failed run keeps the daemons' logs next to it.
+    """
+    settings, retries = run.config.deployment or Deployment(), []
+    packages.check(packages.needed(accounting=True, speed=settings.speed))
+    cluster = run.clusters[run.config.deployed_cell().cluster]
+    jobs, order = submissions(run, workload, repetition), order_of(run, scheduler, policy)
+    while True:
+        path = log.with_name(f"{log.stem}.{len(retries) + 1}{log.suffix}")
+        try:
+            done = conduct(cluster, jobs, order, settings.speed, path, say)
+        except ClusterDied as error:
+            retries.append(str(error))
+            if len(retries) == TRIES:
+                raise ClusterDied(f"deployment, {scheduler} {repetition}: {error}; its log is {path}") from error
+            say(f"{error}; its log is {path}; the run is repeated")
+            continue
+        where = {"scheduler": scheduler, "repetition": repetition, "speed": settings.speed}
+        return replace(done, facts={**where, "tries": len(retries) + 1, "retries": retries, **done.facts})
+
+
+def missing_runs(settings: Deployment, found: int) -> str:
+    """Which of the runs are missing, and how to install the packages that they need; "" if none is missing."""
+    asked = len(settings.runs())
+    if found == asked:
+        return ""
+    text = f"{asked - found} of {asked} runs on the Slurm cluster are missing"
+    if not (lacking := packages.missing(packages.needed(accounting=True, speed=settings.speed))):
+        return f"{text}; the workflow makes them."
+    what = "; ".join(f"{', '.join(group.packages)} for {group.purpose}" for group in lacking)
+    return (
+        f"{text}: what they need is not installed ({what}). On Debian or Ubuntu, as root: "
+        f"{packages.install_command(lacking)}; make slurm-deps does it."
+    )

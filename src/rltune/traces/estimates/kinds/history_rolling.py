@@ -1,0 +1,15 @@
+"""The median of the last run times known of the most similar jobs of which any is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rltune.traces.estimates.history import all_known, rolling_median
+from rltune.traces.estimates.request import Request
+
+HISTORY = True
+
+
+def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
+    """Rolling medians [J], s, and the group each is from."""
+    return rolling_median(all_known(request.jobs))

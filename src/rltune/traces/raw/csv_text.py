@@ -1,0 +1,187 @@
+"""CSV as text, by pyarrow: every line below the header is a row handed on or a row counted with a reason."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import IO
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from rltune.errors import DataError
+from rltune.traces.audit import Audit
+from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
+
+BLOCK = 1 << 22
+"""Bytes parsed at a time."""
+OPEN_END = "last line without an end of line: its last field may be cut short"
+SHORT, LONG, EMPTY = "row with too few fields", "row with too many fields", "empty line"
+IN_QUOTES = "line inside a quoted field that spans lines"
+NULLS = ["", *("#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "-nan", "-NaN")]
+"""Fields that are read as null."""
+
+
+def read_csv_text(
+    stream: IO[bytes],
+    where: str,
+    audit: Audit,
+    names: list[str] | None = None,
+    keep: Collection[str] | None = None,
+    once: Collection[str] = (),
+) -> pd.DataFrame:
+    """Read a CSV as text (dtype str, empty fields null); a file with a header may use ``|``, ``;`` or tabs.
+
+    Rows read are the lines below the header that are not empty. Left out and counted are rows with too many or too few
+    fields, and lines inside a quoted field that spans lines: those after its first, and the first too where the field
+    holds the delimiters of a row, as its quote is a stray one then. Noted are a last line without an end of line and
+    bytes that are not UTF-8 (read as Latin-1; UTF-16 is read where the file begins with its mark).
+
+    Args:
+        stream: binary stream, at its beginning.
+        where: how messages name the file.
+        names: column names of a file without a header row.
+        keep: the only columns wanted (those of them that the file has).
+        once: columns that the header may not name twice (of others of one name, the later ones get ``.1``, ``.2``, …).
+
+    Raises:
+        DataError: empty file, not a CSV, a column named twice, or a last row cut off.
+    """
+    table = pa.concat_tables(csv_blocks(stream, where, audit, names, keep, once)).combine_chunks()
+    return table.to_pandas(split_blocks=True, self_destruct=True).astype("str")
+
+
+def csv_blocks(
+    stream: IO[bytes],
+    where: str,
+    audit: Audit,
+    names: list[str] | None = None,
+    keep: Collection[str] | None = None,
+    once: Collection[str] = (),
+) -> Iterator[pa.Table]:
+    """The same in tables of some ten thousand rows each, for files that do not fit the memory; at least one table.
+
+    The audit has the counts when the last table is out.
+    """
+    text = Utf8(stream, where, csv=True)
+    lines, delimiter = io.BufferedReader(text, BLOCK), ","
+    header = names is None
+    if names is None:
+        delimiter, names = _header(lines, where, once)
+    columns = [c for c in names if keep is None or c in keep]
+    yield pa.table({c: pa.array([], pa.large_string()) for c in columns})
+    bad, rows, stray = _BadRows(), 0, 0
+    try:
+        for batch in _parsed(lines, names, columns, delimiter, bad):
+            table = _tidied(pa.Table.from_batches([batch]), delimiter, len(names))
+            rows, stray = rows + table.num_rows, stray + batch.num_rows - table.num_rows
+            if table.num_rows:
+                yield table
+    except pa.ArrowInvalid as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{where}: not readable as CSV ({reason}). Is there a quote that is never closed?") from None
+    too_long, too_short = bad.count[LONG], bad.count[SHORT]
+    if text.open_end and bad.last is not None and bad.last.number == rows + stray + bad.count.total():
+        if bad.last.actual_columns < len(names):
+            raise DataError(
+                f"{where}: truncated: the last row has {bad.last.actual_columns} of {len(names)} fields and no end of "
+                f"line ({bad.last.text[-60:]!r}). Obtain the file again."
+            )
+    empty = text.empty + bad.count[EMPTY]
+    read = max(text.lines + text.open_end - empty - header, rows + stray + too_long + too_short)
+    audit.read(read)
+    audit.leave_out(LONG, too_long)
+    audit.leave_out(SHORT, too_short)
+    audit.leave_out(IN_QUOTES, read - rows - too_long - too_short)
+    audit.note(EMPTY, empty)
+    audit.note(OPEN_END, text.open_end)
+    audit.note(NOT_UTF_8, text.latin_1)
+
+
+def delimiter_of(line: str) -> str:
+    """The separator that a line has most of: comma, pipe, semicolon or tab."""
+    return max(",|;\t", key=line.count)
+
+
+class _BadRows:
+    """Rows that have not the header's number of fields, counted."""
+
+    def __init__(self) -> None:
+        self.count: Counter[str] = Counter()
+        self.last: pyarrow.csv.InvalidRow | None = None
+
+    def __call__(self, row: pyarrow.csv.InvalidRow) -> str:
+        blank = not row.text.strip()
+        self.count[EMPTY if blank else LONG if row.actual_columns > row.expected_columns else SHORT] += 1
+        self.last = row
+        return "skip"
+
+
+def _header(lines: IO[bytes], where: str, once: Collection[str]) -> tuple[str, list[str]]:
+    """Delimiter and column names from the first line that is not empty."""
+    line = b"\n"
+    while line and not line.strip():
+        line = lines.readline()
+    if not line:
+        raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.")
+    if b"\x00" in line:
+        raise DataError(
+            f"{where}: not text (the header holds zero bytes); expected CSV as UTF-8 text. Save it as CSV, or unpack it "
+            "if it is compressed (gzip need not be)."
+        )
+    text = line.decode().rstrip("\n")
+    delimiter = delimiter_of(text)
+    try:
+        named = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True))
+    except csv.Error as error:
+        raise DataError(f"{where}: the header is not readable as CSV ({error}).") from None
+    twice = sorted({c for c in once if named.count(c) > 1})
+    if twice:
+        raise DataError(
+            f"{where}: column {', '.join(map(repr, twice))} is in the header more than once; expected each column that "
+            "is read once. Rename the others in the file."
+        )
+    names: list[str] = []
+    for i, name in enumerate(named):
+        name = name or f"Unnamed: {i}"
+        again = (f"{name}.{k}" for k in itertools.count(1))
+        names.append(name if name not in names else next(n for n in again if n not in names and n not in named))
+    return delimiter, names
+
+
+def _parsed(
+    lines: IO[bytes], names: list[str], columns: list[str], delimiter: str, bad: _BadRows
+) -> Iterator[pa.RecordBatch]:
+    if not lines.peek(1):
+        return
+    yield from pyarrow.csv.open_csv(
+        pa.PythonFile(lines, "r"),
+        pyarrow.csv.ReadOptions(use_threads=False, column_names=names, block_size=BLOCK),
+        pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=bad),
+        pyarrow.csv.ConvertOptions(
+            check_utf8=False,
+            column_types=dict.fromkeys(names, pa.large_string()),
+            include_columns=columns,
+            null_values=NULLS,
+            strings_can_be_null=True,
+        ),
+    )
+
+
+def _tidied(table: pa.Table, delimiter: str, fields: int) -> pa.Table:
+    """A block without blanks before its values, and without rows that a stray quote has put together from several."""
+    keep = None
+    for i, name in enumerate(table.column_names):
+        values = pc.utf8_ltrim(table[name], " " if delimiter == "\t" else " \t")
+        table = table.set_column(i, name, values)
+        spans = pc.fill_null(pc.match_substring(values, "\n"), False)
+        if pc.any(spans).as_py():
+            stray = pc.greater_equal(pc.fill_null(pc.count_substring(values, delimiter), 0), max(fields - 1, 1))
+            good = pc.invert(pc.and_(spans, stray))
+            keep = good if keep is None else pc.and_(keep, good)
+    return table if keep is None else table.filter(keep)

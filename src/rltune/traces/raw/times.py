@@ -1,0 +1,137 @@
+"""Wall-clock text to seconds since 1970 UTC, right across changes to and from daylight-saving time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rltune.traces.audit import Audit
+from rltune.traces.raw.frame import refuse_mostly_bad
+
+NONE = ("", "None", "null", "NULL", "NaT", "nan", "Unknown")
+"""Ways to say that there is no time."""
+# An offset written out after a time of day: "…T10:00:00Z", "… 10:00:00+08:00".
+_OFFSET = r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d:?\d\d)$"
+_DIGITS = (r"^(\d{4})(\d\d)(\d\d)$", r"^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$")
+_FIRST, _LAST = np.datetime64("1900-01-01", "s"), np.datetime64("2200-01-01", "s")
+
+
+def wall_clock_to_unix(
+    text: pd.Series,
+    time_zone: str,
+    what: str,
+    audit: Audit,
+    not_before: np.ndarray | None = None,
+    where: str | None = None,
+) -> np.ndarray:
+    """Seconds since 1970 UTC (float64, null where the text is empty, ``None`` or no time).
+
+    Args:
+        text: times such as ``2017-11-05 01:30:00``; a written offset (``Z``, ``+08:00``) goes before the zone.
+        time_zone: IANA zone of times without an offset.
+        what: name of the column, for remarks in the audit.
+        not_before: an earlier time of the same row (s since 1970 UTC). In autumn one hour occurs twice; it is read as
+            the first, except where that lies before this time, then as the second.
+        where: name of the file, for errors.
+
+    Times within the hour that spring skips do not exist; they are moved to its end, and counted. Years outside
+    1900–2200 (0001-01-01, 9999-12-31: ways to say 'none') become null and are counted.
+
+    Raises:
+        DataError: most values are no times at all (``13/10/2017``); a few are counted.
+    """
+    column = text.name if isinstance(text, pd.Series) and text.name not in (None, what) else None
+    text = pd.Series(text, dtype="str").reset_index(drop=True)
+    wall = plain_times(text)
+    if wall is not None:
+        given = ~np.isnat(wall)
+        seconds = _localise(_plausible(wall), time_zone, what, audit, not_before)
+        audit.note(f"{what} not a time", (np.isnan(seconds) & given).sum())
+        return seconds
+    text = text.str.strip()
+    text = text.where(~text.isin(list(NONE)))
+    seconds = np.full(len(text), np.nan)
+    unread = np.zeros(len(text), dtype=bool)
+    with_offset = text.str.contains(_OFFSET, regex=True, na=False).to_numpy()
+    if with_offset.any():
+        parsed = pd.to_datetime(text[with_offset], errors="coerce", format="ISO8601", utc=True)
+        stamps = parsed.dt.tz_localize(None).to_numpy()
+        unread[with_offset] = np.isnat(stamps)
+        seconds[with_offset] = _since_epoch(_plausible(stamps))
+    naive = ~with_offset & text.notna().to_numpy()
+    if naive.any():
+        stamps = pd.to_datetime(text[naive], errors="coerce", format="ISO8601").to_numpy()
+        unread[naive] = np.isnat(stamps)
+        earlier = None if not_before is None else not_before[naive]
+        seconds[naive] = _localise(_plausible(stamps), time_zone, what, audit, earlier)
+    expected = "a time as YYYY-MM-DD HH:MM:SS (ISO 8601)"
+    named = what if column is None else f"{what} (column {column!r})"
+    refuse_mostly_bad(text, unread, f"{where}: {named}" if where else named, expected)
+    audit.note(f"{what} not a time", (np.isnan(seconds) & text.notna().to_numpy()).sum())
+    return seconds
+
+
+def plain_times(text: pd.Series) -> np.ndarray | None:
+    """Wall clock (datetime64[s]) of a column that holds nothing but plain ISO times to the second; else None."""
+    values = pa.array(text, pa.large_string(), from_pandas=True)
+    if len(values) == values.null_count:
+        return None
+    values = pc.if_else(pc.is_in(values, pa.array(NONE, pa.large_string())), None, values)
+    try:
+        return pc.cast(values, pa.timestamp("s")).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:  # written in another way, with an offset or a fraction, or no times
+        return None
+
+
+def written_as_digits(text: pd.Series) -> pd.Series | None:
+    """A column mostly of dates without separators (``20201231``, ``20201231235959``) in ISO form; None for any other.
+
+    A date is one from 1990 to 2100. Text that is none is kept as it is.
+    """
+    short = text.str.len().isin((8, 14))
+    least = max(int(text.notna().sum()), 1) / 2
+    if short.sum() < least:
+        return None
+    iso = text.str.replace(_DIGITS[0], r"\1-\2-\3", regex=True)
+    iso = iso.str.replace(_DIGITS[1], r"\1-\2-\3 \4:\5:\6", regex=True)
+    stamps = pd.to_datetime(iso.where(short & (iso != text)), errors="coerce", format="ISO8601")
+    dates = stamps.between(pd.Timestamp("1990-01-01"), pd.Timestamp("2101-01-01"), inclusive="left")
+    return iso.where(dates, text) if dates.sum() > least else None
+
+
+def _localise(wall: np.ndarray, time_zone: str, what: str, audit: Audit, not_before: np.ndarray | None) -> np.ndarray:
+    """Seconds since 1970 UTC of wall-clock times (datetime64); null stays null."""
+    local = pd.DatetimeIndex(wall).tz_localize(time_zone, ambiguous="NaT", nonexistent="NaT")
+    first = _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy())
+    odd = np.isnan(first) & ~np.isnat(wall)  # within the hours that come twice or never
+    if not odd.any():
+        return first
+    first[odd], moved = _to_utc(wall[odd], time_zone, daylight=True)
+    second, _ = _to_utc(wall[odd], time_zone, daylight=False)
+    audit.note(f"{what} within the hour skipped in spring: moved to its end", moved)
+    twice = first[odd] != second
+    audit.note(f"{what} within the hour repeated in autumn", twice.sum())
+    if not_before is not None:
+        first[odd] = np.where(twice & (first[odd] < not_before[odd]), second, first[odd])
+    return first
+
+
+def _to_utc(wall: np.ndarray, time_zone: str, daylight: bool) -> tuple[np.ndarray, int]:
+    """Seconds since 1970 UTC, and how many times did not exist and were moved."""
+    naive = pd.DatetimeIndex(wall)
+    local = naive.tz_localize(time_zone, ambiguous=np.full(len(wall), daylight), nonexistent="shift_forward")
+    return _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy()), int(
+        (local.tz_localize(None) != naive).sum()
+    )
+
+
+def _plausible(stamps: np.ndarray) -> np.ndarray:
+    return np.where((stamps >= _FIRST) & (stamps <= _LAST), stamps, np.datetime64("NaT"))
+
+
+def _since_epoch(stamps: np.ndarray) -> np.ndarray:
+    unit, _ = np.datetime_data(stamps.dtype)
+    per_s = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+    return np.where(np.isnat(stamps), np.nan, stamps.astype("int64") / per_s)

@@ -1,0 +1,296 @@
+"""What an agent is trained on: where sequences start, which estimates they use, and the scheduler that is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_fakes import task_of, trained, workload
+
+from rltune.agent.learners import ranker_of
+from rltune.agent.peers.linear_score import AREA, LinearRanker
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.rollout import RandomRanker
+from rltune.agent.scheduler_choice import (
+    CHOSEN,
+    POLICIES,
+    RESERVATIONS,
+    TRIALS,
+    AgentScheduler,
+    Trials,
+    choose,
+    chosen_scheduler,
+    difference,
+)
+from rltune.config import Cell, Preset
+from rltune.environment.reward import rewards, scores
+from rltune.errors import DataError
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.metrics import sequence_table
+from rltune.traces.split import split_points
+
+CASE = JOBS, LAYOUT = workload(1500, seed=6, load=2)
+CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "unsampled", "exact", "quick", 1)
+SHORT = Preset(sequence_jobs=32, trajectories=200, validation_windows=4)
+SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"agent": "rltune", "features": "unsampled"})
+SPLIT = split_points(1500, 0.8, 0.2)
+FIRST = np.arange(0, 600, 32)
+
+
+def task(cell: Cell = CELL, preset: Preset = SHORT, case=CASE, calibrated=None):
+    return task_of(cell, preset, case, split_points(len(case[0].row), 0.8, 0.2), calibrated)
+
+
+def test_sequences_lie_in_the_training_part_and_each_draw_is_another() -> None:
+    mine = task()
+    one, two = mine.draw(), mine.draw()
+    assert list(one) != list(two) and list(task().draw()) == list(one)
+    assert one.min() >= 0 and one.max() + 32 <= mine.split.train[1] and len(one) == 200
+    windows = mine.validation
+    assert (windows >= mine.split.validation[0]).all() and (windows + 32 <= mine.split.validation[1]).all()
+
+
+def test_a_share_of_them_is_contended() -> None:
+    even, many = task(), task(preset=SHORT.model_copy(update={"contended": 0.8}))
+    waits = [e.run(e.draw())["wait_s"].to_numpy() for e in (even, many)]
+    assert len(waits[1]) == 200 and waits[1].mean() > 1.2 * waits[0].mean()
+    calm = np.median(waits[0])
+    assert 0.7 < (waits[1] >= calm).mean() < 0.97, "0.8, and half of the others, but for the neighbourhood"
+
+
+def test_the_agent_uses_its_estimates_and_the_base_policy_those_that_are_given() -> None:
+    calibrated = JOBS._replace(row=JOBS.row.copy())
+    calibrated.row["estimate_s"] = JOBS.run_s[::-1]
+    cell = CELL.but(policy="sjf", backfill="easy")
+    plain, other = task(cell), task(cell, calibrated=calibrated)
+    other.agent_jobs = calibrated  # as if it had chosen to
+    assert plain.run(FIRST)["wait_s"].tolist() == other.run(FIRST)["wait_s"].tolist()
+    assert (plain.base_score, plain.random_score) == (other.base_score, other.random_score)
+    runs = [t.run(FIRST, ranker_of(SMALLEST, t.agent_jobs, LAYOUT))["wait_s"].to_numpy() for t in (plain, other)]
+    assert runs[0].mean() < 0.95 * runs[1].mean(), "good estimates shorten the waits"
+
+
+def test_a_task_is_identified_by_its_numbers_but_for_those_of_the_test_part() -> None:
+    copy = JOBS._replace(row=JOBS.row.copy())
+    between = np.ones(copy.row.dtype.itemsize, bool)
+    for field, offset in copy.row.dtype.fields.values():
+        between[offset : offset + field.itemsize] = False
+    assert between.any()
+    copy.row.view(np.uint8).reshape(len(copy.row), -1)[:, between] = 7  # whatever memory holds between the fields
+    mine = task()
+    assert task(case=(copy, LAYOUT), calibrated=copy).identity == mine.identity
+    for name, last in {"run_s": SPLIT.validation[1] - 1, "gpus": 0}.items():
+        copy.row[name][last] += 1
+        for changed in (task(case=(copy, LAYOUT)), task(calibrated=copy)):
+            assert changed.identity["jobs"] != mine.identity["jobs"]
+        copy.row[name][last] = JOBS.row[name][last]
+    copy.row["run_s"][SPLIT.test[0] :] += 1
+    assert task(case=(copy, LAYOUT)).identity == mine.identity
+
+
+def test_metrics_are_minimised_and_rewarded() -> None:
+    mine = task()
+    base, agent = mine.run(FIRST), mine.run(FIRST, ranker_of(SMALLEST, *CASE))
+    for metric, column in (("wait", "wait_s"), ("jct", "jct_s"), ("bsld", "bsld")):
+        assert scores(metric, base, agent).tolist() == agent[column].tolist()
+        larger = np.maximum(np.maximum(base[column], agent[column]), 1.0)
+        assert rewards(metric, base, agent) == pytest.approx(((base[column] - agent[column]) / larger).to_numpy())
+    assert scores("utilisation", base, agent).tolist() == (-agent["utilisation_span"]).tolist()
+    better = rewards("utilisation", base, agent) > 0
+    assert better.tolist() == (agent["utilisation_span"] > base["utilisation_span"]).tolist() and better.any()
+    nothing, tiny = base.assign(utilisation_span=0.0), base.assign(utilisation_span=5e-4)
+    assert rewards("utilisation", nothing, tiny) == pytest.approx(0.5), "the floor is 0.001"
+    at_once = (side.assign(utilisation_span=np.nan, utilisation=used) for side, used in ((base, 0.2), (agent, 0.4)))
+    assert rewards("utilisation", *at_once) == pytest.approx(0.5), "without a span, the makespan's"
+
+
+def test_a_mix_is_the_weighted_sum_and_its_base_policy_scores_nothing() -> None:
+    mix = task(CELL.but(metric="0.7*wait+0.3*utilisation"))
+    first = np.repeat(FIRST[:10], 2)  # several rollouts of a sequence
+    base, agent = mix.run(first), mix.run(first, ranker_of(SMALLEST, *CASE))
+    parts = 0.7 * rewards("wait", base, agent) + 0.3 * rewards("utilisation", base, agent)
+    assert mix.reward(base, agent) == pytest.approx(parts) and agent["score"].to_numpy() == pytest.approx(-parts)
+    assert mix.base_score == 0 and not base["score"].any() and mix.random_score != 0
+
+
+START = AgentScheduler(SchedulerConfig("fifo", "easy"))
+COST = {
+    "saf": -30.0,
+    "sjf": -10.0,
+    "conservative": -20.0,
+    "isolating_best_fit": -5.0,
+    "any": -7.0,
+    "soonest_end": -8.0,
+    True: -4.0,
+}
+RESERVED = workload(1200, seed=6)
+"""Jobs for which conservative backfilling is the better choice."""
+CHOOSING = CELL.but(backfill="easy", features="rich", preset="tuned")
+TUNED = Preset(
+    epochs=2,
+    trajectories=2,
+    rollouts=2,
+    sequence_jobs=32,
+    base_policy_bias=1.0,
+    iterations=2,
+    validate_every=1,
+    validation_windows=4,
+    margin=1.0,
+    tunes="reservations",
+    credit_horizon_s=3600.0,
+)
+
+
+@pytest.fixture(autouse=True)
+def _few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rltune.agent.task.MAX_WINDOWS", 20)
+
+
+def cheapest(noise: float = 0.0) -> Callable[[AgentScheduler], np.ndarray]:
+    """Scores that are a sum over the fields, so that the best is known; with other noise for every candidate."""
+
+    def scored(candidate: AgentScheduler) -> np.ndarray:
+        values = [v for k, v in candidate.facts().items() if k != "split_worth"]
+        total = 100.0 + sum(COST.get(v, 0.0) for v in values)
+        return total + noise * np.random.default_rng(len(repr(candidate))).normal(size=50)
+
+    return scored
+
+
+@pytest.mark.parametrize("has_calibrated", [False, True])
+@pytest.mark.parametrize(
+    ("tunes", "expected"),
+    [
+        ("reservations", dict(policy="saf", backfill="conservative")),
+        (
+            "scheduler",
+            dict(policy="saf", backfill="conservative", placement="isolating_best_fit", locality="soonest_end"),
+        ),
+    ],
+)
+def test_the_best_is_found_where_every_choice_counts_by_itself(
+    tunes: str, expected: dict, has_calibrated: bool
+) -> None:
+    best, rows = choose(START, tunes, has_calibrated, cheapest())
+    assert best == replace(START.but(**expected), uses_calibrated=has_calibrated)
+    table = pd.DataFrame(rows)
+    assert table.loc[0, "score"] == 100 and table["kept"].sum() >= 3
+    assert not table.duplicated([*CHOSEN, "uses_calibrated"]).any(), "nothing is tried twice"
+
+
+def test_what_could_be_chance_is_not_taken() -> None:
+    assert choose(START, "scheduler", True, lambda candidate: np.full(20, 5.0))[0] == START
+    alternating = np.tile([0.0, 10.0], 10)
+
+    def scored(candidate: AgentScheduler) -> np.ndarray:
+        return alternating if candidate == START else alternating[::-1] - 0.1
+
+    gain, error = difference(scored(START), scored(START.but(policy="saf")))
+    assert 0 < gain < error and choose(START, "scheduler", True, scored)[0] == START
+
+
+@pytest.mark.parametrize("backfill", list(RESERVATIONS))
+def test_never_fewer_reservations_than_the_cell_has(backfill: str) -> None:
+    order = ["none", "greedy", "easy", "conservative"]
+    tried = {row["backfill"] for row in choose(START.but(backfill=backfill), "scheduler", True, cheapest())[1]}
+    assert tried == set(RESERVATIONS[backfill])
+    assert min(map(order.index, tried)) == order.index(backfill) and (backfill == "none") == (tried == {"none"})
+
+
+def test_it_is_chosen_on_training_rows_alone_and_the_base_policy_keeps_the_cells_rules() -> None:
+    poisoned = JOBS._replace(row=JOBS.row.copy())
+    poisoned.row["run_s"][SPLIT.train[1] + 32 :] *= 50
+    poisoned.row["estimate_s"][SPLIT.train[1] + 32 :] = 1.0
+    found = [task(CHOOSING, TUNED, (jobs, LAYOUT), jobs) for jobs in (JOBS, poisoned)]
+    assert found[0].own == found[1].own and found[0].trials == found[1].trials
+    assert len(found[0].trials) >= len(POLICIES) and found[0].own.config.policy != "fifo"
+    plain = task(CHOOSING, TUNED.model_copy(update={"tunes": "nothing"}))
+    assert found[0].run(FIRST)["wait_s"].tolist() == plain.run(FIRST)["wait_s"].tolist()
+    assert found[0].own.config != found[0].scheduler == plain.own.config == plain.scheduler
+
+
+@pytest.mark.parametrize(
+    ("cell", "tunes", "rollout", "own"),
+    [
+        ("easy", "reservations", "easy", "conservative"),
+        ("easy", "nothing", "easy", "easy"),
+        ("greedy", "reservations", "easy", "conservative"),
+        ("conservative", "reservations", "conservative", "conservative"),
+    ],
+)
+def test_only_reservations_that_were_chosen_are_left_out_of_rollouts(
+    cell: str, tunes: str, rollout: str, own: str
+) -> None:
+    mine = task(CHOOSING.but(backfill=cell), TUNED.model_copy(update={"tunes": tunes}), RESERVED)
+    assert mine.own.config.backfill == own and mine.rollout_scheduler == replace(mine.own.config, backfill=rollout)
+    first, ranker = np.arange(0, 320, 32), LinearRanker(*RESERVED, AREA[None])
+
+    def jct_s(backfill: str) -> list[float]:
+        config = replace(mine.own.config, backfill=backfill)
+        state = simulate(*RESERVED, first, np.full(10, 32), config, ranker)
+        return sequence_table(RESERVED[0], state, RESERVED[1].gpus)["jct_s"].tolist()
+
+    assert mine.run(first, ranker, rollout=True)["jct_s"].tolist() == jct_s(rollout)
+    assert mine.run(first, ranker)["jct_s"].tolist() == jct_s(own)
+    assert jct_s("easy") != jct_s("conservative")
+
+
+@pytest.mark.parametrize("agent", ["rltune", "linear"])
+def test_an_order_for_chosen_reservations_is_learned_without_and_validated_with_them(
+    agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, runs = task(CHOOSING, TUNED.model_copy(update={"agent": agent}), RESERVED), []
+
+    def spying(jobs, layout, first, n, config, ranker=None, placer=None):
+        if ranker is not None and not isinstance(ranker, RandomRanker):
+            runs.append((bool((first < mine.split.train[1]).all()), config.backfill))
+        return simulate(jobs, layout, first, n, config, ranker, placer)
+
+    monkeypatch.setattr("rltune.agent.task.simulate", spying)
+    policy, _ = trained(mine)
+    assert set(runs) == {(True, "easy"), (False, "conservative")}, "on the training part, on the validation part"
+    assert policy.facts["scheduler"] == mine.own.facts()
+
+
+def test_a_policy_runs_under_the_scheduler_it_chose() -> None:
+    chosen = AgentScheduler(SchedulerConfig("saf", "easy", "isolating_best_fit", "worth_it", split_worth=0.3), True)
+    cells = SchedulerConfig("fifo", multi_node_slowdown=1.5)
+    other = JOBS._replace(row=JOBS.row.copy())
+    config, jobs = chosen_scheduler({"scheduler": chosen.facts()}, cells, JOBS, other)
+    assert config == replace(chosen.config, multi_node_slowdown=1.5) and jobs is other
+    plain = replace(chosen, uses_calibrated=False).facts()
+    assert chosen_scheduler({"scheduler": plain}, cells, JOBS, other)[1] is JOBS
+    assert chosen_scheduler({}, cells, JOBS, other) == (cells, JOBS)
+    with pytest.raises(DataError, match="cell x: uses calibrated estimates, found a workload without any"):
+        chosen_scheduler({"scheduler": chosen.facts()}, cells, JOBS, None, "cell x")
+
+
+def test_trials_are_kept_and_an_interrupted_choice_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    scored, tried, again = cheapest(3.0), [], []
+
+    def dying(candidate: AgentScheduler) -> np.ndarray:
+        if len(tried) == 5:
+            raise KeyboardInterrupt
+        tried.append(candidate)
+        return scored(candidate)
+
+    def counting(candidate: AgentScheduler) -> np.ndarray:
+        again.append(candidate)
+        return scored(candidate)
+
+    of = {"cell": "a", "jobs": "x"}
+    with pytest.raises(KeyboardInterrupt):
+        choose(START, "scheduler", True, Trials(dying, of, tmp_path))
+    resumed = choose(START, "scheduler", True, Trials(counting, of, tmp_path))
+    assert resumed == choose(START, "scheduler", True, scored)
+    assert len(again) > 3 and not set(again) & set(tried), "nothing that was known is tried again"
+    assert "5 known from before" in capsys.readouterr().out
+    choose(START, "scheduler", True, Trials(counting, {**of, "jobs": "y"}, tmp_path))
+    assert set(tried) <= set(again), "trials of other jobs are not used"
+    (tmp_path / TRIALS).write_text('{"of": ')
+    assert choose(START, "scheduler", True, Trials(scored, of, tmp_path)) == resumed
+    assert "cannot be read" in capsys.readouterr().out

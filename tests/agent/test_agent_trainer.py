@@ -1,0 +1,199 @@
+"""Training as a whole: it learns, it repeats itself, it never sees what it must not see, it reports what it does."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from agent_fakes import TOY_CELL, TOY_LENGTH, TOY_TEST, mean_wait_s, poisoned, task_of, toy_queue, trained, workload
+from pydantic import ValidationError
+
+from rltune.agent.learners import ranker_of
+from rltune.agent.policy_file import TrainedPolicy, save_policy
+from rltune.agent.ppo import PPO
+from rltune.agent.progress import ProgressLogger, progress_line
+from rltune.agent.rollout import AgentRanker
+from rltune.agent.task import TrainingTask
+from rltune.config import Cell, Preset
+from rltune.config.cells import POLICIES
+from rltune.environment.observation import Observer
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.traces.split import split_points
+
+TINY = Preset(
+    epochs=12,
+    trajectories=12,
+    sequence_jobs=48,
+    actor_lr=5e-3,
+    critic_lr=5e-3,
+    iterations=15,
+    target_kl=0.05,
+    validate_every=4,
+    validation_windows=3,
+)
+SHORT = TINY.model_copy(update={"epochs": 2, "validate_every": 2})
+CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "engineered", "exact", "quick", 1)
+CASE = workload(2000, seed=9)
+
+
+@pytest.mark.parametrize("base_policy_bias", [0.0, 0.3])
+@pytest.mark.parametrize(
+    "advantages",
+    [
+        dict(trajectories=48, rollouts=1, critic_lr=1e-2, gae_lambda=0.5),  # of which only a good critic makes much
+        dict(trajectories=12, rollouts=4, gae_lambda=1.0),
+        dict(trajectories=12, rollouts=4, credit_horizon_s=3000.0),
+    ],
+    ids=["critic", "other rollouts", "waiting saved"],
+)
+def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
+    advantages: dict, base_policy_bias: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = toy_queue()
+    if "credit_horizon_s" in advantages:  # rewards say nothing then
+        monkeypatch.setattr(TrainingTask, "reward", lambda self, base, agent: np.zeros(len(agent)))
+    preset = Preset(
+        epochs=30,
+        sequence_jobs=TOY_LENGTH,
+        base_policy_bias=base_policy_bias,
+        actor_layers=[16],
+        actor_lr=1e-2,
+        iterations=15,
+        target_kl=0.1,
+        validate_every=5,
+        validation_windows=4,
+        **advantages,
+    )
+
+    def wait_s(policy: TrainedPolicy | None) -> float:
+        ranker = ranker_of(policy, *case) if policy else None
+        return mean_wait_s(case, TOY_TEST, TOY_LENGTH, SchedulerConfig("fifo"), ranker)
+
+    run_s = np.sort(case[0].run_s[TOY_TEST[0] : TOY_TEST[-1] + TOY_LENGTH].reshape(-1, TOY_LENGTH), axis=1)
+    best = (np.cumsum(run_s, axis=1) - run_s).mean()
+    still, _ = trained(task_of(TOY_CELL, preset.model_copy(update={"epochs": 1, "actor_lr": 1e-12}), case))
+    assert min(wait_s(None), wait_s(still)) > 1.5 * best
+    policy, history = trained(task_of(TOY_CELL, preset, case))
+    assert wait_s(policy) == pytest.approx(best, rel=0.01) and policy.facts["learned"]
+    if preset.has_critic and preset.rollouts == 1:
+        assert history["explained_variance"].iloc[-1] > 0.3
+    assert history["value_loss"].eq(0).all() != preset.has_critic
+
+
+@pytest.mark.parametrize("metric", ["wait", "bsld", "0.5*jct+0.5*utilisation"])
+def test_it_beats_the_base_policy_and_says_so(metric: str) -> None:
+    policy, history = trained(task_of(CELL.but(metric=metric), TINY, CASE))
+    facts = policy.facts
+    assert facts["validation_metric"] < facts["validation_base"], "lower is better"
+    assert facts["learned"] == (facts["validation_metric"] < min(facts["validation_base"], facts["validation_random"]))
+    assert facts["validation_metric"] == history["validation_rl"].min()
+    assert history["reward"].iloc[-3:].mean() > 0.05 and list(history["epoch"]) == list(range(1, 13))
+    if metric == "wait":  # on sequences it has not seen, too
+        how, first = SchedulerConfig("fifo"), [1800, 1848, 1896]
+        agent, base = (mean_wait_s(CASE, first, 48, how, r) for r in (ranker_of(policy, *CASE), None))
+        assert agent < 0.9 * base
+
+
+def test_one_seed_gives_the_same_bytes_whatever_the_test_part_holds_and_two_seeds_do_not(tmp_path: Path) -> None:
+    preset = SHORT.model_copy(update={"validate_every": 1, "contended": 0.5, "base_policy_bias": 0.5})
+    cell, other = CELL.but(policy="wfp3", backfill="easy"), (poisoned(CASE[0]), CASE[1])
+    cases = {"a": (cell, CASE), "b": (cell, CASE), "poisoned": (cell, other), "seed": (cell.but(seed=2), CASE)}
+    for name, (one, case) in cases.items():
+        policy, history = trained(task_of(one, preset, case))
+        save_policy(tmp_path / f"{name}.npz", policy)
+        history.drop(columns=[c for c in history if "second" in c]).to_csv(tmp_path / f"{name}.csv")
+    for kind in ("npz", "csv"):
+        a, b, c, d = ((tmp_path / f"{name}.{kind}").read_bytes() for name in cases)
+        assert a == b == c != d
+
+
+def test_variants_train_on_the_same_sequences() -> None:
+    pro, naive = (trained(task_of(CELL.but(features=f), SHORT, CASE))[1] for f in ("engineered", "raw"))
+    assert list(pro["base"]) == list(naive["base"]) and list(pro["rl"]) != list(naive["rl"])
+
+
+def test_lookahead_is_counted_in_the_history() -> None:
+    _, history = trained(task_of(CELL.but(placement="lookahead"), SHORT, CASE))
+    answers = [c for c in ("milp_settled", "milp_presolved", "milp_cached", "milp_calls") if c in history]
+    assert (history["milp_asked"] == history[answers].sum(axis=1)).all() and (history["milp_asked"] > 0).all()
+    assert not history[["milp_infeasible", "milp_limit", "milp_failure"]].any().any()
+
+
+def test_presets_that_cannot_work_are_refused() -> None:
+    with pytest.raises(ValidationError, match="credit_horizon_s: found with one rollout"):
+        Preset(credit_horizon_s=60.0)
+    with pytest.raises(ValidationError, match="margin: found above 0"):
+        Preset(margin=1.0)
+
+
+def test_a_trace_in_which_nobody_waits_teaches_nothing() -> None:
+    preset = SHORT.model_copy(update={"validation_windows": 1, "sequence_jobs": 20})
+    policy, history = trained(task_of(CELL, preset, workload(400, seed=2, load=0.001)))
+    assert not history["choices"].any() and policy.facts["learned"] is False
+    assert history["kl"].isna().all() and (history["actor_iterations"] == 0).all()
+
+
+START = Preset(base_policy_bias=0.7, epochs=1, trajectories=4, sequence_jobs=64, validate_every=1)
+CROWDED = workload(900, seed=4, load=6)
+
+
+@pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_first_agent_starts_every_job_when_its_base_policy_does(policy: str, backfill: str) -> None:
+    ppo = PPO(START, np.random.default_rng(1), 8)
+    logits, observer = TrainedPolicy(ppo.weights(), {}).logits, Observer(*CROWDED, "engineered")
+    ranker = AgentRanker(logits, observer, base_policy_bias=0.7)
+    args = *CROWDED, [0, 300], [300, 500], SchedulerConfig(policy, backfill)
+    base = simulate(*args)
+    np.testing.assert_array_equal(simulate(*args, ranker).start, base.start)
+    assert base.status["queue_sum"].sum() > 20 * 800, "queues are long enough to differ in"
+
+
+def test_where_nothing_better_than_the_base_policy_comes_it_says_that_it_has_learned_nothing() -> None:
+    cell, preset = CELL.but(policy="saf"), START.model_copy(update={"actor_lr": 1e-12})
+    facts = trained(task_of(cell, preset, CROWDED, split_points(900, validation=0.3)))[0].facts
+    assert facts["validation_metric"] == facts["validation_base"] and facts["best_epoch"] == 0
+    assert facts["learned"] is False
+
+
+def row(epoch: int, reward: float = 0.25, rl: float = math.nan, base: float = math.nan) -> dict[str, float]:
+    return {"epoch": epoch, "reward": reward, "validation_rl": rl, "validation_base": base}
+
+
+@pytest.mark.parametrize(
+    ("left_s", "text"),
+    [(0.4, "0 s"), (59.6, "1 min 00 s"), (605.0, "10 min 05 s"), (3599.6, "1 h 00 min"), (90_000.0, "25 h 00 min")],
+)
+def test_how_long_the_rest_takes(left_s: float, text: str) -> None:
+    assert progress_line(row(6), 10, left_s / 4) == f"epoch 6 of 10: reward +0.250; {text} left"
+    line = progress_line(row(6, -0.0625, 1234.567, 0.0123456), 10, left_s / 4)
+    assert line == f"epoch 6 of 10: reward -0.062; validation 1235, base 0.01235; {text} left"
+
+
+@pytest.mark.parametrize(
+    ("epochs", "rows", "expected"),
+    [
+        (
+            100,
+            [(10, row(1)), (20, row(2, rl=5, base=6)), (50, row(3)), (50.1, row(4)), (90, row(5)), (91, row(6))],
+            {1: "16 min 30 s", 2: "16 min 20 s", 4: "20 min 02 s", 5: "28 min 30 s"},
+        ),
+        (60, [(30, row(41)), (60, row(42, rl=5, base=6))], {41: "9 min 30 s", 42: "9 min 00 s"}),
+    ],
+    ids=["from the beginning", "resumed"],
+)
+def test_a_line_for_the_first_epoch_every_validation_and_after_a_while(
+    epochs: int, rows: list, expected: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, lines = SimpleNamespace(now_s=1000.0), []
+    monkeypatch.setattr("rltune.agent.progress.time", SimpleNamespace(perf_counter=lambda: clock.now_s))
+    logger = ProgressLogger(epochs, lines.append)
+    for after_s, one in rows:
+        clock.now_s = 1000.0 + after_s
+        logger(one)
+    assert [line.split()[1] for line in lines] == list(map(str, expected))
+    for line, left in zip(lines, expected.values(), strict=True):
+        assert line.endswith(f"; {left} left")

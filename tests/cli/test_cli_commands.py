@@ -1,0 +1,177 @@
+"""The command line: help, wrong options, the configuration's commands, what `make` says."""
+
+from __future__ import annotations
+
+import errno
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rltune.cli import app, steps
+from rltune.config.cells import POLICIES
+from rltune.config.context import Run
+from rltune.config.schema import schema_text
+
+ROOT = Path(__file__).resolve().parents[2]
+SIMULATE = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
+COMMANDS = ("init", "simulate", "cluster balance", "trace inspect", "trace list", "trace fetch", "config check")
+COMMANDS += ("config schema", "slurm emulate", "slurm run", "slurm status", "slurm release")
+Cli = Callable[..., Any]
+
+
+@pytest.mark.parametrize("command", ["", "cluster", "trace", "config", "slurm", *COMMANDS])
+def test_help(command: str, cli: Cli) -> None:
+    outcome = cli(*command.split(), "--help")
+    assert outcome.status == 0 and "Usage: " in outcome.out and not outcome.err
+
+
+def test_every_command_is_tested_for_help() -> None:
+    def names(of: Any, prefix: str = "") -> set[str]:
+        found = {prefix + (c.name or c.callback.__name__.replace("_", "-")) for c in of.registered_commands}
+        return found.union(*(names(g.typer_instance, f"{prefix}{g.name} ") for g in of.registered_groups))
+
+    assert names(app) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [["nope"], ["simulate", "--trase", "2"], ["trace", "inspect"]])
+def test_wrong_usage(arguments: list[str], cli: Cli) -> None:
+    outcome = cli(*arguments)
+    assert outcome.status == 2 and "Usage: " in outcome.err and "Traceback" not in outcome.err
+
+
+def test_the_installed_command_answers() -> None:
+    command = Path(sys.executable).parent / "rltune"
+    done = subprocess.run([command, "config", "check", "nope.yaml"], capture_output=True, text=True)
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr.startswith("rltune: nope.yaml: no such file; there is none in ")
+
+
+def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    also = "evaluation: {also: [{placement: spread}], "
+    project.change(project.run, "[fifo]", "[fifo, saf]")
+    project.change(project.run, "evaluation: {", f"simulation: {{multi_node_slowdown: 1.5}}\n{also}")
+    before = sorted(project.root.rglob("*"))
+    outcome = cli("config", "check", "config/tiny.yaml")
+    cells = Run.open("config/tiny.yaml").config.cells()
+    assert outcome.status == 0 and "valid; 2 cells, results in results" in outcome.out
+    assert all(f"{cell.hash}  {cell.name}" in outcome.out for cell in cells)
+    assert "multi_node_slowdown 1.5, interference_slowdown 1.0" in outcome.out
+    assert "evaluated also with: placement spread, locality strict" in outcome.out
+    assert sorted(project.root.rglob("*")) == before
+    monkeypatch.chdir(project.root / "config" / "traces")
+    assert cli("config", "check", "config/tiny.yaml").status == cli("config", "check", project.run).status == 0
+
+
+def test_schema_mends_drift(project: Any, cli: Cli) -> None:
+    path = project.root / "config" / "schema.json"
+    path.write_text("{}\n")
+    assert cli("config", "schema").status == 0
+    assert path.read_text(encoding="utf-8") == schema_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--policy", "sfj"], ["--policy: found 'sfj' (did you mean 'sjf'?)", *POLICIES]),
+        (["--backfill", "eazy"], ["--backfill: found 'eazy' (did you mean 'easy'?)", "conservative"]),
+        (["--placement", "best"], ["--placement: found 'best' (did you mean 'best_fit'?)", "algorithm1"]),
+        (["--locality", "x"], ["--locality: found 'x', expected one of strict, plus_one"]),
+        (["--overrun", "never"], ["--overrun: found 'never', expected one of double, now"]),
+        (["--backfill", "gredy"], ["--backfill: found 'gredy' (did you mean 'greedy'?)"]),
+        (["--part", "tests"], ["--part: found 'tests' (did you mean 'test'?)", "validation"]),
+        (["--by", "usr"], ["--by: found 'usr' (did you mean 'user'?)", "vc"]),
+        (["--estimate", "lognormal"], ["--estimate: found 'lognormal', expected exact, lognormal-SIGMA"]),
+        (["--multi-node-slowdown", "0.5"], ["--multi-node-slowdown: found 0.5, expected a factor of 1 to 100"]),
+        (["--warm-up", "0.5"], ["--warm-up: goes with --replay"]),
+        (["--replay", "--warm-up", "50"], ["--warm-up: found 50, expected a share"]),
+        (["--replay", "--windows", "9"], ["--windows: does not go with --replay"]),
+        (["--from", "-3"], ["--from: found -3, expected 0 or more"]),
+        (["--jobs", "0"], ["--jobs: found 0, expected 1 or more"]),
+        (["--from", "3", "--part", "test"], ["--from: does not go with --part"]),
+        (["--csv", "/nowhere/x.csv"], ["--csv: found /nowhere/x.csv", "mkdir -p /nowhere"]),
+        (["--timeline", "config"], ["--timeline: found config, but it is a folder"]),
+        (["--gantt", "a.pdf"], ["--gantt: found a.pdf, expected a name that ends in .svg or .png"]),
+        (["--trace", "tinny"], ["--trace: found 'tinny'", "did you mean 'tiny'", "config/traces/tinny.yaml"]),
+        (["--cluster", "smal"], ["--cluster: found 'smal'", "did you mean 'small'"]),
+        (["--policy", "sfj", "--by", "usr"], ["--policy: found 'sfj'", "--by: found 'usr'"]),
+    ],
+)
+def test_an_option_of_simulate_is_refused_with_what_it_takes(
+    options: list[str], parts: list[str], project: Any, cli: Cli
+) -> None:
+    cli(*SIMULATE, *options).explains(*parts)
+
+
+def test_wrong_options_are_refused_before_anything_slow_is_loaded(project: Any) -> None:
+    code = (
+        "import sys; from rltune.cli import main; sys.argv = ['rltune', *sys.argv[1:]]\n"
+        "try: main()\nexcept SystemExit: print({'pandas', 'numba', 'tensorflow', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *SIMULATE, "--policy", "sfj"], capture_output=True, text=True)
+    assert done.stdout == "set()\n" and done.stderr.startswith("rltune: --policy: found 'sfj'"), done
+
+
+def test_the_version_says_which_sources(cli: Cli) -> None:
+    outcome = cli("--version")
+    assert outcome.status == 0 and outcome.out.startswith("rltune 0.1.0, Python 3.") and "sources " in outcome.out
+
+
+def test_help_states_the_exit_statuses(cli: Cli) -> None:
+    assert "Exit status: 0 done; 1 a mistake" in " ".join(cli("--help").out.split())
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.ENOSPC, "free some space"), (errno.EACCES, "may not write"), (errno.EROFS, "read-only")],
+)
+def test_an_error_of_the_system_says_what_to_do(
+    number: int, advice: str, project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(number, "as the system says", "/data/x.parquet")
+
+    monkeypatch.setattr(Run, "open", fail)
+    cli("config", "check", "config/tiny.yaml").explains("/data/x.parquet: as the system says", advice)
+
+
+def test_output_that_nobody_reads_to_its_end_is_no_error(project: Any) -> None:
+    command = f"{Path(sys.executable).parent / 'rltune'} trace list | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert done.stdout.startswith("name ") and not done.stderr
+
+
+def test_steps_are_silent_unless_asked_for(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with steps.step("thinking"):
+        pass
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with steps.step("thinking"):
+        assert capsys.readouterr().err == "\r\x1b[2Kthinking …"
+    assert capsys.readouterr().err == "\r\x1b[2K", "the line is gone again"
+    steps.make_verbose(True)
+    with steps.step("thinking"):
+        pass
+    steps.make_verbose(False)
+    assert capsys.readouterr().err.startswith("thinking …\nthinking: 0.")
+
+
+def test_simulate_tells_its_steps_on_standard_error(project: Any, cli: Cli) -> None:
+    outcome = cli(*SIMULATE, "--verbose")
+    steps.make_verbose(False)
+    assert outcome.status == 0 and outcome.out.startswith("tiny (own data) on small"), outcome
+    for part in ("reading tiny, fitted to small", "compiling the simulator", "simulating 1,024 jobs under fifo"):
+        assert part in outcome.err, outcome.err
+
+
+def test_set_up_is_quiet_and_shows_what_failed(capfd: pytest.CaptureFixture[str]) -> None:
+    setup = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
+    setup["run"](sys.executable, "-c", "import sys; print('WARNING: noise'); print('noise', file=sys.stderr)")
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(SystemExit, match=r"(?s)set-up failed \(exit status 3\) at: .*PIP_INDEX_URL"):
+        setup["run"](sys.executable, "-c", "import sys; print('no such package'); sys.exit(3)")
+    assert "no such package" in capfd.readouterr().err

@@ -1,0 +1,84 @@
+"""A small log on a small cluster, without files: the run, its workloads, and an agent that only repeats its base policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rltune.cluster.fit import fit
+from rltune.cluster.workload import Workload, make_workload
+from rltune.config import ClusterConfig
+from rltune.config.context import Run
+from rltune.config.run import RunConfig
+from rltune.config.trace import TraceConfig
+from rltune.slurm.experiment.conduct import policy_of_rule
+from rltune.traces.columns import TraceMeta, empty_columns
+from rltune.traces.estimates import estimate_jobs
+
+T0, JOBS = 1_700_000_000, 240
+CLUSTER = ClusterConfig.model_validate(
+    {
+        "title": "Small",
+        "gpu_types": "ignore",
+        "pools": [
+            {
+                "name": "all",
+                "groups": [
+                    {"gpu_type": "P100", "nodes": 2, "gpus": 8, "cpus": 64, "mem_gb": 512},
+                    {"gpu_type": "P100", "nodes": 2, "gpus": 2, "cpus": 16, "mem_gb": 128},
+                ],
+            }
+        ],
+    }
+)
+TRACE = TraceConfig.model_validate(
+    {
+        "title": "Tiny",
+        "data": "own",
+        "format": "csv",
+        "path": "jobs.csv",
+        "columns": {"submit_s": "a", "gpus": "b", "run_s": "c"},
+    }
+)
+META = TraceMeta("tiny", "Tiny", "own", "csv", pd.Timestamp(T0, unit="s", tz="UTC").isoformat(), "Europe/Berlin", "")
+
+
+def log() -> pd.DataFrame:
+    """Jobs with users, of half of them limits, and of most of them recorded waits."""
+    rng = np.random.default_rng(5)
+    run_s = np.maximum(1, rng.lognormal(8, 1.2, JOBS)).round()
+    wait_s = rng.exponential(500, JOBS).round()
+    wait_s[::9] = np.nan
+    return empty_columns(JOBS).assign(
+        job_id=[f"j{i}" for i in range(JOBS)],
+        user=rng.choice(["Ann B", "ben", "cy"], JOBS),
+        submit_s=np.cumsum(rng.exponential(900, JOBS)).round(),
+        run_s=run_s,
+        requested_s=np.where(np.arange(JOBS) % 2, 2 * run_s, np.nan),
+        gpus=rng.choice([1, 2, 4, 8], JOBS),
+        wait_s=wait_s,
+    )
+
+
+def run_of(**blocks: Any) -> Run:
+    """A run of one cell with more blocks."""
+    cell = {"name": "main", "workloads": [{"trace": "tiny", "cluster": "small"}], "policy": ["fifo"]}
+    config = RunConfig.model_validate({"title": "A tiny run", "experiments": [cell], **blocks})
+    return Run("config/tiny.yaml", config, {"tiny": TRACE}, {"small": CLUSTER})
+
+
+def workload_of(run: Run, estimate: str = "lognormal-1", jobs: pd.DataFrame | None = None) -> Workload:
+    """The log on the cluster, with estimates."""
+    fitted, _ = fit(log() if jobs is None else jobs, CLUSTER)
+    given = estimate_jobs(fitted, META, estimate, 1, None, Path())
+    return make_workload(fitted, META, given, CLUSTER, run.config.split)
+
+
+def agent(rule: str = "fifo", **facts: Any) -> Any:
+    """A policy that ranks as a rule does."""
+    policy = policy_of_rule(rule)
+    policy.facts.update({"learned": True, "best_epoch": 0, **facts})
+    return policy

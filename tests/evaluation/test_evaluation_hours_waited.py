@@ -1,0 +1,214 @@
+"""What-if: sums, shares and groups against plain Python, and a made-up case of every recommendation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.evaluation.intervals import FEWEST, Intervals
+from rltune.evaluation.studies.hours_waited import (
+    Advice,
+    against_recorded,
+    best_rule,
+    in_groups,
+    less,
+    recommend,
+    steps,
+    totals,
+    user_groups,
+    with_longer,
+)
+
+JUDGE = Intervals(bootstrap=500)
+KINDS = {"current": "current", "fifo-easy": "rule", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune"}
+SAME = {"fifo-easy": 1.0, "saf-easy": 1.0, "qssf": 1.0, "rltune": 1.0}
+
+
+def made(
+    factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0, noise: float = 0.02, seeds: int = 1
+) -> pd.DataFrame:
+    """Ten jobs a block; each scheduler waits today's time its factor, give or take."""
+    rng = np.random.default_rng(3)
+    block = np.repeat(np.arange(blocks), 10)
+    base = wait_s * rng.uniform(0.5, 1.5, len(block))
+    frames = []
+    for scheduler, kind in KINDS.items():
+        for seed in range(1, 1 + (seeds if kind == "rltune" else 1)):
+            factor = 1.0 if scheduler == "current" else factors[scheduler] * rng.normal(1, noise, len(block))
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "scheduler": scheduler,
+                        "kind": kind,
+                        "seed": seed if kind == "rltune" else 0,
+                        "block": block,
+                        "job_id": [f"j{i}" for i in range(len(block))],
+                        "gpus": 1 + np.arange(len(block)) % 4,
+                        "wait_s": base * factor,
+                        "bsld": 1 + base * factor / 100,
+                    }
+                )
+            )
+    return pd.concat(frames, ignore_index=True)
+
+
+def advised(jobs: pd.DataFrame) -> Advice:
+    return recommend(totals(jobs, JUDGE), steps(jobs, JUDGE), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("factors", "outcome", "chosen", "reached"),
+    [
+        ({}, "keep", "current", "current"),
+        ({"saf-easy": 0.97}, "keep", "current", "current"),
+        ({"saf-easy": 0.7}, "rule", "saf-easy", "saf-easy"),
+        ({"saf-easy": 0.7, "rltune": 0.69}, "rule", "saf-easy", "saf-easy"),
+        ({"saf-easy": 0.7, "qssf": 0.6}, "qssf", "qssf", "qssf"),
+        ({"qssf": 0.6}, "qssf", "qssf", "qssf"),
+        ({"saf-easy": 0.7, "qssf": 0.75, "rltune": 0.5}, "rltune", "rltune", "saf-easy"),
+        ({"saf-easy": 0.7, "qssf": 0.6, "rltune": 0.65}, "qssf", "qssf", "qssf"),
+        ({"rltune": 0.5}, "rltune", "rltune", "current"),
+        ({"fifo-easy": 1.4, "saf-easy": 1.3, "qssf": 1.2, "rltune": 1.1}, "keep", "current", "current"),
+    ],
+)
+def test_the_recommendation(factors: dict[str, float], outcome: str, chosen: str, reached: str) -> None:
+    jobs = made(SAME | factors)
+    assert advised(jobs) == Advice(outcome, chosen, reached, 20)  # type: ignore[arg-type]
+
+
+def test_what_looks_better_and_is_not_shown_is_undecided() -> None:
+    jobs = made(SAME | {"saf-easy": 0.75}, blocks=9)
+    rng = np.random.default_rng(1)
+    wild = rng.choice([0.1, 3.0], jobs["block"].max() + 1, p=[0.75, 0.25])
+    saf = jobs["scheduler"] == "saf-easy"
+    jobs.loc[saf, "wait_s"] *= wild[jobs.loc[saf, "block"]]
+    found = steps(jobs, JUDGE).set_index(["ours", "theirs"]).loc[("saf-easy", "current")]
+    assert found["gain"] > 0.05 and found["shows"] == "open"
+    assert advised(jobs).outcome == "open"
+
+
+def test_too_few_days_give_no_verdict_however_large_the_gain() -> None:
+    assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST - 1)) == Advice(
+        "too few days", "current", "current", FEWEST - 1
+    )
+    assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST)).outcome == "rltune"
+
+
+def test_where_nobody_waits_nothing_is_recommended() -> None:
+    jobs = made(SAME | {"rltune": 0.1}, wait_s=30.0)
+    assert advised(jobs).outcome == "no waits"
+    assert advised(jobs.assign(wait_s=3 * jobs["wait_s"])).outcome == "rltune"
+
+
+def test_totals_are_plain_sums() -> None:
+    jobs = made(SAME | {"saf-easy": 0.7}, seeds=2)
+    found = totals(jobs, JUDGE).set_index("scheduler")
+    assert list(found.index) == list(KINDS)
+    for scheduler in KINDS:
+        rows = [r for r in jobs.to_dict("records") if r["scheduler"] == scheduler]
+        seeds = len({r["seed"] for r in rows})
+        row = found.loc[scheduler]
+        assert row["seeds"] == seeds and row["jobs"] == len(rows) // seeds == 200 and row["windows"] == 20
+        assert row["wait_h"] == pytest.approx(sum(r["wait_s"] for r in rows) / 3600 / seeds)
+        assert row["gpu_h"] == pytest.approx(sum(r["wait_s"] * r["gpus"] for r in rows) / 3600 / seeds)
+        assert row["bsld"] == pytest.approx(sum(r["bsld"] for r in rows) / len(rows))
+        ordered = sorted(r["wait_s"] for r in rows)
+        assert ordered[len(rows) // 2 - 1] <= row["wait_median_s"] <= ordered[len(rows) // 2]
+    today = found.loc["current", "wait_h"]
+    assert found.loc["saf-easy", "less_wait"] == pytest.approx(1 - found.loc["saf-easy", "wait_h"] / today)
+    assert np.isnan(found.loc["current", "less_wait"])
+
+
+def test_an_interval_is_over_blocks_and_covers_the_gain() -> None:
+    jobs = made(SAME | {"saf-easy": 0.7})
+    found = less(jobs, "saf-easy", "current", "wait", JUDGE)
+    assert found.low < found.gain < found.high and found.low > 0.25 and found.high < 0.35
+    assert best_rule(jobs) == "saf-easy"
+
+
+def test_the_comparisons_are_one_family() -> None:
+    frame = steps(made(SAME | {"saf-easy": 0.7}), JUDGE)
+    assert [tuple(pair) for pair in frame[["ours", "theirs"]].to_numpy()] == [
+        ("fifo-easy", "current"),
+        ("saf-easy", "current"),
+        ("qssf", "current"),
+        ("rltune", "current"),
+        ("qssf", "saf-easy"),
+        ("rltune", "saf-easy"),
+        ("rltune", "qssf"),
+    ]
+    least = frame["p"].idxmin()
+    assert frame.loc[least, "p_holm"] == pytest.approx(min(1.0, 7 * frame.loc[least, "p"]))
+    assert (frame["p_holm"] >= frame["p"]).all() and set(frame["shows"]) <= {"fewer", "more", "open"}
+
+
+def test_users_are_grouped_by_what_they_used_before() -> None:
+    before = pd.DataFrame({"who": [f"u{i}" for i in range(10)] * 2, "gpus": 1, "run_s": list(range(1, 11)) * 2})
+    of = pd.Series([*(f"u{i}" for i in range(10)), "stranger", None], dtype=object)
+    found = user_groups(before, of)
+    assert list(found[:10]) == ["light"] * 5 + ["middle"] * 4 + ["heavy"]
+    assert found[10] == "new" and pd.isna(found[11])
+
+
+def test_the_simulated_current_rule_is_compared_with_recorded_waits() -> None:
+    jobs = pd.DataFrame({"scheduler": "current", "job_id": list("abcd"), "wait_s": [0.0, 3600.0, 7200.0, 100.0]})
+    log = pd.DataFrame({"job_id": list("cdba"), "wait_s": [3600.0, np.nan, 1800.0, 0.0]})
+    found = against_recorded(jobs, log)
+    assert (found.jobs, found.recorded_h, found.simulated_h, found.ratio) == (3, 1.5, 3.0, 2.0)
+    assert found.rank == pytest.approx(1.0)
+    nothing = against_recorded(jobs, log.assign(wait_s=np.nan))
+    assert nothing.jobs == 0 and np.isnan(nothing.ratio)
+
+
+def test_a_group_that_did_not_wait_today_can_be_shown_to_wait_longer() -> None:
+    """Its share has nothing to be a share of; its seconds have an interval, over all seeds."""
+    jobs = made(SAME | {"saf-easy": 0.7}, seeds=2).assign(user=lambda f: np.where(f["gpus"] == 1, "small", "large"))
+    small = jobs["user"] == "small"
+    jobs.loc[small, "wait_s"] = 0.0
+    noise = np.random.default_rng(1).normal(0, 300, len(jobs))
+    hit = small & (jobs["scheduler"].isin(["saf-easy", "rltune"]))
+    jobs.loc[hit, "wait_s"] = 3600.0 + noise[hit] + 600.0 * (jobs.loc[hit, "seed"] == 2)
+    rows = with_longer(in_groups(jobs, "user", JUDGE), JUDGE).set_index(["group", "scheduler"])
+    found = rows.loc[("small", "saf-easy")]
+    assert (
+        np.isnan(found["less_wait"]) and found["shows"] == "longer" and found["wait_s"] == pytest.approx(3600, rel=0.05)
+    )
+    assert (
+        found["more_s"] == pytest.approx(found["wait_s"])
+        and 3000 < found["more_s_low"] < found["more_s"] < found["more_s_high"]
+    )
+    assert rows.loc[("large", "saf-easy"), "shows"] == "shorter" and rows.loc[("small", "qssf"), "shows"] == "open"
+    both = rows.loc[("small", "rltune")]
+    assert both["more_s"] == pytest.approx(3900, rel=0.05) and both["jobs"] == found["jobs"], "the mean of both seeds"
+
+
+def test_many_groups_are_one_family_of_a_scheduler() -> None:
+    rows = pd.DataFrame(
+        {"scheduler": ["a"] * 3 + ["b"], "more_s_p": [0.02, 0.5, 0.6, 0.02], "more_s_low": 1.0, "more_s_high": 2.0}
+    )
+    found = with_longer(rows, JUDGE)
+    assert list(found["shows"]) == ["open", "open", "open", "longer"] and found["more_s_holm"][0] == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(
+    ("factors", "outcome", "reached"),
+    [
+        ({"saf-easy": 0.7, "configuration": 0.5, "rltune": 0.5}, "configuration", "configuration"),
+        ({"saf-easy": 0.7, "configuration": 0.6, "rltune": 0.4}, "rltune", "configuration"),
+        ({"saf-easy": 0.7, "configuration": 0.7, "rltune": 0.5}, "rltune", "saf-easy"),
+    ],
+)
+def test_rltune_has_to_beat_its_own_configuration(
+    factors: dict[str, float], outcome: str, reached: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KINDS, "configuration", "configuration")
+    frame = made(SAME | {"configuration": 1.0} | factors)
+    found = advised(frame)
+    assert (found.outcome, found.chosen, found.reached) == (outcome, outcome, reached)
+    compared = steps(frame, JUDGE)
+    assert {("configuration", "saf-easy"), ("configuration", "qssf"), ("rltune", "configuration")} <= set(
+        zip(compared["ours"], compared["theirs"], strict=True)
+    )
+    named = steps(frame, JUDGE, "fifo-easy")
+    assert ("rltune", "fifo-easy") in set(zip(named["ours"], named["theirs"], strict=True))

@@ -1,0 +1,144 @@
+"""Policies of the user's own: loaded from a file, compared with like the built-in ones, explained where they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.config import Workspace
+from rltune.evaluation.plugins import load_plugin
+from rltune.policies import OWN, Queue
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_SJF = """\
+from rltune.policies import policy
+
+@policy("my_sjf")
+def shortest(queue, now):
+    return queue.estimate_s
+"""
+RUN = ("--config", "config/tiny.yaml")
+BASELINES = ("stage", "baselines", "tiny", "small", "lognormal-1", *RUN)
+Cli = Callable[..., Any]
+Plug = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """What a test registers is gone after it."""
+    before = dict(OWN)
+    yield
+    OWN.clear()
+    OWN.update(before)
+
+
+@pytest.fixture
+def plug(project: Any) -> Plug:
+    """Gives the tiny project a plugin file of this text, with these baselines."""
+
+    def write(text: str, names: str = "sjf, my_sjf") -> None:
+        (project.root / "mine.py").write_text(text)
+        project.change(project.run, "bootstrap: 200}", f"bootstrap: 200, baseline_policies: [{names}]}}")
+        project.change(project.run, "title: A tiny run", "title: A tiny run\nplugins: [mine.py]")
+
+    return write
+
+
+def test_it_is_a_baseline_with_the_results_of_the_built_in_one(plug: Plug, cli: Cli) -> None:
+    plug(OWN_SJF)
+    outcome = cli(*BASELINES)
+    assert outcome.status == 0, outcome
+    frame = pd.read_csv(Workspace.open("config/tiny.yaml").baselines("tiny", "small", "lognormal-1"))
+    waits = frame.pivot_table(index=["role", "backfill", "first_job"], columns="policy", values="wait_s")
+    assert list(waits.columns) == ["my_sjf", "sjf"] and waits["sjf"].sum() > 0
+    np.testing.assert_array_equal(waits["my_sjf"], waits["sjf"])
+
+
+def test_check_names_it(plug: Plug, cli: Cli, project: Any) -> None:
+    plug(OWN_SJF)
+    outcome = cli("config", "check", *RUN)
+    assert outcome.status == 0 and f"policy my_sjf from {project.root / 'mine.py'}" in outcome.out
+    assert not list(project.root.glob("__pycache__"))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("import numpy\nx = 1 +\n", ["mine.py:2", "SyntaxError"]),
+        ("import nowhere_to_be_found\n", ["mine.py:1", "ModuleNotFoundError", "nowhere_to_be_found"]),
+        ("def f():\n    return 1 / 0\n\nf()\n", ["mine.py:2", "ZeroDivisionError"]),
+        ("raise SystemExit(3)\n", ["mine.py:1", "SystemExit"]),
+        ("x = 1\n", ["mine.py", "registers no policy", "@rltune.policies.policy"]),
+        (OWN_SJF.replace("my_sjf", "fifo"), ["mine.py:3", "'fifo' is built in"]),
+        (OWN_SJF.replace("my_sjf", "My SJF"), ["mine.py:3", "'My SJF'", "lower-case"]),
+        (
+            OWN_SJF.replace("my_sjf", "other"),
+            ["config/tiny.yaml", "evaluation.baseline_policies", "found my_sjf", "wfp3", "other"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [("config", "check", *RUN), ("run", *RUN)], ids=lambda c: c[0])
+def test_a_file_that_does_not_do_is_explained_before_the_first_stage(
+    text: str, parts: list[str], command: tuple[str, ...], plug: Plug, cli: Cli, project: Any
+) -> None:
+    plug(text)
+    cli(*command).explains(*parts)
+    assert not (project.root / "results").exists()
+
+
+def test_a_name_belongs_to_one_file(plug: Plug, cli: Cli, project: Any) -> None:
+    plug(OWN_SJF)
+    (project.root / "more.py").write_text(OWN_SJF)
+    project.change(project.run, "[mine.py]", "[mine.py, more.py]")
+    cli("config", "check", *RUN).explains("more.py", "'my_sjf' is registered by", "mine.py", "rename")
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        ("    return queue.colour\n", ["mine.py:5", "AttributeError", "colour"]),
+        ("    return queue.gpus[:1]\n", ["mine.py", "'my_sjf'", "found shape (1,)"]),
+        ("    return queue.gpus * float('nan')\n", ["mine.py", "'my_sjf'", "NaN"]),
+    ],
+)
+def test_a_policy_that_fails_while_it_ranks_is_explained(
+    body: str, parts: list[str], plug: Plug, cli: Cli, project: Any
+) -> None:
+    plug(OWN_SJF.replace("    return queue.estimate_s\n", body))
+    cli(*BASELINES).explains(*parts)
+    assert not Workspace.open("config/tiny.yaml").baselines("tiny", "small", "lognormal-1").exists()
+
+
+def test_a_change_of_the_file_makes_the_baselines_anew(plug: Plug, project: Any, shell: Any) -> None:
+    plug(OWN_SJF)
+    target = "results/workloads/tiny__small/baselines-lognormal-1.csv"
+    run = ("run", *RUN, "--cores", 1, "--", target)
+    assert shell.rltune(*run, cwd=project.root).status == 0
+
+    def planned() -> str:
+        outcome = shell.rltune(*run, "--dry-run", cwd=project.root)
+        assert outcome.status == 0, outcome
+        return outcome.out + outcome.err
+
+    assert "heuristics on tiny" not in planned()
+    (project.root / "mine.py").write_text(OWN_SJF.replace("queue.estimate_s", "-queue.estimate_s"))
+    text = planned()
+    assert "heuristics on tiny" in text and "fit tiny" not in text
+
+
+def test_the_example_file_does_what_it_says() -> None:
+    assert load_plugin(ROOT / "config" / "own_policies.example.py") == ["patient_smallest"]
+    wait = np.array([0.0, 7 * 3600.0, 100.0, 9 * 3600.0])
+    queue = Queue(10 * 3600.0 - wait, np.full(4, 60.0), np.array([4, 64, 1, 128]), wait, np.zeros(4, int), np.arange(4))
+    assert np.argsort(OWN["patient_smallest"](queue, 10 * 3600.0)).tolist() == [3, 1, 2, 0]
+
+
+def test_the_example_file_runs_as_it_is(plug: Plug, cli: Cli, project: Any) -> None:
+    plug((ROOT / "config" / "own_policies.example.py").read_text(), "smallest, patient_smallest")
+    outcome = cli("simulate", "--trace", "tiny", "--cluster", "small", "--policy", "patient_smallest", *RUN)
+    assert outcome.status == 0 and "patient_smallest, backfill none" in outcome.out, outcome

@@ -1,0 +1,230 @@
+"""The deployment of a run: which jobs are submitted and under whose order, runs that fail, and the chapter without Slurm."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from operator_cases import CLUSTER, agent, run_of, workload_of
+
+from rltune.agent.policy_file import save_policy
+from rltune.agent.scheduler_choice import AgentScheduler
+from rltune.cluster.workload import Workload, add_calibrated, write_fitted
+from rltune.config.context import Run
+from rltune.errors import ClusterDied, ConfigError, SlurmError
+from rltune.evaluation.contenders import Contender, scheduler_used
+from rltune.evaluation.studies import deployment_simulated
+from rltune.evaluation.studies.deployment_simulated import facts, first_jobs, simulated
+from rltune.report.artefact import load_artefacts
+from rltune.report.artefacts import chapters
+from rltune.report.tables.comparison import learned_in
+from rltune.slurm.emulate import packages
+from rltune.slurm.experiment import deployment
+from rltune.slurm.experiment.conduct import Conducted
+from rltune.slurm.experiment.deployment import deploy, missing_runs, order_of, submissions
+from rltune.slurm.experiment.submission import Submission
+
+ROOT = Path(__file__).resolve().parents[2]
+CELL = "tiny__small__fifo__wait__none__lookahead__strict__engineered__lognormal-1__quick__s1"
+BLOCK = {"cell": CELL, "jobs": 8, "repetitions": 2, "schedulers": ["slurm", "rltune", "saf"]}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return run_of(deployment=BLOCK)
+
+
+@pytest.fixture(scope="module")
+def workload(run: Run) -> Workload:
+    return workload_of(run)
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "missing", lambda groups: [])
+
+
+def conducted(cluster: object, jobs: list[Submission], *_: object) -> Conducted:
+    """What a cluster gives on which every job starts at once."""
+    frame = pd.DataFrame([asdict(job) for job in jobs]).rename(columns={"name": "job"})
+    at, run_s = frame["at_s"], frame["run_s"]
+    frame = frame.assign(asked_gpus=frame["gpus"], submit_s=at, start_s=at, end_s=at + run_s, state="COMPLETED")
+    facts = {"true_s": 1.0, "drift_s": 0.0, "slurm": "22.05", "simulated_s": float((at + run_s).max())}
+    return Conducted(frame, pd.DataFrame(columns=["began_s"]), facts)
+
+
+def test_repetitions_take_the_next_jobs_of_the_test_part(run: Run, workload: Workload) -> None:
+    begin, _ = workload.split.test
+    assert list(first_jobs(run.config.deployment, workload)) == [begin, begin + 8]
+    jobs = submissions(run, workload, 2)
+    assert [job.name for job in jobs] == [f"job{begin + 8 + k}" for k in range(8)] and jobs[0].at_s == 0
+    assert {job.account for job in jobs} <= {"ann_b", "ben", "cy"} and {job.partition for job in jobs} == {"all"}
+    rows, limits = workload.jobs, workload.table["requested_s"]
+    for k, job in enumerate(jobs, begin + 8):
+        assert (job.gpus, job.run_s) == (rows.gpus[k], rows.run_s[k]) and job.nodes == -(-job.gpus // 8)
+        assert job.at_s == rows.submit_s[k] - rows.submit_s[begin + 8]
+        assert job.limit_s >= job.run_s, "no job is ended by its limit"
+        assert pd.isna(limits[k]) or job.limit_s == limits[k] == 2 * job.run_s
+    assert facts(run, workload)["accounts"] == 3
+
+
+def test_jobs_that_ask_for_types_are_refused(run: Run, workload: Workload) -> None:
+    run = replace(run, clusters={"small": CLUSTER.model_copy(update={"gpu_types": "match"})})
+    with pytest.raises(ConfigError, match="found 8 jobs of tiny that ask for GPU types"):
+        submissions(run, replace(workload, table=workload.table.assign(gpu_type="P100")), 1)
+
+
+def test_the_order_of_each_scheduler(run: Run) -> None:
+    assert order_of(run, "slurm", None) is None
+    rule, own = order_of(run, "saf", None), order_of(run, "rltune", agent("sjf", scheduler={"policy": "sjf"}))
+    assert (rule.base_policy, rule.interval_s, rule.policy.facts["base_policy_bias"]) == ("saf", 60.0, 1.0)
+    assert (own.base_policy, own.placement) == ("sjf", "lookahead")
+
+
+def deployed(run: Run, workload: Workload, path: Path, said: list[str]) -> Conducted:
+    return deploy(run, workload, None, "saf", 2, path / "saf-2.log", said.append)
+
+
+def test_a_run_whose_cluster_dies_is_repeated_and_says_why(
+    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs: list[Path] = []
+
+    def dies_once(
+        cluster: object, jobs: list[Submission], order: object, speed: float, log: Path, say: object
+    ) -> Conducted:
+        logs.append(log)
+        if len(logs) == 1:
+            raise ClusterDied("slurmdbd ended")
+        return conducted(cluster, jobs)
+
+    said: list[str] = []
+    monkeypatch.setattr(deployment, "conduct", dies_once)
+    found = deployed(run, workload, tmp_path, said).facts
+    assert (found["scheduler"], found["repetition"], found["speed"]) == ("saf", 2, 100.0)
+    assert (found["tries"], found["retries"]) == (2, ["slurmdbd ended"]) and len(set(logs)) == 2
+    assert len(said) == 1 and "the run is repeated" in said[0] and str(logs[0]) in said[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [(ClusterDied("slurmctld ended"), 2), (SlurmError("the controller ended by itself"), 1), (KeyboardInterrupt(), 1)],
+)
+def test_only_a_cluster_that_failed_by_itself_is_tried_again(
+    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, tries: int
+) -> None:
+    tried: list[object] = []
+
+    def fails(*of: object) -> Conducted:
+        tried.append(of)
+        raise error
+
+    monkeypatch.setattr(deployment, "conduct", fails)
+    with pytest.raises(type(error)):
+        deployed(run, workload, tmp_path, [])
+    assert len(tried) == tries
+
+
+def test_the_simulator_runs_the_same_jobs(run: Run, workload: Workload) -> None:
+    found = simulated(run, workload, agent())
+    assert set(zip(found["scheduler"], found["repetition"], strict=True)) == set(run.config.deployment.runs())
+    assert set(found["backfill"]) == {"easy", "conservative"}
+    for (_, _, repetition), mine in found.groupby(["backfill", "scheduler", "repetition"]):
+        jobs = submissions(run, workload, int(repetition))
+        assert list(mine["index"]) == list(range(8)) and list(mine["run_s"]) == [job.run_s for job in jobs]
+        assert np.allclose(mine["submit_s"], [job.at_s for job in jobs]) and (mine["start_s"] >= mine["submit_s"]).all()
+
+
+def test_the_simulator_gives_an_agent_each_backfill_whatever_it_chose(
+    run: Run, workload: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an agent may choose in training, Slurm decides where it is deployed."""
+    seen, simulate = [], deployment_simulated.simulate
+
+    def spied(workload: Workload, contender: Contender, *where: Any) -> Any:
+        if contender.policy is not None:
+            scheduler, _ = scheduler_used(workload, contender)
+            seen.append((scheduler.policy, scheduler.backfill))
+        return simulate(workload, contender, *where)
+
+    scheduler = deployment_simulated.contender_of(run.config, run.config.deployed_cell()).scheduler
+    chosen = AgentScheduler(scheduler).facts() | {"policy": "saf", "backfill": "greedy"}
+    monkeypatch.setattr(deployment_simulated, "simulate", spied)
+    simulated(run, workload, agent("saf", scheduler=chosen))
+    assert seen == [("saf", "easy"), ("saf", "conservative")]
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = run.config.deployment
+    assert missing_runs(settings, 6) == "" and missing_runs(settings, 1).startswith("5 of 6 runs")
+    monkeypatch.setattr(packages, "missing", lambda groups: [packages.ACCOUNTING])
+    said = missing_runs(settings, 0)
+    assert "slurmdbd, mariadb-server" in said and "make slurm-deps" in said
+    assert "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
+
+
+@pytest.mark.parametrize("with_runs", [True, False])
+def test_the_chapter_with_runs_and_without_slurm(
+    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_runs: bool
+) -> None:
+    """The notebook's own code; its agent was never trained here, so what it learned is given."""
+    monkeypatch.setattr("rltune.notebook.start", lambda config: run)
+    monkeypatch.setattr(sys.modules[learned_in.__module__], "learned_in", lambda histories: "yes")
+    if not with_runs:
+        monkeypatch.setattr(packages, "missing", lambda groups: groups)
+    runs = []
+    for scheduler, k in run.config.deployment.runs() if with_runs else ():
+        done, folder = conducted(None, submissions(run, workload, k)), tmp_path / f"{scheduler}-{k}"
+        folder.mkdir()
+        where = {"scheduler": scheduler, "repetition": k}
+        done.jobs.assign(index=range(8), **where).to_csv(folder / "jobs.csv", index=False)
+        done.cycles.assign(**where).to_csv(folder / "cycles.csv", index=False)
+        (folder / "facts.json").write_text(
+            json.dumps({**where, "speed": 100.0, "tries": 1, "retries": [], **done.facts})
+        )
+        runs.append(str(folder / "jobs.csv"))
+    table = workload.table
+    write_fitted(table.drop(columns="estimate_s"), workload.meta, tmp_path / "jobs.parquet")
+    add_calibrated(table, workload.meta, table[["estimate_s"]]).to_parquet(tmp_path / "estimates.parquet")
+    save_policy(tmp_path / "policy.npz", agent())
+    (tmp_path / "history.csv").write_text("epoch\n0\n")
+    given = {
+        name: str(tmp_path / name)
+        for name in ("jobs.parquet", "estimates.parquet", "policy.npz", "history.csv", "artefacts")
+    }
+    parameters = {name.partition(".")[0]: path for name, path in given.items()} | {"runs": runs}
+    cells = json.loads((ROOT / "notebooks" / "deployment.ipynb").read_text(encoding="utf-8"))["cells"]
+    declared, *code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    monkeypatch.chdir(ROOT)
+    space: dict[str, Any] = {}
+    exec(declared, space)
+    exec("\n".join(code), space | parameters)
+    there = load_artefacts(tmp_path / "artefacts")
+    assert set(there) == ({e.id for e in chapters()["deployment"].entries} if with_runs else {"deployment-runs"})
+    assert ("apt-get install" in " ".join(there["deployment-runs"].artefact.notes)) == (not with_runs)
+    if with_runs:
+        assert "100 times as fast" in there["deployment-machinery"].artefact.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"jobs": 80}, ("2 repetitions of 80 jobs need 160", "found 24 in the test part of tiny")),
+        ({"schedulers": ["slurm", "saf"]}, ("schedulers", "expected rltune too")),
+        ({"schedulers": ["slurm", "rltune", "rltune"]}, ("schedulers", "found twice: rltune")),
+        ({"cell": None}, ("found no experiment on cluster deployment", "finetuning-synthetic")),
+        ({"cell": "nope"}, ("'nope'", "the run has")),
+    ],
+)
+def test_mistakes_are_explained(workload: Workload, change: dict[str, Any], parts: tuple[str, ...]) -> None:
+    with pytest.raises((ConfigError, ValueError)) as error:
+        first_jobs(run_of(deployment=BLOCK | change).config.deployment, workload)
+    assert all(part in str(error.value) for part in parts), error.value

@@ -1,0 +1,49 @@
+"""The rows that ship with the package, and the reader of such files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from rltune.config.load import load_trace, project_root
+from rltune.errors import DataError
+from rltune.traces.clean import clean_trace
+from rltune.traces.fetch import obtain, sha256
+from rltune.traces.fetch.given import DATA
+
+ROWS = {"job_id": [1, 2, 3], "submit_unix_s": [10, 5, 20], "run_s": [60, 0, 5], "gpus": [1, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "out"),
+    [("philly", 103_467, {"submitted before 2017-10-01": 8_072, "run time zero": 10}), ("venus", 125_303, {})],
+)
+def test_they_are_the_ones_described(name: str, kept: int, out: dict[str, int], tmp_path: Path) -> None:
+    path = DATA / f"{name}.parquet"
+    assert f"| `{path.name}` |" in (readme := (DATA / "README.md").read_text()) and f"`{sha256(path)}`" in readme
+    trace = load_trace(f"{name}-rows", project_root())
+    clean = clean_trace(f"{name}-rows", trace, obtain(f"{name}-rows", trace, tmp_path, project_root()))
+    assert len(clean.jobs) == kept and clean.audit.left_out == out and clean.meta.licence == "CC-BY-4.0"
+
+
+def test_a_file_of_raw_columns(trace: Callable, tmp_path: Path) -> None:
+    config = trace("csv", columns={"submit_s": "a", "run_s": "b", "gpus": "c"}).model_copy(update={"format": "rows"})
+    path = tmp_path / "mine.parquet"
+    pd.DataFrame(ROWS).to_parquet(path)
+    clean = clean_trace("t", config, path)
+    assert clean.jobs["job_id"].tolist() == ["1", "3"] and clean.audit.left_out == {"run time zero": 1}
+    for wrong, message in (
+        (pd.DataFrame(ROWS).drop(columns="gpus"), "column 'gpus' (needed) is not in the file"),
+        (pd.DataFrame(ROWS).assign(nodes=1), "found column nodes; expected job_id"),
+        (pd.DataFrame(ROWS).assign(gpus="many"), "a column is of the wrong type"),
+    ):
+        wrong.to_parquet(path)
+        with pytest.raises(DataError, match=re.escape(message)):
+            clean_trace("t", config, path)
+    path.write_bytes(b"PAR1 nothing")
+    with pytest.raises(DataError, match="not readable as parquet"):
+        clean_trace("t", config, path)

@@ -1,0 +1,137 @@
+"""Runs that are killed, that fail, that are wrongly configured, and that meet each other in one folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from conftest import MAKE
+
+RUN = ("report", "CONFIG=config/tiny.yaml", "CORES=1", "ARGS=--until train")
+WAIT_S = 120
+
+
+@dataclass
+class Story:
+    """One run that is disturbed, killed while it trains, and started again."""
+
+    root: Path
+    second: Any = None
+    """Another run, started while the first one was at work."""
+    kept: dict[Path, int] = field(default_factory=dict)
+    """What the killed run had finished, with its time."""
+    resumed: Any = None
+
+
+def finished(root: Path) -> dict[Path, int]:
+    """Results under their final names, with their times."""
+    folders = ("traces", "workloads", "cells")
+    return {p: p.stat().st_mtime_ns for f in folders for p in (root / "results" / f).rglob("[!.]*") if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    tale = Story(make_project().root)
+    output = tmp_path_factory.mktemp("output") / "first.txt"
+    first = shell.start(*MAKE, *RUN, cwd=tale.root, output=output)
+
+    def wait_for(condition: Callable[[], bool]) -> None:
+        began = time.monotonic()
+        while not condition():
+            assert first.poll() is None and time.monotonic() - began < WAIT_S, output.read_text()
+            time.sleep(0.05)
+
+    try:
+        wait_for(lambda: (tale.root / ".snakemake").is_dir())
+        tale.second = shell.make(*RUN, cwd=tale.root)
+        wait_for(lambda: any((tale.root / "results" / "logs").glob("train-*.ipynb")))
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    tale.kept = finished(tale.root)
+    tale.resumed = shell.make(*RUN, cwd=tale.root)
+    yield tale
+
+
+def test_a_second_run_in_the_folder_is_refused(story: Story) -> None:
+    assert story.second.status and "another run is at work in" in story.second.err, story.second
+
+
+def test_what_is_there_after_a_kill_is_whole(story: Story) -> None:
+    assert story.kept
+    for path in story.kept:
+        if path.suffix == ".parquet":
+            assert len(pd.read_parquet(path)) == 1200
+        elif path.suffix == ".json":
+            assert json.loads(path.read_text())["rows_kept"] == 1200
+
+
+def test_it_resumes_by_itself_and_makes_nothing_again(story: Story) -> None:
+    assert story.resumed.status == 0, story.resumed
+    now = finished(story.root)
+    assert {p: now.get(p) for p in story.kept} == story.kept and [p for p in now if p.name == "policy.npz"]
+    assert "done: train" in story.resumed.err and "done: clean" not in story.resumed.err
+
+
+def test_one_stage_again_is_really_done_again(story: Story, shell: Any) -> None:
+    before = finished(story.root)
+    outcome = shell.make("notebook", "STAGE=train", "ONLY=1", "CONFIG=config/tiny.yaml", "CORES=1", cwd=story.root)
+    assert outcome.status == 0 and "done: train" in outcome.err, outcome
+    after = finished(story.root)
+    assert {p.name for p in after if after[p] != before.get(p)} >= {"policy.npz", "history.csv"}
+
+
+def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
+    dry = (*RUN[:-1], "ARGS=--until train -n")
+    assert "would run: clean" not in shell.make(*dry, cwd=story.root).err
+    with open(story.root / "jobs.csv", "a", encoding="utf-8") as file:
+        file.write("more,99999999,1,60\n")
+    text = shell.make(*dry, cwd=story.root).err
+    assert "would run: clean tiny" in text and "would run: train tiny" in text
+
+
+def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
+    project.change(project.jobs, "id,submitted,ngpu,secs", "id,submitted,gpus,secs")
+    outcome = shell.make(*RUN, cwd=project.root)
+    text = outcome.out + outcome.err
+    assert outcome.status != 0 and "Traceback" not in text, text
+    for part in ("FAILED: clean tiny", "jobs.csv", "'ngpu'", "results/logs/clean-tiny.ipynb"):
+        assert part in text, text
+    executed = json.loads((project.results / "logs" / "clean-tiny.ipynb").read_text())
+    errors = [o for c in executed["cells"] for o in c.get("outputs", []) if o["output_type"] == "error"]
+    assert [e["ename"] for e in errors] == ["DataError"] and errors[0]["traceback"]
+    assert not finished(project.root)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("epochs: 2", "epochs: 0", ["config/tiny.yaml:", "presets.tiny.epochs: found 0", "expected 1 or more"]),
+        ("trace: tiny", "trace: tinny", ["config/tiny.yaml:", "found 'tinny'", "did you mean 'tiny'"]),
+    ],
+)
+def test_a_mistake_in_the_configuration_stops_before_the_first_job(
+    old: str, new: str, parts: list[str], project: Any, shell: Any
+) -> None:
+    project.change(project.run, old, new)
+    outcome = shell.make(*RUN, cwd=project.root)
+    assert outcome.status and not re.search("Traceback|jobs, about", outcome.err), outcome
+    assert not [part for part in parts if part not in outcome.err], outcome.err
+    assert not project.results.exists()
+
+
+def test_a_trace_file_that_is_not_there_stops_before_the_first_job(project: Any, shell: Any) -> None:
+    project.jobs.unlink()
+    outcome = shell.make(*RUN, cwd=project.root)
+    assert outcome.status and "config/traces/tiny.yaml, path" in outcome.err and "no such file" in outcome.err
+    project.change(project.trace, "jobs.csv", "${TINY_FOLDER}/jobs.csv")
+    assert "TINY_FOLDER" in shell.make(*RUN, cwd=project.root).err
