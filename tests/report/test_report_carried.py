@@ -9,7 +9,7 @@ import report_fakes as fakes
 from report_fakes import Made
 
 from rltune.evaluation.intervals import Intervals
-from rltune.report import figures, tables
+from rltune.report import tables
 from rltune.report.paper import load_paper
 from rltune.report.transferred import less, waits
 from rltune.report.transferred import transferred
@@ -42,10 +42,6 @@ def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows()
     assert less(seeds, seeds, 200, 0.95, 1).gain == 0, "seeds are paired where both have them"
     with pytest.raises(ValueError, match="different windows"):
         less(theirs, theirs.rename(index={0: 1}), 200, 0.95, 1)
-
-
-def test_the_papers_table_names_what_is_tested() -> None:
-    assert policies_of(PAPER) == ["fifo", "sjf", "f1", "wfp3"]
 
 
 def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: pd.DataFrame) -> None:
@@ -114,15 +110,6 @@ def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix
     assert artefact.paper_ref == "Section 2"
 
 
-def test_an_agent_without_a_counterpart_has_none_beside_it(made: Made, matrix: pd.DataFrame) -> None:
-    fewer = matrix[(matrix["trace"] != "venus") | (matrix["policy"] == "fifo")]
-    runs = fakes.away(matrix)
-    _, frame = tables.transfer(fewer, runs[(runs["cell"] == "") | runs["cell"].isin(fewer["cell"])], PAPER, JUDGE)
-    rows = frame[frame["tested"] == "Helios Venus"]
-    assert rows.loc[rows["policy"] == "fifo", "there"].notna().all()
-    assert rows.loc[rows["policy"] != "fifo", ["there", "over_there"]].isna().all(axis=None)
-
-
 def test_robustness_knows_level_and_slope(made: Made) -> None:
     frame = made.there["robustness"].frame
     assert len(frame) == 3 * (2 + 4) * 3
@@ -133,16 +120,3 @@ def test_robustness_knows_level_and_slope(made: Made) -> None:
             assert row[[value, f"{value}_low", f"{value}_high"]].to_numpy(float) == pytest.approx(expected)
     agents = frame.loc[frame["kind"] == "agent", "scheduler"].unique()
     assert list(agents) == [f"RLTune, trained on {p}" for p in ("FIFO", "SJF", "F1", "WFP3")]
-
-
-def test_agents_of_other_estimates_are_told_apart(made: Made, matrix: pd.DataFrame) -> None:
-    one = matrix[(matrix["trace"] == "philly") & (matrix["policy"] == "fifo")]
-    runs = fakes.noise(one)
-    exact = runs[runs["cell"] != ""].assign(cell="exact")
-    both = pd.concat([one, one.assign(cell="exact", estimate="exact")])
-    artefact, frame, _ = figures.robustness(both, pd.concat([runs, exact]), JUDGE)
-    assert set(frame.loc[frame["kind"] == "agent", "scheduler"]) == {
-        "RLTune, trained on FIFO, lognormal-1",
-        "RLTune, trained on FIFO, exact",
-    }
-    assert any("lognormal-1, exact" in note for note in artefact.notes)

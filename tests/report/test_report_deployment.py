@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.config import load_run
 from rltune.config.load import project_root
 from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, per_run
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
@@ -16,10 +15,7 @@ from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save_figure, save_table
-from rltune.report import artefacts
-from rltune.report.page import contents
 from rltune.report.paper import load_paper
-from rltune.report.tables.claims import claims
 from rltune.report.tables.deployment import in_words
 from rltune.report.verdict import TOO_FEW
 
@@ -129,14 +125,6 @@ def there(tmp_path: Path) -> dict:
     for artefact, frame, figure in (fig18, figures.fig19(use, FACTS, PAPER)):
         save_figure(tmp_path, artefact, figure, frame)
     return load_artefacts(tmp_path)
-
-
-def test_all_artefacts_are_made_in_the_chapter_of_the_paper(there: dict) -> None:
-    assert set(there) == set(DEPLOYMENT)
-    section = next(section for section in chapters.SECTIONS if section.where == "§5.6")
-    assert [saved.artefact.id for saved in chapters.section_artefacts(section, there)] == list(DEPLOYMENT)
-    shown = {entry.where: [name for name, _ in entry.ours] for entry in contents.coverage(PAPER, there)}
-    assert set(shown["Figures 18 and 19"]) == {"fig18", "fig19", "deployment-numbers"}
 
 
 def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
@@ -264,25 +252,3 @@ def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:
     artefact, frame = tables.deployment_runs(none, simulated, FACTS, why)
     assert set(frame["system"]) == {"simulator"} and why in artefact.notes
     assert "there is no run on a Slurm cluster" in artefact.caption
-
-
-def test_a_page_says_why_it_has_no_deployment(there: dict) -> None:
-    smoke = load_run("config/smoke.yaml", ROOT)
-    assert made(smoke, True) == (
-        [
-            "deployment-numbers",
-            "deployment-runs",
-            "deployment-machinery",
-            "deployment-fidelity",
-            "deployment-predicted",
-        ],
-        ["fig18", "fig19"],
-    )
-    assert made(smoke, False) == (list(ALWAYS), [])
-    partly = {
-        missing.id: missing.why for missing in contents.missing(smoke, {"deployment-runs": there["deployment-runs"]})
-    }
-    assert "no run on the Slurm cluster is there" in partly["fig18"] and "deployment-runs" not in partly
-    other = load_run("config/transfer.yaml", ROOT)
-    assert made(other, True) == ([], []) and "deployment" not in contents.chapters(other)
-    assert "has no block `deployment`" in {m.id: m.why for m in contents.missing(other, {})}["fig19"]

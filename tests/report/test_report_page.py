@@ -14,13 +14,11 @@ import pytest
 from report_fakes import Made
 
 from rltune.config import RunConfig, Workspace
-from rltune.config.whatif import WhatIf
 from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.deviations import load_deviations
 from rltune.report.page import build, chapters, contents, provenance
 from rltune.report.page.build import render
 from rltune.report.page.claims import claims, untested
-from rltune.report.transferred import has_transfer
 from rltune.report.common import best_measured
 from rltune.report.verdict import ABSENT
 
@@ -181,15 +179,6 @@ def test_every_number_in_the_summary_is_in_a_csv(page: Page, made: Made) -> None
         assert float(text.replace(",", "")) == pytest.approx(made.there[name].frame[column].sum(), abs=0.5)
 
 
-def test_scores_count_rows(page: Page, made: Made) -> None:
-    frame = made.there["fig12-numbers"].frame
-    rows = frame[frame["sequence_jobs"] == 1024]
-    counts = {a["data-count"]: int(x) for _, a, x in page.all("data", data_count="*")}
-    for column in ("shows", "shows_strong"):
-        assert counts[f"fig12-numbers.csv:{column}=better"] == (rows[column] == "better").sum()
-    assert counts["fig12-numbers.csv:verdict=matches|holds"] == rows["verdict"].isin(["matches", "holds"]).sum()
-
-
 def test_every_number_in_the_tables_is_in_a_csv(made: Made) -> None:
     for name, saved in made.there.items():
         if saved.artefact.kind != "table":
@@ -217,11 +206,6 @@ def test_pictures_have_words(page: Page, made: Made) -> None:
 def test_dark_mode_reaches_the_pictures(made: Made) -> None:
     drawings = "".join(re.findall(r"<svg.*?</svg>", made.html, flags=re.DOTALL))
     assert "var(--figure-ink)" in drawings and "#22282f" not in drawings and "#ffffff" not in drawings
-
-
-def test_data_labels_and_verdicts_are_shown(page: Page) -> None:
-    badges = [x for _, a, x in page.all("span") if "badge" in a.get("class", "")]
-    assert badges.count("synthetic data") >= 12 and "holds" in badges
 
 
 def test_where_zero_is_covered_no_difference_is_said_to_be_shown(made: Made) -> None:
@@ -271,13 +255,6 @@ def test_chapters_follow_the_paper_and_name_every_artefact_once(made: Made) -> N
     assert {name for name in contents.names() if chapters.chapter_of(name) == "More results"} == set()
 
 
-def test_methods_say_what_the_configuration_says(page: Page, made: Made) -> None:
-    told = " ".join(next(x for _, a, x in page.all("section", id="methods")).split()).replace("\u00a0", " ")
-    judging = made.run.config.evaluation
-    assert f"{judging.bootstrap:,} times" in told and "256 and 1,024 consecutive jobs" in told and "90.0 %" in told
-    assert f"best of {len(judging.baseline_policies) * len(judging.baseline_backfills)}," in told
-
-
 def test_evidence_for_deviations_exists() -> None:
     root, known = Path(__file__).resolve().parents[2], contents.names()
     for deviation in load_deviations(root):
@@ -318,39 +295,6 @@ def test_an_empty_run_names_what_is_missing(empty: Workspace) -> None:
     assert "No comparison has been written yet" in text
 
 
-def test_on_a_page_about_a_users_cluster_the_paper_stands_last_and_folded(made: Made) -> None:
-    config = made.run.config.model_copy(update={"whatif": WhatIf()})
-    html = render(Workspace(made.project.root, made.workspace.base, made.run.config_path, config), made.there)
-    page = Page(html)
-    assert page.faults == [] and page.open == []
-    ids = [a["id"] for _, a, _ in page.all(id="*")]
-    assert len(ids) == len(set(ids)) and set(IDS) <= set(ids), "nothing is lost"
-    order = [
-        "summary",
-        "agent",
-        "fig11",
-        "log",
-        "methods",
-        "run-cost",
-        "provenance",
-        "aside",
-        "windows",
-        "improvements",
-        "deviations",
-        "paper",
-    ]
-    assert sorted(order, key=ids.index) == order
-    last = html[html.index('<details class="aside">') :]
-    for words in (
-        "How the comparisons came out",
-        "The paper’s claims that this run can speak of",
-        "not in this configuration",
-    ):
-        assert words in last and words not in html[: -len(last)], words
-    linked = {a["href"][1:] for _, a, _ in page.all("a", href="*") if a["href"].startswith("#")}
-    assert linked <= set(ids)
-
-
 def test_what_another_configuration_left_is_not_shown(made: Made) -> None:
     config = made.run.config.model_copy(update={"experiments": made.run.config.experiments[:1]})
     assert {"clean-philly", "figures"} < contents.pages(config)
@@ -361,44 +305,6 @@ def test_what_another_configuration_left_is_not_shown(made: Made) -> None:
 def _not_written(config: RunConfig, there: dict[str, Saved]) -> list[contents.Missing]:
     """What is missing though the configuration has it."""
     return [m for m in contents.missing(config, there) if not m.why.startswith(ABSENT)]
-
-
-def test_a_matrix_without_ablation_gives_the_reason(made: Made) -> None:
-    experiments = made.run.config.experiments[:1]
-    config = made.run.config.model_copy(update={"experiments": experiments})
-    there = {k: v for k, v in made.there.items() if not k.startswith("fig10")}
-    found = _not_written(config, there)
-    assert [m.id for m in found] == ["fig10", "fig10-numbers", "fig10-training"]
-    assert "no setting with both" in found[0].why
-
-
-def test_other_placements_are_expected_only_where_some_agent_is_judged_in_them(made: Made) -> None:
-    config = made.run.config
-    there = {k: v for k, v in made.there.items() if k != "placements"}
-    assert [(m.id, m.why) for m in _not_written(config, there)] == [("placements", "its stage has not written it")]
-    none = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": []})})
-    own = [other for other in config.evaluation.also if other.placement == "best_fit"]
-    same = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"also": own})})
-    assert _not_written(none, there) == [] and "placements" not in contents.expected(none)
-    assert contents.has_placements(same)
-    naive = same.model_copy(update={"experiments": config.experiments[1:]})
-    assert not contents.has_placements(naive), "all of its agents have best_fit anyway"
-
-
-def test_agents_are_judged_elsewhere_only_where_there_is_an_elsewhere(made: Made) -> None:
-    config = made.run.config
-    there = {k: v for k, v in made.there.items() if k not in ("transfer", "robustness")}
-    assert [m.why for m in _not_written(config, there)] == ["its stage has not written it"] * 2
-    block = config.experiments[0]
-    one = block.model_copy(update={"workloads": block.workloads[:1], "estimate": ["requested"]})
-    small = config.model_copy(update={"experiments": [one]})
-    found = {m.id: m.why for m in contents.missing(small, there)}
-    assert "no two workloads" in found["transfer"] and "exact or lognormal" in found["robustness"]
-    apart = [
-        block.model_copy(update={"workloads": [w], "estimate": [e]})
-        for w, e in zip(block.workloads, ("exact", "lognormal-1", "lognormal-2"))
-    ]
-    assert not has_transfer(config.model_copy(update={"experiments": apart})), "no two of the same rules"
 
 
 def test_windows_that_do_not_fit_are_named(made: Made) -> None:

@@ -10,14 +10,11 @@ import pytest
 import report_fakes_peers as fakes
 from report_fakes import SOURCE, Made
 
-from rltune.config import RunConfig
-from rltune.config.comparisons import by_features
 from rltune.evaluation.intervals import FEWEST, Intervals
 from rltune.evaluation.studies.learners import compare_long
 from rltune.report import figures, tables
-from rltune.report import artefacts
 from rltune.report.paper import load_paper
-from rltune.report.tables.peers import IN_PAPER, LEARNERS, improvement
+from rltune.report.tables.peers import IN_PAPER, improvement
 
 PAPER = load_paper(SOURCE)
 
@@ -138,27 +135,6 @@ def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made:
     assert np.isnan(first.loc[("Best heuristic: SAF + EASY", "Wait, s"), "paper_improvement"])
 
 
-def test_presets_of_one_learner_are_told_apart_and_stand_against_the_first(cells: pd.DataFrame) -> None:
-    one = cells.head(1)
-    both = fakes.batches(one, ("rltune",))
-    other = both[both["who"] == "rltune"].assign(preset="tuned", cell="another", wait_s=lambda f: f["wait_s"] * 2)
-    both = pd.concat([both, other], ignore_index=True)
-    _, frame = tables.table9(one, both, PAPER)
-    assert {"RLTune, quick", "RLTune, tuned"} < set(frame["title"])
-    _, frame = tables.table9_numbers(one, both, PAPER, fakes.JUDGE)
-    assert set(frame["agent"]) == {"RLTune, quick"}
-    row = frame[(frame["against"] == "RLTune, tuned") & (frame["measure"] == "Wait, s")]
-    assert row["improvement"].item() == pytest.approx(0.5) and np.isnan(row["paper_improvement"].item())
-    artefact, nothing = tables.table9_numbers(one, fakes.batches(one, ("linear",)), PAPER, fakes.JUDGE)
-    assert nothing.empty and artefact.columns == {}
-
-
-def test_every_learner_has_a_title_and_a_trace_the_paper_lacks_has_no_row_of_its(cells: pd.DataFrame) -> None:
-    mine = cells.head(1).assign(paper_trace="", trace_title="Mine")
-    _, frame = tables.table9(mine, fakes.batches(mine, tuple(TITLE)[1:]), PAPER)
-    assert set(frame["row"]) == {"ours"} and list(frame["title"])[: len(TITLE)] == list(TITLE.values())
-
-
 def test_growth_is_over_half_the_queue_beside_the_papers(made: Made) -> None:
     frame = made.there["latency"].frame.set_index("queue")
     assert frame.loc[256, "growth"] == pytest.approx(1.5) and np.isnan(frame.loc[[128, 10_000], "growth"]).all()
@@ -248,32 +224,3 @@ def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differ
 )
 def test_improvement(metric: str, ours: float, theirs: float, better: float) -> None:
     assert improvement(metric, ours, theirs) == pytest.approx(better, nan_ok=True)
-
-
-def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> None:
-    config = made.run.config
-    assert set(peers.absent(config)) == {"table8", "fig17", "fig17-numbers", "sensitivity"}
-    assert not set(peers.absent(config)) & set(contents.expected(config))
-    told = {m.id: m.why for m in contents.missing(config, made.there)}
-    assert "EASY backfilling and estimates made of earlier jobs" in told["table8"]
-    assert peers.made(config) == (["table9", "table9-numbers", "latency", "break-even"], [])
-    full = RunConfig.model_validate(
-        {
-            "title": "Full",
-            "experiments": [
-                {
-                    "name": "all",
-                    "workloads": [{"trace": "philly", "cluster": "philly-192"}],
-                    "policy": ["saf"],
-                    "backfill": ["easy"],
-                    "estimate": ["history-rolling"],
-                    "features": ["engineered7", "engineered"],
-                }
-            ],
-        }
-    )
-    assert by_features(full) and peers.absent(full) == {}
-    assert sorted(sum(peers.made(full), [])) == sorted(peers.PEERS)
-    learners = [{**full.experiments[0].model_dump(), "preset": ["linear"]}]
-    alone = RunConfig.model_validate({"title": "Alone", "experiments": learners})
-    assert {"break-even", "table9-numbers", "table8"} < set(peers.absent(alone))

@@ -47,11 +47,6 @@ def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> Non
     assert set(says) == {"only a small change"}
 
 
-def test_backfilling_has_no_figure_in_the_paper(made: Made) -> None:
-    cells = made.cells.assign(backfill="easy")
-    _, frame = tables.comparison(cells, made.windows, made.histories, PAPER, WAIT, JUDGE)
-    assert frame["paper"].isna().all() and (frame["verdict"] == "").all()
-
 
 def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Made) -> None:
     cells, windows = made.cells, made.windows
@@ -84,25 +79,6 @@ def test_ablation_pairs_pro_with_each_other_variant(made: Made) -> None:
     expected = 1 - pro["rltune_mean"].to_numpy() / naive["rltune_mean"].to_numpy()
     assert naive["pro_over"].to_numpy() == pytest.approx(expected)
 
-
-def test_two_by_two(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    pro = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo") & (cells["features"] == "engineered")]
-    extra = [(cells, windows)]
-    for features, placement in (("raw", "lookahead"), ("engineered", "best_fit")):
-        name = f"{features}-{placement}"
-        extra.append(
-            (
-                pro.assign(cell=name, features=features, placement=placement),
-                windows[windows["cell"] == pro["cell"].iloc[0]].assign(cell=name),
-            )
-        )
-    cells, windows = (pd.concat(parts, ignore_index=True) for parts in zip(*extra))
-    _, frame = tables.ablation(cells, windows, PAPER, JUDGE)
-    rows = frame[(frame["policy"] == "fifo") & (frame["sequence_jobs"] == 1024)]
-    assert list(rows["variant"]) == ["naive", "raw + lookahead", "engineered + best-fit", "pro"]
-    assert rows["pro_over"].iloc[2] == pytest.approx(0)
-    figures.ablation(frame, PAPER)
 
 
 def test_without_a_pair_there_is_no_ablation(made: Made) -> None:
@@ -204,22 +180,6 @@ def test_table2_leaves_a_trace_the_paper_lacks_without_paper_values() -> None:
         assert frame["jobs_paper"][row] == PAPER.value("table2", trace, "jobs")
 
 
-def test_loads_are_read_as_they_are() -> None:
-    _, frame = tables.loads(fakes.loads())
-    assert list(frame["regime"]) == ["below capacity", "overloaded", "overloaded"]
-
-
-def test_figures_hold_what_they_draw(made: Made) -> None:
-    cells, jobs = made.cells, made.jobs
-    artefact, frame, _ = figures.boxes(cells, jobs, PAPER)
-    assert artefact.id == "fig12" and set(frame["sequence_jobs"]) == {1024}
-    first = frame.iloc[0]
-    own = jobs[(jobs["cell"] == cells["cell"][0]) & (jobs["role"] == first["role"]) & (jobs["sequence_jobs"] == 1024)]
-    assert first["mean"] == pytest.approx(own["wait_s"].mean())
-    assert first["p50"] == pytest.approx(own["wait_s"].median())
-    assert figures.boxes(cells, jobs, PAPER, sequence_jobs=256)[0].id == "fig12-256"
-    with pytest.raises(ValueError, match="no test jobs of windows of 99"):
-        figures.boxes(cells, jobs, PAPER, sequence_jobs=99)
 
 
 def twice(frame: pd.DataFrame, cell: str, name: str, **changed: object) -> pd.DataFrame:
@@ -249,37 +209,6 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> 
         assert set(called) <= set(ticks) and all(f"Philly, {label}: " in artefact.alt for label in called)
 
 
-def test_improvements_of_several_settings_are_called_by_what_differs(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    curves, name = made.histories, cells["cell"][0]
-    for other, changed in (("easy", {"backfill": "easy"}), ("exact", {"backfill": "easy", "estimate": "exact"})):
-        cells = twice(cells, name, other, **changed)
-        windows, curves = twice(windows, name, other), twice(curves, name, other)
-    _, numbers = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
-    artefact, frame, _ = figures.improvements([numbers], PAPER)
-    fifo = frame[(frame["trace"] == "philly") & (frame["policy"] == "fifo")]
-    assert fifo["label"].tolist() == [
-        "Philly · FIFO",
-        "Philly · FIFO + EASY, lognormal-1",
-        "Philly · FIFO + EASY, exact",
-    ]
-    assert frame["label"].is_unique and all(label in artefact.alt for label in fifo["label"])
-
-
-def test_every_setting_of_the_ablation_has_bars_of_its_own(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]["cell"].tolist()
-    for name in pair:
-        cells, windows = twice(cells, name, f"{name} tuned", preset="tuned"), twice(windows, name, f"{name} tuned")
-    changed = windows["cell"].str.endswith("tuned") & (windows["role"] == "rltune")
-    windows.loc[changed, "wait_s"] *= 0.5
-    _, numbers = tables.ablation(cells, windows, PAPER, JUDGE)
-    artefact, frame, drawn = figures.ablation(numbers, PAPER)
-    assert list(dict.fromkeys(frame["setting"])) == ["Philly, FIFO, quick", "Philly, SJF", "Philly, FIFO, tuned"]
-    first = frame[frame["sequence_jobs"] == frame["sequence_jobs"][0]]
-    heights = sorted(bar.get_height() for bars in drawn.axes[0].containers for bar in getattr(bars, "patches", []))
-    assert heights == pytest.approx(sorted(first["improvement"])) and len(heights) == 6
-    assert "Philly, FIFO, tuned, windows of" in artefact.alt
 
 
 def test_inputs_are_left_as_they_were(made: Made) -> None:
@@ -310,17 +239,6 @@ def test_titles_tell_workloads_apart(made: Made) -> None:
         "Alibaba PAI",
     }
 
-
-def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    few = windows[windows["role"].isin(["rltune", "base"]) & (windows["window"] == 0)]
-    artefact, frame = tables.comparison(cells, few, made.histories, PAPER, WAIT, JUDGE)
-    assert "strong" not in artefact.columns and "strong" not in frame
-    figures.improvements([frame], PAPER)
-    there = dict(made.there)
-    there["fig12-numbers"] = Saved(artefact, frame)
-    text = render(made.workspace, there)
-    assert "the strongest heuristic: " not in text
 
 
 def test_heuristics_stand_beside_a_bound_that_all_are_above(made: Made) -> None:

@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.config import RunConfig
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import CURRENT, against_recorded, recommend, steps, totals
 from rltune.report import figures, tables
 from rltune.report.artefact import load_artefacts, save_figure, save_table
-from rltune.report.page import chapters, contents
-from rltune.report.page.whatif import WHATIF, made, summary
-from rltune.report.tables.whatif_words import group_name, names, saving, sentences
+from rltune.report.page import chapters
+from rltune.report.page.whatif import WHATIF, summary
+from rltune.report.tables.whatif_words import names, saving, sentences
 
 JUDGE = Intervals(bootstrap=300)
 KINDS = {"current": "current", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "configuration": "configuration"}
@@ -253,17 +252,6 @@ def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     assert "asked for 1.30 times what the cluster has" in full["Recommendation"]
 
 
-def test_it_is_told_that_agents_go_by_beliefs() -> None:
-    frame = jobs({})
-    log = frame[frame["scheduler"] == CURRENT][["job_id", "block", "gpus", "wait_s", "bsld"]]
-    for ran, word in (
-        (RAN, "RLTune chose to go by beliefs"),
-        (RAN[RAN["kind"] != "configuration"], "are told the same estimates. QSSF"),
-    ):
-        notes = " ".join(tables.whatif_numbers(totals(frame, JUDGE), ran, log, 0.6, FACTS, 0.95)[0].notes)
-        assert word in notes
-
-
 @pytest.mark.parametrize(
     ("recorded", "word"),
     [
@@ -312,27 +300,6 @@ def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> No
     assert saved["hours_less"] == pytest.approx(found["wait_h"][0] - found["wait_h"][1])
     assert saved["hours_less_low"] < saved["hours_less"] < saved["hours_less_high"]
     assert "Switch to SAF + EASY" in str(summary(there)[0])
-
-
-def test_a_run_without_the_block_has_nothing_of_it() -> None:
-    base = {
-        "title": "x",
-        "experiments": [{"name": "a", "workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}],
-    }
-    plain, asked = (RunConfig.model_validate({**base, **more}) for more in ({}, {"whatif": {}}))
-    assert made(plain) == ([], []) and not set(WHATIF) & set(contents.expected(plain))
-    assert "whatif" not in contents.pages(plain) | contents.steps(plain)
-    assert set(WHATIF) <= set(contents.expected(asked)) and "whatif" in contents.pages(asked) & contents.steps(asked)
-    assert {name for kind in made(asked) for name in kind} == set(WHATIF)
-
-
-def test_groups_have_names() -> None:
-    rows = [
-        {"grouping": "size", "group": "1"},
-        {"grouping": "size", "group": "2–4"},
-        {"grouping": "user", "group": "heavy"},
-    ]
-    assert [group_name(pd.Series(row)) for row in rows] == ["jobs of 1 GPU", "jobs of 2–4 GPUs", "heavy users"]
 
 
 def test_a_page_about_a_users_cluster_begins_with_the_replay_and_has_no_empty_chapter() -> None:
