@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,10 @@ import pytest
 from agent_fakes import run_config, whole_workload
 from workload_cases import cluster, compiled, group
 
-from rltune.cluster.workload import Workload
+from rltune.cluster.workload import Workload, build_workload
 from rltune.config import Cell
+from rltune.config.context import Run
+from rltune.errors import ConfigError
 from rltune.evaluation.groups import by_group, losers, size_class, unequal
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import summaries
@@ -20,9 +23,11 @@ from rltune.evaluation.studies.scheduling_rules import (
     STEPS,
     Study,
     agents,
+    balanced,
     has_steps,
     headroom,
     steps_of,
+    too_short,
     with_exact_estimates,
 )
 from rltune.simulator.batch import SchedulerConfig, simulate
@@ -378,3 +383,28 @@ def test_slices_next_to_balanced_clusters() -> None:
         False,
     ]
     assert (frame["slice_windows"] == 9).all() and frame["base"].tolist() == ["fifo"] * 3
+
+
+def thinned_study(project: Any, load: float) -> tuple[list[Study], dict[tuple[str, str, str], Workload]]:
+    """The tiny workload, of which the run has a cluster with arrivals thinned to this load."""
+    thin = project.cluster.with_name("small-balanced.yaml")
+    thin.write_text(f"{project.cluster.read_text()}balance: {{load: {load}}}\n")
+    more = "workloads: [{trace: tiny, cluster: small-balanced}]\n"
+    project.change(project.run, "experiments:\n", f"{more}experiments:\n")
+    opened = Run.open("config/tiny.yaml")
+    keys = [("tiny", name, "lognormal-1") for name in ("small", "small-balanced")]
+    workloads = {key: build_workload(opened, *key) for key in keys}
+    cell = opened.config.cells()[0]
+    return [Study(opened, "Tiny", "own", (cell,), workloads[keys[0]], pd.DataFrame())], workloads
+
+
+def test_a_balanced_cluster_with_too_few_jobs_for_a_window_is_named(project: Any) -> None:
+    these, workloads = thinned_study(project, 0.01)
+    (named,) = too_short(these, workloads)
+    assert named.startswith("Tiny (") and named.endswith(" test jobs)")
+    with pytest.raises(ConfigError, match=r"balanced clusters.* test parts have: Tiny \(\d+ test jobs\)"):
+        balanced(these, workloads, {})
+
+
+def test_what_is_long_enough_is_not_named(project: Any) -> None:
+    assert too_short(*thinned_study(project, 1000.0)) == []

@@ -92,7 +92,7 @@ def network(config: RunConfig) -> dict[str, Any]:
         if config.preset(cell.preset).agent == "rltune"
     ]
     first, *rest = found or [describe_network("engineered", BUILT_IN["paper"])]
-    others = dict.fromkeys(_told(n) for n in rest if _told(n) != _told(first))
+    others = dict.fromkeys(_in_words(n) for n in rest if _in_words(n) != _in_words(first))
     return {**first, "others": list(others)}
 
 
@@ -113,7 +113,7 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
     }
 
 
-def _told(network: dict[str, Any]) -> str:
+def _in_words(network: dict[str, Any]) -> str:
     layers = "-".join(map(str, network["actor"]))
     critic = "a critic" if network["critic"] else "no critic"
     attention = f" with {network['attention']} units of attention" if network["attention"] else ""

@@ -14,9 +14,9 @@ from rltune.slurm.records import SlurmJob
 
 NO_NAME = re.compile(r"[^a-z0-9_]+")
 WORKERS = 4
-"""sbatch commands at a time, so that a burst is not held up by its first."""
+"""Concurrent sbatch commands, so that the first of a burst does not delay the others."""
 CALM_S = 0.5
-"""True seconds without a submission from which on there is time for something else."""
+"""Real seconds without a submission that leave time for something else."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Submission:
     """A job that sleeps as long as the trace's job ran."""
 
     name: str
-    """Its name in Slurm: no two of a run are equal."""
+    """Its name in Slurm, unique within a run."""
     at_s: float
-    """When, s after the experiment began."""
+    """Submission, s after the experiment began."""
     account: str
     partition: str
     gpus: int
@@ -41,11 +41,11 @@ class Submission:
 
     @property
     def limit_min(self) -> int:
-        """The limit as Slurm takes it, whole minutes."""
+        """The limit in whole minutes, as Slurm takes it."""
         return max(1, -(-int(self.limit_s) // 60))
 
     def options(self) -> list[str]:
-        """sbatch's options: GPUs of any type, as many on each node where they can be divided so."""
+        """sbatch's options: GPUs of any type, equally many per node if they can be divided so."""
         each, rest = divmod(self.gpus, self.nodes)
         gpus = f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}"
         options = [
@@ -61,7 +61,7 @@ class Submission:
         return [*options, self.share] if self.share else options
 
     def waiting(self, number: int, now_s: float) -> SlurmJob:
-        """The record of it in a queue, as squeue would give it."""
+        """Its record in a queue, as squeue would give it."""
         return SlurmJob(
             id=number,
             user="user",
@@ -93,15 +93,15 @@ class Submission:
 
 
 def account_of(user: str) -> str:
-    """A user of the trace as the name of an account, which Slurm keeps in small letters."""
+    """A user of the trace as an account's name, which Slurm keeps in lower case."""
     return NO_NAME.sub("_", str(user).lower()).strip("_") or "nobody"
 
 
 def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_work: Callable[[], None]) -> None:
-    """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``; return when the last has been.
+    """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``.
 
-    ``at_work`` is called a few times a second where the next submission is CALM_S away, so that it delays none, and ends it
-    all by raising. Raises SlurmError where Slurm refuses a job, SlurmUnavailable where it does not answer.
+    ``at_work`` is called a few times a second while the next submission is at least CALM_S away, so it delays none; it ends
+    everything by raising. Raises SlurmError if Slurm refuses a job, SlurmUnavailable if it does not answer.
     """
     pending: list[Future[str]] = []
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -133,5 +133,5 @@ def submit(slurm: Emulation, job: Submission) -> str:
 
 
 def _taken(done: Future[str]) -> bool:
-    """Whether a submission has ended well; raises what it ended with otherwise."""
+    """Whether a submission is finished; raises its error."""
     return done.done() and bool(done.result())
