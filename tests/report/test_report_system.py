@@ -1,4 +1,4 @@
-"""The system's chapter: tables that follow the registries, drawings whose text lies in their boxes."""
+"""The system's chapter: tables that follow the registries, and diagrams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from report_fakes import SOURCE
 
 from rltune.agent.policy_file import CRITIC_LAYERS, shapes_of
-from rltune.config import Workspace
+from rltune.config import load_run
 from rltune.config.cells import Policy
 from rltune.config.preset import BUILT_IN
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
@@ -20,13 +20,13 @@ from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedul
 from rltune.policies import OWN, policy
 from rltune.report.figures.gantt import gantt
 from rltune.report.figures.example_schedules import schedule
-from rltune.report.figures.networks import fig9, weights
+from rltune.report.figures.diagrams import fig7, fig9, weights
 from rltune.report.paper import load_paper
 from rltune.report.tables.example_schedules import example_schedules as numbers, how_made
 from rltune.report.tables.design import OURS, table1, table3, table5
 
 PAPER = load_paper(SOURCE)
-SMOKE = Workspace.open("config/smoke.yaml", str(SOURCE)).config
+SMOKE = load_run("config/smoke.yaml", SOURCE)
 NETWORKS = {
     "of-the-run": system.network(SMOKE),
     "paper": {**system.describe_network("engineered", BUILT_IN["paper"]), "others": []},
@@ -36,9 +36,6 @@ NETWORKS = {
         "others": [],
     },
 }
-
-
-DRAWN = drawn()
 
 
 def test_table1_is_the_papers_and_a_row_of_ours() -> None:
@@ -106,6 +103,21 @@ def test_the_network_is_the_one_that_is_trained() -> None:
     assert found["actor"] == [32, 16, 8, 1] and found["critic"] == [*CRITIC_LAYERS, 1]
     assert found["others"] == ["feature set raw, actor 32-16-8-1, a critic"]
     assert NETWORKS["tuned"]["critic"] == [] and NETWORKS["tuned"]["base_policy_bias"]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_diagram_shows_every_layer(name: str) -> None:
+    network = NETWORKS[name]
+    artefact, frame, svg = fig9(**network, paper=PAPER)
+    layers = [*network["actor"], *network["critic"]]
+    assert list(frame["units"]) == layers and svg.count("Dense ") == len(layers)
+    assert ("Critic" in svg) == bool(network["critic"]) and network["features"] in svg
+    assert all(other in " ".join(artefact.notes) for other in network["others"])
+
+
+def test_a_committed_diagram_has_its_words_as_data() -> None:
+    _, frame, svg = fig7(PAPER)
+    assert {"Traces", "PPO"} <= set(frame["text"]) and svg.startswith("<svg")
 
 
 def test_weights_are_counted_as_keras_counts_them() -> None:
