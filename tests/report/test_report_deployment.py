@@ -180,8 +180,8 @@ def test_who_pays_is_told_in_words() -> None:
 
 def test_claims_of_the_paper_have_our_counterpart(there: dict) -> None:
     numbers = there["deployment-numbers"].frame
-    _, without = claims({}, pd.DataFrame(), PAPER)
-    _, frame = claims({"deployment-numbers": numbers}, pd.DataFrame(), PAPER)
+    _, without = tables.claims({}, pd.DataFrame(), PAPER)
+    _, frame = tables.claims({"deployment-numbers": numbers}, pd.DataFrame(), PAPER)
     mine = frame[frame["key"].str.startswith("fig18: ")].set_index("key")
     assert len(mine) == 3 and set(mine["artefact"]) == {"deployment-numbers"} and len(frame) == len(without)
     wait = mine.loc["fig18: wait"]
