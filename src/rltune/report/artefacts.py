@@ -6,6 +6,7 @@ text and columns are there too, as Jinja templates that get their numbers from t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -202,7 +203,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _fill(text: str, facts: Mapping[str, Any]) -> str:
-    return environment().from_string(text).render(facts).strip() if "{" in text else text
+    return re.sub("[ \n]+", " ", environment().from_string(text).render(facts)).strip() if "{" in text else text
 
 
 def _trained(config: RunConfig, name: str) -> str | None:
