@@ -12,9 +12,11 @@ import pytest
 
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import CURRENT, against_recorded, recommend, steps, totals
-from rltune.report import figures, tables
+from rltune.report import artefacts, figures, tables
 from rltune.report.artefact import load_artefacts, save_figure, save_table
-from rltune.report.tables.whatif_words import names, sentences
+from rltune.report.page import contents
+from rltune.report.page.summary import _whatif
+from rltune.report.tables.whatif import names, sentences
 
 JUDGE = Intervals(bootstrap=300)
 KINDS = {"current": "current", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "configuration": "configuration"}
