@@ -8,11 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
+from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, Free, all_free, change
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import find
-from rltune.cluster.candidates import classes, count_candidates, room
 
 Vectors = list[np.ndarray]  # GPUs, thousandths of a CPU, MB, each [M]
 Way = tuple[int, tuple[int, ...], int]  # type, nodes of the full chunks, node of the last one or −1

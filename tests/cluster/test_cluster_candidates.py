@@ -11,7 +11,7 @@ from workload_cases import cluster, group, random_case, simple
 from rltune.cluster.candidates import MAX_CANDIDATES, classes, room
 
 
-def test_ways_are_counted_up_to_swapping_identical_nodes() -> None:
+def test_candidates_are_counted_up_to_swapping_identical_nodes() -> None:
     seen = set()
     for seed, rng in free_cases():
         jobs, layout = random_case(seed, n=30)
@@ -24,7 +24,7 @@ def test_ways_are_counted_up_to_swapping_identical_nodes() -> None:
     assert len(seen) >= 5
 
 
-def test_ways_by_hand() -> None:
+def test_candidates_by_hand() -> None:
     jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 2), (0, 1, 8), (0, 1, 6), (0, 1, 16))
 
     def ways(j: int, *free_gpus: int) -> int:
@@ -42,7 +42,7 @@ def test_ways_by_hand() -> None:
     assert ways(3, 4, 4, 4, 4) == 1
 
 
-def test_two_groups_of_full_nodes_make_every_mixture_a_way() -> None:
+def test_two_groups_of_full_nodes_make_every_mixture_a_candidate() -> None:
     """Two of two nodes with many CPUs and two with few: 2 + 0, 1 + 1, 0 + 2; the rest goes to either."""
     config = cluster([group(2, 4, cpus=64), group(2, 4, cpus=32)])
     jobs, layout = simple(config, (0, 1, 8), (0, 1, 9), (0, 1, 16), (0, 1, 13))

@@ -11,7 +11,6 @@ from placement_questions import empty_state, leave_free, question
 from workload_cases import cluster, compiled, group, random_case
 
 from rltune.config import ClusterConfig, LookaheadConfig
-from rltune.placement import lookahead
 from rltune.placement.counts import Counts
 from rltune.placement.instance import Outcome, Solution
 from rltune.placement.kernel import GlpkSolver
@@ -100,19 +99,6 @@ def test_what_the_solver_does_not_answer_is_counted_and_placed_by_best_fit(
     # a second time it is not hidden behind the memory
     assert answer(cluster([group(2, 4)]), rows, [3, 4], placer) == [(0, 2)]
     assert getattr(placer.counts, outcome.value) == 2
-
-
-def test_a_run_without_any_answer_is_the_best_fit_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GlpkSolver, "solve", lambda self, a: Solution(Outcome.FAILURE, float("nan")))
-    real = lookahead.presolve
-    monkeypatch.setattr(lookahead, "presolve", lambda *a: (*real(*a)[:2], 0))
-    jobs, layout = random_case(9, n=60)
-    n = len(jobs.gpus)
-    placer = Lookahead(CONFIG)
-    state = simulate(jobs, layout, [0], [n], SchedulerConfig("saf", "easy", "lookahead"), placer=placer)
-    expected = simulate(jobs, layout, [0], [n], SchedulerConfig("saf", "easy", "best_fit"))
-    np.testing.assert_array_equal(state.start, expected.start)
-    assert placer.counts.asked == placer.counts.failure == state.status["asked_place"][0] > 0
 
 
 @pytest.mark.parametrize("stage", ["glp_simplex", "glp_intopt"])

@@ -30,7 +30,7 @@ LETTER = re.compile(r"\b([a-z])\b")
 
 
 def features() -> pd.DataFrame:
-    """Table 3: a row a feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
+    """Table 3: a row per feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
     shown = {**FEATURE_SETS, "critic": CRITIC}
     rows = []
     for category in (VISIBLE, CLUSTER, ENGINEERED):
@@ -55,7 +55,7 @@ def features() -> pd.DataFrame:
 
 
 def policies(config: RunConfig) -> pd.DataFrame:
-    """Table 5: a row a policy, built in or loaded: policy, title, formula, letters, dynamic, source, in_table5, remark,
+    """Table 5: a row per policy, built in or loaded: policy, title, formula, letters, dynamic, source, in_table5, remark,
     role (base policy, baseline, both or "" in this run)."""
     bases, baselines = {cell.policy for cell in config.cells()}, set(config.evaluation.baseline_policies)
     rows = []
@@ -92,7 +92,7 @@ def network(config: RunConfig) -> dict[str, Any]:
         if config.preset(cell.preset).agent == "rltune"
     ]
     first, *rest = found or [describe_network("engineered", BUILT_IN["paper"])]
-    others = dict.fromkeys(_told(n) for n in rest if _told(n) != _told(first))
+    others = dict.fromkeys(_in_words(n) for n in rest if _in_words(n) != _in_words(first))
     return {**first, "others": list(others)}
 
 
@@ -113,7 +113,7 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
     }
 
 
-def _told(network: dict[str, Any]) -> str:
+def _in_words(network: dict[str, Any]) -> str:
     layers = "-".join(map(str, network["actor"]))
     critic = "a critic" if network["critic"] else "no critic"
     attention = f" with {network['attention']} units of attention" if network["attention"] else ""
