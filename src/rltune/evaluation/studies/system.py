@@ -30,7 +30,7 @@ LETTER = re.compile(r"\b([a-z])\b")
 
 
 def features() -> pd.DataFrame:
-    """Table 3: a row a feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
+    """Table 3: a row per feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
     shown = {**FEATURE_SETS, "critic": CRITIC}
     rows = []
     for category in (VISIBLE, CLUSTER, ENGINEERED):
@@ -55,7 +55,7 @@ def features() -> pd.DataFrame:
 
 
 def policies(config: RunConfig) -> pd.DataFrame:
-    """Table 5: a row a policy, built in or loaded: policy, title, formula, letters, dynamic, source, in_table5, remark,
+    """Table 5: a row per policy, built in or loaded: policy, title, formula, letters, dynamic, source, in_table5, remark,
     role (base policy, baseline, both or "" in this run)."""
     bases, baselines = {cell.policy for cell in config.cells()}, set(config.evaluation.baseline_policies)
     rows = []
