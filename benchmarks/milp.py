@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,10 +25,11 @@ from simulator import nodes_of, synthetic  # noqa: E402
 
 from rltune.cluster.fit import Jobs  # noqa: E402
 from rltune.cluster.layout import Layout, build_layout  # noqa: E402
-from rltune.config import LookaheadConfig, Preset, Workspace  # noqa: E402
-from rltune.pipeline.prepare import ensure_workload  # noqa: E402
-from rltune.placement.kernel import GlpkSolver, columns_of, options_of  # noqa: E402
+from rltune.cluster.workload import build_workload  # noqa: E402
+from rltune.config import LookaheadConfig, Preset, load_cluster, project_root  # noqa: E402
+from rltune.config.context import Run  # noqa: E402
 from rltune.placement.instance import Instance, Outcome  # noqa: E402
+from rltune.placement.kernel import GlpkSolver, columns_of, options_of  # noqa: E402
 from rltune.placement.lookahead import Lookahead, reduce  # noqa: E402
 from rltune.placement.model import CvxpySolver  # noqa: E402
 from rltune.placement.presolve import fall_back  # noqa: E402
@@ -116,11 +116,10 @@ def with_requests(jobs: Jobs, layout: Layout, seed: int = 7) -> Jobs:
 
 def philly() -> tuple[Jobs, Layout, np.ndarray, str]:
     """Jobs, 36 nodes, first jobs of held-out windows, which data."""
-    workspace = Workspace.open("config/csv.yaml", tempfile.mkdtemp(prefix="rltune-bench-"))
     if (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file():
-        load = ensure_workload(workspace, "philly-csv", "philly-192", "lognormal-1")
+        load = build_workload(Run.open("config/csv.yaml"), "philly-csv", "philly-192", "lognormal-1")
         return load.jobs, load.layout, disjoint_windows(*load.split.test, LENGTH), "real rows of Philly"
-    layout = build_layout(workspace.cluster("philly-192"))
+    layout = build_layout(load_cluster("philly-192", project_root()))
     jobs = synthetic(40 * LENGTH, layout, load=2.0)
     return jobs, layout, disjoint_windows(0, len(jobs.row), LENGTH), "synthetic jobs"
 
