@@ -147,7 +147,7 @@ def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(
     assert nodes.resumed == ["p100-1"] and len(said) == 1
 
 
-class JobState:
+class Standing:
     """A cluster on which the same jobs wait and run for ever."""
 
     speed = SPEED
@@ -180,8 +180,8 @@ def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
     states: str, driver: Any, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
-    slurm: Any = JobState(states)
-    watch = conducting._Watch(slurm, driver, 2, 60.0, 0.0, print, Nodes(slurm, print))
+    slurm: Any = Standing(states)
+    watch = conducting._Watch(slurm, driver, 60.0, 0.0, print, Nodes(slurm, print))
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
     assert type(raised.value) is kind
@@ -193,7 +193,7 @@ def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.Monk
     def passes(seconds: float) -> None:
         true_s[0] += seconds
 
-    class Taking(JobState):
+    class Taking(Standing):
         def now(self) -> float:
             return SPEED * true_s[0]
 
@@ -263,7 +263,7 @@ def test_accounts_that_are_not_complete_are_an_error(text: str, what: str) -> No
 def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [sacct(Start="Unknown", NodeList="None assigned"), sacct()]
 
-    class Telling(JobState):
+    class Telling(Standing):
         def run(self, *_: str) -> str:
             return answers.pop(0) if len(answers) > 1 else answers[0]
 

@@ -1,4 +1,4 @@
-"""Beliefs: a posterior known in closed form, weights worked out by hand, and that the future has no say."""
+"""Calibrated estimates: a posterior known in closed form, weights worked out by hand, and that the future has no say."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_posterior_known_in_closed_form() -> None:
     off = np.abs(np.log(made["calibrated_s"] / posterior))[late]
     assert off.median() < 0.03 and off.quantile(0.95) < 0.15
     assert made["spread"][late].mean() == pytest.approx(np.sqrt(1 / (1 / VARIANCE + 1)), rel=0.03)
-    assert rms(made["calibrated_s"], jobs, late) < 0.86 < 0.97 < rms(given, jobs, late)
+    assert rms(made["calibrated_s"], jobs, late) < 0.86 and rms(given, jobs, late) > 0.97
 
 
 def test_exact_estimates_are_calibrated() -> None:
@@ -60,12 +60,6 @@ def test_exact_estimates_are_calibrated() -> None:
     made = calibrated(jobs, META, given.to_numpy())
     assert made["calibrated_s"].tolist() == given.tolist()
     assert set(made["source"]) == {GIVEN, TOO_LITTLE_KNOWN} and (made["spread"][made["source"] == GIVEN] == 0).all()
-
-
-def test_nearly_exact_estimates_are_hardly_changed() -> None:
-    jobs = normal_jobs(8000)
-    given = blurred(jobs, 0.01)
-    assert np.abs(np.log(calibrated(jobs, META, given)["calibrated_s"] / given)).max() < 0.02
 
 
 def test_what_jobs_like_it_ran_is_learned() -> None:
@@ -91,22 +85,13 @@ def test_estimates_that_become_right_are_calibrated_again() -> None:
     assert made["calibrated_s"][11_000:].tolist() == np.maximum(given, 1)[11_000:].tolist()
 
 
-@pytest.mark.parametrize("kind", ["requested", "history-rolling"])
-def test_other_estimates_come_nearer_too(kind: str) -> None:
-    """Users ask for ten times what they need; what is predicted from history is at least not made worse."""
-    jobs = generated(6000)
-    given = estimates(jobs, META, kind, 0, 0)["estimate_s"].to_numpy()
-    made = calibrated(jobs, META, given)
-    assert rms(made["calibrated_s"], jobs, slice(3500, None)) < 1.02 * rms(given, jobs, slice(3500, None))
-
-
 @pytest.mark.parametrize("when", [0.3, 0.62, 0.9])
 @pytest.mark.parametrize("factor", [0.01, 50.0])
 def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither run times that are not known yet nor later jobs and their estimates."""
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150)):
         monkeypatch.setattr(history_lightgbm, name, value)
-    monkeypatch.setattr(module, "JUDGED", 50)
+    monkeypatch.setattr(module, "EVALUATED", 50)
     jobs = generated(1500)
     given = blurred(jobs)
     now_s = when * jobs["submit_s"].iloc[-1]
@@ -136,7 +121,7 @@ def test_while_too_little_is_known_estimates_are_calibrated(count: int) -> None:
     assert made["spread"][0] == UNKNOWN_SPREAD
 
 
-def test_no_belief_is_below_a_second() -> None:
+def test_no_calibrated_estimate_is_below_a_second() -> None:
     jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 1e3)
     made = calibrated(jobs, META, np.full(4000, 0.2))
     assert (made["calibrated_s"] >= 1).all() and made["spread"].notna().all()

@@ -12,15 +12,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rltune.config.trace import Columns
-from rltune.errors import ConfigError, DataError, RLTuneError
+from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.frame import parse_numbers
 from rltune.traces.raw.times import plain_times, wall_clock_to_unix
 from rltune.traces.readers.csv import FLAGS, TEXTS, UNITS
 
@@ -132,6 +131,8 @@ def test_mistakes_are_named(clean: Callable) -> None:
         clean("id,t,run,gpu_num\na,0,5,1\n", {**BASIC, "gpus": "gpu_nm"})
     with pytest.raises(ConfigError, match="factor"):
         clean("id,t,run,g\na,2020-01-01,5,1\n", {**BASIC, "submit_s": {"column": "t", "factor": 2}})
+    with pytest.raises(DataError, match="no job left.*1 rows read, 0 kept; left out: 1 run time negative"):
+        clean("id,t,run,g\na,0,-5,1\n", BASIC)
     with pytest.raises(DataError, match="'k' .named in filter."):
         clean(text, BASIC, filter=[{"column": "k", "op": "==", "value": 1}])
 
@@ -141,26 +142,6 @@ def test_the_reader_knows_every_unit_of_the_configuration() -> None:
     units = {name: set(get_args(block["unit"].annotation)) for name, block in blocks.items() if "unit" in block}
     assert units == {name: set(factors) for name, factors in UNITS.items()}
     assert {*units, *TEXTS, *FLAGS} == set(Columns.model_fields)
-
-
-def test_no_job_left_shows_the_audit(clean: Callable) -> None:
-    with pytest.raises(DataError, match="no job left.*1 rows read, 0 kept; left out: 1 run time negative"):
-        clean("id,t,run,g\na,0,-5,1\n", BASIC)
-
-
-def test_gzip_truncated_and_folder(tmp_path: Path, trace: Callable, make_gzip: Callable) -> None:
-    path = tmp_path / "own.csv.gz"
-    make_gzip(path, "id,t,run,g\n" + "".join(f"j{i},{i},{i * i % 97 + 1},1\n" for i in range(5000)))
-    config = trace("csv", columns=BASIC)
-    assert len(clean_trace("own", config, path).jobs) == 5000
-    path.write_bytes(path.read_bytes()[:-2000])
-    with pytest.raises(DataError, match="own.csv.gz: truncated or damaged.*obtain it again"):
-        clean_trace("own", config, path)
-    path.write_bytes(b"plain text")
-    with pytest.raises(DataError, match="own.csv.gz"):
-        clean_trace("own", config, path)
-    with pytest.raises(DataError, match="found a folder"):
-        clean_trace("own", config, tmp_path)
 
 
 def test_poisoned_rows_never_crash(clean: Callable) -> None:
@@ -191,19 +172,14 @@ def test_poisoned_rows_never_crash(clean: Callable) -> None:
 
 
 def test_impossible_numbers_are_counted(clean: Callable) -> None:
-    text = "id,t,run,g\na,0,5,1\nb,1e300,5,1\nc,-1e300,5,1\nd,1,5,1e30\ne,2,1e200,1\n"
+    text = "id,t,run,g\na,0,5,1\nb,1e300,5,1\nc,-1e300,5,1\nd,1,5,1e30\ne,2,1e200,1\nf,3,315576001,1\n"
     result = clean(text, BASIC)
     assert result.jobs["job_id"].tolist() == ["a"]
-    assert sum(result.audit.left_out.values()) == 4
+    assert sum(result.audit.left_out.values()) == 5
+    assert result.audit.left_out["run time impossible (over 10 years)"] == 2
     text = "id,t,run,g\na,2020-01-01,5,1\nb,9999-12-31 23:59:59,5,1\nc,0001-01-01 00:00:00,5,1\nd,2020-13-45,5,1\n"
     result = clean(text, BASIC, time_zone="America/Los_Angeles")
     assert "a" in set(result.jobs["job_id"]) and result.audit.rows_read == 4
-
-
-def test_a_run_time_of_over_ten_years_is_impossible(clean: Callable) -> None:
-    result = clean("id,t,run,g\na,0,315576000,1\nb,1,315576001,1\nc,2,5,1\n", BASIC)
-    assert result.jobs["job_id"].tolist() == ["a", "c"]
-    assert result.audit.left_out == {"run time impossible (over 10 years)": 1}
 
 
 def test_a_wait_of_zero_is_kept_and_a_negative_one_noted(clean: Callable) -> None:
@@ -321,9 +297,9 @@ def test_gzip_without_its_name_and_a_plain_tar(tmp_path: Path, trace: Callable, 
     with open_member(tmp_path, "in/own.csv", ("a.tar.gz",)) as (stream, where):
         assert stream.read().decode() == text and where.endswith("a.tar: in/own.csv")
     (tmp_path / "a.tar").write_bytes(gzip.decompress(packed)[:700])
-    with pytest.raises(DataError, match="a.tar: own.csv: truncated or damaged"):
-        with open_member(tmp_path / "a.tar", "own.csv"):
-            pass
+    damaged = pytest.raises(DataError, match="a.tar: own.csv: truncated or damaged")
+    with damaged, open_member(tmp_path / "a.tar", "own.csv"):
+        pass
 
 
 @pytest.mark.parametrize("delimiter", ["|", ";", "\t"])
@@ -332,19 +308,6 @@ def test_other_delimiters(delimiter: str, clean: Callable) -> None:
     assert clean(text, BASIC).jobs["run_s"].tolist() == [5, 6]
     with pytest.raises(DataError, match="truncated: the last row has 2 of 4"):
         clean(text[:-5], BASIC)
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.binary(max_size=300))
-def test_any_bytes_give_jobs_or_a_plain_error(tmp_path: Path, trace: Callable, content: bytes) -> None:
-    path = tmp_path / "any.csv"
-    path.write_bytes(b"id,t,run,g\n" + content)
-    try:
-        result = clean_trace("own", trace("csv", columns=BASIC), path)
-    except RLTuneError as error:
-        assert "\n" not in str(error)
-    else:
-        assert len(result.jobs) == result.audit.rows_kept
 
 
 stamps = st.one_of(
@@ -386,25 +349,6 @@ def test_plain_times_are_read_as_any_others(text: list[str | None], zone: str, e
             assert datetime.fromtimestamp(found[i], UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None) >= (
                 datetime.fromisoformat(value)
             )
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.one_of(
-            st.floats().map(repr),
-            st.integers().map(str),
-            st.text(alphabet="0123456789+-.eExXinfa _,", max_size=6),
-            st.none(),
-            st.sampled_from([" 7", "7 ", "1e400", "Infinity", "NAN", "TRUE", "1d", "٣"]),
-        ),
-        max_size=6,
-    )
-)
-def test_numbers_are_read_as_pandas_reads_them(text: list[str | None]) -> None:
-    series = pd.Series(text, dtype="str")
-    expected = pd.to_numeric(series, errors="coerce").to_numpy("float64", na_value=np.nan)
-    np.testing.assert_allclose(parse_numbers(series), expected, rtol=1e-15)
 
 
 def test_a_column_of_dates_in_another_order_is_one_error(clean: Callable) -> None:

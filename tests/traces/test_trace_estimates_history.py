@@ -53,19 +53,6 @@ def test_nothing_then_the_most_alike() -> None:
     ]
 
 
-def test_a_recorded_wait_delays_what_is_known() -> None:
-    rows = [{"submit_s": 0, "run_s": 10}, {"submit_s": 20, "run_s": 5}]
-    assert estimates(table(rows), META, "history-rolling", 0, 0)["estimate_s"][1] == pytest.approx(10)
-    rows[0]["wait_s"] = 11
-    assert estimates(table(rows), META, "history-rolling", 0, 0)["estimate_s"][1] == START_S
-
-
-def test_only_the_last_ones_count() -> None:
-    rows = [{"submit_s": 100.0 * i, "run_s": 1.0 + i} for i in range(2 * LAST + 1)]
-    last = np.log(1.0 + np.arange(LAST, 2 * LAST))
-    assert rolling_median(all_known(table(rows)))[0][-1] == pytest.approx(np.exp(np.median(last)))
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(
@@ -103,16 +90,6 @@ def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
                 break
         else:
             assert got[j] == START_S
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10), st.floats(0, 1), st.floats(0.01, 100))
-def test_the_future_has_no_say_in_a_rolling_median(seed: int, when: float, factor: float) -> None:
-    jobs = generated(120, seed)
-    now_s = when * jobs["submit_s"].iloc[-1]
-    until = (jobs["submit_s"] <= now_s).to_numpy()
-    plain, other = (estimates(j, META, "history-rolling", 0, 0)[until] for j in (jobs, poisoned(jobs, now_s, factor)))
-    pd.testing.assert_frame_equal(plain, other)
 
 
 @pytest.mark.parametrize("when", [0.3, 0.62, 0.9])

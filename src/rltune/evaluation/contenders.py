@@ -11,11 +11,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from rltune.agent.task import RANDOM_ORDERS
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker
 from rltune.agent.scheduler_choice import chosen_scheduler
+from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.fit import Jobs
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, LookaheadConfig, RunConfig
@@ -62,7 +62,9 @@ def heuristics(config: RunConfig, locality: str = "strict") -> dict[str, Contend
     }
 
 
-def way_taken(workload: Workload, contender: Contender, who: str = "trained policy") -> tuple[SchedulerConfig, Jobs]:
+def scheduler_used(
+    workload: Workload, contender: Contender, who: str = "trained policy"
+) -> tuple[SchedulerConfig, Jobs]:
     """(The scheduler configuration, the jobs with the estimates) that a contender goes by: an agent's own choice.
 
     Raises DataError, naming ``who``, for an agent that goes by calibrated estimates where the workload has none.
@@ -76,9 +78,9 @@ def run(
 ) -> tuple[State, float]:
     """(Sequences of ``n[s]`` jobs from job ``first[s]``, each from an idle cluster; seconds on the clock).
 
-    An agent acts greedily. ``placer``: one to ask, for its counts, instead of a new one. Raises as :func:`way_taken`.
+    An agent acts greedily. ``placer``: one to ask, for its counts, instead of a new one. Raises as :func:`scheduler_used`.
     """
-    scheduler, jobs = way_taken(workload, contender)
+    scheduler, jobs = scheduler_used(workload, contender)
     ranker = None
     if contender.policy is not None:
         ranker = ranker_of(contender.policy, jobs, workload.layout)
@@ -93,7 +95,7 @@ def run(
 def windows_of(
     workload: Workload, contender: Contender, first: np.ndarray, length: int, placer: CountingPlacer | None = None
 ) -> tuple[pd.DataFrame, State]:
-    """(A row a window of ``length`` jobs, the state behind it): window, the columns of
+    """(A row per window of ``length`` jobs, the state behind it): window, the columns of
     rltune.simulator.metrics.sequence_table, and ``seconds`` of one window on the clock.
 
     A random order is run RANDOM_ORDERS times on each window, and the row has the mean.
@@ -109,7 +111,7 @@ def windows_of(
 def by_window(
     workload: Workload, contenders: Mapping[str, Contender], first: np.ndarray, length: int, timed: bool = False
 ) -> pd.DataFrame:
-    """A row a contender × window: ``who`` (its name), what it ran with (RAN), sequence_jobs, and :func:`windows_of`.
+    """A row per contender × window: ``who`` (its name), what it ran with (RAN), sequence_jobs, and :func:`windows_of`.
 
     ``timed``: compile before ``seconds`` are measured; all windows run side by side on one core.
     """
@@ -117,7 +119,7 @@ def by_window(
     for name, contender in contenders.items():
         if timed:
             windows_of(workload, contender, first[:1], length)
-        scheduler, _ = way_taken(workload, contender)
+        scheduler, _ = scheduler_used(workload, contender)
         ran = {axis: getattr(scheduler, axis) for axis in RAN}
         table, _ = windows_of(workload, contender, first, length)
         frames.append(table.assign(who=name, **ran, sequence_jobs=length))

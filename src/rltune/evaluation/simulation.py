@@ -29,7 +29,7 @@ WINDOW = 256
 """Jobs per window by default (paper §5.2)."""
 MOST_DRAWN = 2000
 """Jobs that a Gantt chart can show."""
-ANSWERS = ("settled", "cached", "optimal", "infeasible", "limit", "failure")
+ANSWERS = ("presolved", "cached", "optimal", "infeasible", "limit", "failure")
 Stage = Callable[[str], AbstractContextManager[None]]
 
 
@@ -75,7 +75,7 @@ class Result:
         return bool(self.workload.table["requested_s"].notna().any())
 
     def jobs(self) -> pd.DataFrame:
-        """A row a job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
+        """A row per job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
         table = job_table(self.workload.jobs, self.state).rename(columns={"sequence": "window"})
         table.insert(1, "job_id", self.workload.job_ids[table["job"]])
         return table

@@ -10,8 +10,19 @@ import pandas as pd
 from rltune.agent.policy_file import CRITIC_LAYERS, shapes_of
 from rltune.config import Preset, RunConfig
 from rltune.config.preset import BUILT_IN
-from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, JOB, NOW, POOL, SHAPE, columns_of
-from rltune.environment.meanings import CLUSTER, ENGINEERED, MEANINGS, VISIBLE
+from rltune.environment.features import (
+    CLUSTER,
+    CRITIC,
+    ENGINEERED,
+    FEATURE_SETS,
+    FEATURES,
+    JOB,
+    NOW,
+    POOL,
+    SHAPE,
+    VISIBLE,
+    columns_of,
+)
 from rltune.policies import OWN, POLICIES, SYMBOLS, Policy
 
 PER = {JOB: "job", SHAPE: "shape of job and state of the free GPUs", POOL: "pool and decision", NOW: "job and decision"}
@@ -19,33 +30,32 @@ LETTER = re.compile(r"\b([a-z])\b")
 
 
 def features() -> pd.DataFrame:
-    """Table 3: a row a feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
+    """Table 3: a row per feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
     shown = {**FEATURE_SETS, "critic": CRITIC}
     rows = []
     for category in (VISIBLE, CLUSTER, ENGINEERED):
         for name, feature in FEATURES.items():
-            meaning = MEANINGS[name]
-            if meaning.category != category:
+            if feature.category != category:
                 continue
             sets = [s for s, columns in shown.items() if any(name in column.names for column in columns)]
             rows.append(
                 {
                     "category": category,
                     "feature": name,
-                    "definition": meaning.definition,
+                    "definition": feature.definition,
                     "low": feature.low,
                     "high": feature.high,
-                    "raw": meaning.raw,
+                    "raw": feature.raw,
                     "per": PER[feature.of],
                     "sets": ", ".join(sets),
-                    "source": meaning.source,
+                    "source": feature.source,
                 }
             )
     return pd.DataFrame(rows)
 
 
 def policies(config: RunConfig) -> pd.DataFrame:
-    """Table 5: a row a policy, built in or loaded: policy, title, formula, letters, dynamic, source, in_table5, remark,
+    """Table 5: a row per policy, built in or loaded: policy, title, formula, letters, dynamic, source, in_table5, remark,
     role (base policy, baseline, both or "" in this run)."""
     bases, baselines = {cell.policy for cell in config.cells()}, set(config.evaluation.baseline_policies)
     rows = []
@@ -73,8 +83,8 @@ def network(config: RunConfig) -> dict[str, Any]:
     """Actor and critic of the run's first RLTune agent, else of the paper's preset, as the figure takes them.
 
     features: name of its set; columns, critic_columns: what a job's row has; queue: rows at most; actor, critic: units
-    of every layer behind its input, the last 1; critic empty where it is trained without; attention: its units; others:
-    the same in a few words, of the run's other agents.
+    of every layer after its input, the last 1; critic empty where there is none; others: the same in a few words, of the
+    run's other agents.
     """
     found = [
         describe_network(cell.features, config.preset(cell.preset))
@@ -82,7 +92,7 @@ def network(config: RunConfig) -> dict[str, Any]:
         if config.preset(cell.preset).agent == "rltune"
     ]
     first, *rest = found or [describe_network("engineered", BUILT_IN["paper"])]
-    others = dict.fromkeys(_told(n) for n in rest if _told(n) != _told(first))
+    others = dict.fromkeys(_in_words(n) for n in rest if _in_words(n) != _in_words(first))
     return {**first, "others": list(others)}
 
 
@@ -99,12 +109,10 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
         "actor": [*preset.actor_layers, 1],
         "critic": [*CRITIC_LAYERS, 1] if preset.has_critic else [],
         "base_policy_bias": preset.base_policy_bias > 0,
-        "attention": preset.attention,
     }
 
 
-def _told(network: dict[str, Any]) -> str:
+def _in_words(network: dict[str, Any]) -> str:
     layers = "-".join(map(str, network["actor"]))
     critic = "a critic" if network["critic"] else "no critic"
-    attention = f" with {network['attention']} units of attention" if network["attention"] else ""
-    return f"feature set {network['features']}, actor {layers}{attention}, {critic}"
+    return f"feature set {network['features']}, actor {layers}, {critic}"
