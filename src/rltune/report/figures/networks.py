@@ -28,7 +28,6 @@ def fig9(
     actor: Sequence[int],
     critic: Sequence[int],
     base_policy_bias: bool,
-    attention: int,
     others: Sequence[str],
     paper: PaperResults,
     source: str = "",
@@ -37,25 +36,16 @@ def fig9(
 
     ``features``: name of the set; ``columns``, ``critic_columns``: what a row of actor and critic has; ``queue``: rows
     at most; ``actor``, ``critic``: units of every layer, the last 1, ``critic`` empty where there is none;
-    ``base_policy_bias``: whether the base policy's order is added to the scores; ``attention``: columns that each row gets from
-    an attention over the queue; ``others``: other agents of the run, in words.
+    ``base_policy_bias``: whether the base policy's order is added to the scores; ``others``: other agents of the
+    run, in words.
     """
-    boxes, arrows = _actor(features, len(columns), queue, actor, base_policy_bias, attention)
+    boxes, arrows = _actor(features, len(columns), queue, actor, base_policy_bias)
     more = _critic(len(critic_columns), queue, critic) if critic else _no_critic()
     boxes, arrows = boxes + more[0], arrows + more[1]
-    looks = (len(columns) + 1) * (1 + attention) if attention else 0
-    count = {
-        "actor": looks + weights(len(columns) + attention, actor),
-        "critic": weights(queue * len(critic_columns), critic),
-    }
+    count = {"actor": weights(len(columns), actor), "critic": weights(queue * len(critic_columns), critic)}
     notes = [f"The actor sees of a job, in order: {', '.join(columns)}."]
     if critic:
         notes.append(f"The critic sees of a job: {', '.join(critic_columns)}.")
-    if attention:
-        notes.append(
-            f"Every row also gets {attention} columns that an attention makes of the whole queue: one score a "
-            "job, a softmax over the queue, and the mean of what it sees of the jobs with these weights."
-        )
     if others:
         notes.append(f"Other agents of this run: {'; '.join(others)}.")
     reads = f"{show(count['critic'], 'int')} in the critic, which reads the whole queue at once"
@@ -105,13 +95,12 @@ def _chain(boxes: Sequence[Box]) -> list[Arrow]:
 
 
 def _actor(
-    features: str, width: int, queue: int, units: Sequence[int], base_policy_bias: bool, attention: int
+    features: str, width: int, queue: int, units: Sequence[int], base_policy_bias: bool
 ) -> tuple[list[Box], list[Arrow]]:
-    rows = f"and {attention} of an attention" if attention else "each row by itself"
     seen = Box(
         "actor-in",
         "Actor: the queue",
-        f"{queue} × {width}\nfeature set {features}\n{rows}",
+        f"{queue} × {width}\nfeature set {features}\neach row by itself",
         "data",
         FIRST,
         ROWS[0],
@@ -119,7 +108,7 @@ def _actor(
         HIGH,
     )
     last = "base order\nadded, then\nsoftmax" if base_policy_bias else "softmax\nover the\nqueue"
-    boxes = [seen, *_layers("actor", width + attention, queue, units, ROWS[0], ("Scores", last))]
+    boxes = [seen, *_layers("actor", width, queue, units, ROWS[0], ("Scores", last))]
     return boxes, _chain(boxes)
 
 
