@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 
 import numpy as np
 
-from rltune.config import Workspace
-from rltune.pipeline.prepare import Workload, ensure_workload
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config.context import Run
 from rltune.policies import IDS, TITLES
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
@@ -49,15 +48,14 @@ def compare(name: str, load: Workload) -> dict:
 
 def main() -> None:
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    with tempfile.TemporaryDirectory() as folder:
-        workspace = Workspace.open("config/csv.yaml", folder)
-        figures: dict[str, dict] = {}
-        main_ones = [w for e in workspace.config.experiments for w in e.workloads]
-        for trace, cluster in dict.fromkeys((w.trace, w.cluster) for w in main_ones):
-            figures[trace] = {}
-            for estimate in ESTIMATES:
-                load = ensure_workload(workspace, trace, cluster, estimate)
-                figures[trace][estimate] = compare(f"{trace} on {cluster}, {estimate}", load)
+    run = Run.open("config/csv.yaml")
+    figures: dict[str, dict] = {}
+    main_ones = [w for e in run.config.experiments for w in e.workloads]
+    for trace, cluster in dict.fromkeys((w.trace, w.cluster) for w in main_ones):
+        figures[trace] = {}
+        for estimate in ESTIMATES:
+            load = build_workload(run, trace, cluster, estimate)
+            figures[trace][estimate] = compare(f"{trace} on {cluster}, {estimate}", load)
     print(json.dumps(figures))
 
 

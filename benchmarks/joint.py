@@ -1,9 +1,9 @@
-"""RLTune's joint choice of order and scheduler against every policy × mode × locality, where splitting and interference cost time.
+"""RLTune's joint choice of order and scheduler against every policy × mode × locality, where splits and neighbours cost time.
 
-As benchmarks/quality.py, with contention on: a job split over more nodes than it needs runs --multi_node_slowdown times as long, one
-of several GPUs that shares a node with another --interference_slowdown times. The localities strict, plus_one, any and worth_it are
-open to everybody; the strong baseline is the best of all policies × {none, greedy, easy} × localities on the very windows
-it is compared on. Best_fit places for them; isolating_best_fit and soonest_end, which RLTune may choose too, are tried as well
+As benchmarks/quality.py, with contention on: a job split over more nodes than it needs runs --multi_node_slowdown times as
+long, one of several GPUs that shares a node with another --interference_slowdown times. The localities strict, plus_one,
+any and worth_it are open to everybody; the strong baseline is the best of all policies × {none, greedy, easy} × localities on the same windows
+that it is compared on. Best_fit places for them; isolating_best_fit and soonest_end, which RLTune may choose too, are tried as well
 (`any` in the figures: the best of all rules tried), and `vs_scheduler` is what the learned order adds to the scheduler it chose.
 RLTune chooses order, reservations, locality and placement, once trained for mean wait and once for
 mean completion time. The last line is one JSON object.

@@ -1,10 +1,10 @@
 """What one placement question costs: the compiled proof and GLPK kept in memory, beside CVXPY and HiGHS.
 
 Questions are harvested from replays of held-out windows of Philly (synthetic jobs where RLTUNE_REAL_TRACES, default
-../shared/traces, has none): every question with two ways or more, at least K jobs queued and a queue of one's own order
+../shared/traces, has none): every question with two candidate placements or more, at least K jobs queued and queues of custom order
 (SAF and FIFO, with and without EASY). Philly's jobs say nothing of CPUs and memory, so half of them get requests of
 0.5–1.5 times their GPU share, drawn from a seed: all three resources bind. Nothing is remembered between questions, and
-every answer is proven optimal: by the bound of rltune.placement.settle, or by GLPK to a gap of zero. The 10,000 nodes
+every answer is proven optimal: by the bound of rltune.placement.presolve, or by GLPK to a gap of zero. The 10,000 nodes
 are the same kinds of nodes and synthetic jobs at load 1.2. One core. The last line is one JSON object.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,16 +25,14 @@ from simulator import nodes_of, synthetic  # noqa: E402
 
 from rltune.cluster.fit import Jobs  # noqa: E402
 from rltune.cluster.layout import Layout, build_layout  # noqa: E402
-from rltune.cluster.ways import room  # noqa: E402
-from rltune.config import LookaheadConfig, Preset, Workspace  # noqa: E402
-from rltune.pipeline.prepare import ensure_workload  # noqa: E402
-from rltune.placement.glpk import GlpkModel  # noqa: E402
-from rltune.placement.instance import Instance, build_instance  # noqa: E402
-from rltune.placement.lookahead import Lookahead  # noqa: E402
-from rltune.placement.matrix import columns_of, options_of  # noqa: E402
-from rltune.placement.model import LookaheadModel, arrays  # noqa: E402
-from rltune.placement.outcome import Outcome  # noqa: E402
-from rltune.placement.settle import fall_back, is_solved, settle  # noqa: E402
+from rltune.cluster.workload import build_workload  # noqa: E402
+from rltune.config import LookaheadConfig, Preset, load_cluster, project_root  # noqa: E402
+from rltune.config.context import Run  # noqa: E402
+from rltune.placement.instance import Instance, Outcome  # noqa: E402
+from rltune.placement.kernel import GlpkSolver, columns_of, options_of  # noqa: E402
+from rltune.placement.lookahead import Lookahead, reduce  # noqa: E402
+from rltune.placement.model import CvxpySolver  # noqa: E402
+from rltune.placement.presolve import fall_back  # noqa: E402
 from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
 from rltune.traces.split import disjoint_windows  # noqa: E402
@@ -58,7 +55,7 @@ class Harvest:
 
     def __post_init__(self) -> None:
         self.top = self.config.jobs
-        self.placer, self.model = Lookahead(self.config), GlpkModel(self.config)
+        self.placer, self.model = Lookahead(self.config), GlpkSolver(self.config)
 
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
         """Ask, time, and go on by best_fit, so that every contender sees the same questions."""
@@ -70,18 +67,12 @@ class Harvest:
     def _question(self, jobs: Jobs, layout: Layout, state: State, s: int) -> None:
         self.placer._memory.clear()
         one = np.array([s])
-        before = self.placer.counts.settled
+        before = self.placer.counts.presolved
         began = time.perf_counter()
         self.placer.place(jobs, layout, state, one)
         self.seconds.append(time.perf_counter() - began)
-        self.proven.append(self.placer.counts.settled > before)
-        table, startable = room(layout.nodes), np.empty(self.top, np.int64)
-        terms = (self.config.whole_node, self.config.tightness, self.config.rank_decay)
-        terms = (*terms, self.config.slots, table, startable, is_solved(jobs, state, s))
-        n_next, k, _ = settle(layout.nodes, jobs, state, s, *terms)
-        instance = build_instance(
-            layout.nodes, jobs, state, s, table, k, startable[:n_next], self.config.slots, self.config.slot_s
-        )
+        self.proven.append(self.placer.counts.presolved > before)
+        _, instance = reduce(jobs, layout, state, s, self.config, always=True)
         self.instances.append(instance)
         best = self.model.solve(instance).objective
         n = fall_back(layout.nodes, jobs, state, s)
@@ -125,11 +116,10 @@ def with_requests(jobs: Jobs, layout: Layout, seed: int = 7) -> Jobs:
 
 def philly() -> tuple[Jobs, Layout, np.ndarray, str]:
     """Jobs, 36 nodes, first jobs of held-out windows, which data."""
-    workspace = Workspace.open("config/csv.yaml", tempfile.mkdtemp(prefix="rltune-bench-"))
     if (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file():
-        load = ensure_workload(workspace, "philly-csv", "philly-192", "lognormal-1")
+        load = build_workload(Run.open("config/csv.yaml"), "philly-csv", "philly-192", "lognormal-1")
         return load.jobs, load.layout, disjoint_windows(*load.split.test, LENGTH), "real rows of Philly"
-    layout = build_layout(workspace.cluster("philly-192"))
+    layout = build_layout(load_cluster("philly-192", project_root()))
     jobs = synthetic(40 * LENGTH, layout, load=2.0)
     return jobs, layout, disjoint_windows(0, len(jobs.row), LENGTH), "synthetic jobs"
 
@@ -153,8 +143,8 @@ def tell(name: str, seconds: list[float]) -> tuple[float, float]:
 
 
 def contenders(instances: list[Instance], config: LookaheadConfig) -> dict[str, float]:
-    """The same instances, without the compiled proof, by each way to solve them; objectives must agree."""
-    fast = GlpkModel(config)
+    """The same instances, without the compiled proof, by each solver; objectives must agree."""
+    fast = GlpkSolver(config)
     seconds: dict[str, list[float]] = {}
     objective = []
 
@@ -165,20 +155,14 @@ def contenders(instances: list[Instance], config: LookaheadConfig) -> dict[str, 
         assert solution.outcome is Outcome.OPTIMAL, (name, solution)
         objective[-1].append(solution.objective)
 
-    models: dict[tuple[int, int], LookaheadModel] = {}
+    highs, glpk_mi = CvxpySolver(config), CvxpySolver(config, "GLPK_MI")
     for i, instance in enumerate(instances):
         objective.append([])
         timed("GLPK kept in memory (swiglpk)", lambda: fast.solve(instance))
         if i >= SLOW:
             continue
-        a = arrays(instance, config)
-        shape = a.may_rem.shape
-        if shape not in models:
-            models[shape] = LookaheadModel(config.jobs, *shape)
-            models[shape].solve(a, 60)  # compiles
-        timed("CVXPY parametrised, GLPK_MI", lambda: models[shape].solve(arrays(instance, config), 60))
-        timed("CVXPY parametrised, HiGHS", lambda: models[shape].solve(arrays(instance, config), 60, "HIGHS"))
-        timed("CVXPY rebuilt, GLPK_MI", lambda: LookaheadModel(config.jobs, *shape).solve(arrays(instance, config), 60))
+        timed("CVXPY, HiGHS", lambda: highs.solve(instance))
+        timed("CVXPY, GLPK_MI", lambda: glpk_mi.solve(instance))
     assert max(np.ptp(values) for values in objective) < 1e-6
     return {name: tell(name, values)[0] for name, values in seconds.items()}
 
@@ -194,18 +178,17 @@ def main() -> None:
     print(f"{data}; median / p95 / p99 / longest")
     here = harvest(jobs, layout, first, LENGTH, config, 4000)
     figures["lookahead_36_median_ms"], figures["lookahead_36_p95_ms"] = tell("36 nodes, K = 8", here.seconds)
-    unsettled = [t for t, proven in zip(here.seconds, here.proven, strict=True) if not proven]
-    figures["solver_share"] = round(len(unsettled) / len(here.seconds), 3)
-    figures["unsettled_36_median_ms"], figures["unsettled_36_p95_ms"] = tell("  of these, asked of GLPK", unsettled)
+    unsolved = [t for t, proven in zip(here.seconds, here.proven, strict=True) if not proven]
+    figures["solver_share"] = round(len(unsolved) / len(here.seconds), 3)
+    figures["unsolved_36_median_ms"], figures["unsolved_36_p95_ms"] = tell("  of these, asked of GLPK", unsolved)
     figures["bestfit_not_optimal_share"] = round(1 - float(np.mean(here.best_fit_optimal)), 4)
     print(f"best_fit is not optimal on {figures['bestfit_not_optimal_share']:.1%} of them")
     rng = np.random.default_rng(1)
     some = [here.instances[i] for i in rng.permutation(len(here.instances))[:1000]]
     slow = contenders(some, config)
     figures["glpk_36_median_ms"] = slow["GLPK kept in memory (swiglpk)"]
-    figures["cvxpy_parametrised_36_median_ms"] = slow["CVXPY parametrised, GLPK_MI"]
-    figures["cvxpy_rebuilt_36_median_ms"] = slow["CVXPY rebuilt, GLPK_MI"]
-    figures["highs_36_median_ms"] = slow["CVXPY parametrised, HiGHS"]
+    figures["cvxpy_glpk_36_median_ms"] = slow["CVXPY, GLPK_MI"]
+    figures["cvxpy_highs_36_median_ms"] = slow["CVXPY, HiGHS"]
     wide = config.model_copy(update={"jobs": 16})
     sixteen = harvest(jobs, layout, first, LENGTH, wide, 2000)
     figures["lookahead_36_k16_median_ms"], _ = tell("36 nodes, K = 16", sixteen.seconds)

@@ -1,4 +1,4 @@
-"""What placement rules and localities are worth on real rows, with intervals, at several strengths of contention.
+"""What placement rules and localities gain on real rows, with intervals, at several strengths of contention.
 
 Needs the folder of files that config/traces/{philly,venus,pai}-csv.yaml and openb-running.yaml read
 (RLTUNE_REAL_TRACES, default ../shared/traces). Windows of 256 jobs, disjoint, each from an idle cluster; estimates
@@ -6,10 +6,10 @@ lognormal(1); base policies, no agent. `--part test`: the held-out tenth; of ope
 all windows but the first third. `--part choose`: what lies before, evenly spaced, for settings to be chosen on.
 
 A scheduler is a placement and a locality; with contention off a split costs nothing. Compared are paired windows:
-look-ahead with best_fit and with isolating_best_fit under the same locality; isolating_best_fit with best_fit under the same; best_fit under
-each other locality with strict, and under soonest_end with worth_it; the best look-ahead with best_fit under strict, any
-and worth_it. The best is named by --best, or else the one with the least mean wait on these very windows, which flatters
-it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
+look-ahead with best_fit and with isolating_best_fit under the same locality; isolating_best_fit with best_fit under the
+same; best_fit under each other locality with strict, and under soonest_end with worth_it; the best look-ahead with best_fit
+under strict, any and worth_it. The best is named by --best, or else the one with the least mean wait on these same windows,
+which favours it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
 
 Writes results/benchmarks/placement.{csv,png} (placement-choose.{csv,png} for that part): a row a window, setting and
 scheduler; dots with intervals. The last line is one JSON object.
@@ -23,7 +23,6 @@ import json
 import multiprocessing
 import os
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -36,10 +35,11 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
-from rltune.config import LookaheadConfig, Workspace  # noqa: E402
+from rltune.cluster.workload import Workload, build_workload  # noqa: E402
+from rltune.config import LookaheadConfig  # noqa: E402
+from rltune.config.context import Run  # noqa: E402
 from rltune.evaluation.intervals import FEWEST, improved  # noqa: E402
 from rltune.files import atomic_write  # noqa: E402
-from rltune.pipeline.prepare import Workload, ensure_workload  # noqa: E402
 from rltune.placement.counts import Counts  # noqa: E402
 from rltune.placement.placers import placer_of  # noqa: E402
 from rltune.policies import IDS  # noqa: E402
@@ -75,7 +75,7 @@ COMPARED = {
 }
 SHARES = {"utilisation": "util %", "fragmentation": "frag %", "split": "split %"}
 HEADINGS = {"wait_s": "wait s", "jct_s": "JCT s", "bsld": "BSLD", "slow_down": "slow-down", **SHARES}
-ANSWERS = ("asked", "settled", "cached", "optimal", "infeasible", "limit", "failure")
+ANSWERS = ("asked", "presolved", "cached", "optimal", "infeasible", "limit", "failure")
 OUT = Path("results/benchmarks")
 
 Task = tuple[str, str, SchedulerConfig]
@@ -97,13 +97,13 @@ def windows(trace: str, load: Workload, part: str, most: int | None) -> np.ndarr
     return spread(found, min(most or MOST_TO_CHOOSE, MOST_TO_CHOOSE) if part == "choose" else most)
 
 
-def prepare(folder: str, traces: list[str], part: str, most: int | None, others: float) -> None:
+def prepare(traces: list[str], part: str, most: int | None, others: float) -> None:
     """Load the workloads of this process and let everything be compiled, so that no clock counts it."""
     global _config
     _config = LookaheadConfig(others=others)
-    workspace = Workspace.open("config/csv.yaml", folder)
+    opened = Run.open("config/csv.yaml")
     for trace in traces:
-        load = ensure_workload(workspace, trace, WORKLOADS[trace], "lognormal-1")
+        load = build_workload(opened, trace, WORKLOADS[trace], "lognormal-1")
         _loaded[trace] = load, windows(trace, load, part, most)
         run((trace, "off", SchedulerConfig("saf", "easy", "lookahead")))
 
@@ -311,23 +311,22 @@ def main() -> None:
     """Run, print, write, draw; the JSON object last."""
     args = arguments()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    began = told = time.perf_counter()
+    began = shown = time.perf_counter()
     todo, skipped = tasks(args.workloads, args.policies, args.contention)
     for scheduler, why in skipped.items():
         print(f"skipped: {scheduler} ({why})", flush=True)
     tables: list[pd.DataFrame] = []
     counts: dict[tuple[str, str], list[Counts]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        print("loading and compiling", file=sys.stderr, flush=True)
-        how = (folder, args.workloads, args.part, args.windows, args.others)
-        prepare(*how)
-        for (trace, _, scheduler), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
-            tables.append(table)
-            if count:
-                counts[trace, scheduler.locality].append(count)
-            if time.perf_counter() - told > 5:
-                told = time.perf_counter()
-                print(f"{len(tables)} of {len(todo)} runs, {told - began:.0f} s", file=sys.stderr, flush=True)
+    print("loading and compiling", file=sys.stderr, flush=True)
+    how = (args.workloads, args.part, args.windows, args.others)
+    prepare(*how)
+    for (trace, _, scheduler), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
+        tables.append(table)
+        if count:
+            counts[trace, scheduler.locality].append(count)
+        if time.perf_counter() - shown > 5:
+            shown = time.perf_counter()
+            print(f"{len(tables)} of {len(todo)} runs, {shown - began:.0f} s", file=sys.stderr, flush=True)
     rows = pd.concat(tables, ignore_index=True)
     path = OUT / ("placement.csv" if args.part == "test" else f"placement-{args.part}.csv")
     with atomic_write(path) as temporary:
@@ -336,7 +335,7 @@ def main() -> None:
     asked = answered(counts)
     if len(next(iter(_loaded.values()))[1]) > 1:  # one window has no interval
         draw(found, path.with_suffix(".png"))
-    print(f"\nwritten: {path} ({len(rows):,} rows) and beside it the figure")
+    print(f"\nwritten: {path} ({len(rows):,} rows) with the figure next to it")
     for row in found:
         row |= {c: [v if isinstance(v, str) else round(v, 2) if v == v else None for v in row[c]] for c in COMPARED}
     print(

@@ -13,7 +13,6 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +25,7 @@ import pandas as pd  # noqa: E402
 
 from rltune.cluster.fit import CUT, JOB, Jobs  # noqa: E402
 from rltune.cluster.layout import Layout, build_layout  # noqa: E402
-from rltune.config import ClusterConfig, Workspace  # noqa: E402
+from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace, project_root  # noqa: E402
 from rltune.reference import twin  # noqa: E402
 from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
 from rltune.simulator.state import State  # noqa: E402
@@ -54,8 +53,9 @@ def main() -> None:
 
 def philly(cluster: str, real: bool) -> tuple[Jobs, Layout]:
     """Philly's jobs, estimates lognormal(1), on a cluster."""
-    workspace = Workspace.open("config/csv.yaml", tempfile.mkdtemp(prefix="rltune-bench-"))
-    layout = build_layout(workspace.cluster(cluster))
+    root = project_root()
+    nodes = load_cluster(cluster, root)
+    layout = build_layout(nodes)
     if not real:
         return synthetic(PHILLY_ROWS, layout, load=0.6 if cluster == "philly-full" else 4.0, largest=64), layout
     from rltune.cluster.fit import compile_jobs, fit
@@ -63,12 +63,12 @@ def philly(cluster: str, real: bool) -> tuple[Jobs, Layout]:
     from rltune.traces.estimates import estimates
     from rltune.traces.fetch import obtain
 
-    trace = workspace.trace("philly-csv").model_copy(update={"start": None})
-    raw = obtain("philly-csv", trace, workspace.cache, workspace.root)
+    trace = load_trace("philly-csv", root).model_copy(update={"start": None})
+    raw = obtain("philly-csv", trace, root / CACHE, root)
     cleaned = clean_trace("philly-csv", trace, raw)
-    fitted, _ = fit(cleaned.jobs, workspace.cluster(cluster))
+    fitted, _ = fit(cleaned.jobs, nodes)
     estimate_s = estimates(fitted, cleaned.meta, "lognormal", 1.0, 1)["estimate_s"].to_numpy()
-    return compile_jobs(fitted, estimate_s, workspace.cluster(cluster)), layout
+    return compile_jobs(fitted, estimate_s, nodes), layout
 
 
 def synthetic(

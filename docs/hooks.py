@@ -12,7 +12,6 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from rltune.environment.features import FEATURE_SETS, FEATURES
-from rltune.environment.meanings import MEANINGS
 from rltune.policies import POLICIES, SYMBOLS
 from rltune.report.expected import FILE, expected_text, load_expectations
 
@@ -80,7 +79,7 @@ def line(text: str | None) -> str:
 
 def features() -> str:
     rows = [
-        (f"`{name}`", MEANINGS[name].definition, f"{feature.low:g} … {feature.high:g}", MEANINGS[name].source)
+        (f"`{name}`", feature.definition, f"{feature.low:g} … {feature.high:g}", feature.source)
         for name, feature in FEATURES.items()
     ]
     return table("feature | definition | range | source", rows)

@@ -22,7 +22,7 @@ class LongApart:
             nodes = fitting_nodes(jobs, layout, state, s)
             if not len(nodes):  # a job of several nodes stays where best_fit put it
                 continue
-            self.counts.settled += 1
+            self.counts.presolved += 1
             j = state.first[s] + state.status["chosen"][s]
             free = state.free.row[s]["gpus"][nodes]
             tightest = nodes[free == free.min()]

@@ -67,7 +67,7 @@ def whole_workload(n: int = 600, seed: int = 1, load: float = 3.0) -> Workload:
     noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
     estimates = pd.DataFrame({"estimate_s": fitted["run_s"].to_numpy() * noise})
     return make_workload(
-        fitted, TraceMeta("t", "T", "own", "csv", "2020-01-01", "UTC"), estimates, CLUSTER, SplitConfig()
+        fitted, TraceMeta("t", "T", "own", "csv", "2020-01-01", "UTC", "test"), estimates, CLUSTER, SplitConfig()
     )
 
 

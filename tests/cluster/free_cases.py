@@ -8,11 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
+from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, Free, all_free, change
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import find
-from rltune.cluster.ways import classes, count_ways, room
 
 Vectors = list[np.ndarray]  # GPUs, thousandths of a CPU, MB, each [M]
 Way = tuple[int, tuple[int, ...], int]  # type, nodes of the full chunks, node of the last one or −1
@@ -50,7 +50,7 @@ def ways_of(jobs: Jobs, layout: Layout, j: int, free: Vectors) -> int:
     """Ways of a job as the simulator counts them."""
     out = room(layout.nodes)
     k = classes(layout.nodes, int(jobs.pool[j]), indexed(layout, free), False, out)
-    return count_ways(layout.nodes, jobs, j, out, k)
+    return count_candidates(layout.nodes, jobs, j, out, k)
 
 
 def has_room(jobs: Jobs, layout: Layout, j: int, gpus: int, m: int, free: Vectors) -> bool:

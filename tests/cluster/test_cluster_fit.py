@@ -135,22 +135,6 @@ def test_a_missing_vc_is_drawn_among_the_pools_that_hold_the_job() -> None:
     assert set(fitted["pool"]) == {1}
 
 
-@pytest.mark.parametrize(
-    ("gpu_type", "allowed"),
-    [
-        ("V100", [True, False, False]),
-        ("K80|V100", [True, False, True]),
-        ("T4|P100", [False, True, False]),
-        (None, [True, True, True]),
-    ],
-)
-def test_types_are_a_set(gpu_type: str | None, allowed: list[bool]) -> None:
-    config = cluster([group(1, 4, "V100"), group(1, 4, "P100"), group(1, 4, "K80")])
-    jobs, layout = compiled(config, [{"gpu_type": gpu_type} if gpu_type else {}])
-    assert layout.types == ("V100", "P100", "K80")
-    assert (jobs.cut["full"][0] >= 0).tolist() == allowed
-
-
 def test_a_job_never_mixes_types() -> None:
     config = cluster([group(1, 4, "V100"), group(1, 4, "P100")])
     _, audit = fit(table([{"gpus": 8}, {"gpus": 4}]), config)
@@ -178,14 +162,6 @@ def test_a_job_never_mixes_types() -> None:
 def test_a_job_is_cut_into_the_fewest_nodes_that_could_ever_hold_it(row: dict, cut: tuple[int, int, int]) -> None:
     jobs, _ = compiled(ONE, [row])
     assert tuple(jobs.cut[0, 0]) == cut
-
-
-def test_the_largest_node_of_the_type_sets_the_cut() -> None:
-    """16 × 2 and 3 × 8: a job of 2 fits either, one of 16 needs two of the large."""
-    config = cluster([group(16, 2), group(3, 8)])
-    jobs, _ = compiled(config, [{"gpus": 2}, {"gpus": 16}, {"gpus": 17}, {"gpus": 24}])
-    assert jobs.cut["full"][:, 0].tolist() == [0, 2, 2, 3]
-    assert jobs.cut["rem"][:, 0].tolist() == [2, 0, 1, 0]
 
 
 def test_cuts_against_enumeration() -> None:

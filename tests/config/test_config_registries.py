@@ -11,7 +11,7 @@ import pytest
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import RULES
 from rltune.config import load_cluster, load_run, load_trace
-from rltune.config.cells import PLACEMENTS, POLICIES, Backfill, Features, Judged, Locality, Placement, Policy
+from rltune.config.cells import PLACEMENTS, POLICIES, Backfill, Features, OtherPlacement, Locality, Placement, Policy
 from rltune.config.preset import BUILT_IN
 from rltune.config.run import EvaluationConfig, Overrun, SimulationConfig
 from rltune.config.schema import MEND, schema_text
@@ -34,7 +34,7 @@ def test_default_baselines() -> None:
 
 def test_placements() -> None:
     assert set(PLACEMENTS) == set(RULES) | set(ASKED)
-    assert set(get_args(Judged.model_fields["placement"].annotation)) == set(PLACEMENTS)
+    assert set(get_args(OtherPlacement.model_fields["placement"].annotation)) == set(PLACEMENTS)
 
 
 def test_a_simulation_has_the_defaults_of_a_scheduler() -> None:

@@ -172,7 +172,7 @@ def test_a_placement() -> None:
     state = simulate(
         jobs, layout, *sequences, SchedulerConfig("saf", placement="long_apart"), placer=placer, check=True
     )
-    assert 0 < placer.counts.settled <= placer.counts.asked
+    assert 0 < placer.counts.presolved <= placer.counts.asked
     chunks = chunk_table(state)
     alone = chunks[~chunks.duplicated(["sequence", "job"], keep=False) & (chunks["gpus"] < 8)]
     long = alone["node"][jobs.estimate_s[alone["job"]] >= 3600].mean()

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import Free
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import EXCLUSIVE, find
-from rltune.cluster.ways import classes, count_ways, room
 from rltune.environment.features import FEATURES
 from rltune.simulator.config import DOUBLE
 from rltune.simulator.state import State
@@ -146,5 +146,5 @@ def _count(jobs: Jobs, layout: Layout, state: State, s: int, j: int) -> int:
     free = Free(*(column[s] for column in state.free))
     table = room(nodes)
     k = classes(nodes, jobs.row["pool"][j], free, options.rule == EXCLUSIVE, table)
-    ways = count_ways(nodes, jobs, j, table, k)
+    ways = count_candidates(nodes, jobs, j, table, k)
     return ways or int(find(nodes, jobs, free, j, options.rule, options.extra, np.zeros_like(state.place[s])) > 0)

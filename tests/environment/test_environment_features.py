@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, bounds_of, columns_of, width_of
-from rltune.environment.meanings import CLUSTER, ENGINEERED, MEANINGS, VISIBLE
+from rltune.environment.features import (
+    CLUSTER,
+    CRITIC,
+    ENGINEERED,
+    FEATURE_SETS,
+    FEATURES,
+    VISIBLE,
+    bounds_of,
+    columns_of,
+    width_of,
+)
 
 
 def test_widths() -> None:
@@ -45,8 +54,7 @@ def test_bounds_are_those_of_what_is_shown() -> None:
     np.testing.assert_array_equal(high, [2, 4, 2, 1, 1, 1, 2, 1])
 
 
-def test_every_feature_has_a_meaning_and_a_category_of_the_papers_table() -> None:
-    assert set(MEANINGS) == set(FEATURES)
-    assert {m.category for m in MEANINGS.values()} == {VISIBLE, CLUSTER, ENGINEERED}
-    assert not any(m.raw for m in MEANINGS.values() if m.category == ENGINEERED)
-    assert {c.together for c in FEATURE_SETS["raw"]} <= {name for name, m in MEANINGS.items() if m.raw}
+def test_every_feature_has_a_category_of_the_papers_table() -> None:
+    assert {m.category for m in FEATURES.values()} == {VISIBLE, CLUSTER, ENGINEERED}
+    assert not any(m.raw for m in FEATURES.values() if m.category == ENGINEERED)
+    assert {c.together for c in FEATURE_SETS["raw"]} <= {name for name, m in FEATURES.items() if m.raw}

@@ -7,40 +7,45 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from agent_fakes import workload
+from agent_fakes import run_config, whole_workload
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.scheduler_choice import AgentScheduler
-from rltune.cluster.fit import Jobs
-from rltune.config import Cell, LookaheadConfig, SimulationConfig
-from rltune.config.run import EvaluationConfig
+from rltune.cluster.workload import Workload
+from rltune.config import Cell, SimulationConfig
 from rltune.errors import ConfigError, DataError
 from rltune.evaluation.compare import compare, strong_baseline
-from rltune.evaluation.evaluate import evaluate, evaluate_baselines
+from rltune.evaluation.evaluate import SAMPLE, Evaluation, evaluate, evaluate_baselines, with_baselines
 from rltune.policies import OWN, policy
 from rltune.simulator import batch
 from rltune.simulator.config import SchedulerConfig
-from rltune.traces.split import split_points
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "unsampled", "exact", "quick", 1)
 # the logit is minus the job size: smallest area first
-RULES = SimulationConfig()
 SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
 
 
 @pytest.fixture(scope="module")
-def results():
-    jobs, layout = workload(1500, seed=3)
-    ids = np.array([f"id{i}" for i in range(len(jobs.gpus))])
-    split = split_points(len(ids))
-    config = EvaluationConfig(sequence_jobs=[32, 500, 64])
-    windows, table = evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig(), RULES)
-    windows = pd.concat([windows, evaluate_baselines(jobs, layout, split, config, RULES)], ignore_index=True)
-    return windows, table, split, jobs
+def work() -> Workload:
+    return whole_workload(1500, seed=3)
 
 
-def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
-    windows, _, split, _ = results
+@pytest.fixture(scope="module")
+def results(work: Workload) -> Evaluation:
+    config = run_config(sequence_jobs=[32, 500, 64])
+    found = evaluate(CELL, SMALLEST, work, config)
+    baselines = evaluate_baselines(work, config, ["strict", "any"])
+    return found._replace(windows=with_baselines(found.windows, baselines, "strict"))
+
+
+def of(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame.reset_index(drop=True)
+
+
+def test_all_schedulers_see_the_same_windows_of_the_test_part(results, work):
+    windows, split = results.windows, work.split
     assert set(windows["sequence_jobs"]) == {32, 64}, "a length that does not fit is left out"
     held = windows["role"] == "baseline_validation"
     assert windows.loc[held, "first_job"].min() == split.validation[0]
@@ -61,18 +66,15 @@ def test_all_schedulers_see_the_same_windows_of_the_test_part(results):
     }
 
 
-def test_agent_and_base_are_run_in_other_placements_and_localities_too(results):
-    plain, _, split, jobs = results
-    layout = workload(1500, seed=3)[1]
-    ids = np.arange(1500).astype(str)
+def test_agent_and_base_are_run_in_other_placements_and_localities_too(results, work):
     also = [
         {"placement": "lookahead"},
         {"placement": "best_fit"},
         {"placement": "algorithm1"},
         {"placement": "lookahead", "locality": "soonest_end"},
     ]
-    config = EvaluationConfig(sequence_jobs=[64], also=also)
-    windows, table = evaluate(CELL, SMALLEST, jobs, ids, layout, split, config, LookaheadConfig(), RULES)
+    windows, table, _ = evaluate(CELL, SMALLEST, work, run_config(sequence_jobs=[64], also=also))
+    plain = of(results.windows, sequence_jobs=64)
     assert set(table["role"]) == {"rltune", "base"}
     others = windows[windows["role"].isin(["rltune_also", "base_also"])]
     asked = [("best_fit", "strict"), ("algorithm1", "strict"), ("lookahead", "soonest_end")]
@@ -80,27 +82,33 @@ def test_agent_and_base_are_run_in_other_placements_and_localities_too(results):
     assert list(kinds.itertuples(index=False, name=None)) == [
         (role, *choice) for choice in asked for role in ("rltune_also", "base_also")
     ], "the cell's own is not run twice"
-    own = windows[windows["role"] == "base"]
+    own = of(windows, role="base")
     assert set(zip(own["placement"], own["locality"], strict=True)) == {("lookahead", "strict")}
     for _, rows in others.groupby(["role", "placement", "locality"]):
         assert list(rows["first_job"]) == list(own["first_job"]) and set(rows["policy"]) == {"fifo"}
     columns = ["window", "first_job", "wait_s", "jct_s", "bsld", "utilisation_span"]
-
-    def of(frame: pd.DataFrame, role: str, **values: str) -> pd.DataFrame:
-        for column, value in {"role": role, "sequence_jobs": 64, **values}.items():
-            frame = frame[frame[column] == value]
-        return frame[columns].reset_index(drop=True)
-
-    pd.testing.assert_frame_equal(of(others, "base_also", placement="best_fit"), of(plain, "base_best_fit"))
+    base = of(others, role="base_also", placement="best_fit")
+    pd.testing.assert_frame_equal(base[columns], of(plain, role="base_best_fit")[columns])
     for role in ("rltune", "base", "random", "base_best_fit"):
-        pd.testing.assert_frame_equal(of(windows, role), of(plain, role))
-    agent = of(others, "rltune_also", placement="best_fit")["wait_s"]
-    assert agent.mean() < of(others, "base_also", placement="best_fit")["wait_s"].mean(), "smallest area, not FIFO"
-    assert agent.to_numpy() == pytest.approx(of(plain, "baseline", policy="saf", backfill="none")["wait_s"].to_numpy())
+        pd.testing.assert_frame_equal(of(windows, role=role)[columns], of(plain, role=role)[columns])
+    agent = of(others, role="rltune_also", placement="best_fit")["wait_s"]
+    saf = of(plain, role="baseline", policy="saf", backfill="none")["wait_s"]
+    assert agent.tolist() == pytest.approx(saf.tolist()) and agent.mean() < base["wait_s"].mean()
+
+
+def test_a_sample_of_placement_questions_is_solved_twice_to_the_same_optimum(results):
+    twice = results.placements
+    assert 0 < len(twice) <= SAMPLE and twice["agree"].all()
+    assert evaluate_best_fit().placements.empty, "without the placement model there is no question"
+
+
+def evaluate_best_fit() -> Evaluation:
+    cell = CELL.but(placement="best_fit")
+    return evaluate(cell, SMALLEST, whole_workload(700, seed=3), run_config(sequence_jobs=[32]))
 
 
 def test_job_rows_agree_with_window_rows(results):
-    windows, jobs, _, _ = results
+    windows, jobs, _ = results
     means = jobs.groupby(["role", "sequence_jobs", "window"])[["wait_s", "jct_s", "bsld"]].mean()
     for _, row in windows[windows["role"].isin(["rltune", "base"])].iterrows():
         got = means.loc[(row["role"], row["sequence_jobs"], row["window"])]
@@ -108,7 +116,7 @@ def test_job_rows_agree_with_window_rows(results):
 
 
 def test_an_agent_that_ranks_like_a_policy_waits_like_it(results):
-    windows, _, _, _ = results
+    windows = results.windows
     rows = windows[windows["sequence_jobs"] == 64]
     agent = rows[rows["role"] == "rltune"]["wait_s"].mean()
     saf = rows[(rows["policy"] == "saf") & (rows["backfill"] == "none") & (rows["role"] == "baseline")]["wait_s"].mean()
@@ -117,7 +125,7 @@ def test_an_agent_that_ranks_like_a_policy_waits_like_it(results):
 
 
 def test_the_random_order_is_a_mean_of_several_and_no_policy(results):
-    windows, _, _, _ = results
+    windows = results.windows
     random = windows[(windows["role"] == "random") & (windows["sequence_jobs"] == 64)]
     base = windows[(windows["role"] == "base") & (windows["sequence_jobs"] == 64)]
     assert list(random["first_job"]) == list(base["first_job"])
@@ -126,44 +134,38 @@ def test_the_random_order_is_a_mean_of_several_and_no_policy(results):
 
 
 def test_solver_counts_stand_once_a_batch(results):
-    windows, _, _, _ = results
+    windows = results.windows
     first = windows[(windows["role"] == "rltune") & (windows["window"] == 0)]
     assert (first["milp_asked"] > 0).all()
-    assert (first["milp_asked"] == first["milp_settled"] + first["milp_cached"] + first["milp_calls"]).all()
+    assert (first["milp_asked"] == first["milp_presolved"] + first["milp_cached"] + first["milp_calls"]).all()
     assert not windows.loc[windows["window"] > 0, "milp_asked"].any()
 
 
 def test_no_window_at_all_is_an_error():
-    jobs, layout = workload(200, seed=3)
     with pytest.raises(ConfigError, match="no test window"):
-        evaluate(
-            CELL,
-            SMALLEST,
-            jobs,
-            np.arange(200).astype(str),
-            layout,
-            split_points(200),
-            EvaluationConfig(sequence_jobs=[256]),
-            LookaheadConfig(),
-            RULES,
-        )
+        evaluate(CELL, SMALLEST, whole_workload(200, seed=3), run_config(sequence_jobs=[256]))
 
 
-def baselines(policies: list[str], rules: SimulationConfig = RULES, localities: tuple[str, ...] = ("strict",)):
-    jobs, layout = workload(1500, seed=3)
-    config = EvaluationConfig(sequence_jobs=[64], baseline_policies=policies, baseline_backfills=["none", "easy"])
-    return evaluate_baselines(jobs, layout, split_points(1500), config, rules, localities)
+def test_baselines_of_other_windows_are_refused(results):
+    other = of(results.windows, role="baseline", sequence_jobs=64)
+    with pytest.raises(DataError, match="other test windows or localities"):
+        with_baselines(results.windows[results.windows["role"] == "rltune"], other, "strict")
 
 
-def test_baselines_are_run_in_every_locality_asked_for():
-    frame = baselines(["fifo", "saf"], localities=("strict", "any"))
-    alone = baselines(["fifo", "saf"])
+def baselines(work: Workload, policies: list[str], localities: tuple[str, ...] = ("strict",)):
+    blocks = {"sequence_jobs": [64], "baseline_policies": policies, "baseline_backfills": ["none", "easy"]}
+    return evaluate_baselines(work, run_config(**blocks), localities)
+
+
+def test_baselines_are_run_in_every_locality_asked_for(work):
+    frame = baselines(work, ["fifo", "saf"], localities=("strict", "any"))
+    alone = baselines(work, ["fifo", "saf"])
     assert set(frame["locality"]) == {"strict", "any"} and len(frame) == 2 * len(alone)
     strict = frame[frame["locality"] == "strict"].drop(columns="seconds").reset_index(drop=True)
     pd.testing.assert_frame_equal(strict, alone.drop(columns="seconds"))
 
 
-def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch):
+def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
     """All rows say by which rules they were made, and the simulator was given them."""
     seen = []
     plain = batch.simulate
@@ -172,23 +174,22 @@ def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch):
         seen.append(scheduler)
         return plain(jobs, layout, first, n, scheduler, *rest, **more)
 
-    monkeypatch.setattr("rltune.evaluation.evaluate.simulate", watch)
-    jobs, layout = workload(1500, seed=3)
+    monkeypatch.setattr("rltune.evaluation.contenders.simulate", watch)
     cell = CELL.but(placement="spread", locality="plus_one", backfill="easy")
     rules = SimulationConfig(overrun="now", sticky_head=True, multi_node_slowdown=1.5)
-    config = EvaluationConfig(sequence_jobs=[64], baseline_policies=["sjf"])
-    ids = np.arange(1500).astype(str)
-    windows, _ = evaluate(cell, SMALLEST, jobs, ids, layout, split_points(1500), config, LookaheadConfig(), rules)
-    windows = pd.concat([windows, evaluate_baselines(jobs, layout, split_points(1500), config, rules, ["plus_one"])])
+    config = run_config(rules, sequence_jobs=[64], baseline_policies=["sjf"])
+    windows = pd.concat(
+        [evaluate(cell, SMALLEST, work, config).windows, evaluate_baselines(work, config, ["plus_one"])]
+    )
     for name, value in {**rules.model_dump(), "locality": "plus_one"}.items():
         assert {getattr(scheduler, name) for scheduler in seen} == {value} == set(windows[name])
     assert {s.placement for s in seen} == {"spread", "best_fit"}
 
 
-def test_a_policy_of_ones_own_is_a_baseline_like_the_built_in_one_it_copies(monkeypatch):
+def test_a_policy_of_ones_own_is_a_baseline_like_the_built_in_one_it_copies(monkeypatch, work):
     monkeypatch.setitem(OWN, "my_sjf", None)
     policy("my_sjf")(lambda queue, now: queue.estimate_s)
-    frame = baselines(["sjf", "my_sjf"])
+    frame = baselines(work, ["sjf", "my_sjf"])
     own, built_in = (
         frame[frame["policy"] == name].drop(columns=["policy", "seconds"]).reset_index(drop=True)
         for name in ("my_sjf", "sjf")
@@ -198,13 +199,13 @@ def test_a_policy_of_ones_own_is_a_baseline_like_the_built_in_one_it_copies(monk
     assert own["wait_s"].sum() > 0
 
 
-def test_an_unknown_baseline_lists_what_exists():
+def test_an_unknown_baseline_lists_what_exists(work):
     with pytest.raises(ConfigError, match="found nope; allowed: fifo, sjf, saf"):
-        baselines(["fifo", "nope"])
+        baselines(work, ["fifo", "nope"])
 
 
 def test_more_utilisation_is_better(results):
-    windows, _, _, _ = results
+    windows = results.windows
     agent, base = ({"role": role} for role in ("rltune", "base"))
     found = compare(windows, "utilisation", 64, agent, base, bootstrap=200)
     assert found.improvement == pytest.approx(found.ours_mean / found.theirs_mean - 1)
@@ -215,25 +216,18 @@ def test_more_utilisation_is_better(results):
     assert means[best["policy"], best["backfill"], best["placement"]] == means.max() > means.min()
 
 
-def test_what_the_agent_alone_uses_calibrated_changes_nobody_else():
-    jobs, layout = workload(1500, seed=3)
-    calibrated = jobs._replace(row=jobs.row.copy())
-    calibrated.row["estimate_s"] = jobs.run_s
-    config, ids = EvaluationConfig(sequence_jobs=[64]), np.arange(1500).astype(str)
-    cell = CELL.but(backfill="easy", placement="best_fit")
-    way = AgentScheduler(SchedulerConfig(cell.policy, cell.backfill))
+def test_calibrated_estimates_of_the_agent_change_nobody_else(work):
+    calibrated = replace(work, table=work.table.assign(calibrated_s=work.jobs.run_s))
+    config, cell = run_config(sequence_jobs=[64]), CELL.but(backfill="easy", placement="best_fit")
 
-    def judged(uses_calibrated: bool, told: Jobs | None) -> pd.DataFrame:
-        policy = replace(
-            SMALLEST, facts={**SMALLEST.facts, "scheduler": replace(way, uses_calibrated=uses_calibrated).facts()}
-        )
-        given = cell, policy, jobs, ids, layout, split_points(1500), config, LookaheadConfig(), RULES
-        return evaluate(*given, calibrated=told)[0]
+    def evaluated(uses_calibrated: bool, of: Workload) -> pd.DataFrame:
+        chosen = AgentScheduler(SchedulerConfig(cell.policy, cell.backfill), uses_calibrated).facts()
+        return evaluate(cell, replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": chosen}), of, config).windows
 
-    plain, told = judged(False, calibrated), judged(True, calibrated)
+    plain, exact = evaluated(False, calibrated), evaluated(True, calibrated)
     for role in ("base", "random"):
-        assert plain.loc[plain["role"] == role, "wait_s"].tolist() == told.loc[told["role"] == role, "wait_s"].tolist()
-    waits = [frame.loc[frame["role"] == "rltune", "wait_s"].mean() for frame in (plain, told)]
-    assert waits[1] < waits[0], "exact estimates are worth something"
-    with pytest.raises(DataError, match="uses calibrated estimates, found a workload without any"):
-        judged(True, None)
+        assert of(plain, role=role)["wait_s"].tolist() == of(exact, role=role)["wait_s"].tolist()
+    waits = [of(frame, role="rltune")["wait_s"].mean() for frame in (plain, exact)]
+    assert waits[1] < waits[0], "exact estimates help"
+    with pytest.raises(DataError, match="found a workload without any"):
+        evaluated(True, work)

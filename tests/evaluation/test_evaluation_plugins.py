@@ -1,4 +1,4 @@
-"""Policies of the user's own: loaded from a file, compared with like the built-in ones, explained where they fail."""
+"""Custom policies: loaded from a file, compared with like the built-in ones, explained where they fail."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.config import Workspace
-from rltune.evaluation.plugins import load_plugin
+from rltune.cluster.workload import build_workload
+from rltune.config.context import Run
+from rltune.errors import ConfigError
+from rltune.evaluation.evaluate import evaluate_baselines
+from rltune.evaluation.plugins import explaining, load_plugin, load_plugins
 from rltune.policies import OWN, Queue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,8 +25,7 @@ from rltune.policies import policy
 def shortest(queue, now):
     return queue.estimate_s
 """
-RUN = ("--config", "config/tiny.yaml")
-BASELINES = ("stage", "baselines", "tiny", "small", "lognormal-1", *RUN)
+RUN = ("config/tiny.yaml",)
 Cli = Callable[..., Any]
 Plug = Callable[..., None]
 
@@ -49,12 +51,17 @@ def plug(project: Any) -> Plug:
     return write
 
 
-def test_it_is_a_baseline_with_the_results_of_the_built_in_one(plug: Plug, cli: Cli) -> None:
+def baselines() -> pd.DataFrame:
+    """The heuristics on the tiny workload, as the workflow's script runs them."""
+    run = Run.open("config/tiny.yaml")
+    load_plugins(run)
+    with explaining(run.config.plugins):
+        return evaluate_baselines(build_workload(run, "tiny", "small", "lognormal-1"), run.config)
+
+
+def test_it_is_a_baseline_with_the_results_of_the_built_in_one(plug: Plug) -> None:
     plug(OWN_SJF)
-    outcome = cli(*BASELINES)
-    assert outcome.status == 0, outcome
-    frame = pd.read_csv(Workspace.open("config/tiny.yaml").baselines("tiny", "small", "lognormal-1"))
-    waits = frame.pivot_table(index=["role", "backfill", "first_job"], columns="policy", values="wait_s")
+    waits = baselines().pivot_table(index=["role", "backfill", "first_job"], columns="policy", values="wait_s")
     assert list(waits.columns) == ["my_sjf", "sjf"] and waits["sjf"].sum() > 0
     np.testing.assert_array_equal(waits["my_sjf"], waits["sjf"])
 
@@ -82,12 +89,9 @@ def test_check_names_it(plug: Plug, cli: Cli, project: Any) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("command", [("config", "check", *RUN), ("run", *RUN)], ids=lambda c: c[0])
-def test_a_file_that_does_not_do_is_explained_before_the_first_stage(
-    text: str, parts: list[str], command: tuple[str, ...], plug: Plug, cli: Cli, project: Any
-) -> None:
+def test_a_file_that_does_not_do_is_explained(text: str, parts: list[str], plug: Plug, cli: Cli, project: Any) -> None:
     plug(text)
-    cli(*command).explains(*parts)
+    cli("config", "check", *RUN).explains(*parts)
     assert not (project.root / "results").exists()
 
 
@@ -106,29 +110,11 @@ def test_a_name_belongs_to_one_file(plug: Plug, cli: Cli, project: Any) -> None:
         ("    return queue.gpus * float('nan')\n", ["mine.py", "'my_sjf'", "NaN"]),
     ],
 )
-def test_a_policy_that_fails_while_it_ranks_is_explained(
-    body: str, parts: list[str], plug: Plug, cli: Cli, project: Any
-) -> None:
+def test_a_policy_that_fails_while_it_ranks_is_explained(body: str, parts: list[str], plug: Plug) -> None:
     plug(OWN_SJF.replace("    return queue.estimate_s\n", body))
-    cli(*BASELINES).explains(*parts)
-    assert not Workspace.open("config/tiny.yaml").baselines("tiny", "small", "lognormal-1").exists()
-
-
-def test_a_change_of_the_file_makes_the_baselines_anew(plug: Plug, project: Any, shell: Any) -> None:
-    plug(OWN_SJF)
-    target = "results/workloads/tiny__small/baselines-lognormal-1.csv"
-    run = ("run", *RUN, "--cores", 1, "--", target)
-    assert shell.rltune(*run, cwd=project.root).status == 0
-
-    def planned() -> str:
-        outcome = shell.rltune(*run, "--dry-run", cwd=project.root)
-        assert outcome.status == 0, outcome
-        return outcome.out + outcome.err
-
-    assert "heuristics on tiny" not in planned()
-    (project.root / "mine.py").write_text(OWN_SJF.replace("queue.estimate_s", "-queue.estimate_s"))
-    text = planned()
-    assert "heuristics on tiny" in text and "fit tiny" not in text
+    with pytest.raises(ConfigError) as error:
+        baselines()
+    assert all(part in str(error.value) for part in parts), error.value
 
 
 def test_the_example_file_does_what_it_says() -> None:
@@ -140,5 +126,5 @@ def test_the_example_file_does_what_it_says() -> None:
 
 def test_the_example_file_runs_as_it_is(plug: Plug, cli: Cli, project: Any) -> None:
     plug((ROOT / "config" / "own_policies.example.py").read_text(), "smallest, patient_smallest")
-    outcome = cli("simulate", "--trace", "tiny", "--cluster", "small", "--policy", "patient_smallest", *RUN)
+    outcome = cli("simulate", "--trace", "tiny", "--cluster", "small", "--policy", "patient_smallest", "--config", *RUN)
     assert outcome.status == 0 and "patient_smallest, backfill none" in outcome.out, outcome

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from placement_ways import Way, Ways
+from placement_allocations import Allocation, Allocations
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -23,7 +23,7 @@ MORE = {"strict": 0, "plus_one": 1, "any": 10**6}
 """Nodes more than strict that a locality allows any job."""
 
 
-class Enumeration(Ways):
+class Enumeration(Allocations):
     """The question of sequence 0 of a state in which jobs run, one is chosen and others follow in the ranking.
 
     ``places``: those of the ranking that are looked at; default: all.
@@ -85,9 +85,9 @@ class Enumeration(Ways):
                 return self.now + end_s
         raise AssertionError("it never fits")
 
-    def pace(self, j: int, chunks: list) -> float:
+    def slowdown(self, j: int, chunks: list) -> float:
         """How many times as long a running job takes as by itself."""
-        pace = (
+        slowdown = (
             self.scheduler.multi_node_slowdown
             if len(chunks) > self.strict_nodes(j, self.node["type"][chunks[0][0]])
             else 1.0
@@ -95,40 +95,40 @@ class Enumeration(Ways):
         mine = {m for m, _ in chunks}
         for other, _, theirs in self.running:
             if other != j and min(self.jobs.gpus[[j, other]]) > 1 and mine & {m for m, _ in theirs}:
-                pace = max(pace, self.scheduler.interference_slowdown)
-        return pace
+                slowdown = max(slowdown, self.scheduler.interference_slowdown)
+        return slowdown
 
     def price_s(self, m: int) -> float:
         """Seconds that the jobs on a node lose by the chosen job's company."""
         price_s = 0.0
         for j, run, chunks in self.running:
-            pace = self.pace(j, chunks)
+            slowdown = self.slowdown(j, chunks)
             if (
                 self.jobs.gpus[j] > 1
-                and pace < self.scheduler.interference_slowdown
+                and slowdown < self.scheduler.interference_slowdown
                 and m in [node for node, _ in chunks]
             ):
-                own_s = self.ends_in(j, run) / pace
-                price_s += min(own_s, float(self.jobs.estimate_s[self.chosen])) * (
-                    self.scheduler.interference_slowdown - pace
+                left_s = self.ends_in(j, run) / slowdown
+                price_s += min(left_s, float(self.jobs.estimate_s[self.chosen])) * (
+                    self.scheduler.interference_slowdown - slowdown
                 )
         return price_s
 
-    # ways
+    # allocations
 
-    def splits(self) -> Iterator[Way]:
+    def splits(self) -> Iterator[Allocation]:
         """Every split of the chosen job."""
         for kind in np.flatnonzero(self.jobs.cut["full"][self.chosen] >= 0):
             most = self.strict_nodes(self.chosen, kind) + MORE.get(self.scheduler.locality, 10**6)
             yield from self.cut_anyhow(self.chosen, kind, self.free[0], most)
 
-    def after(self, j: int, way: Way, slot: int, free: Free, factor: float = 1.0) -> Free | None:
+    def after(self, j: int, allocation: Allocation, slot: int, free: Free, factor: float = 1.0) -> Free | None:
         """What is free in every slot when the job has started; None where it does not fit."""
         length = max(1, math.ceil(self.jobs.estimate_s[j] * factor / self.slot_s - 1e-8))
         out = list(free)
         for t in range(slot, min(slot + length, len(free))):
             left = list(free[t])
-            for m, gpus in way:
+            for m, gpus in allocation:
                 left[m] = tuple(a - b for a, b in zip(left[m], self.needs(j, gpus, m), strict=True))
                 if min(left[m]) < 0:
                     return None
@@ -137,46 +137,52 @@ class Enumeration(Ways):
 
     # values
 
-    def answers(self) -> Iterator[tuple[Way, float, Free]]:
-        """(Way of the chosen job, what it costs, what is free then); the empty way, once for every place it could have
+    def answers(self) -> Iterator[tuple[Allocation, float, Free]]:
+        """(Allocation of the chosen job, what it costs, what is free then); the empty allocation, once for every place it could have
         in the second slot, where it waits."""
-        for split, ways in ((False, self.whole(self.chosen, self.free[0])), (True, self.splits())):
+        for split, allocations in ((False, self.whole(self.chosen, self.free[0])), (True, self.splits())):
             if split == (self.kind != NOW):
-                for way in ways:
-                    factor = self.scheduler.multi_node_slowdown if self.is_longer(way) else 1.0
-                    free = self.after(self.chosen, way, 0, self.free, factor)
+                for allocation in allocations:
+                    factor = self.scheduler.multi_node_slowdown if self.is_longer(allocation) else 1.0
+                    free = self.after(self.chosen, allocation, 0, self.free, factor)
                     if free is not None:
-                        yield way, self.cost(way, split), free
+                        yield allocation, self.cost(allocation, split), free
         if self.kind == WAIT:
-            for way in self.whole(self.chosen, self.free[1]):
-                free = self.after(self.chosen, way, 1, self.free)
+            for allocation in self.whole(self.chosen, self.free[1]):
+                free = self.after(self.chosen, allocation, 1, self.free)
                 if free is not None:
                     yield (), self.wait_s / self.horizon_s, free
 
-    def cost(self, way: Way, split: bool) -> float:
-        """What a way costs that starts now, in starts."""
+    def alike(self, allocation: Allocation) -> tuple:
+        """Equal for allocations that differ by swapping identical nodes only."""
+        return tuple(sorted((g, int(self.node["group"][m]), *(f[m] for f in self.free)) for m, g in allocation))
+
+    def cost(self, allocation: Allocation, split: bool) -> float:
+        """What a allocation costs that starts now, in starts."""
         config, free, estimate_s = self.config, self.free[0], float(self.jobs.estimate_s[self.chosen])
         less = config.others if self.kind == WAIT else 1.0
-        cost = less * config.whole_node * sum(free[m][0] == self.largest for m, _ in way)
-        _, full, _ = self.jobs.cut[self.chosen, self.node["type"][way[0][0]]].tolist()
-        cost += less * config.tightness * sum(free[m][0] - gpus for m, gpus in (way if split else way[full:]))
-        pace = self.scheduler.multi_node_slowdown if self.is_longer(way) else 1.0
-        lost_s = estimate_s * (pace - 1)
-        if self.together and (met := [m for m, _ in way if m in self.wide]):
+        cost = less * config.whole_node * sum(free[m][0] == self.largest for m, _ in allocation)
+        _, full, _ = self.jobs.cut[self.chosen, self.node["type"][allocation[0][0]]].tolist()
+        cost += (
+            less * config.tightness * sum(free[m][0] - gpus for m, gpus in (allocation if split else allocation[full:]))
+        )
+        slowdown = self.scheduler.multi_node_slowdown if self.is_longer(allocation) else 1.0
+        lost_s = estimate_s * (slowdown - 1)
+        if self.together and (met := [m for m, _ in allocation if m in self.wide]):
             lost_s += sum(self.price_s(m) for m in met)
-            lost_s += estimate_s * max(self.scheduler.interference_slowdown - pace, 0.0)
+            lost_s += estimate_s * max(self.scheduler.interference_slowdown - slowdown, 0.0)
         return cost + lost_s / self.horizon_s
 
-    def is_longer(self, way: Way) -> bool:
+    def is_longer(self, allocation: Allocation) -> bool:
         """Whether the chosen job has more nodes than it would as a whole."""
-        return len(way) > self.strict_nodes(self.chosen, self.node["type"][way[0][0]])
+        return len(allocation) > self.strict_nodes(self.chosen, self.node["type"][allocation[0][0]])
 
     @lru_cache(maxsize=None)  # noqa: B019
     def values(self) -> dict[tuple, float]:
-        """Sorted way → the most it can be worth."""
+        """Sorted allocation → the most it can be worth."""
         best: dict[tuple, float] = {}
-        for way, cost, free in self.answers():
-            key = tuple(sorted(way))
+        for allocation, cost, free in self.answers():
+            key = tuple(sorted(allocation))
             best[key] = max(best.get(key, -math.inf), self.rest(0, free) - cost)
         return best
 
@@ -184,9 +190,9 @@ class Enumeration(Ways):
         """What the best answer is worth."""
         return max(self.values().values())
 
-    def value(self, way: Way) -> float:
+    def value(self, allocation: Allocation) -> float:
         """What an answer is worth; KeyError for one that is none."""
-        return self.values()[tuple(sorted(way))]
+        return self.values()[tuple(sorted(allocation))]
 
     @lru_cache(maxsize=None)  # noqa: B019
     def rest(self, i: int, free: Free) -> float:
@@ -198,8 +204,8 @@ class Enumeration(Ways):
         for slot in range(self.slots):
             worth = self.config.rank_decay ** (rank - 1) * (self.slots - slot) / self.slots
             worth *= self.config.others if self.kind == WAIT else 1.0
-            for way in self.whole(j, free[slot]) if self.jobs.pool[j] == self.jobs.pool[self.chosen] else ():
-                after = self.after(j, way, slot, free)
+            for allocation in self.whole(j, free[slot]) if self.jobs.pool[j] == self.jobs.pool[self.chosen] else ():
+                after = self.after(j, allocation, slot, free)
                 if after is not None:
                     best = max(best, worth + self.rest(i + 1, after))
         return best

@@ -22,7 +22,7 @@ def test_both_models_equal_enumeration_in_runs(slots: int, slot_s: float, overru
     for _, jobs, layout in small_cases(range(200), nodes=4, n=25):
         if placer.count["asked"] <= 60:
             simulate(jobs, layout, [0], [len(jobs.row)], scheduler, placer=placer)
-    assert placer.count["asked"] > 60 and placer.count["later"] > 20 and placer.count["settled"] > 3
+    assert placer.count["asked"] > 60 and placer.count["later"] > 20 and placer.count["presolved"] > 3
 
 
 def test_it_looks_at_what_ends_soon() -> None:

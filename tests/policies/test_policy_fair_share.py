@@ -28,12 +28,6 @@ def test_usage_builds_up_and_halves_every_week() -> None:
         assert decayed(share[1], 1000.0 + weeks * HALF_LIFE_S) == pytest.approx(used / 2**weeks)
 
 
-def test_usage_for_ever_tends_to_the_gpus_over_the_rate() -> None:
-    share = np.zeros(2, SHARE)
-    use(share, 0, 0.0, 3)
-    assert decayed(share[0], 50 * HALF_LIFE_S) == pytest.approx(3 / RATE)
-
-
 def test_fair_shares_of_two_accounts() -> None:
     """Each is to have a half. Nobody has used anything: 1. One all: 2^−2 and 1. Three to one: 2^−1.5 and 2^−0.5."""
     share, plain = np.zeros(3, SHARE), Usage(2)

@@ -123,19 +123,6 @@ def test_scores_are_finite_at_the_edges(policy: str) -> None:
         assert np.isfinite(compiled_score(IDS[policy], job(*edge)))
 
 
-def test_f1_lets_the_submission_outweigh_area_early_and_less_so_later() -> None:
-    """870 · log10(st): from 10 s to 20 s it is worth 262, from 10⁶ s to 10 s later 0.004."""
-    score = SCORES["f1"]
-    assert score(job(20.0, 10.0, 1, 0.0)) - score(job(10.0, 10.0, 1, 0.0)) == pytest.approx(870 * log10(2))
-    assert score(job(1e6, 1e4, 2, 0.0)) > score(job(1e6 + 10, 1e3, 2, 0.0))
-
-
-def test_unicep_is_defined_for_one_gpu() -> None:
-    """log2(n) would be 0; with n + 1 a job of one GPU counts once, of three twice, of seven three times."""
-    waits = [-SCORES["unicep"](job(0.0, 1.0, n, 12.0)) for n in (1, 3, 7, 2)]
-    assert waits == [12.0, 6.0, 4.0, pytest.approx(12 / log2(3))]
-
-
 def test_policies_see_the_estimate_and_not_the_run_time() -> None:
     """The longer job says it is the shorter one."""
     jobs, layout = simple(cluster([group(1, 1)]), (0, 50, 1, 50), (1, 1000, 1, 5), (1, 10, 1, 500))

@@ -23,7 +23,7 @@ def ends(case: tuple, **rules: object) -> list[float]:
     return list(map(float, in_order(played(case, **rules).end)))
 
 
-def test_the_pace_changes_when_the_neighbour_comes_and_goes() -> None:
+def test_the_slowdown_changes_when_the_neighbour_comes_and_goes() -> None:
     """By itself until 40, with company at half the speed until the other has ended, then by itself again.
 
     The second has 30 s of work, all in company: 60 s. Until 100 the first has done 40 + 60/2 = 70 of its 100.
@@ -38,13 +38,13 @@ def test_jobs_of_one_gpu_neither_slow_down_nor_are_slowed_down() -> None:
     assert ends(case, interference_slowdown=2.0) == [100, 100, 50]
 
 
-def test_company_costs_the_same_however_many_it_is() -> None:
+def test_sharing_a_node_costs_the_same_however_many_share_it() -> None:
     """Three jobs of two GPUs on a node of eight; the last two end together, after which nobody is left."""
     case = simple(cluster([group(1, 8)]), (0, 10, 2), (0, 20, 2), (0, 20, 2))
     assert ends(case, interference_slowdown=1.5) == [15, 30, 30]
 
 
-def test_split_and_in_company_costs_as_much_as_the_dearer_of_the_two() -> None:
+def test_split_and_colocated_costs_as_much_as_the_dearer_of_the_two() -> None:
     """2 + 1 beside a job of two GPUs: 1.5 times as long while it is there (until 15), 1.2 times afterwards."""
     case = simple(TWO_NODES, (0, 100, 3), (0, 10, 2), (0, 30, 3))
     assert where(case, locality="any")[2] == {1: 2, 0: 1}
@@ -73,26 +73,26 @@ def test_a_run_lasts_until_the_last_end() -> None:
     assert sequence_table(jobs, state, 4)["makespan_s"].tolist() == [130]
 
 
-def test_quiet_fit_keeps_jobs_of_several_gpus_apart() -> None:
+def test_isolating_best_fit_keeps_jobs_of_several_gpus_apart() -> None:
     """Tighter is the node with company; the job of one GPU goes there all the same."""
     case = simple(cluster([group(3, 4)]), (0, 100, 2), (0, 100, 2), (0, 100, 1), (0, 100, 2))
     assert where(case, placement="best_fit") == [{0: 2}, {0: 2}, {1: 1}, {1: 2}]
     assert where(case, placement="isolating_best_fit") == [{0: 2}, {1: 2}, {0: 1}, {2: 2}]
 
 
-def test_quiet_fit_takes_company_where_nothing_else_holds_the_job() -> None:
+def test_isolating_best_fit_shares_nodes_where_nothing_else_holds_the_job() -> None:
     case = simple(TWO_NODES, (0, 100, 2), (0, 100, 2), (0, 100, 2))
     assert where(case, placement="isolating_best_fit") == [{0: 2}, {1: 2}, {0: 2}]
 
 
-def test_quiet_fit_chooses_the_type_without_company_first() -> None:
+def test_isolating_best_fit_chooses_the_type_without_sharing_first() -> None:
     case = simple(cluster([group(1, 4, "V100"), group(1, 8, "P100")]), (0, 100, 2), (0, 100, 2))
     assert where(case, placement="best_fit")[1] == {0: 2}
     assert where(case, placement="isolating_best_fit")[1] == {1: 2}
 
 
 @pytest.mark.parametrize("large", [0, 1])
-def test_quiet_fit_fills_the_type_with_company_that_leaves_fewest_gpus(large: int) -> None:
+def test_isolating_best_fit_fills_the_shared_type_that_leaves_fewest_gpus(large: int) -> None:
     """Nodes of four and eight GPUs, whichever type comes first; the third job has company on both."""
     types = [group(1, 4, "V100"), group(1, 8, "P100")]
     types.insert(large, types.pop())

@@ -54,10 +54,6 @@ def test_groups_come_as_arrays_of_any_kind() -> None:
     pd.testing.assert_frame_equal(text, fairness(RUN, WHO))
 
 
-def test_rows_go_with_groups_by_place_not_by_index() -> None:
-    pd.testing.assert_frame_equal(fairness(RUN.set_index(pd.Index([4, 3, 2, 1, 0])), WHO), fairness(RUN, WHO))
-
-
 def test_nobody_waits() -> None:
     run = job_table((1, 60, 0, 1.0), (1, 60, 0, 1.0))
     who = np.array(["a", "b"])

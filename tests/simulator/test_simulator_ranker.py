@@ -85,15 +85,6 @@ def test_decisions_choices_and_queue_are_counted() -> None:
     assert tuple(status[COUNTS]) == (5, 3, 9, 0, 3)
 
 
-def test_jobs_that_never_meet_are_decisions_without_a_choice() -> None:
-    jobs, layout = simple(cluster([group(1, 4)]), *((1000 * i, 100, 4) for i in range(6)))
-    ranker = Recorder(jobs, lambda rows, now: np.zeros(len(rows)))
-    status = simulate(jobs, layout, [0], [6], SchedulerConfig("fifo", "easy", "best_fit"), ranker).status[0]
-    # the last start is the last instant that matters
-    assert tuple(status[COUNTS]) == (6, 0, 6, 0, 11)
-    assert not ranker.visible
-
-
 @pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
 def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(backfill: str) -> None:
     rng = np.random.default_rng(7)
@@ -117,13 +108,6 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order(backfill: str
     assert max(ranker.visible) == MAX_VISIBLE < max(ranker.queued)
     assert state.status["cut"][0] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0
     assert all(v == min(q, MAX_VISIBLE) for v, q in zip(ranker.visible, ranker.queued, strict=True))
-
-
-def test_a_long_queue_under_a_base_policy_is_not_cut() -> None:
-    jobs, layout = simple(cluster([group(1, 1)]), *((0, 400 - i, 1) for i in range(300)))
-    state = simulate(jobs, layout, [0], [300], SchedulerConfig("sjf", "none", "best_fit"))
-    assert state.status["cut"][0] == 0
-    np.testing.assert_array_equal(np.argsort(state.start[0]), np.arange(300)[::-1])
 
 
 def test_while_a_job_under_an_agreement_is_queued_the_base_policy_orders_all() -> None:

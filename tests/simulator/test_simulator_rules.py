@@ -23,25 +23,11 @@ def test_spread_takes_the_emptiest_node() -> None:
     assert starts(case, placement="best_fit") == [0, 0, 0, 0]
 
 
-def test_spread_prefers_the_type_that_keeps_the_most_free() -> None:
-    config = cluster([group(1, 2, "V100"), group(1, 8, "P100"), group(1, 4, "K80")])
-    case = compiled(config, [{"gpus": 2}, {"gpus": 3}, {"gpus": 1}, {"gpus": 2, "gpu_type": "V100|K80"}])
-    # 8 → 6 left; 6 → 3 left (K80: 1); 4 → 3 left (P100: 2); then 1 of 3 on K80 or 0 of 2 on V100
-    assert where(case, placement="spread") == [{1: 2}, {1: 3}, {2: 1}, {2: 2}]
-
-
 def test_exclusive_jobs_have_their_nodes_to_themselves() -> None:
     case = simple(TWO_NODES, (0, 100, 1), (0, 50, 1), (1, 10, 1), (2, 10, 6))
     assert starts(case, placement="exclusive") == [0, 0, 50, 100]
     assert where(case, placement="exclusive") == [{0: 1}, {1: 1}, {1: 1}, {0: 4, 1: 2}]
     assert starts(case, placement="best_fit") == [0, 0, 1, 11]
-
-
-def test_exclusive_jobs_take_the_smallest_node_that_holds_them() -> None:
-    """The second asks for 80 GB, more than the 64 of the smallest node has, although that has the GPUs."""
-    config = cluster([group(1, 8), group(1, 4), group(1, 2)])
-    case = compiled(config, [{"gpus": 2}, {"gpus": 2, "mem_gb": 80.0, "submit_s": 200.0}, {"submit_s": 200.0}])
-    assert where(case, placement="exclusive") == [{2: 2}, {1: 2}, {2: 1}]
 
 
 def test_backfilling_beside_an_exclusive_head_needs_a_whole_node() -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
 import pytest
-from twin_cases import BACKFILLS, PLACEMENTS, in_order, played, starts, where
-from workload_cases import cluster, compiled, group, random_case, simple
+from twin_cases import BACKFILLS, in_order, played, starts, where
+from workload_cases import cluster, compiled, group, simple
 
 from rltune.simulator.batch import SchedulerConfig, simulate
 
@@ -63,13 +60,6 @@ def test_ties_go_by_submission_then_id() -> None:
     assert starts(compiled(ONE_NODE, rows), "sjf") == [0, 10, 20, 30]  # a, b, c, then the later one
 
 
-def test_head_is_forgotten_at_the_next_event() -> None:
-    """Under SJF a shorter job that arrives later comes before the old head."""
-    case = simple(ONE_NODE, (0, 100, 3), (1, 50, 4), (2, 10, 1))
-    assert starts(case, "sjf") == [0, 100, 2]
-    assert starts(case, "fifo") == [0, 100, 150]
-
-
 def test_blocked_head_of_one_pool_does_not_block_another() -> None:
     config = cluster([group(1, 2)], [group(1, 2)])
     rows = [
@@ -104,12 +94,6 @@ def test_a_job_past_its_estimate_is_expected_to_run_as_long_again(estimate: floa
     assert starts(simple(ONE_NODE, *jobs), backfill="easy") == [0, 1000, expected]
 
 
-def test_doubling_begins_at_the_very_end_of_the_estimate() -> None:
-    """An event exactly 100 s after a start with estimate 100 s: expected to end at 200 s."""
-    jobs = [(0, 1000, 3, 100), (1, 10, 4, 10), (100, 100, 1, 100)]
-    assert starts(simple(ONE_NODE, *jobs), backfill="easy") == [0, 1000, 100]
-
-
 def test_first_fit_takes_the_lowest_node_and_best_fit_the_fullest() -> None:
     config = cluster([group(2, 4)])
     case = simple(config, (0, 100, 3), (0, 100, 3), (1, 100, 1), (150, 10, 2), (151, 10, 3), (152, 10, 1))
@@ -124,13 +108,6 @@ def test_a_multi_node_job_takes_full_nodes_and_one_remainder() -> None:
         twin = played(case, "fifo", backfill)
         assert in_order(twin.start) == [0, 0, 50]
         assert in_order(twin.allocation) == [{0: 2}, {1: 4, 2: 4, 0: 2}, {1: 4, 0: 2}]
-
-
-def test_jobs_that_never_meet_start_at_once() -> None:
-    jobs, layout = random_case(5, n=60)
-    jobs.row["submit_s"] = np.arange(len(jobs.gpus)) * 1e5
-    for backfill, placement in itertools.product(BACKFILLS, PLACEMENTS):
-        assert starts((jobs, layout), "fifo", backfill, placement) == jobs.submit_s.tolist()
 
 
 def test_lookahead_needs_a_placer_and_others_take_none() -> None:

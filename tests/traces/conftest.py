@@ -25,7 +25,7 @@ def trace() -> Callable[..., TraceConfig]:
 
     def build(format: str, **fields: Any) -> TraceConfig:
         values: dict[str, Any] = {"title": "T", "data": "own", "format": format, "path": "x"}
-        values["time_zone"] = ZONES[format]
+        values["time_zone"] = ZONES.get(format, "Europe/Berlin")
         if format == "helios":
             values["part"] = "Venus"
         if "synthetic" in fields or "downloads" in fields:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rltune.config.load import load_trace
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.fetch import obtain
 from rltune.traces.raw.shares import whole_gpus
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,12 +102,6 @@ def test_rules_for_shares(rule: str, expected: list[float], noted: int) -> None:
     assert sum(audit.noted.values()) == noted
 
 
-def test_nearest_goes_down_but_never_to_none() -> None:
-    gpus, _ = whole_gpus(np.array([0.1, 0.6, 2.4, np.nan]), 1.0, "nearest", Audit())
-    np.testing.assert_array_equal(gpus, [1, 1, 2, np.nan])
-    assert whole_gpus(np.array([0.1]), np.array([10.0]), "round_up", Audit())[0].tolist() == [1]
-
-
 def test_variants_in_a_folder(tmp_path: Path) -> None:
     for variant, pods in (("default", PODS[:1]), ("gpuspec33", PODS[:3])):
         clean(tmp_path / f"openb_pod_list_{variant}.csv", pods)
@@ -126,84 +115,8 @@ def test_variants_in_a_folder(tmp_path: Path) -> None:
         clean_trace("t", trace.model_copy(update={"part": "multigpu20"}), tmp_path)
 
 
-def test_damage(tmp_path: Path, make_gzip: Callable) -> None:
-    path = tmp_path / "a.csv.gz"
-    make_gzip(path, "\n".join([HEADER, *PODS]) + "\n")
-    with pytest.raises(DataError, match="a.csv.gz.*truncated or damaged"):
-        clean(path, path.read_bytes()[:-9])
+def test_damage(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'num_gpu'.*nearest: gpu_num"):
         clean(tmp_path / "b.csv", ("\n".join([HEADER, *PODS]) + "\n").replace("num_gpu", "gpu_num").encode())
     with pytest.raises(DataError, match="empty"):
         clean(tmp_path / "b.csv", b"")
-
-
-FIELD = st.sampled_from(
-    [
-        "",
-        "0",
-        "1",
-        "-1",
-        "1000",
-        "460",
-        "1e12",
-        "1e308",
-        "-1e308",
-        "1e400",
-        "nan",
-        "x",
-        "Running",
-        "Succeeded",
-        "Failed",
-        "Pending",
-        "p1",
-        "p2",
-        "T4|P100",
-        '"',
-        "9" * 400,
-        "1000000000000",
-    ]
-)
-ROW = st.one_of(
-    st.sampled_from(PODS),
-    st.lists(FIELD, min_size=11, max_size=11).map(",".join),
-    st.lists(FIELD, max_size=13).map(",".join),
-)
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(ROW, max_size=10),
-    st.sampled_from(["\n", "\r\n"]),
-    st.sampled_from([b"", b"\xef\xbb\xbf"]),
-    st.sampled_from(["round_up", "round_up_each", "nearest", "leave_out"]),
-    st.sampled_from(["leave_out", "until_deletion"]),
-    st.one_of(st.none(), st.binary(max_size=200)),
-)
-def test_anything(
-    tmp_path: Path, rows: list[str], end: str, bom: bytes, share: str, running: str, instead: bytes | None
-) -> None:
-    content = bom + (end.join([HEADER, *rows]) + end).encode() if instead is None else instead
-    try:
-        result = clean(tmp_path / "any.csv", content, gpu_share=share, pods_running=running)
-    except DataError as error:
-        assert "any.csv" in str(error)
-    else:
-        result.audit.check()
-        assert (result.jobs["gpus"] >= 1).all() and result.jobs["job_id"].is_unique
-
-
-def test_real_rows(real_traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not (real_traces / "alibaba2023" / "openb_pod_list_gpuspec33.csv.gz").is_file():
-        pytest.skip(f"no pod list at {real_traces} (RLTUNE_REAL_TRACES)")
-    monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))
-    trace = load_trace("openb-csv", ROOT)
-    path = obtain("openb-csv", trace, ROOT / ".cache", ROOT)
-    result = clean_trace("openb-csv", trace, path)
-    left = result.audit.left_out
-    assert result.audit.rows_read == 8_152 and result.audit.rows_kept == 2_054
-    assert left["never scheduled (phase Pending)"] == 897
-    assert sum(rows for reason, rows in left.items() if "phase Running" in reason) == 5_193
-    assert left["CPU pod (num_gpu 0)"] == 8
-    more = clean_trace("t", trace.model_copy(update={"pods_running": "until_deletion"}), path)
-    assert more.audit.rows_kept == 6_171
-    assert more.audit.left_out["still running at the end of the trace (phase Running)"] == 34

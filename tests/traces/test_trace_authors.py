@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rltune.config.trace import TraceConfig
@@ -91,64 +88,3 @@ def test_the_variant_can_be_forced(tmp_path: Path) -> None:
 def test_damage(content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"a.csv.*{message}"):
         clean(tmp_path / "a.csv", content)
-
-
-def test_a_folder_and_gzip(tmp_path: Path) -> None:
-    name = "Philly_Formatted_withGPUType.csv.gz"
-    packed = gzip.compress(("\n".join(README) + "\n").encode())
-    assert clean(tmp_path / name, packed).audit.rows_kept == 3
-    trace = TraceConfig(title="T", data="own", format="authors", path="x")
-    assert clean_trace("t", trace, tmp_path).audit.rows_kept == 3
-    with pytest.raises(DataError, match="truncated or damaged"):
-        clean(tmp_path / name, packed[:-10])
-
-
-FIELD = st.sampled_from(
-    [
-        "-1",
-        "0",
-        "1",
-        "2",
-        "a",
-        "",
-        "1e12",
-        "1e308",
-        "-1e308",
-        "1e400",
-        "nan",
-        "inf",
-        '"',
-        "3.5",
-        "1000000000000",
-        "9" * 400,
-        "-7",
-    ]
-)
-ROW = st.one_of(
-    st.sampled_from(README),
-    st.lists(FIELD, min_size=19, max_size=19).map(",".join),
-    st.lists(FIELD, max_size=21).map(",".join),
-)
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(ROW, max_size=10),
-    st.sampled_from(["\n", "\r\n"]),
-    st.sampled_from([b"", b"\xef\xbb\xbf"]),
-    st.sampled_from([None, "readme", "reader"]),
-    st.one_of(st.none(), st.binary(max_size=200)),
-    st.booleans(),
-)
-def test_anything(
-    tmp_path: Path, rows: list[str], end: str, bom: bytes, part: str | None, instead: bytes | None, packed: bool
-) -> None:
-    content = bom + (end.join(rows) + end).encode() if instead is None else instead
-    name = "any.csv.gz" if packed else "any.csv"
-    try:
-        result = clean(tmp_path / name, gzip.compress(content) if packed else content, part=part)
-    except DataError as error:
-        assert name in str(error)
-    else:
-        result.audit.check()
-        assert (result.jobs["gpus"] >= 1).all() and result.jobs["job_id"].is_unique

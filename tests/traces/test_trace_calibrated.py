@@ -1,4 +1,4 @@
-"""Beliefs: a posterior known in closed form, weights worked out by hand, and that the future has no say."""
+"""Calibrated estimates: a posterior known in closed form, weights worked out by hand, and that the future has no say."""
 
 from __future__ import annotations
 
@@ -62,12 +62,6 @@ def test_exact_estimates_are_calibrated() -> None:
     assert set(made["source"]) == {GIVEN, TOO_LITTLE_KNOWN} and (made["spread"][made["source"] == GIVEN] == 0).all()
 
 
-def test_nearly_exact_estimates_are_hardly_changed() -> None:
-    jobs = normal_jobs(8000)
-    given = blurred(jobs, 0.01)
-    assert np.abs(np.log(calibrated(jobs, META, given)["calibrated_s"] / given)).max() < 0.02
-
-
 def test_what_jobs_like_it_ran_is_learned() -> None:
     jobs = generated(8000)
     given = blurred(jobs)
@@ -89,15 +83,6 @@ def test_estimates_that_become_right_are_calibrated_again() -> None:
     assert set(made["source"][3500:4000]) & {RECALIBRATED, HISTORY}, "what is always wrong alike is corrected"
     assert rms(made["calibrated_s"], jobs, slice(3500, 4000)) < 0.3
     assert made["calibrated_s"][11_000:].tolist() == np.maximum(given, 1)[11_000:].tolist()
-
-
-@pytest.mark.parametrize("kind", ["requested", "history-rolling"])
-def test_other_estimates_come_nearer_too(kind: str) -> None:
-    """Users ask for ten times what they need; what is predicted from history is at least not made worse."""
-    jobs = generated(6000)
-    given = estimates(jobs, META, kind, 0, 0)["estimate_s"].to_numpy()
-    made = calibrated(jobs, META, given)
-    assert rms(made["calibrated_s"], jobs, slice(3500, None)) < 1.02 * rms(given, jobs, slice(3500, None))
 
 
 @pytest.mark.parametrize("when", [0.3, 0.62, 0.9])
@@ -136,7 +121,7 @@ def test_while_too_little_is_known_estimates_are_calibrated(count: int) -> None:
     assert made["spread"][0] == UNKNOWN_SPREAD
 
 
-def test_no_belief_is_below_a_second() -> None:
+def test_no_calibrated_estimate_is_below_a_second() -> None:
     jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 1e3)
     made = calibrated(jobs, META, np.full(4000, 0.2))
     assert (made["calibrated_s"] >= 1).all() and made["spread"].notna().all()

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from history_cases import META
+from scipy.stats import spearmanr
 
 from rltune.errors import ConfigError
 from rltune.traces.estimates import estimates
+from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.estimates.kinds.lognormal import job_normal
 
 JOBS = pd.DataFrame({"job_id": pd.Series([f"job-{i}" for i in range(20_000)], dtype="str"), "run_s": 1000.0})
@@ -61,3 +63,36 @@ def test_mistakes() -> None:
     for sigma in (-1, float("nan"), float("inf")):
         with pytest.raises(ConfigError, match="sigma: found"):
             estimate_run_s(JOBS, "lognormal", sigma, "t", 0)
+
+
+RUN_S = np.array([1.0, 10.0, 100.0, 1000.0, 50.0])
+
+
+def test_perfect_estimates() -> None:
+    assert accuracy(RUN_S, RUN_S) == {
+        "median_abs_log": 0,
+        "spearman": pytest.approx(1),
+        "within_2": 1,
+        "median_ratio": 1,
+    }
+
+
+def test_known_answer() -> None:
+    found = accuracy(RUN_S * [2, 0.5, 4, 0.1, 1], RUN_S)
+    assert found["within_2"] == 0.6
+    assert found["median_abs_log"] == pytest.approx(np.log(2))
+    assert found["median_ratio"] == pytest.approx(1)
+
+
+def test_the_order_alone_decides_the_rank_correlation() -> None:
+    rng = np.random.default_rng(2)
+    run, noise = rng.lognormal(5, 2, 400).round(), rng.lognormal(0, 1, 400)
+    assert accuracy(run * noise, run)["spearman"] == pytest.approx(spearmanr(run * noise, run)[0])
+    assert accuracy(1 / RUN_S, RUN_S)["spearman"] == pytest.approx(-1)
+    assert np.isnan(accuracy(np.full(5, 3.0), RUN_S)["spearman"])
+
+
+def test_accuracy_of_nothing() -> None:
+    for estimate, run in ((RUN_S[:2], RUN_S), (RUN_S[:0], RUN_S[:0])):
+        with pytest.raises(ValueError, match="expected as many"):
+            accuracy(estimate, run)

@@ -105,16 +105,6 @@ def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
             assert got[j] == START_S
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10), st.floats(0, 1), st.floats(0.01, 100))
-def test_the_future_has_no_say_in_a_rolling_median(seed: int, when: float, factor: float) -> None:
-    jobs = generated(120, seed)
-    now_s = when * jobs["submit_s"].iloc[-1]
-    until = (jobs["submit_s"] <= now_s).to_numpy()
-    plain, other = (estimates(j, META, "history-rolling", 0, 0)[until] for j in (jobs, poisoned(jobs, now_s, factor)))
-    pd.testing.assert_frame_equal(plain, other)
-
-
 @pytest.mark.parametrize("when", [0.3, 0.62, 0.9])
 @pytest.mark.parametrize("factor", [0.01, 50.0])
 def test_the_future_has_no_say_in_a_model(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:

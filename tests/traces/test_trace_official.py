@@ -41,12 +41,3 @@ def test_philly_from_october_is_near_the_papers_table_4(
     assert clean.audit.left_out == {"submitted before 2017-10-01": 8072, "run time zero": 10}
     assert clean.jobs["run_s"].mean() == pytest.approx(28_329, rel=0.03)  # paper, Table 4
     assert clean.jobs["run_s"].max() == pytest.approx(60 * 86_400, rel=0.35)
-
-
-def test_openb_has_the_pods_its_publishers_count(
-    real_traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    audit = cleaned("openb-csv", real_traces, tmp_path, monkeypatch).audit
-    assert audit.rows_read == 8152
-    assert audit.left_out["never scheduled (phase Pending)"] == 897
-    assert sum(rows for reason, rows in audit.left_out.items() if "Running" in reason) == 5193

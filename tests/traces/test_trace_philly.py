@@ -299,16 +299,6 @@ def test_damaged_log(text: str, message: str, tmp_path: Path, trace: Callable) -
     assert "cluster_job_log" in str(error.value)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
-def test_truncated_archive(share: float, philly_folder: Callable, trace: Callable) -> None:
-    folder = philly_folder([job(f"{i}-{hash(i * 7919)}") for i in range(3000)])
-    archive = folder / "trace-data.tar.gz"
-    content = archive.read_bytes()
-    archive.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(DataError, match="trace-data.tar.gz"):
-        clean_trace("t", trace("philly"), folder)
-
-
 def test_missing_archive(tmp_path: Path, trace: Callable) -> None:
     with pytest.raises(DataError, match="expected cluster_job_log or trace-data.tar.gz, found nothing"):
         clean_trace("t", trace("philly"), tmp_path)

@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from raw_cases import clean_or_refused
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
@@ -379,59 +376,3 @@ def test_lines_with_another_number_of_fields(tmp_path: Path) -> None:
     result = clean(tmp_path / "a.txt", log.replace("\n", "\r\n"))
     assert result.audit.left_out == {"row with too few fields": 1, "row with too many fields": 1}
     assert result.jobs["job_id"].tolist() == ["1", "2"]
-
-
-def test_truncated_gzip(tmp_path: Path) -> None:
-    packed = gzip.compress(text(*[row(JobID=str(i)) for i in range(500)]).encode())
-    with pytest.raises(DataError, match="a.txt.gz.*truncated or damaged"):
-        clean(tmp_path / "a.txt.gz", packed[:-30])
-
-
-VALUES = {
-    "JobID": ["1", "1", "1.0", "2_3", "2_[1-9]", "3+0", "", ".", "9" * 400],
-    "User": ["ann", "bob", ""],
-    "Partition": ["gpu", ""],
-    "Submit": ["T10:00:00", "T09:00:00", "Unknown", "1", "1e400", "9999-12-31T00:00:00", "x", "-5"],
-    "Start": ["T10:05:00", "None", "Unknown", "", "T09:59:00"],
-    "End": ["T11:00:00", "Unknown", "T08:00:00"],
-    "ElapsedRaw": ["60", "0", "-5", "", "1e308", "1e400", "x"],
-    "TimelimitRaw": ["60", "UNLIMITED", "-1", "1e308", "x", "0"],
-    "State": ["COMPLETED", "REQUEUED", "CANCELLED by 1", "PENDING", "", "?", "NODE_FAIL"],
-    "NNodes": ["1", "", "x", "0", "1000000000000"],
-    "AllocCPUS": ["4", "", "9" * 400, "x"],
-    "ReqMem": ["4Gn", "2Gc", "x", "9" * 309 + "P", ""],
-    "ReqTRES": [ASKED, CPU, "", "gres/gpu=1000000000000", "gres/gpu:a=" + "9" * 400, "cpu=,=,gres/gpu:=1"],
-    "AllocTRES": [HELD, "", CPU, "gres/gpu=1000000000000", "gres/gpu=-3", "mem=" + "9" * 400 + "P"],
-}
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(
-        st.one_of(
-            st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in VALUES.items()}), st.text(max_size=20)
-        ),
-        max_size=10,
-    ),
-    st.sampled_from(["\n", "\r\n", "\r"]),
-    st.sampled_from(["", "\ufeff"]),
-    st.sampled_from(["", "|"]),
-    st.booleans(),
-)
-def test_any_rows(tmp_path: Path, rows: list[Any], end: str, bom: str, bar: str, closed: bool) -> None:
-    log = text(end=bar).replace("\n", "") + "\n"
-    log += "\n".join(r if isinstance(r, str) else text(row(**r), end=bar).split("\n")[1] for r in rows)
-    _clean_or_refused(tmp_path / "any.txt", (bom + log + "\n" * closed).replace("\n", end).encode("utf-8", "replace"))
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=300), st.booleans(), st.booleans())
-def test_any_bytes(tmp_path: Path, content: bytes, header: bool, packed: bool) -> None:
-    content = (text().encode() if header else b"") + content
-    _clean_or_refused(tmp_path / ("any.txt.gz" if packed else "any.txt"), gzip.compress(content) if packed else content)
-
-
-def _clean_or_refused(path: Path, content: bytes) -> None:
-    result = clean_or_refused(clean, path, content)
-    if result is not None:
-        assert ((result.jobs["gpus"] > 0) == (result.jobs["resource"] == "gpu")).all()

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import math
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
-from raw_cases import clean_or_refused
 
-from rltune.config.load import load_trace
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.fetch import obtain
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,12 +113,6 @@ def test_a_header_value_that_is_no_number_is_said(odd: str, tmp_path: Path) -> N
     }
 
 
-def test_gzip_is_known_by_its_bytes(tmp_path: Path) -> None:
-    text = (HEAD + GOOD + "\n").encode()
-    assert clean(tmp_path / "a.swf", gzip.compress(text)).audit.rows_kept == 1
-    assert clean(tmp_path / "b.swf.gz", text).audit.rows_kept == 1
-
-
 def test_the_time_zone_of_the_header(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="config/traces/t.yaml: time_zone: not given.*write `time_zone: Europe/Stock"):
         clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone=None)
@@ -176,68 +164,9 @@ def test_a_part_is_for_the_generator() -> None:
         ("a.swf", b"", "no line of 18 fields"),
         ("a.swf", HEAD.encode(), "no line of 18 fields"),
         ("a.swf", (f"{GOOD}\n" + GOOD[:20]).encode(), "truncated: the last row has"),
-        ("a.swf.gz", gzip.compress((f"{GOOD}\n" * 900).encode())[:-20], "truncated or damaged"),
         ("a.swf.gz", b"no gzip at all", "no line of 18 fields"),
     ],
 )
 def test_damage(name: str, content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{name}.*{message}"):
         clean(tmp_path / name, content)
-
-
-NUMBERS = st.one_of(
-    st.integers(-5, 300).map(str),
-    st.sampled_from(
-        [
-            "-1",
-            "0",
-            "1",
-            "1e12",
-            "1e308",
-            "1e400",
-            "-1e308",
-            "nan",
-            "inf",
-            "x",
-            "3.5",
-            "1000000000000",
-            '"',
-            "9" * 400,
-            ";",
-        ]
-    ),
-)
-LINES = st.one_of(st.lists(NUMBERS, min_size=18, max_size=18), st.lists(NUMBERS, max_size=20)).map(" ".join)
-HEADS = st.sampled_from(["", HEAD, "; UnixStartTime: nan\n", "; UnixStartTime: 1e308\n", "; MaxProcs: \n", "\ufeff;\n"])
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    HEADS, st.lists(st.one_of(LINES, st.just(GOOD)), max_size=12), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans()
-)
-def test_any_lines(tmp_path: Path, head: str, lines: list[str], end: str, closed: bool) -> None:
-    text = (head + "\n".join(lines) + ("\n" if closed else "")).replace("\n", end)
-    _clean_or_refused(tmp_path / "any.swf", text.encode())
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=300), st.booleans())
-def test_any_bytes(tmp_path: Path, content: bytes, packed: bool) -> None:
-    _clean_or_refused(tmp_path / ("any.swf.gz" if packed else "any.swf"), gzip.compress(content) if packed else content)
-
-
-def _clean_or_refused(path: Path, content: bytes) -> None:
-    result = clean_or_refused(clean, path, content)
-    if result is not None:
-        assert result.jobs["submit_s"].is_monotonic_increasing and all(map(math.isfinite, result.jobs["run_s"]))
-
-
-def test_real_rows(real_traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not (real_traces / "cpu" / "HPC2N-2002-2.2-cln.swf.gz").is_file():
-        pytest.skip(f"no HPC2N log at {real_traces} (RLTUNE_REAL_TRACES)")
-    monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))
-    trace = load_trace("hpc2n-swf", ROOT)
-    result = clean_trace("hpc2n-swf", trace, obtain("hpc2n-swf", trace, ROOT / ".cache", ROOT))
-    assert result.audit.rows_read == result.audit.rows_kept == 202_871
-    assert result.jobs["run_s"].mean() == pytest.approx(17_024.25, abs=0.01)
-    assert (result.jobs["cpus"] > 240).sum() == 0 and result.meta.t0 == "2002-08-01T08:05:17.000+02:00"

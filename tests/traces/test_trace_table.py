@@ -109,23 +109,6 @@ def test_unreadable_files(tmp_path: Path) -> None:
         read_table(tmp_path / "plain.parquet")
 
 
-ids = st.sampled_from(["a", "b", "B", "é", "z\u0301", "\U0001f4a5", "\uffff", "10", "9", "", None])
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 1.5, -1.0, float("nan"), float("inf")]), ids), max_size=12))
-def test_sorting_is_pandas_sorting(rows: list[tuple[float, str | None]]) -> None:
-    jobs = pd.DataFrame(
-        {
-            "submit_s": pd.Series([r[0] for r in rows], dtype="float64"),
-            "job_id": pd.Series([r[1] for r in rows], dtype="str"),
-            "row": range(len(rows)),
-        }
-    )
-    expected = jobs.sort_values(["submit_s", "job_id"], ignore_index=True, kind="stable")
-    pd.testing.assert_frame_equal(sort_jobs(jobs), expected)
-
-
 def test_ids_out_of_order_at_one_time_are_found() -> None:
     jobs = table(4)
     jobs["job_id"] = pd.Series(["a", "b", "d", "c"], dtype="str")

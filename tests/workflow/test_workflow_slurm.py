@@ -1,4 +1,4 @@
-"""Stages as jobs of Slurm: the profile `slurm`, filled in as its remarks say, on an emulated cluster of real daemons."""
+"""Stages as jobs of Slurm: the profile `slurm`, filled in as its comments say, on an emulated cluster of real daemons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from rltune.config import Workspace
 from rltune.slurm.emulate import Emulation, packages
 
 PLUGIN = "snakemake-executor-plugin-slurm"
@@ -25,10 +24,10 @@ FILLED_IN = {
 def slurm() -> Iterator[Emulation]:
     """A cluster; skipped where Slurm or Snakemake's plugin for it is not installed."""
     if lacking := packages.missing(packages.needed()):
-        pytest.skip(f"not installed, make slurm-deps does it: {packages.install_command(lacking)}")
+        pytest.skip(f"not installed: {packages.install_command(lacking)}")
     if importlib.util.find_spec(PLUGIN.replace("-", "_")) is None:
         pytest.skip(f"not installed: .venv/bin/python -m pip install {PLUGIN}")
-    with Emulation(settings={"MinJobAge": "7200"}) as emulation:  # ended jobs are told of to the end
+    with Emulation(settings={"MinJobAge": "7200"}) as emulation:  # ended jobs stay in the queue to the end
         yield emulation
 
 
@@ -40,29 +39,16 @@ def test_the_smoke_run_as_jobs_of_slurm(
     profile = project.root / "workflow" / "profiles" / "slurm" / "config.yaml"
     for old, new in FILLED_IN.items():
         project.change(profile, old, new)
-    # within a job the plugin takes SLURM_CONF away, without which srun looks where this cluster's does not lie
+    # within a job the plugin takes SLURM_CONF away, without which srun looks where this cluster's is not
     folder = project.root / "bin"
     folder.mkdir()
     (folder / "srun").write_text(f'#!/bin/sh\nSLURM_CONF={slurm.conf} exec {shutil.which("srun")} "$@"\n')
     (folder / "srun").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{slurm.env['PATH']}")
     monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
-    outcome = shell.rltune(
-        "run",
-        "--config",
-        "config/smoke.yaml",
-        "--profile",
-        "slurm",
-        "--cores",
-        2,
-        "--yes",
-        cwd=project.root,
-        timeout=1800,
-    )
+    outcome = shell.make("smoke", "PROFILE=slurm", "ARGS=--jobs 2", cwd=project.root, timeout=1800)
     assert outcome.status == 0, outcome
-    workspace = Workspace.open("config/smoke.yaml")
-    assert all(workspace.policy(cell).is_file() for cell in workspace.config.cells())
-    assert (workspace.report / "index.html").is_file()
+    assert (project.results / "smoke" / "report" / "index.html").is_file()
     ended = [line.split("|") for line in slurm.run("squeue", "-h", "--states=all", "-o", "%T|%M").splitlines()]
-    stages = outcome.out.count("done: ")
+    stages = outcome.err.count("done: ")
     assert stages > 20 and [state for state, _ in ended] == ["COMPLETED"] * stages, (ended, outcome)

@@ -117,7 +117,7 @@ FIRST = {"your cluster, what if", "on a Slurm cluster"}
         ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "the agents": 2}, AFTER | FIRST),
         ("{placement: best_fit}, ", "", {"evaluate": 3, "the agents": 2}, AFTER),
         ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "the agents": 2}, AFTER | FIRST),
-        ("whatif: {}", "whatif: {min_wait_s: 30}", {}, {"your cluster, what if", "report"}),
+        ("whatif: {}", "whatif: {min_saving: 0.1}", {}, {"your cluster, what if", "report"}),
         ("title: RLTune, smoke run", "title: Another", {}, {"report"}),
     ],
     ids=["budget", "also", "evaluation", "whatif", "title"],

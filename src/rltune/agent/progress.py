@@ -28,7 +28,7 @@ TAGS = {
 """Columns of the history shown in TensorBoard, and their names there."""
 SILENCE_S = 30.0
 """Longest time without a line, if epochs are shorter."""
-SOLVER = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure", "seconds")
+SOLVER = ("asked", "presolved", "cached", "calls", "infeasible", "limit", "failure", "seconds")
 
 
 class HistoryLog:

@@ -14,7 +14,7 @@ from rltune import COMPILED, __version__, sources_digest
 from rltune.cli import controller
 from rltune.cli.cluster import cluster_app
 from rltune.cli.config import config_app
-from rltune.cli.own import init
+from rltune.cli.init import init
 from rltune.cli.simulate import simulate
 from rltune.cli.slurm import slurm_app
 from rltune.cli.trace import trace_app

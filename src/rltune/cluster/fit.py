@@ -29,7 +29,7 @@ JOB = np.dtype(
     ],
     align=True,
 )
-"""A job: submission in s since the trace's t0, true run time, what policies are told of it; GPUs; thousandths of a
+"""A job: submission in s since the trace's t0, true run time, the run time that policies know; GPUs; thousandths of a
 CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
 same; whose fair share it uses (the user, else the VC, else one for all unknown); whether it goes before all others."""
 CUT = np.dtype([("size", np.int64), ("full", np.int64), ("rem", np.int64)], align=True)

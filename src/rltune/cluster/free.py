@@ -74,7 +74,7 @@ def needs(nodes, jobs, j, gpus, m):
 
 @kernel
 def take(nodes, jobs, free, j, whole_nodes, chunk, at, n, sign):
-    """Take (``sign`` −1) or give back (+1) chunks ``at … at + n − 1`` of job ``j``.
+    """Take (``sign`` −1) or release (+1) chunks ``at … at + n − 1`` of job ``j``.
 
     ``whole_nodes``: each takes all its node has.
     """

@@ -135,7 +135,7 @@ def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
 
 @kernel
 def _pick_among(nodes, jobs, free, j, d, rule, chunk, place, already, n, target):
-    """Go on from ``n`` chunks to ``target``, beside the first ``already``."""
+    """Go on from ``n`` chunks to ``target``, next to the first ``already``."""
     here = nodes.domain[d]
     most, words, at = here.largest, here.words, here.word_at
     steps = 1 if rule == FIRST_FIT else most - chunk + 1
@@ -245,13 +245,13 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
     mine = nodes.member[here.member_at : here.member_at + here.nodes]
     quiet = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
     for r in range(here.largest, 0, -1):
-        for company in range(2 if quiet else 1):
+        for shared in range(2 if quiet else 1):
             if k == n - 1:
                 break
             for m in mine:
                 if k == n - 1:
                     break
-                if quiet and (free.row[m].wide > 0) != (company == 1):
+                if quiet and (free.row[m].wide > 0) != (shared == 1):
                     continue
                 if _room(nodes, jobs, free, j, rule, m) == r:
                     place[k].node, place[k].gpus = m, r

@@ -56,8 +56,8 @@ PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
 LOCALITIES: tuple[str, ...] = get_args(Locality)
 
 
-class Judged(Block):
-    """Another choice of nodes in which agents and their base policies are judged too."""
+class OtherPlacement(Block):
+    """Another choice of nodes under which agents and their base policies are evaluated, too."""
 
     placement: Literal[Placement, "algorithm1"]
     """How a job's nodes are chosen; algorithm1: the paper's listing, with which nothing is trained."""
@@ -65,7 +65,7 @@ class Judged(Block):
     """How many nodes a job may be spread over."""
 
     @model_validator(mode="after")
-    def _algorithm1_is_strict(self) -> Judged:
+    def _algorithm1_is_strict(self) -> OtherPlacement:
         if self.placement == "algorithm1" and self.locality != "strict":
             raise ValueError(f"placement algorithm1 knows locality strict only; found {self.locality}")
         return self
@@ -76,7 +76,7 @@ class Judged(Block):
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One trained agent and the setting it is trained and judged in.
+    """One trained agent and the rules it is trained and evaluated under.
 
     ``policy`` is the base policy the agent is rewarded against and compared with; both get the same
     ``backfill``, ``placement``, ``locality`` and run-time ``estimate``.

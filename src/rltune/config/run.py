@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rltune.config.base import Block, EachOnce, Name
-from rltune.config.cells import Backfill, Cell, Experiment, Judged, Workload
+from rltune.config.cells import Backfill, Cell, Experiment, OtherPlacement, Workload
 from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.config.whatif import WhatIf
@@ -35,15 +35,17 @@ class LookaheadConfig(Block):
     slots: int = Field(1, ge=1, le=8)
     """T: time slots looked at; the present is slot 1."""
     slot_s: float = Field(600.0, gt=0)
-    """Seconds from one slot to the next; a start in slot t is worth (T + 1 − t) / T of one now."""
+    """Seconds from one slot to the next; a start in slot t counts (T + 1 − t) / T of one now."""
     rank_decay: float = Field(0.8, gt=0, le=1)
     """Weight of starting the next-ranked job relative to the one before."""
     whole_node: float = Field(0.01, ge=0)
-    """Worth of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
+    """Gain of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
     tightness: float = Field(0.01, ge=0)
     """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
     others: float = Field(0.1, ge=0)
-    """Where the chosen job may be split or wait: worth of a second of the next jobs' waiting in seconds of its own."""
+    """Where the chosen job may be split or wait: what a second of the next jobs' waiting counts, in seconds of its own."""
+    solver: Literal["glpk", "cvxpy"] = "glpk"
+    """What solves it: `glpk`, kept in memory, or `cvxpy`, the program as it is to be read, with HiGHS: slower."""
     time_limit_s: float = Field(5.0, gt=0)
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
 
@@ -74,7 +76,7 @@ class EvaluationConfig(Block):
     """Strong baselines: each of these, built in or one of your own from `plugins` …"""
     baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
     """… under each of these, with best_fit."""
-    also: Annotated[list[Judged], EachOnce] = []
+    also: Annotated[list[OtherPlacement], EachOnce] = []
     """Other placements and localities in which each agent and its base policy are run too, on the same windows."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""

@@ -1,20 +1,20 @@
-"""What can be told of a queued job (paper §3.2, Table 3), by name, and the sets of it that agents see.
+"""What can be observed of a queued job (paper §3.2, Table 3), by name, and the sets of it that agents see.
 
 A *feature* is one number of a queued job, about [0, 1]. Where it comes from says how often it is computed: once a job
 (``job``), once a shape of job and state of the free GPUs (``shape``), once a pool and decision (``pool``), or once a
 job and decision (``now``). A *set* is an ordered list of columns; ``docs/reference/features.md`` has both as tables.
 
 The paper samples eight features a job by the state of the cluster: the job size, weighted, where the free GPUs are
-scattered (CFF above 0.5), the urgency, weighted, where they lie together, and the number of ways, weighted, where there
+scattered (CFF above 0.5), the urgency, weighted, where they lie together, and the number of candidate placements, weighted, where there
 are several. Here a column keeps its place and meaning as far as that goes: two are *switched*, the last one says which
-way, and to weight is to multiply by 2.
+regime holds, and to weight is to multiply by 2.
 
 =========  ==========================================  ==========================================
 column     CFF ≤ 0.5, free GPUs lie together           CFF > 0.5, free GPUs are scattered
 =========  ==========================================  ==========================================
 1          requested time                              2 × job size
 2          2 × urgency                                 wait
-6          ways; where there are several 2 × ways      ways; where there are several 2 × ways
+6          candidates; where several 2 × their number  candidates; where several 2 × their number
 7          0                                           1
 =========  ==========================================  ==========================================
 """
@@ -34,6 +34,10 @@ CFF_THRESHOLD = 0.5
 """Largest fragmentation at which free GPUs lie together (our choice)."""
 
 
+VISIBLE, CLUSTER, ENGINEERED = "visible job", "cluster", "engineered"
+"""The categories of the paper's Table 3: of the job itself, of what is free and queued, and made of these."""
+
+
 @dataclass(frozen=True)
 class Feature:
     """One number of a queued job."""
@@ -44,41 +48,157 @@ class Feature:
     low: float
     high: float
     """Its range, ends included."""
+    category: str
+    """VISIBLE, CLUSTER or ENGINEERED."""
+    definition: str
+    """How it is computed; *seconds* are estimated, *free* is now, *seen* are the jobs whose rows the agent gets."""
+    source: str
+    """T3: the paper's Table 3; eq.: an equation of its §3.2; ours; or whose else."""
+    raw: bool = False
+    """Whether it is one fact that is only scaled; else it is computed of several."""
 
 
 FEATURES: dict[str, Feature] = {
-    name: Feature(name, of, low, high)
-    for of, name, low, high in (
-        (JOB, "gpus", 0, 1),
-        (JOB, "estimate", 0, 1),
-        (JOB, "cpus", 0, 1),
-        (JOB, "memory", 0, 1),
-        (JOB, "vc", 0, 1),
-        (JOB, "gpu_type", 0, 1),
-        (JOB, "log_gpus", 0, 2),
-        (JOB, "log_estimate", 0, 2),
-        (JOB, "job_size", 0, 2),
-        (SHAPE, "can_schedule_now", 0, 1),
-        (SHAPE, "num_ways", 0, 1),
-        (SHAPE, "sampled_ways", 0, EMPHASIS),
-        (SHAPE, "dsr", 0, 1),
-        (SHAPE, "future_availability", -1, 1),
-        (POOL, "cff", 0, 1),
-        (POOL, "scattered", 0, 1),
-        (POOL, "free_share", 0, 1),
-        (POOL, "free_nodes", 0, 1),
-        (POOL, "queue_length", 0, 2),
-        (POOL, "backlog", 0, 2),
-        (POOL, "next_release", 0, 1),
-        (NOW, "submit", 0, 1),
-        (NOW, "wait", 0, 1),
-        (NOW, "log_wait", 0, 2),
-        (NOW, "urgency", 0, 1),
-        (NOW, "rank_size", 0, 1),
-        (NOW, "rank_estimate", 0, 1),
-        (NOW, "rank_gpus", 0, 1),
-        (NOW, "rank_wait", 0, 1),
-        (NOW, "place", 0, 1),
+    feature.name: feature
+    for feature in (
+        Feature("gpus", JOB, 0, 1, VISIBLE, "GPUs / 64, cut at 1", "T3, requested GPUs", raw=True),
+        Feature(
+            "estimate",
+            JOB,
+            0,
+            1,
+            VISIBLE,
+            "estimated run time / 12 h, cut at 1",
+            "T3, requested time; scale of RLScheduler",
+            raw=True,
+        ),
+        Feature(
+            "cpus",
+            JOB,
+            0,
+            1,
+            VISIBLE,
+            "CPUs / 512, cut at 1; where none were asked for, those that go with the GPUs",
+            "T3, req_CPU",
+            raw=True,
+        ),
+        Feature(
+            "memory",
+            JOB,
+            0,
+            1,
+            VISIBLE,
+            "memory / 4,096 GB, cut at 1; where none was asked for, what goes with the GPUs",
+            "T3, req_mem",
+            raw=True,
+        ),
+        Feature("vc", JOB, 0, 1, VISIBLE, "number of the pool from 0 / pools", "T3, virtual cluster", raw=True),
+        Feature(
+            "gpu_type",
+            JOB,
+            0,
+            1,
+            VISIBLE,
+            "number of the first GPU type it may use, from 0 / types",
+            "T3, GPU type",
+            raw=True,
+        ),
+        Feature("log_gpus", JOB, 0, 2, VISIBLE, "log2(1 + GPUs) / 7, cut at 2", "ours: 128 GPUs are 1", raw=True),
+        Feature(
+            "log_estimate", JOB, 0, 2, VISIBLE, "log10(1 + seconds) / 6, cut at 2", "ours: 12 days are 1", raw=True
+        ),
+        Feature("job_size", JOB, 0, 2, ENGINEERED, "log10(1 + GPUs × seconds) / 8, cut at 2", "T3, job size"),
+        Feature("can_schedule_now", SHAPE, 0, 1, CLUSTER, "1 when it could start now, under the run's locality", "T3"),
+        Feature(
+            "num_ways", SHAPE, 0, 1, CLUSTER, "ways to place it now, counted to 8, / 8", "T3, num_ways_to_schedule"
+        ),
+        Feature(
+            "sampled_ways", SHAPE, 0, EMPHASIS, CLUSTER, "num_ways, doubled from two ways on", "§3.2, feature sampling"
+        ),
+        Feature(
+            "dsr",
+            SHAPE,
+            0,
+            1,
+            ENGINEERED,
+            "x / (1 + x), x = GPUs / free GPUs of the types it may use (at least 1)",
+            "T3, eq. 1",
+        ),
+        Feature(
+            "future_availability",
+            SHAPE,
+            -1,
+            1,
+            ENGINEERED,
+            "(free − its GPUs + GPUs expected back within 1 h) / all, of its types, cut at ±1",
+            "T3, eq. 2",
+        ),
+        Feature(
+            "cff",
+            POOL,
+            0,
+            1,
+            ENGINEERED,
+            "fragmentation, 1 − Σ free² / Σ (node size × free) over nodes; 0 when nothing is free",
+            "T3, eq. 3",
+        ),
+        Feature("scattered", POOL, 0, 1, CLUSTER, "1 when cff is above 0.5", "regime of the sampling"),
+        Feature("free_share", POOL, 0, 1, CLUSTER, "free GPUs / GPUs", "§3.2", raw=True),
+        Feature("free_nodes", POOL, 0, 1, CLUSTER, "nodes of which every GPU is free / nodes", "T3", raw=True),
+        Feature(
+            "queue_length",
+            POOL,
+            0,
+            2,
+            CLUSTER,
+            "log2(1 + jobs in the queue, unseen ones too) / 8, cut at 2",
+            "ours: 255 jobs are 1",
+            raw=True,
+        ),
+        Feature(
+            "backlog",
+            POOL,
+            0,
+            2,
+            CLUSTER,
+            "log10(1 + hours) / 3, cut at 2; hours the whole pool would need for the jobs seen",
+            "ours: 1,000 h are 1",
+        ),
+        Feature(
+            "next_release",
+            POOL,
+            0,
+            1,
+            CLUSTER,
+            "t / (t + 10 min), t until the next expected end in the pool; 1 when nothing runs",
+            "ours",
+        ),
+        Feature(
+            "submit",
+            NOW,
+            0,
+            1,
+            VISIBLE,
+            "submission since the sequence's first / 12 h, cut at 1",
+            "T3, submit time",
+            raw=True,
+        ),
+        Feature("wait", NOW, 0, 1, VISIBLE, "wait so far / 12 h, cut at 1", "RLScheduler", raw=True),
+        Feature("log_wait", NOW, 0, 2, VISIBLE, "log10(1 + seconds waited) / 6, cut at 2", "ours", raw=True),
+        Feature("urgency", NOW, 0, 1, ENGINEERED, "wait / (wait + estimate)", "T3, job urgency score; formula ours"),
+        Feature("rank_size", NOW, 0, 1, ENGINEERED, "share of the other jobs seen with less GPUs × seconds", "ours"),
+        Feature("rank_estimate", NOW, 0, 1, ENGINEERED, "share of the other jobs seen with a shorter estimate", "ours"),
+        Feature("rank_gpus", NOW, 0, 1, ENGINEERED, "share of the other jobs seen with fewer GPUs", "ours"),
+        Feature(
+            "rank_wait",
+            NOW,
+            0,
+            1,
+            ENGINEERED,
+            "share of the other jobs seen with a shorter wait: 1 has waited longest",
+            "ours",
+        ),
+        Feature("place", NOW, 0, 1, ENGINEERED, "place in the order of the base policy: 0 first, 1 last", "ours"),
     )
 }
 """Every feature by its name."""
@@ -142,9 +262,9 @@ FEATURE_SETS: dict[str, tuple[Column, ...]] = {
 
 - ``raw``: straight from the trace; naive RLTune.
 - ``engineered``: the paper's eight sampled columns; pro RLTune.
-- ``engineered7``, ``engineered9``: without can_schedule_now, which is 1 just where there is a way; with the CFF itself,
+- ``engineered7``, ``engineered9``: without can_schedule_now, which is 1 just where there is a candidate placement; with the CFF itself,
   of which the last column tells one bit. For the paper's study of the number of features.
-- ``unsampled``: eight engineered columns that never change their meaning; shows what the sampling is worth.
+- ``unsampled``: eight engineered columns that never change their meaning; shows what the sampling gains.
 - ``rlscheduler``: RLScheduler's (Zhang et al., SC '20), as released, without the numbers of user and program.
 - ``rich``: more than the paper's: ranks in the queue, the base policy's opinion and the state of the pool.
 """

@@ -32,7 +32,7 @@ class SchedulingEnv(gymnasium.Env):
 
     Jobs of a trace arrive at a GPU cluster that is idle at first and wait in queues, one a virtual cluster. Whenever
     a queue holds two jobs or more, the agent says which of them goes first (RLTune, §3.2). If that job fits it starts,
-    and the next decision follows at once; if not, the backfill rule of the setting says what else may start until the
+    and the next decision follows at once; if not, the backfill rule says what else may start until the
     next arrival or end, in the order of the base policy. Time passes between decisions, in seconds of the trace.
 
     ## Action space
@@ -58,9 +58,9 @@ class SchedulingEnv(gymnasium.Env):
     | 2     | 2 × urgency: wait / (wait + estimate)                    | share              | 0   | 2   |
     |       | \| wait so far                                           | log10(1 + s) / 6   |     |     |
     | 3     | demand against supply: x / (1 + x), x = GPUs / free GPUs | share              | 0   | 1   |
-    | 4     | free GPUs within an hour, beside this job                | share of the pool  | −1  | 1   |
+    | 4     | free GPUs within an hour, without this job               | share of the pool  | −1  | 1   |
     | 5     | can start now                                            | 0 or 1             | 0   | 1   |
-    | 6     | ways to place it now, counted to 8; × 2 from 2 ways on   | eighths            | 0   | 2   |
+    | 6     | candidate placements, counted to 8; × 2 from 2 on        | eighths            | 0   | 2   |
     | 7     | fragmentation of the free GPUs is above 0.5              | 0 or 1             | 0   | 1   |
 
     with features ``raw``, each cut at the maximum:
@@ -81,7 +81,7 @@ class SchedulingEnv(gymnasium.Env):
     ## Rewards
 
     - ``reward="final"`` (default): 0, and at the end (base − agent) / max(|base|, |agent|, ε), where both are the
-      mean of the metric over the sequence's jobs, the base policy's on the same jobs under the same setting. It lies
+      mean of the metric over the sequence's jobs, the base policy's on the same jobs under the same scheduler. It lies
       in [−1, 1] and is 0 for an agent that does what the base policy does.
     - ``reward="dense"``: minus the job-seconds waited since the last decision (the first time: since the sequence
       began), in s. Over an episode it adds up to minus the total wait of the sequence's jobs.
@@ -94,7 +94,7 @@ class SchedulingEnv(gymnasium.Env):
 
     ## Episode end
 
-    - Terminated: the last job of the sequence has started; its metrics are then settled. The observation is all zeros.
+    - Terminated: the last job of the sequence has started; its metrics are then final. The observation is all zeros.
     - Truncated: never. The jobs of a sequence are given, so it ends by itself, and cutting it short would leave jobs
       without a wait; wrap it in ``TimeLimit`` to bound the steps all the same.
 
@@ -103,12 +103,12 @@ class SchedulingEnv(gymnasium.Env):
 
     ## Arguments
 
-    ``jobs`` and ``layout``: the workload and its cluster, both or neither (a small made-up workload). ``setting``:
+    ``jobs`` and ``layout``: the workload and its cluster, both or neither (a small made-up workload). ``scheduler``:
     base policy, backfill, placement and the other rules, default FIFO without backfill; with placement ``lookahead`` it
     takes a ``placer``. ``features``: a feature set (rltune.environment.features). ``visible``: jobs seen of a queue.
     ``sequence_jobs``: jobs a sequence. ``rows``: rows of the workload that sequences are drawn from (start, stop),
     default all. ``reward`` as above; ``metric`` of it, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, over
-    the submission span, of which more is better, 0.001. ``check``: assert the simulator's invariants at every instant.
+    the submission span, of which more is better, 0.001. ``check``: assert the simulator's invariants at every event time.
 
     ``reset`` takes the options ``first`` (row of the first job) and ``n`` (jobs), one or both, which need not lie in
     ``rows``.

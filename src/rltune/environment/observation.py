@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rltune.cluster.candidates import room
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.ways import room
 from rltune.environment.features import CRITIC, JOB, NOW, POOL, SHAPE, slots, width_of
 from rltune.environment.plan import TOGETHER, Plan, make_plan
 from rltune.environment.standing import PLACE, standings, waits

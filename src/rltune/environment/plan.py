@@ -11,9 +11,9 @@ from rltune.cluster.layout import Layout
 from rltune.environment.features import CRITIC, FEATURES, JOB, NOW, POOL, SHAPE, Column, columns_of, slots
 
 TIME_SCALE_S = 12 * 3600.0
-"""Largest time told apart by raw features (RLScheduler's)."""
+"""Largest time distinguished by raw features (RLScheduler's)."""
 GPUS_SCALE, CPUS_SCALE, MEMORY_SCALE_MB = 64, 512, 4096e3
-"""Largest sizes of a job told apart by raw features (our choice)."""
+"""Largest sizes of a job distinguished by raw features (our choice)."""
 
 TOGETHER, SCATTERED = 1, 2
 """The states of the free GPUs that a switched column tells apart, as bits."""

@@ -1,4 +1,4 @@
-"""What a sequence is worth to an agent: the gap to the base policy on the same jobs (paper §3.2)."""
+"""What an agent is rewarded for on a sequence: the gap to the base policy on the same jobs (paper §3.2)."""
 
 from __future__ import annotations
 

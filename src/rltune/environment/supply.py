@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rltune.cluster.candidates import MAX_CANDIDATES, classes, count_candidates
 from rltune.cluster.search import EXCLUSIVE, find
-from rltune.cluster.ways import MAX_WAYS, classes, count_ways
 from rltune.environment.features import CFF_THRESHOLD, EMPHASIS, POOL, SHAPE, slots
 from rltune.kernels import inlined
 from rltune.simulator.config import DOUBLE
@@ -14,7 +14,7 @@ from rltune.simulator.releases import next_release, settle_late
 HORIZON_S = 3600.0
 """How far ahead future availability looks (our choice)."""
 RELEASE_SCALE_S = 600.0
-"""Time to the next expected release that is told as one half (our choice)."""
+"""Time to the next expected release that is shown as one half (our choice)."""
 
 _SLOT = slots(SHAPE) | slots(POOL)
 CAN, WAYS, SAMPLED_WAYS, DSR, FUTURE = (
@@ -25,7 +25,7 @@ CFF, FLAG, FREE_SHARE, FREE_NODES, QUEUE_LENGTH, BACKLOG, NEXT_RELEASE = (
 )
 
 SHAPED = np.dtype([("counted", np.int64), ("seen", np.int64)], align=True)
-"""What is known of a shape: number of the free vector its ways were counted on; of the observation of its supply."""
+"""What is known of a shape: number of the free vector its candidates were counted on; of the observation of its supply."""
 FREED = np.dtype(
     [
         ("started", np.int64),
@@ -77,25 +77,25 @@ def pool_features(nodes, seq, options, pool, fact, seen, m, wants, freed, gpus, 
 def shape_features(nodes, jobs, seq, options, pool, seen, m, wants, this, freed, gpus, table, shaped, out):
     """Features of the shapes of the jobs ``seen`` of a pool, into ``out`` [shapes, SHAPE features].
 
-    Ways are counted once a free vector, supply once an observation of the pool, which has the number ``this``.
+    Candidate placements are counted once a free vector, supply once an observation of the pool, which has the number ``this``.
     """
     supply, k = wants[SHAPE, DSR] or wants[SHAPE, FUTURE], -1
     for i in range(m):
         j, shape = np.int64(seen[i].row), seen[i].shape
         known = shaped[shape]
         if known.counted != freed.number:
-            known.counted, ways = freed.number, 0
+            known.counted, candidates = freed.number, 0
             if _free(nodes, jobs, seq, pool, j) >= jobs.row[j].gpus:
                 if k < 0:
                     k = classes(nodes, pool, seq.free, options.rule == EXCLUSIVE, table)
-                ways = count_ways(nodes, jobs, j, table, k)
-                if ways == 0 and (
+                candidates = count_candidates(nodes, jobs, j, table, k)
+                if candidates == 0 and (
                     options.extra > 0 or _uneven(jobs, j)
-                ):  # a split, or no equal chunks: one way, if any
-                    ways = min(find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place), 1)
-            out[shape, CAN] = 1.0 if ways > 0 else 0.0
-            out[shape, WAYS] = ways / MAX_WAYS
-            out[shape, SAMPLED_WAYS] = (EMPHASIS if ways > 1 else 1.0) * ways / MAX_WAYS
+                ):  # a split, or no equal chunks: one candidate, if any
+                    candidates = min(find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place), 1)
+            out[shape, CAN] = 1.0 if candidates > 0 else 0.0
+            out[shape, WAYS] = candidates / MAX_CANDIDATES
+            out[shape, SAMPLED_WAYS] = (EMPHASIS if candidates > 1 else 1.0) * candidates / MAX_CANDIDATES
         if supply and known.seen != this:
             known.seen = this
             _supply(jobs, j, gpus, out[shape])

@@ -27,19 +27,19 @@ from rltune.simulator.state import MAX_VISIBLE, State, sequence_of
 
 
 class VectorEnvironment:
-    """Sequences of consecutive jobs, each scheduled on a cluster of its own that is idle at first.
+    """Sequences of consecutive jobs, each scheduled on its own cluster, idle at first.
 
     A sequence asks whenever a queue holds two jobs or more and one of them is to go first: after the arrivals and
-    ends of an instant, and again after each start. It does not ask where there is nothing to choose, nor while jobs
+    ends of an event time, and again after each start. It does not ask where there is nothing to choose, nor while jobs
     under a service-level agreement are queued, which go before all others in the order of the base policy. It is over
-    when its last job has started; its metrics are then settled.
+    when its last job has started; its metrics are then final.
 
     An observation (:class:`~rltune.environment.observation.Observation`) has the visible queues of all sequences that
     ask now, R rows in all: k sequences, fewer with time, none at the end. Rows of a queue are in the order of the base
     policy, so the first is what that policy would choose; of queues longer than ``visible``, the first by it are
     seen and the others follow behind them.
 
-    Two ways to answer, which may be mixed from step to step. :meth:`step` gives a score to every row: the best goes
+    There are two kinds of answers, which may be mixed from step to step. :meth:`step` gives a score to every row: the best goes
     first, and where it does not fit the backfill rule tries the others in the order of the scores. :meth:`pick` names
     one row of each queue: it goes first, and the others follow in the order of the base policy. Without backfill the
     two are the same for the same choices, for only the first job matters.
@@ -47,11 +47,11 @@ class VectorEnvironment:
     Args:
         jobs: the workload, S sequences are windows of it.
         layout: the cluster.
-        setting: base policy, backfill, placement, locality and the other rules (rltune.simulator.config).
+        scheduler: base policy, backfill, placement, locality and the other rules (rltune.simulator.config).
         features: a feature set (rltune.environment.features).
         visible: jobs of a queue that are seen, at most; 1 or more.
         placer: answers placement questions; with placement ``lookahead`` only.
-        check: assert the simulator's invariants at every instant (RuntimeError); slow.
+        check: assert the simulator's invariants at every event time (RuntimeError); slow.
 
     Raises:
         ValueError: an argument of these or of a method that is not as described, with what was found and expected.
@@ -70,7 +70,7 @@ class VectorEnvironment:
         if visible < 1:
             raise ValueError(f"visible: found {visible}, expected 1 job or more")
         if scheduler.policy in OWN:
-            raise ValueError(f"policy {scheduler.policy!r}: one's own policy cannot be the base of an environment")
+            raise ValueError(f"policy {scheduler.policy!r}: a custom policy cannot be the base of an environment")
         self.jobs, self.layout, self.scheduler = jobs, layout, scheduler
         self.visible, self.placer, self.check = visible, placer, check
         self._observer = Observer(jobs, layout, features)

@@ -12,7 +12,7 @@ from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, SPAN
 from rltune.evaluation.intervals import improved
 
 COLUMN = {**METRIC_COLUMN, SPAN: SPAN}
-"""Column of the windows that each comparison is of: utilisation over the submission span beside that over the makespan."""
+"""Column of the windows that each comparison is of: utilisation over the submission span next to that over the makespan."""
 SIGN = {**METRIC_SIGN, SPAN: METRIC_SIGN["utilisation"]}
 
 

@@ -62,7 +62,9 @@ def heuristics(config: RunConfig, locality: str = "strict") -> dict[str, Contend
     }
 
 
-def way_taken(workload: Workload, contender: Contender, who: str = "trained policy") -> tuple[SchedulerConfig, Jobs]:
+def scheduler_used(
+    workload: Workload, contender: Contender, who: str = "trained policy"
+) -> tuple[SchedulerConfig, Jobs]:
     """(The scheduler configuration, the jobs with the estimates) that a contender goes by: an agent's own choice.
 
     Raises DataError, naming ``who``, for an agent that goes by calibrated estimates where the workload has none.
@@ -76,9 +78,9 @@ def run(
 ) -> tuple[State, float]:
     """(Sequences of ``n[s]`` jobs from job ``first[s]``, each from an idle cluster; seconds on the clock).
 
-    An agent acts greedily. ``placer``: one to ask, for its counts, instead of a new one. Raises as :func:`way_taken`.
+    An agent acts greedily. ``placer``: one to ask, for its counts, instead of a new one. Raises as :func:`scheduler_used`.
     """
-    scheduler, jobs = way_taken(workload, contender)
+    scheduler, jobs = scheduler_used(workload, contender)
     ranker = None
     if contender.policy is not None:
         ranker = ranker_of(contender.policy, jobs, workload.layout)
@@ -117,7 +119,7 @@ def by_window(
     for name, contender in contenders.items():
         if timed:
             windows_of(workload, contender, first[:1], length)
-        scheduler, _ = way_taken(workload, contender)
+        scheduler, _ = scheduler_used(workload, contender)
         ran = {axis: getattr(scheduler, axis) for axis in RAN}
         table, _ = windows_of(workload, contender, first, length)
         frames.append(table.assign(who=name, **ran, sequence_jobs=length))

@@ -14,8 +14,10 @@ from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError, DataError
-from rltune.evaluation.contenders import Contender, contender_of, heuristics, way_taken, windows_of
+from rltune.evaluation.contenders import Contender, contender_of, heuristics, scheduler_used, windows_of
+from rltune.placement.agreement import resolve_sample
 from rltune.placement.counts import Counts
+from rltune.placement.lookahead import Lookahead
 from rltune.placement.placers import placer_of
 from rltune.policies import IDS, OWN
 from rltune.simulator.bound import lower_bound
@@ -24,8 +26,10 @@ from rltune.traces.split import Split, disjoint_windows, spread
 
 LABELS = ["role", "policy", "backfill", "placement", "locality", "sequence_jobs", "window"]
 JOBS = ["role", "sequence_jobs", "window", "job_id", "gpus", "run_s", "wait_s", "jct_s", "bsld"]
-COUNTED = ("asked", "settled", "cached", "calls", "infeasible", "limit", "failure")
+COUNTED = ("asked", "presolved", "cached", "calls", "infeasible", "limit", "failure")
 """How the placement model answered: columns milp_… of the windows."""
+SAMPLE = 32
+"""Placement questions of the agent, or else of its base policy, that are solved a second time."""
 SHOWN = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}
 
 
@@ -57,7 +61,7 @@ def evaluate(
     """
     base = contender_of(config, cell)
     agent = replace(base, policy=policy)
-    chosen, _ = way_taken(workload, agent, f"policy of {cell.name}")
+    chosen, _ = scheduler_used(workload, agent, f"policy of {cell.name}")
     simple = replace(base.scheduler, placement="best_fit")
     runs = [
         ("rltune", agent),
@@ -75,13 +79,16 @@ def evaluate(
             also = replace(policy, facts=facts)
             other_base = replace(base, scheduler=replace(base.scheduler, **names))
             runs += [("rltune_also", replace(other_base, policy=also)), ("base_also", other_base)]
-    windows, tables = [], []
+    windows, tables, twice = [], [], pd.DataFrame()
     for length, first in test_windows(workload.split, config.evaluation).items():
         for role, contender in runs:
-            scheduler, _ = way_taken(workload, contender)
-            placer = placer_of(scheduler.placement, config.lookahead)
+            scheduler, _ = scheduler_used(workload, contender)
+            sample = SAMPLE if role in ("rltune", "base") and twice.empty else 0
+            placer = placer_of(scheduler.placement, config.lookahead, sample)
             table, state = windows_of(workload, contender, first, length, placer)
             windows.append(_labelled(table, role, contender, workload, placer.counts if placer else Counts()))
+            if sample and isinstance(placer, Lookahead):
+                twice = resolve_sample(placer, sample, config.evaluation.seed)
             if role in ("rltune", "base"):
                 jobs = job_table(workload.jobs, state).rename(columns={"sequence": "window"})
                 tables.append(jobs.assign(role=role, sequence_jobs=length, job_id=workload.job_ids[jobs["job"]]))
@@ -89,7 +96,7 @@ def evaluate(
             rules = f"{scheduler.backfill}, {scheduler.placement}, {scheduler.locality}"
             wait_s = windows[-1]["wait_s"].mean()
             progress(f"{len(first)} windows of {length} jobs, {name}, {rules}: mean wait {wait_s:.0f} s")
-    return Evaluation(_ordered(windows), pd.concat(tables, ignore_index=True)[JOBS], pd.DataFrame())
+    return Evaluation(_ordered(windows), pd.concat(tables, ignore_index=True)[JOBS], twice)
 
 
 def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequence[str] = ("strict",)) -> pd.DataFrame:
@@ -157,7 +164,7 @@ def _labelled(
 ) -> pd.DataFrame:
     """The windows with who ran them and what the solver did: its counts belong to a whole batch of windows and stand in
     the first row, zeros in the others."""
-    scheduler, _ = way_taken(workload, contender)
+    scheduler, _ = scheduler_used(workload, contender)
     first = np.arange(len(table)) == 0
     solver = {f"milp_{name}": np.where(first, getattr(counts, name), 0) for name in COUNTED}
     seconds = table.pop("seconds")

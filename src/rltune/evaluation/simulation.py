@@ -29,7 +29,7 @@ WINDOW = 256
 """Jobs per window by default (paper §5.2)."""
 MOST_DRAWN = 2000
 """Jobs that a Gantt chart can show."""
-ANSWERS = ("settled", "cached", "optimal", "infeasible", "limit", "failure")
+ANSWERS = ("presolved", "cached", "optimal", "infeasible", "limit", "failure")
 Stage = Callable[[str], AbstractContextManager[None]]
 
 

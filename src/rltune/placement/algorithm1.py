@@ -24,10 +24,10 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, SPREAD, find
 from rltune.kernels import allocating
 from rltune.placement.counts import Counts
-from rltune.placement.outcome import Outcome
+from rltune.placement.instance import Outcome
 from rltune.simulator.state import State, sequence_of
 
-Way = dict[int, int]
+Allocation = dict[int, int]
 """GPUs on each node."""
 
 
@@ -41,8 +41,8 @@ class NodeStatus:
 
 
 def algorithm1(
-    way1: Way,
-    way2: Way,
+    way1: Allocation,
+    way2: Allocation,
     cluster_status: dict[int, NodeStatus],
     gpus_per_node: int,
     cpu_per_gpu: float,
@@ -82,7 +82,7 @@ def algorithm1(
 class Algorithm1:
     """A :class:`~rltune.simulator.batch.Placer` that asks Algorithm 1 where spreading and packing differ.
 
-    ``counts.settled``: the two ways are the same; ``infeasible``: they share a node, and the job is packed.
+    ``counts.presolved``: the two allocations are the same; ``infeasible``: they share a node, and the job is packed.
     """
 
     counts: Counts = field(default_factory=Counts)
@@ -93,20 +93,20 @@ class Algorithm1:
         """Write the chosen job's nodes for each sequence in ``asking``."""
         for s in asking:
             self.counts.asked += 1
-            way1 = _way(layout, jobs, state, s, SPREAD)
-            way2 = _way(layout, jobs, state, s, BEST_FIT)
+            way1 = _allocate(layout, jobs, state, s, SPREAD)
+            way2 = _allocate(layout, jobs, state, s, BEST_FIT)
             if way1 == way2:
-                self.counts.settled += 1
+                self.counts.presolved += 1
                 continue
             began = time.perf_counter()
             outcome, selected, _ = algorithm1(way1, way2, *_status(jobs, layout, state, s, way2))
             self.counts.times_s.append(time.perf_counter() - began)
             setattr(self.counts, outcome.value, getattr(self.counts, outcome.value) + 1)
             if selected == 1:
-                _way(layout, jobs, state, s, SPREAD)
+                _allocate(layout, jobs, state, s, SPREAD)
 
 
-def _way(layout: Layout, jobs: Jobs, state: State, s: int, rule: int) -> Way:
+def _allocate(layout: Layout, jobs: Jobs, state: State, s: int, rule: int) -> Allocation:
     """Where a rule puts the chosen job; left in the sequence's ``place``."""
     n = int(_find(layout.nodes, jobs, state, s, rule))
     state.status["place_len"][s] = n
@@ -120,7 +120,7 @@ def _find(nodes, jobs, st, s, rule):
 
 
 def _status(
-    jobs: Jobs, layout: Layout, state: State, s: int, way: Way
+    jobs: Jobs, layout: Layout, state: State, s: int, way: Allocation
 ) -> tuple[dict[int, NodeStatus], int, float, float]:
     """(cluster_status, gpus_per_node, cpu_per_gpu, mem_per_gpu) of the chosen job's pool; what the trace does not say
     a GPU takes is the share of the node that packing would use."""

@@ -16,9 +16,9 @@ class Counts:
     """How placement questions were answered."""
 
     asked: int = 0
-    """Questions: the chosen job has several ways and others are queued."""
-    settled: int = 0
-    """Answered by a witness that no solver could better."""
+    """Questions: the chosen job has several candidate placements and others are queued."""
+    presolved: int = 0
+    """Answered with a certificate of optimality, without a solver."""
     cached: int = 0
     """Answered from an equal problem solved before."""
     optimal: int = 0

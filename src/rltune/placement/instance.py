@@ -1,4 +1,4 @@
-"""The placement problem in small: the jobs that matter, and node classes instead of nodes.
+"""A placement question made small: the jobs that matter, and node classes instead of nodes; and its solution.
 
 Nodes of one group with the same free vector in every slot are interchangeable, so of each class only as many enter the
 model as the jobs have chunks; nothing is lost, and the size does not grow with the cluster. Where jobs that share nodes
@@ -7,6 +7,8 @@ slow one another down, the nodes of a class differ in what they cost the chosen 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +16,33 @@ import numpy as np
 from rltune.cluster.free import needs
 from rltune.cluster.search import AS_MANY, NEVER, fewest_nodes, strict_nodes
 from rltune.kernels import allocating
-from rltune.placement.settle import largest_node
+from rltune.placement.presolve import largest_node
 from rltune.simulator.config import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.state import sequence_of
 
-QUESTION = np.dtype([("now", np.bool_), ("wait_s", np.float64), ("own_s", np.float64)], align=True)
+QUESTION = np.dtype([("now", np.bool_), ("wait_s", np.float64), ("colocated_s", np.float64)], align=True)
 """What is asked of the chosen job: whether it may start as a whole now; seconds it waits for that otherwise (−1: it does
-not wait); seconds it loses with company as a whole."""
+not wait); seconds it loses co-located as a whole."""
+
+
+class Outcome(Enum):
+    """How a solve ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    LIMIT = "limit"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver chose: the chosen job's chunks as (place in the instance's ``member``, GPUs), full ones first;
+    none: it waits."""
+
+    outcome: Outcome
+    objective: float
+    chunks: tuple[tuple[int, int], ...] = ()
 
 
 class Instance(NamedTuple):
@@ -40,8 +61,8 @@ class Instance(NamedTuple):
     length: np.ndarray  # [K] int64, slots a job lasts by its estimate, S at most
     gpus: np.ndarray  # [1] int64, of the chosen job
     split: np.ndarray  # [T] int64, nodes the chosen job takes if it is split now; 0: it is not
-    lose_s: np.ndarray  # [T] float64, seconds it then loses
-    own_split_s: np.ndarray  # [T] float64, seconds it then loses more with company
+    split_s: np.ndarray  # [T] float64, seconds it then loses
+    colocated_split_s: np.ndarray  # [T] float64, seconds it then loses more co-located
     split_length: np.ndarray  # [T] int64, slots it then lasts, S at most
     question: np.ndarray  # [1] QUESTION
     slot_s: np.ndarray  # [1] float64, seconds from one slot to the next
@@ -51,7 +72,7 @@ class Instance(NamedTuple):
     share_mem: np.ndarray  # [C] int64
     whole: np.ndarray  # [C] bool, nothing runs on these nodes and the pool has none larger
     count: np.ndarray  # [C] int64, nodes, at most as many as there are chunks
-    company: np.ndarray  # [count.sum()] bool, a job of several GPUs runs there, and the chosen job is one
+    colocated: np.ndarray  # [count.sum()] bool, a job of several GPUs runs there, and the chosen job is one
     price_s: np.ndarray  # [count.sum()] float64, seconds that such jobs lose if the chosen job joins them
     member: np.ndarray  # [count.sum()] int64, the first nodes of each class, class by class (not part of the problem)
 
@@ -63,7 +84,7 @@ class Instance(NamedTuple):
 def build_instance(
     nodes, jobs, state, s: int, table: np.ndarray, k: int, startable: np.ndarray, slots: int, slot_s: float
 ) -> Instance:
-    """The reduced problem of one sequence from what rltune.placement.settle found.
+    """The reduced problem of one sequence from what rltune.placement.presolve found.
 
     A job that may wait is looked at in two slots: now, and when it would start as a whole.
     """
@@ -84,10 +105,10 @@ def build_instance(
     question["wait_s"] = status["reserved"] - status["now"] if status["may_wait"] else -1.0
     together = options.interference_slowdown != 1.0 and chosen["gpus"] > 1
     if together:
-        question["own_s"] = chosen["estimate_s"] * (options.interference_slowdown - 1.0)
+        question["colocated_s"] = chosen["estimate_s"] * (options.interference_slowdown - 1.0)
     strict = np.maximum(full, 0) + (rem > 0)
     slowdown = np.where(split > strict[0], options.multi_node_slowdown, 1.0)
-    own_split_s = chosen["estimate_s"] * np.maximum(
+    colocated_split_s = chosen["estimate_s"] * np.maximum(
         (options.interference_slowdown if together else 1.0) - slowdown, 0.0
     )
     strict[0] = np.maximum(strict[0], split)
@@ -113,7 +134,7 @@ def build_instance(
         jobs.gpus[j[:1]].copy(),
         split,
         chosen["estimate_s"] * (slowdown - 1.0),
-        own_split_s,
+        colocated_split_s,
         length(chosen["estimate_s"] * slowdown),
         question,
         np.array([slot_s]),
@@ -147,7 +168,7 @@ def _splits(nodes, jobs, st, s, split):
 
 @allocating
 def _prices(nodes, jobs, st, s, pool, lasts_s):
-    """Seconds [nodes of the pool] that jobs without company on a node lose while a job that lasts so long is there."""
+    """Seconds [nodes of the pool] that jobs that are alone on a node lose while a job that lasts so long is there."""
     seq, options = sequence_of(st, s), st.options
     begin = nodes.pool[pool].start
     price_s = np.zeros(nodes.pool[pool].stop - begin)
@@ -170,7 +191,7 @@ def _prices(nodes, jobs, st, s, pool, lasts_s):
 
 @allocating
 def _now(nodes, st, s, table, k, chunks):
-    """(free [k, 1, 3], count, member) of the classes of rltune.cluster.ways."""
+    """(free [k, 1, 3], count, member) of the classes of rltune.cluster.candidates."""
     seq = sequence_of(st, s)
     free, count = np.empty((k, 1, 3), np.int64), np.empty(k, np.int64)
     for c in range(k):
@@ -196,7 +217,7 @@ def _now(nodes, st, s, table, k, chunks):
 def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks, price_s):
     """(free [C, S, 3], count, member) of classes of nodes that are alike in every slot, by their lowest nodes.
 
-    With a ``price_s`` [nodes of the pool] the members of a class are those without company, then the cheapest.
+    With a ``price_s`` [nodes of the pool] the members of a class are those without such a job, then the cheapest.
     """
     seq = sequence_of(st, s)
     begin, stop = nodes.pool[pool].start, nodes.pool[pool].stop
@@ -238,7 +259,7 @@ def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks, price_s):
 
 @allocating
 def _free_by_slot(nodes, jobs, seq, overrun, pool, slots, slot_s):
-    """[nodes of the pool, S, 3]: what is free now, and with what running jobs give back when they should end."""
+    """[nodes of the pool, S, 3]: what is free now, and with what running jobs release when they should end."""
     begin, stop = nodes.pool[pool].start, nodes.pool[pool].stop
     free = np.empty((stop - begin, slots, 3), np.int64)
     for m in range(stop - begin):

@@ -5,22 +5,38 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
+from rltune.cluster.candidates import room
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.ways import room
 from rltune.config import LookaheadConfig
 from rltune.placement.counts import Counts
-from rltune.placement.glpk import GlpkModel
-from rltune.placement.instance import Instance, build_instance
-from rltune.placement.outcome import Outcome, Solution
-from rltune.placement.settle import fall_back, is_solved, settle
+from rltune.placement.instance import Instance, Outcome, Solution, build_instance
+from rltune.placement.kernel import GlpkSolver
+from rltune.placement.presolve import fall_back, needs_solver, presolve
 from rltune.simulator.state import State
 
 MEMORY = 200_000
 """Solved problems remembered; the oldest go first."""
+
+
+class Solver(Protocol):
+    """One of rltune.placement.kernel and rltune.placement.model."""
+
+    def solve(self, instance: Instance) -> Solution:
+        """Solve one instance."""
+
+
+def solver_of(config: LookaheadConfig) -> Solver:
+    """The solver that the configuration names."""
+    if config.solver == "cvxpy":
+        from rltune.placement.model import CvxpySolver  # CVXPY takes seconds to load
+
+        return CvxpySolver(config)
+    return GlpkSolver(config)
 
 
 @dataclass
@@ -29,10 +45,14 @@ class Lookahead:
 
     config: LookaheadConfig
     counts: Counts = field(default_factory=Counts)
+    sample: int = 0
+    """How many questions to keep in ``kept``: as likely each of those that were not presolved, by ``seed``."""
+    seed: int = 1
+    kept: list[Instance] = field(default_factory=list, repr=False)
     _memory: OrderedDict[bytes, Solution] = field(default_factory=OrderedDict, repr=False)
 
     def __post_init__(self) -> None:
-        self._model = GlpkModel(self.config)
+        self._solver, self._seen, self._rng = solver_of(self.config), 0, np.random.default_rng(self.seed)
 
     @property
     def top(self) -> int:
@@ -41,18 +61,13 @@ class Lookahead:
 
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
         """Write the chosen job's nodes for each sequence in ``asking``."""
-        table, startable = room(layout.nodes), np.empty(self.top, np.int64)
-        terms = (self.config.whole_node, self.config.tightness, self.config.rank_decay)
-        slots, slot_s = self.config.slots, self.config.slot_s
         for s in asking:
             self.counts.asked += 1
-            solved = is_solved(jobs, state, s)
-            n_next, k, n = settle(layout.nodes, jobs, state, s, *terms, slots, table, startable, solved)
-            if n > 0:
-                self.counts.settled += 1
+            n, instance = reduce(jobs, layout, state, s, self.config)
+            if instance is None:
+                self.counts.presolved += 1
                 state.status["place_len"][s] = n
                 continue
-            instance = build_instance(layout.nodes, jobs, state, s, table, k, startable[:n_next], slots, slot_s)
             solution = self._solution(instance)
             if solution.outcome is Outcome.OPTIMAL:
                 _write(state, s, instance, solution)
@@ -61,6 +76,7 @@ class Lookahead:
                 state.status["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
 
     def _solution(self, instance: Instance) -> Solution:
+        self._keep(instance)
         key = instance.key()
         known = self._memory.get(key)
         if known is not None:
@@ -68,7 +84,7 @@ class Lookahead:
             self._memory.move_to_end(key)
             return known
         began = time.perf_counter()
-        solution = self._model.solve(instance)
+        solution = self._solver.solve(instance)
         self.counts.times_s.append(time.perf_counter() - began)
         name = solution.outcome.value
         setattr(self.counts, name, getattr(self.counts, name) + 1)
@@ -78,6 +94,30 @@ class Lookahead:
                 self._memory.popitem(last=False)
         return solution
 
+    def _keep(self, instance: Instance) -> None:
+        """Reservoir sampling (Vitter's algorithm R)."""
+        if self.sample:
+            self._seen += 1
+            at = len(self.kept) if len(self.kept) < self.sample else int(self._rng.integers(self._seen))
+            self.kept[at : at + 1] = [instance] if at < self.sample else []
+
+
+def reduce(
+    jobs: Jobs, layout: Layout, state: State, s: int, config: LookaheadConfig, always: bool = False
+) -> tuple[int, Instance | None]:
+    """(Chunks of the chosen job's allocation, written to ``place``, if it is presolved; else 0 and the instance to solve).
+
+    With ``always`` the instance of a presolved question, too.
+    """
+    table, startable = room(layout.nodes), np.empty(config.jobs, np.int64)
+    terms = (config.whole_node, config.tightness, config.rank_decay, config.slots)
+    asks_solver = needs_solver(jobs, state, s)
+    n_next, k, n = presolve(layout.nodes, jobs, state, s, *terms, table, startable, asks_solver)
+    if n > 0 and not always:
+        return n, None
+    places = startable[:n_next]
+    return n, build_instance(layout.nodes, jobs, state, s, table, k, places, config.slots, config.slot_s)
+
 
 def _write(state: State, s: int, instance: Instance, solution: Solution) -> None:
     """Turn members of classes into nodes: of those that are alike, and cost alike, the first."""
@@ -85,7 +125,7 @@ def _write(state: State, s: int, instance: Instance, solution: Solution) -> None
     used: set[int] = set()
     for n, (i, gpus) in enumerate(solution.chunks):
         alike = cls == cls[i]
-        alike &= (instance.company == instance.company[i]) & (instance.price_s == instance.price_s[i])
+        alike &= (instance.colocated == instance.colocated[i]) & (instance.price_s == instance.price_s[i])
         first = next(m for m in np.flatnonzero(alike).tolist() if m not in used)
         used.add(first)
         state.place[s, n] = instance.member[first], gpus

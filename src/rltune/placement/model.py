@@ -1,9 +1,9 @@
-"""The look-ahead placement model in CVXPY, to be read; rltune.placement.glpk is the same for the hot path.
+"""The look-ahead placement program in CVXPY, constraint by constraint; rltune.placement.kernel is the same for GLPK.
 
-Over the chosen job (k = 0) and the next jobs of the ranking that matter to it, each with *options* o: one of the GPU
-types it may use, one of S slots to start in, as a whole (in strict chunks) or, the chosen job, split. Slot 0 is now;
-slot s begins s · slot_s seconds from now, and what running jobs should have given back by then is free. A job lasts
-⌈estimate / slot_s⌉ slots. What the chosen job may do is the question:
+The *chosen* job (k = 0) is to be placed with regard to the next jobs of the ranking. Each job has *options* o: one of
+the GPU types it may use, one of S slots to start in, as a whole (in strict chunks) or, the chosen job, split. Slot 0 is
+now; slot s begins s · slot_s seconds from now, and what running jobs should have released by then is free. A job lasts
+⌈estimate / slot_s⌉ slots. The chosen job's options depend on the question:
 
 ==========  ========================================================================================
 question    the chosen job's options
@@ -24,29 +24,16 @@ y[o, n]     its last chunk goes to node n (0/1)
 u[o, n]     one of its full chunks goes to node n (0/1)
 z[n]        the chosen job, split, has node n (0/1)
 x[n]        GPUs it has there (whole number)
-e[o]        whether the chosen job has company in this option (number, as small as may be)
+e[o]        whether the chosen job is co-located in this option (number, as small as may be)
 ==========  ========================================================================================
 
-maximise    Σ_k w_k · (S − t)/S · (job k starts in slot t)        next jobs started, soon, weighted by rank
-            − lose/horizon · (the chosen job is split)              seconds that it runs longer
-            − wait/horizon · (the chosen job waits)                 seconds until the second slot
-            − whole · (wholly free nodes of the pool's largest size
-                       that the chosen job touches)                kept for multi-GPU jobs
-            − tight · (GPUs left free beside the chosen job's last chunk; split: beside every chunk)
-            − Σ_n price_n/horizon · (the chosen job touches node n) what those lose whom it joins there
-            − Σ_o own_o/horizon · e[o]                              what the chosen job loses itself by company
-
-subject to  the chosen job starts; no job starts twice; a started option has all its chunks, each on a node of
-its own; a split has its number of nodes and all its GPUs, one or more on each; in every slot the GPUs, CPUs and memory
-of every node suffice for those that hold it then; e[o] is at least 1 where the chosen job, if it starts now, touches a
-node with company.
-
-w_k = decay^(rank_k − 1); where the chosen job may wait, w, *whole* and *tight* count ``others`` times. The unit of the
-objective is one start, now, of the next-ranked job; (S − t)/S is the share of the S slots that a start in slot t does
-not wait, and the horizon, which turns seconds into starts, is all S slots. Only the chosen job's nodes are applied, and
-only if it starts now, so only then is its placement charged for what it does to the nodes; the others are decided anew.
-*Company* on a node is a job of several GPUs, where the chosen job is one too and such jobs slow one another down: *own*
-seconds are what the chosen job loses by it in an option, the node's *price* what the others do.
+The objective (1) counts starts: its unit is one start, now, of the next-ranked job. A start in slot t counts
+(S − t)/S, and decay^(rank − 1) by its job's rank. Seconds that the chosen job loses (split, waiting, co-located), and
+those that jobs on its nodes lose through it, count by the horizon, the length of all slots. Each wholly free node of
+the pool's largest size that it touches costs ``whole_node``, each GPU left free next to its last chunk (split: next to
+every chunk) ``tightness``. Where it may wait, all that is not its own seconds counts ``others`` times. Only the chosen
+job's nodes are applied, and only if it starts now; the others are decided again. *Co-located* are jobs of several GPUs
+that share a node, where that slows them down.
 """
 
 from __future__ import annotations
@@ -58,61 +45,115 @@ import cvxpy as cp
 import numpy as np
 
 from rltune.config import LookaheadConfig
-from rltune.placement.instance import Instance
-from rltune.placement.outcome import Outcome, Solution
+from rltune.placement.instance import Instance, Outcome, Solution
+
+
+class CvxpySolver:
+    """Solves the program with one of CVXPY's solvers."""
+
+    def __init__(self, config: LookaheadConfig, solver: str = "HIGHS") -> None:
+        self.config, self.solver = config, solver
+
+    def solve(self, instance: Instance) -> Solution:
+        """Solve one instance; never raises for what the solver says, the outcome tells."""
+        p = parameters_of(instance, self.config)
+        shape = p.fits_rem.shape
+        s, e = cp.Variable(shape[0], boolean=True), cp.Variable((shape[0], 1), nonneg=True)
+        y, u = cp.Variable(shape, boolean=True), cp.Variable(shape, boolean=True)
+        z, x = cp.Variable(shape[1], boolean=True), cp.Variable(shape[1], integer=True)
+
+        objective = (  # (1)
+            p.gain @ s
+            - cp.sum(cp.multiply(p.cost_rem, y) + cp.multiply(p.cost_full, u))
+            - (p.cost_split @ z - p.tightness * cp.sum(x))
+            - p.colocated_cost @ e[:, 0]
+        )
+        starts = p.job @ s
+        constraints = [
+            starts[0] == 1,  # (2) the chosen job starts
+            starts <= 1,  # (3) no job starts twice
+            cp.sum(y, axis=1) == cp.multiply(p.rem_chunks, s),  # (4) a started option has its last chunk
+            cp.sum(u, axis=1) == cp.multiply(p.full_chunks, s),  # (5) and all its full chunks
+            y <= p.fits_rem,
+            u <= p.fits_full,
+            y + u <= 1,  # (6) each on a node of its own that holds it
+            p.may_split @ z == cp.multiply(p.split_nodes, s),  # (7) a split has its number of nodes
+            p.may_split @ x == cp.multiply(p.split_gpus, s),  # (8) and all its GPUs,
+            z <= x,
+            x <= cp.multiply(p.most_gpus, z),  # (9) one or more on each, and no more than the node has
+            cp.multiply(p.meets, y + u) <= e @ np.ones((1, shape[1])),
+            cp.multiply(p.meets_split, np.ones((shape[0], 1)) @ z[None, :]) <= e @ np.ones((1, shape[1])),  # (10)
+        ]
+        for rem, full, split in zip(p.use_rem, p.use_full, p.use_split, strict=True):  # each slot's GPUs, CPUs, memory
+            used = cp.sum(cp.multiply(rem, y) + cp.multiply(full, u), axis=0) + cp.multiply(split, x)
+            constraints.append(used <= 1)  # (11) they suffice on every node
+
+        problem = cp.Problem(cp.Maximize(objective), constraints)
+        outcome = self._run(problem)
+        if outcome is not Outcome.OPTIMAL:
+            return Solution(outcome, float("nan"))
+        taken = [o for o in np.flatnonzero(p.job[0]) if s.value[o] > 0.5 and not p.later[o]]
+        chunks = [(int(n), int(p.full_gpus[o])) for o in taken for n in np.flatnonzero(u.value[o] > 0.5)]
+        chunks += [(int(n), int(p.rem_gpus[o])) for o in taken for n in np.flatnonzero(y.value[o] > 0.5)]
+        chunks += [(int(n), round(x.value[n])) for n in np.flatnonzero(z.value > 0.5)]
+        return Solution(outcome, float(problem.value), tuple(chunks))
+
+    def _run(self, problem: cp.Problem) -> Outcome:
+        limit_s = self.config.time_limit_s
+        limit = {"HIGHS": {"time_limit": limit_s, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}}
+        limit["GLPK_MI"] = {"tm_lim": int(limit_s * 1000)}
+        began = time.perf_counter()
+        try:
+            problem.solve(solver=self.solver, **limit.get(self.solver, {}))
+        except cp.error.SolverError:  # some say "undefined" when their clock stopped them, too; ours tells them apart
+            return Outcome.LIMIT if time.perf_counter() - began >= limit_s else Outcome.FAILURE
+        if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+            return Outcome.INFEASIBLE
+        return Outcome.OPTIMAL if problem.status == cp.OPTIMAL else Outcome.LIMIT
 
 
 @dataclass(frozen=True)
-class Arrays:
-    """An instance as the model's parameters: O options on N nodes, those of ``Instance.member``, over S slots."""
+class Parameters:
+    """An instance as the program's constants: K jobs, O options, N nodes (of ``Instance.member``), S slots."""
 
-    weight: np.ndarray  # [O] worth of the option in starts, of the chosen job's less what it loses
-    job: np.ndarray  # [O] int64, which job the option belongs to
-    waits: np.ndarray  # [O] bool, it does not start now
-    n_full: np.ndarray  # [O] 0 for a split
-    n_rem: np.ndarray  # [O] 0 or 1
-    n_split: np.ndarray  # [O] nodes of a split, 0 for other options
-    gpus_split: np.ndarray  # [O] its GPUs
-    rem: np.ndarray  # [O] int64, GPUs of the last chunk
-    size: np.ndarray  # [O] int64, GPUs of a full chunk
-    may_rem: np.ndarray  # [O, N] 0 or 1: the last chunk fits the node by itself
-    may_full: np.ndarray  # [O, N]
-    may_split: np.ndarray  # [O, N] 0 or 1: the split may have the node
-    use_rem: np.ndarray  # [3 S, O, N] GPUs, CPUs, memory of the last chunk in each slot, as shares of the node's free
+    job: np.ndarray  # [K, O] 0 or 1, whether the option is the job's
+    later: np.ndarray  # [O] bool, it does not start now
+    gain: np.ndarray  # [O] in starts; the chosen job's: less what it loses
+    full_chunks: np.ndarray  # [O] 0 for a split
+    full_gpus: np.ndarray  # [O] GPUs of each
+    rem_chunks: np.ndarray  # [O] 0 or 1
+    rem_gpus: np.ndarray  # [O]
+    split_nodes: np.ndarray  # [O] 0 for what is no split
+    split_gpus: np.ndarray  # [O]
+    fits_rem: np.ndarray  # [O, N] whether the last chunk fits the node by itself
+    fits_full: np.ndarray  # [O, N]
+    may_split: np.ndarray  # [O, N] whether the split may have the node
+    most_gpus: np.ndarray  # [N] that the node could give a split
+    use_rem: np.ndarray  # [3 S, O, N] GPUs, CPUs, memory of the last chunk in each slot, over the node's free
     use_full: np.ndarray  # [3 S, O, N]
     use_split: np.ndarray  # [3 S, N] the same of one GPU of the chosen job's, split
-    most: np.ndarray  # [N] GPUs the node could give a split
     cost_rem: np.ndarray  # [O, N] what the chosen job's last chunk costs on the node, if now
     cost_full: np.ndarray  # [O, N]
     cost_split: np.ndarray  # [N] what having the node costs it split, with all its free GPUs left free
     tightness: float  # what a GPU of these spares it that it takes
-    met: np.ndarray  # [O, N] 0 or 1: the chosen job, as a whole and now, would have company on the node
-    met_split: np.ndarray  # [O, N] the same, split
-    own: np.ndarray  # [O] what company costs it itself
+    meets: np.ndarray  # [O, N] whether the chosen job, as a whole and now, would be co-located on the node
+    meets_split: np.ndarray  # [O, N] the same, split
+    colocated_cost: np.ndarray  # [O] what that costs it
 
 
-def _options(instance: Instance) -> list[tuple[int, int, int, bool]]:
-    """(job, type, slot, whether split) of every option."""
-    jobs, types = instance.full.shape
-    question, allowed = instance.question[0], instance.full >= 0
-    option = [(0, t, 0, True) for t in range(types) if instance.split[t] > 0]
-    for wanted, slot in ((question["now"], 0), (question["wait_s"] >= 0, 1)):
-        option += [(0, t, slot, False) for t in range(types) if wanted and allowed[0, t]]
-    slots = range(instance.free.shape[1])
-    return option + [
-        (k, t, slot, False) for k in range(1, jobs) for t in range(types) if allowed[k, t] for slot in slots
-    ]
-
-
-def arrays(instance: Instance, config: LookaheadConfig) -> Arrays:
+def parameters_of(instance: Instance, config: LookaheadConfig) -> Parameters:
     """Expand classes into nodes and jobs into options."""
-    node_class = np.repeat(np.arange(len(instance.count)), instance.count)
-    kind, question = instance.type[node_class], instance.question[0]
-    slots = instance.free.shape[1]
+    node_class, question = np.repeat(np.arange(len(instance.count)), instance.count), instance.question[0]
+    slots, allowed = instance.free.shape[1], instance.full >= 0
     horizon_s = float(instance.slot_s[0]) * slots
-    k, t, slot, split = (np.array(x) for x in zip(*_options(instance), strict=True))
-    n_full, rem, size = (np.where(split, 0, x[k, t]) for x in (instance.full, instance.rem, instance.size))
-    same = t[:, None] == kind[None, :]
+    # (job, type, slot, whether split) of every option
+    option = [(0, t, 0, True) for t in np.flatnonzero(instance.split)]
+    option += [(0, t, 0, False) for t in np.flatnonzero(allowed[0]) if question["now"]]
+    option += [(0, t, 1, False) for t in np.flatnonzero(allowed[0]) if question["wait_s"] >= 0]
+    option += [(k, t, slot, False) for k, t in np.argwhere(allowed) if k > 0 for slot in range(slots)]
+    k, t, slot, split = (np.array(x) for x in zip(*option, strict=True))
+    full_chunks, rem, size = (np.where(split, 0, x[k, t]) for x in (instance.full, instance.rem, instance.size))
+    same_type = t[:, None] == instance.type[node_class][None, :]
     free = instance.free[node_class].transpose(1, 2, 0).astype(float)  # [S, 3, N]
 
     # GPUs, CPUs and memory that one GPU of an option takes on a node: [3, O, N]
@@ -120,180 +161,53 @@ def arrays(instance: Instance, config: LookaheadConfig) -> Arrays:
         np.where(own[k][:, None] >= 0, own[k][:, None], share[node_class])
         for own, share in ((instance.cpu, instance.share_cpu), (instance.mem, instance.share_mem))
     )
-    each = np.stack([np.ones(same.shape), cpu, mem])
-    # shares of what is free keep all rows of the model on one scale: [S, 3, O, N]
+    each = np.stack([np.ones(same_type.shape), cpu, mem])
+    # shares of what is free keep all rows of the program on one scale: [S, 3, O, N]
     share_of = np.where(each > 0, each / np.maximum(free[:, :, None, :], 1e-9), 0.0)
+    # whether an option has its nodes in a slot: [S, 1, O, 1]
+    length, every = np.where(split, instance.split_length[t], instance.length[k]), np.arange(slots)[:, None]
+    lasts = ((slot <= every) & (every < slot + length))[:, None, :, None]
 
     def fits(gpus: np.ndarray) -> np.ndarray:
         """In the slot the option starts in, the one with the least free: [O, N]."""
         need = gpus[:, None] * each
-        return same & (gpus > 0)[:, None] & (need <= free[slot].transpose(1, 0, 2)).all(axis=0)
+        return same_type & (gpus > 0)[:, None] & (need <= free[slot].transpose(1, 0, 2)).all(axis=0)
 
-    # where and when an option would hold nodes: [S, 1, O, 1]
-    length = np.where(split, instance.split_length[t], instance.length[k])
-    lasts = (slot <= np.arange(slots)[:, None]) & (np.arange(slots)[:, None] < slot + length)
-    lasts = lasts[:, None, :, None]
-
-    def held(gpus: np.ndarray, may: np.ndarray) -> np.ndarray:
-        """As rows of all slots' resources: [3 S, O, N]."""
+    def use(gpus: np.ndarray, may: np.ndarray) -> np.ndarray:
         return np.where(lasts & may, gpus[:, None] * share_of, 0.0).reshape(-1, *may.shape)
 
-    may_rem, may_full = fits(rem), fits(size) & (n_full > 0)[:, None]
-    may_split = same & split[:, None]
-    now = ((k == 0) & (slot == 0) & ~split)[:, None]
+    fits_rem, fits_full = fits(rem), fits(size) & (full_chunks > 0)[:, None]
+    may_split = same_type & split[:, None]
+    some, now = may_split.any(axis=0), ((k == 0) & (slot == 0) & ~split)[:, None]
     less = config.others if question["wait_s"] >= 0 else 1.0
-    whole, tightness = less * config.whole_node * instance.whole[node_class], less * config.tightness
-    price = instance.price_s / horizon_s
-    left = free[0, 0] - rem[:, None]
-    rank, loses_s = instance.rank[k], np.where(split, instance.lose_s[t], np.where(slot > 0, question["wait_s"], 0.0))
-    worth = config.rank_decay ** (np.maximum(rank, 1) - 1.0) * (slots - slot) / slots
-    worth *= less
-    # of each node the one split option there is on its type, if any
-    some = may_split.any(axis=0)
-    most = np.floor(np.min(free[0] / np.maximum(each[:, 0], 1e-9), axis=0) + 1e-9)
-    return Arrays(
-        np.where(rank > 0, worth, -loses_s / horizon_s),
-        k,
-        slot > 0,
-        n_full,
-        (rem > 0).astype(int),
-        np.where(split, instance.split[t], 0),
-        np.where(split, instance.gpus[0], 0),
-        rem,
-        size,
-        may_rem,
-        may_full,
-        may_split,
-        held(rem, may_rem),
-        held(size, may_full),
-        held(split.astype(int), may_split).sum(axis=1),
-        np.where(some, most, 0),
-        np.where(now & may_rem, whole + price + tightness * left, 0.0),
-        np.where(now & may_full, whole + price, 0.0),
-        np.where(some, whole + price + tightness * free[0, 0], 0.0),
-        tightness,
-        now & instance.company,
-        may_split & instance.company,
-        np.where(split, instance.own_split_s[t], question["own_s"]) / horizon_s,
+    tightness, price = less * config.tightness, instance.price_s / horizon_s
+    touched = less * config.whole_node * instance.whole[node_class] + price
+    rank, loses_s = instance.rank[k], np.where(split, instance.split_s[t], np.where(slot > 0, question["wait_s"], 0.0))
+    starts = less * config.rank_decay ** (np.maximum(rank, 1) - 1.0) * (slots - slot) / slots
+    # one split option at most is on a node's type
+    most_gpus = np.floor(np.min(free[0] / np.maximum(each[:, 0], 1e-9), axis=0) + 1e-9)
+    return Parameters(
+        job=(np.arange(len(instance.rank))[:, None] == k).astype(float),
+        later=slot > 0,
+        gain=np.where(rank > 0, starts, -loses_s / horizon_s),
+        full_chunks=full_chunks,
+        full_gpus=size,
+        rem_chunks=(rem > 0).astype(int),
+        rem_gpus=rem,
+        split_nodes=np.where(split, instance.split[t], 0),
+        split_gpus=np.where(split, instance.gpus[0], 0),
+        fits_rem=fits_rem,
+        fits_full=fits_full,
+        may_split=may_split,
+        most_gpus=np.where(some, most_gpus, 0),
+        use_rem=use(rem, fits_rem),
+        use_full=use(size, fits_full),
+        use_split=use(split.astype(int), may_split).sum(axis=1),
+        cost_rem=np.where(now & fits_rem, touched + tightness * (free[0, 0] - rem[:, None]), 0.0),
+        cost_full=np.where(now & fits_full, touched, 0.0),
+        cost_split=np.where(some, touched + tightness * free[0, 0], 0.0),
+        tightness=tightness,
+        meets=now & instance.colocated,
+        meets_split=may_split & instance.colocated,
+        colocated_cost=np.where(split, instance.colocated_split_s[t], question["colocated_s"]) / horizon_s,
     )
-
-
-class LookaheadModel:
-    """The model for one size (jobs, options, nodes, slots), compiled once by CVXPY and solved again for each instance."""
-
-    def __init__(self, jobs: int, options: int, nodes: int, slots: int = 1) -> None:
-        shape = (options, nodes)
-        self.shape = shape
-        self.s = cp.Variable(options, boolean=True)
-        self.y = cp.Variable(shape, boolean=True)
-        self.u = cp.Variable(shape, boolean=True)
-        self.z = cp.Variable(nodes, boolean=True)
-        self.x = cp.Variable(nodes, integer=True)
-        self.e = cp.Variable(options, nonneg=True)
-        # GLPK_MI kills the process where its presolver is left with rows but without a column; one of these is left
-        idle = cp.Variable(3, boolean=True)
-        self.weight = cp.Parameter(options)
-        self.member = cp.Parameter((jobs, options), nonneg=True)
-        self.n_full = cp.Parameter(options, nonneg=True)
-        self.n_rem = cp.Parameter(options, nonneg=True)
-        self.n_split = cp.Parameter(options, nonneg=True)
-        self.gpus_split = cp.Parameter(options, nonneg=True)
-        self.may_rem = cp.Parameter(shape, nonneg=True)
-        self.may_full = cp.Parameter(shape, nonneg=True)
-        self.may_split = cp.Parameter(shape, nonneg=True)
-        self.use_rem = [cp.Parameter(shape, nonneg=True) for _ in range(3 * slots)]
-        self.use_full = [cp.Parameter(shape, nonneg=True) for _ in range(3 * slots)]
-        self.use_split = [cp.Parameter(nodes, nonneg=True) for _ in range(3 * slots)]
-        self.most = cp.Parameter(nodes, nonneg=True)
-        self.cost_rem = cp.Parameter(shape, nonneg=True)
-        self.cost_full = cp.Parameter(shape, nonneg=True)
-        self.cost_split = cp.Parameter(nodes, nonneg=True)
-        self.tightness = cp.Parameter(nonneg=True)
-        self.met = cp.Parameter(shape, nonneg=True)
-        self.met_split = cp.Parameter(shape, nonneg=True)
-        self.own = cp.Parameter(options, nonneg=True)
-        starts = self.member @ self.s
-        touched = cp.reshape(self.e, (options, 1), order="C") @ np.ones((1, nodes))
-        constraints = [
-            starts[0] == 1,
-            starts <= 1,
-            cp.sum(self.y, axis=1) == cp.multiply(self.n_rem, self.s),
-            cp.sum(self.u, axis=1) == cp.multiply(self.n_full, self.s),
-            self.y <= self.may_rem,
-            self.u <= self.may_full,
-            self.y + self.u <= 1,
-            self.may_split @ self.z == cp.multiply(self.n_split, self.s),
-            self.may_split @ self.x == cp.multiply(self.gpus_split, self.s),
-            self.z <= self.x,
-            self.x <= cp.multiply(self.most, self.z),
-            cp.multiply(self.met, self.y + self.u) <= touched,
-            cp.multiply(self.met_split, np.ones((options, 1)) @ cp.reshape(self.z, (1, nodes), order="C")) <= touched,
-            cp.sum(idle) >= 1,
-            cp.sum(idle) <= 2,
-        ]
-        for rem, full, split in zip(self.use_rem, self.use_full, self.use_split, strict=True):
-            chunks = cp.sum(cp.multiply(rem, self.y) + cp.multiply(full, self.u), axis=0)
-            constraints.append(chunks + cp.multiply(split, self.x) <= 1)
-        worth = self.weight @ self.s
-        cost = cp.sum(cp.multiply(self.cost_rem, self.y)) + cp.sum(cp.multiply(self.cost_full, self.u))
-        cost_split = self.cost_split @ self.z - self.tightness * cp.sum(self.x)
-        self.problem = cp.Problem(cp.Maximize(worth - cost - cost_split - self.own @ self.e), constraints)
-
-    def solve(self, a: Arrays, time_limit_s: float, solver: str = "GLPK_MI") -> Solution:
-        """Solve one instance; never raises for what a solver says, the outcome tells."""
-        o = len(a.job)
-
-        def padded(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-            out = np.zeros(shape)
-            out[tuple(slice(length) for length in x.shape)] = x
-            return out
-
-        member = np.zeros(self.member.shape)
-        member[a.job, np.arange(o)] = 1
-        self.member.value, self.tightness.value = member, a.tightness
-        for name in (
-            "weight",
-            "n_full",
-            "n_rem",
-            "n_split",
-            "gpus_split",
-            "may_rem",
-            "may_full",
-            "may_split",
-            "most",
-            "cost_rem",
-            "cost_full",
-            "cost_split",
-            "met",
-            "met_split",
-            "own",
-        ):
-            parameter = getattr(self, name)
-            parameter.value = padded(getattr(a, name), parameter.shape)
-        for parameters, values in (
-            (self.use_rem, a.use_rem),
-            (self.use_full, a.use_full),
-            (self.use_split, a.use_split),
-        ):
-            for parameter, value in zip(parameters, values, strict=True):
-                parameter.value = padded(value, parameter.shape)
-        limit = {"GLPK_MI": {"tm_lim": int(time_limit_s * 1000)}, "HIGHS": {"time_limit": time_limit_s}}
-        began = time.perf_counter()
-        try:
-            self.problem.solve(solver=solver, **limit.get(solver, {}))
-        except cp.error.SolverError:
-            # GLPK says "undefined" both when its clock stopped it and when it failed; our clock tells them apart
-            late = time.perf_counter() - began >= time_limit_s
-            return Solution(Outcome.LIMIT if late else Outcome.FAILURE, float("nan"))
-        if self.problem.status in ("infeasible", "infeasible_inaccurate"):
-            return Solution(Outcome.INFEASIBLE, float("nan"))
-        if self.problem.status != "optimal":
-            return Solution(Outcome.LIMIT, float("nan"))
-        return Solution(Outcome.OPTIMAL, float(self.problem.value), self._chunks(a))
-
-    def _chunks(self, a: Arrays) -> tuple[tuple[int, int], ...]:
-        """(Node, GPUs) of the chosen job, full chunks first; none where it starts later."""
-        taken = [o for o in np.flatnonzero(a.job == 0) if self.s.value[o] > 0.5 and not a.waits[o]]
-        chunks = [(int(n), int(a.size[o])) for o in taken for n in np.flatnonzero(self.u.value[o] > 0.5)]
-        chunks += [(int(n), int(a.rem[o])) for o in taken for n in np.flatnonzero(self.y.value[o] > 0.5)]
-        return (*chunks, *((int(n), round(self.x.value[n])) for n in np.flatnonzero(self.z.value > 0.5)))

@@ -1,4 +1,4 @@
-"""The placers by the name of their placement, and a decorator for one's own."""
+"""The placers by the name of their placement, and a decorator for custom ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rltune.simulator.state import State
 
 BUILT_IN = ("lookahead", "algorithm1")
 OWN: dict[str, Callable[[], CountingPlacer]] = {}
-"""The user's own placements by name."""
+"""Custom placements by name."""
 
 Made = TypeVar("Made", bound=Callable[[], CountingPlacer])
 
@@ -28,7 +28,7 @@ def placement(name: str) -> Callable[[Made], Made]:
     """Decorator: make a class of placers (rltune.simulator.batch.Placer, with ``counts``) a placement of this name.
 
     It is made without arguments, once a simulation, and asked whenever the first job of a ranking fits and could be
-    placed in several ways. ``state.place`` then has the answer of best_fit: a placer that writes nothing has placed so,
+    placed on several sets of nodes. ``state.place`` then has the answer of best_fit: a placer that writes nothing has placed so,
     too. Reservations and backfilling go by best_fit. For ``rltune simulate --placement`` and ``simulate`` in Python.
     Raises ValueError for a name that is not lower-case letters, digits and underscores, or is taken, and for what
     lacks one of the three.
@@ -51,10 +51,10 @@ def placement(name: str) -> Callable[[Made], Made]:
     return register
 
 
-def placer_of(placement: str, lookahead: LookaheadConfig) -> CountingPlacer | None:
-    """A new placer; None for a placement that is a rule of the simulator's own."""
+def placer_of(placement: str, lookahead: LookaheadConfig, sample: int = 0) -> CountingPlacer | None:
+    """A new placer; None for a placement that is a rule of the simulator. ``sample``: questions that look-ahead keeps."""
     if placement == "lookahead":
-        return Lookahead(lookahead)
+        return Lookahead(lookahead, sample=sample)
     if placement == "algorithm1":
         from rltune.placement.algorithm1 import Algorithm1  # CVXPY takes seconds to load
 

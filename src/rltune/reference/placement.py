@@ -2,15 +2,15 @@
 
 A job is cut into full chunks and at most one remainder, each on a node of its own, all of one GPU type (strict
 locality). The rules go chunk by chunk: ``first_fit`` takes the lowest node; ``best_fit`` the one with the fewest free
-GPUs, then the lowest; ``isolating_best_fit`` likewise, but a job of several GPUs takes nodes without company first (another such
-job that runs there now); ``spread`` the one with the most free GPUs, then the lowest; ``exclusive`` the smallest idle
-node, then the lowest, and the job has all of it. Of several GPU types, first_fit takes the first in which the job
-fits, best_fit and exclusive the one whose last chunk leaves the fewest GPUs on its node, isolating_best_fit too, but one without
-company first, spread the most; then the first.
+GPUs, then the lowest; ``isolating_best_fit`` likewise, but a job of several GPUs first takes nodes on which no other
+such job runs; ``spread`` the one with the most free GPUs, then the lowest; ``exclusive`` the smallest idle node, then
+the lowest, and the job has all of it. Of several GPU types, first_fit takes the first in which the job fits, best_fit
+and exclusive the one whose last chunk leaves the fewest GPUs on its node, isolating_best_fit too, but one where it
+shares no node first, spread the most; then the first.
 
 A job that does not fit so may be *split*, on as few nodes as hold it and on ``extra`` more than strict at most: those
-with the most room for it (isolating_best_fit: then those without company), each to the full, and the last chunk by the rule. Of
-several types the one with the fewest nodes, then the first.
+with the most room for it (isolating_best_fit: then those without such a job), each to the full, and the last chunk by
+the rule. Of several types the one with the fewest nodes, then the first.
 """
 
 from __future__ import annotations
@@ -71,36 +71,36 @@ class Placement:
         """What a chunk takes of a node."""
         return self.capacity[m] if self.rule == "exclusive" else self.needs(j, m, gpus)
 
-    def with_job(self, free: Free, j: int, way: Allocation, sign: int) -> Free:
-        """A copy of ``free`` with a job's allocation given back (+1) or taken (−1)."""
+    def with_job(self, free: Free, j: int, allocation: Allocation, sign: int) -> Free:
+        """A copy of ``free`` with a job's allocation released (+1) or taken (−1)."""
         out = dict(free)
-        for m, gpus in way.items():
+        for m, gpus in allocation.items():
             out[m] = _plus(out[m], self.takes(j, m, gpus), sign)
         return out
 
     def find(self, j: int, free: Free, extra: float) -> Allocation | None:
         """Where a job goes on what is free, on ``extra`` nodes more than strict at most; None where it does not fit."""
-        way = self._strict(j, free)
-        return self.split(j, free, extra) if way is None and extra > 0 else way
+        allocation = self._strict(j, free)
+        return self.split(j, free, extra) if allocation is None and extra > 0 else allocation
 
     def strict_nodes(self, j: int, kind: int) -> int:
         """Nodes of a strict allocation on one GPU type."""
         _, full, rem = self.cut[j][kind]
         return full + (rem > 0)
 
-    def is_split(self, j: int, way: Allocation) -> bool:
+    def is_split(self, j: int, allocation: Allocation) -> bool:
         """Whether an allocation has more nodes than a strict one of its type."""
-        return len(way) > self.strict_nodes(j, self.kind[next(iter(way))])
+        return len(allocation) > self.strict_nodes(j, self.kind[next(iter(allocation))])
 
     def _strict(self, j: int, free: Free) -> Allocation | None:
         found = []
         for kind in self._kinds(j):
-            way = self._chunks(j, kind, free)
-            if way is not None:
-                last = list(way)[-1]
-                left = free[last][0] - way[last]
-                company = any(self._company(j, m) for m in way)
-                found.append(((company, -left if self.rule == "spread" else left), kind, way))
+            allocation = self._chunks(j, kind, free)
+            if allocation is not None:
+                last = list(allocation)[-1]
+                left = free[last][0] - allocation[last]
+                shares = any(self._shares(j, m) for m in allocation)
+                found.append(((shares, -left if self.rule == "spread" else left), kind, allocation))
         if not found:
             return None
         return found[0][2] if self.rule == "first_fit" else min(found, key=lambda f: f[:2])[2]
@@ -111,13 +111,13 @@ class Placement:
         if size == 0:
             nodes = self._fewest(j, kind, free)
             return self._anyhow(j, kind, nodes, free) if nodes is not None and len(nodes) <= full else None
-        way: Allocation = {}
+        allocation: Allocation = {}
         for gpus in [size] * full + [rem] * (rem > 0):
-            able = [m for m in self._nodes(j, kind) if m not in way and self._holds(j, m, gpus, free)]
+            able = [m for m in self._nodes(j, kind) if m not in allocation and self._holds(j, m, gpus, free)]
             if not able:
                 return None
-            way[self._choose(j, able, free)] = gpus
-        return way
+            allocation[self._choose(j, able, free)] = gpus
+        return allocation
 
     def split(self, j: int, free: Free, extra: float) -> Allocation | None:
         """On the fewest nodes possible, and on ``extra`` more than strict at most."""
@@ -133,26 +133,26 @@ class Placement:
     def _fewest(self, j: int, kind: int, free: Free) -> list[int] | None:
         """The fewest nodes on which the job fits if it may be cut anyhow, the roomiest first."""
         room = {m: self._room(j, m, free) for m in self._nodes(j, kind)}
-        roomiest = sorted((m for m in room if room[m] > 0), key=lambda m: (-room[m], self._company(j, m), m))
+        roomiest = sorted((m for m in room if room[m] > 0), key=lambda m: (-room[m], self._shares(j, m), m))
         wanted = int(self.row["gpus"][j])
         n = next((n for n in range(1, len(room) + 1) if sum(room[m] for m in roomiest[:n]) >= wanted), None)
         return None if n is None else roomiest[:n]
 
     def _anyhow(self, j: int, kind: int, nodes: list[int], free: Free) -> Allocation:
         """All but the last of these nodes to the full; the rest on the node the rule prefers."""
-        way = {m: self._room(j, m, free) for m in nodes[:-1]}
-        left = int(self.row["gpus"][j]) - sum(way.values())
-        able = [m for m in self._nodes(j, kind) if m not in way and self._holds(j, m, left, free)]
-        way[self._choose(j, able, free)] = left
-        return way
+        allocation = {m: self._room(j, m, free) for m in nodes[:-1]}
+        left = int(self.row["gpus"][j]) - sum(allocation.values())
+        able = [m for m in self._nodes(j, kind) if m not in allocation and self._holds(j, m, left, free)]
+        allocation[self._choose(j, able, free)] = left
+        return allocation
 
     def _choose(self, j: int, able: list[int], free: Free) -> int:
         """The node the rule prefers."""
         if self.rule == "first_fit":
             return min(able)
-        return min(able, key=lambda m: (self._company(j, m), -free[m][0] if self.rule == "spread" else free[m][0], m))
+        return min(able, key=lambda m: (self._shares(j, m), -free[m][0] if self.rule == "spread" else free[m][0], m))
 
-    def _company(self, j: int, m: int) -> bool:
+    def _shares(self, j: int, m: int) -> bool:
         """Whether the job would rather not go to a node."""
         return self.rule == "isolating_best_fit" and self.row["gpus"][j] > 1 and self.wide.get(m, 0) > 0
 

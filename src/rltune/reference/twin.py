@@ -5,16 +5,16 @@ it ranks its queue (jobs under a service-level agreement first, then the lowest 
 and starts the first job if it fits, again and again, until the queue is empty or the first job, the *head*, does not
 fit. The head is forgotten at the pool's next event or, with ``sticky_head``, stays until it starts: all pools have one
 queue, and the head stays head until it starts. While there is a head, of the others, in the order of the same ranking
-(of a head kept from an earlier instant, an agent is not asked: in the order of the base policy),
+(of a head kept from an earlier time, an agent is not asked: in the order of the base policy),
 
 ============  ==================================================================================================
 none          nothing starts
 greedy        whatever fits starts
 easy          the head has a reservation: the earliest time it fits, by the expected ends of the running jobs, on
               nodes chosen by the placement rule (its shadow allocation). A job that fits starts if it ends by
-              estimate no later than that, or on what is free both now and then beside the shadow allocation;
+              estimate no later than that, or on what is free both now and then next to the shadow allocation;
               or in another pool than the head's
-conservative  every job has a reservation, first the head, then the others in their order: the earliest instant
+conservative  every job has a reservation, first the head, then the others in their order: the earliest time
               from which on a place lasts for its estimate. A job starts whose reservation is the present
 ============  ==================================================================================================
 
@@ -47,7 +47,7 @@ Scores = Callable[[float, list[int]], list[Any]]
 Holds = Callable[[float, list[int]], bool]
 """(now in s, jobs of one queue that the agent sees) → whether none of the queue starts until the next event."""
 Point = tuple[float, int]
-"""An instant of a plan: the present is (now, 0), an end at t is (t, 1), so that what ends now is not free yet."""
+"""A time of a plan: the present is (now, 0), an end at t is (t, 1), so that what ends now is not free yet."""
 
 EXTRA = {"strict": 0, "plus_one": 1, "any": float("inf"), "worth_it": 0, "soonest_end": 0}
 
@@ -206,7 +206,7 @@ class Twin:
         )
 
     def _behind_kept(self, others: list[int], now: float) -> list[int]:
-        """The order behind a head kept from an earlier instant: the policy's, also one of the user's own."""
+        """The order behind a head kept from an earlier time: the policy's, also a custom one."""
         return self._by_policy(others, now) if self.visible or not others else self._ranking(others, now)
 
     def _start_behind(self, head: int, others: list[int], now: float) -> None:
@@ -244,7 +244,7 @@ class Twin:
             self._start(j, allocation, now)
 
     def _reserve(self, head: int, now: float, extra: float) -> tuple[float, Free]:
-        """(When the head fits, what is free then beside it)."""
+        """(When the head fits, what is free then next to it)."""
         return self._reservation(head, now, extra)[:2]
 
     def _reservation(self, head: int, now: float, extra: float) -> tuple[float, Free, Allocation]:
@@ -310,13 +310,13 @@ class Twin:
 
     def _slowdown(self, j: int, allocation: Allocation) -> float:
         """How many times as long the job runs on this allocation, next to what runs there now."""
-        beside = any(
+        shares = any(
             self.gpus[j] > 1 and self.gpus[i] > 1 and i != j and set(allocation) & set(self.allocation[i])
             for i in self.running
         )
         return max(
             self.scheduler.multi_node_slowdown if self.place.is_split(j, allocation) else 1.0,
-            self.scheduler.interference_slowdown if beside else 1.0,
+            self.scheduler.interference_slowdown if shares else 1.0,
         )
 
     def _set_slowdowns(self, now: float) -> None:

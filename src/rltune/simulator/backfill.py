@@ -19,7 +19,7 @@ def reserve(nodes, jobs, seq, options, job, extra):
     """Reserve for the head the earliest time it fits by the expected ends of running jobs: ``status.reserved``.
 
     Leaves in ``shadow`` the ``status.shadowed`` nodes of its shadow allocation, with what is spare there then. Running
-    jobs are given back in the order of their expected ends until the head fits, and taken again.
+    jobs are released in the order of their expected ends until the head fits, and then restored.
     """
     j = seq.status.first + job
     p = jobs.row[j].pool
@@ -32,7 +32,7 @@ def reserve(nodes, jobs, seq, options, job, extra):
         if other < 0:
             raise RuntimeError("a job in the queue can never fit its pool")
         time = upcoming
-        while upcoming == time:  # all that ends at one instant is free at it
+        while upcoming == time:  # all that ends at one time is free at it
             run = seq.run[other]
             if run.late:
                 late += 1
@@ -123,11 +123,11 @@ def backfill(nodes, jobs, seq, options):
         if job == head or seq.failed[0, row.shape] == this:
             continue
         mine = row.pool == pool
-        beside = mine and now + row.estimate_s > reserved
-        if beside and seq.failed[1, row.shape] == this:
+        alongside = mine and now + row.estimate_s > reserved
+        if alongside and seq.failed[1, row.shape] == this:
             continue
         j = seq.status.first + job
-        if not beside:
+        if not alongside:
             if held:
                 _let_go(nodes, seq, shadow)
                 held = False
@@ -135,8 +135,10 @@ def backfill(nodes, jobs, seq, options):
             if n == 0:
                 seq.failed[0, row.shape] = this
                 continue
-            beside = mine and now + row.estimate_s * slowdown_on(nodes, jobs, seq, options, j, seq.place, n) > reserved
-        if beside:
+            alongside = (
+                mine and now + row.estimate_s * slowdown_on(nodes, jobs, seq, options, j, seq.place, n) > reserved
+            )
+        if alongside:
             if not held:
                 _hold_back(nodes, seq, shadow)
                 held = True

@@ -75,8 +75,8 @@ class OwnPolicyRanker:
 class Run:
     """Sequences under way: :meth:`advance` until some ask for a ranking, answer, and again.
 
-    ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the setting's
-    own. ``track``, ``check`` and ``alone`` as in rltune.simulator.config. Raises ValueError when the setting's placement
+    ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the
+    scheduler's own. ``track``, ``check`` and ``alone`` as in rltune.simulator.config. Raises ValueError when the scheduler's placement
     is asked of a placer and none is given, or the other way round.
     """
 
@@ -131,13 +131,13 @@ def simulate(
     """Run sequences of ``n[s]`` jobs from job ``first[s]``, each from an idle cluster, to their last start.
 
     Without ``ranker`` the base policy orders the queue; with it, it only orders what the ranker cannot see, and
-    jobs under a service-level agreement. ``check`` asserts the invariants at every instant (RuntimeError). Raises
+    jobs under a service-level agreement. ``check`` asserts the invariants at every event time (RuntimeError). Raises
     ValueError as :class:`Run` does.
     """
     visible = MAX_VISIBLE if ranker else None
     if scheduler.policy in OWN:
         if ranker:
-            raise ValueError(f"policy {scheduler.policy!r}: one's own policy cannot be the base of a ranker")
+            raise ValueError(f"policy {scheduler.policy!r}: a custom policy cannot be the base of a ranker")
         ranker, visible = OwnPolicyRanker(scheduler.policy, jobs), 0
     run = Run(
         jobs,

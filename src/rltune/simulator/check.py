@@ -1,4 +1,4 @@
-"""Invariants of a run, for tests and debugging: checked at every instant where a setting asks for it."""
+"""Invariants of a run, for tests and debugging: checked at every event time of a run that asks for it."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from rltune.simulator.start import start_job
 def reserve_all(nodes, jobs, seq, options):
     """Give the chosen job, the head, then the others of its queue the earliest reservation; start those of now.
 
-    A profile holds what is expected to be free on every node of a pool from each instant on: now, the expected ends
-    of running jobs, the ends of reservations. A job goes to the first instant from which on an allocation, chosen
-    by the rule on what is free throughout, lasts for its estimate. Where a job may be split, the estimate is that
+    A profile holds what is expected to be free on every node of a pool from certain times on: now, the expected ends
+    of running jobs, the ends of reservations. A job is reserved the first of these times from
+    which an allocation, chosen by the rule on what is free throughout, lasts for its estimate. Where a job may be split, the estimate is that
     of a split one.
     """
     q, head = seq.status.queue, seq.status.chosen
@@ -47,7 +47,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
     times = np.empty(most, np.float64)
     profile = np.empty((most, 3, width), np.int64)
     slots = _profile(nodes, jobs, seq, options, p, times, profile)
-    total = np.empty(most, np.int64)  # free GPUs of the pool at each instant
+    total = np.empty(most, np.int64)  # free GPUs of the pool at each time
     for x in range(slots):
         total[x] = profile[x, 0].sum()
     low = np.empty((3, width), np.int64)
@@ -55,7 +55,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
     longer = options.multi_node_slowdown if options.splits else 1.0
     # a copy of what is free, to search on
     spare = Free(seq.free.row.copy(), seq.free.total.copy(), seq.free.count.copy(), seq.free.words.copy())
-    # reservations are made anew at every event: once nothing behind could start now, the rest need none
+    # reservations are made again at every event: once nothing behind could start now, the rest need none
     fewest = np.empty(ranked.shape[0] + 1, np.int64)
     fewest[-1] = 1 << 40
     for r in range(ranked.shape[0] - 1, -1, -1):
@@ -132,7 +132,7 @@ def _could(nodes, jobs, j, rule, begin, low):
 
 @kernel
 def _enough(times, total, slots, i, lasts, gpus):
-    """The first instant from ``i`` on from which so many GPUs of the pool stay free for so long; ``slots`` for none."""
+    """The first time from ``i`` on from which so many GPUs of the pool stay free for so long; ``slots`` for none."""
     x = i
     while i < slots:
         x = max(x, i)
@@ -142,13 +142,13 @@ def _enough(times, total, slots, i, lasts, gpus):
             x += 1
         if x == slots or total[x] >= gpus or x > i and times[x] >= times[i] + lasts:
             return i
-        i = x + 1  # whatever starts before this instant lasts into it
+        i = x + 1  # whatever starts before this time lasts into it
     return slots
 
 
 @allocating
 def _profile(nodes, jobs, seq, options, p, times, profile):
-    """What is free in a pool now, and from each expected end of a running job on; number of instants."""
+    """What is free in a pool now, and from each expected end of a running job on; number of times."""
     begin, end = nodes.pool[p].start, nodes.pool[p].stop
     times[0] = seq.status.now
     for m in range(begin, end):
@@ -186,7 +186,7 @@ def _profile(nodes, jobs, seq, options, p, times, profile):
 
 @allocating
 def _add(nodes, jobs, j, whole, m, gpus, begin, profile, sign):
-    """Add a chunk to some instants of a profile, or take it from them."""
+    """Add a chunk to some times of a profile, or take it from them."""
     cpu, mem = needs(nodes, jobs, j, gpus, m)
     if whole:
         gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb

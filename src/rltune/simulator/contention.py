@@ -1,6 +1,6 @@
 """Jobs that slow one another down: the run time of a job of several GPUs while another such job is on one of its nodes.
 
-A job's *pace* is how many times as long it runs as by itself: the larger of what being split and what sharing a node
+A job's *slowdown* is how many times as long it runs as by itself: the larger of what being split and what sharing a node
 cost it. It changes while the job runs, when neighbours come and go; what is done so far stays done. Jobs of one GPU
 neither slow others down nor are slowed down: what is shared are the links that GPUs of one job talk over.
 """
@@ -31,7 +31,7 @@ def split_loses_s(nodes, jobs, options, j, m, n):
 
 @kernel
 def slowdown_on(nodes, jobs, seq, options, j, place, n):
-    """How many times as long job ``j`` would run on these ``n`` chunks, by what runs beside them now."""
+    """How many times as long job ``j`` would run on these ``n`` chunks, given what runs there now."""
     slowdown = split_slowdown(nodes, jobs, options, j, place[0].node, n)
     if options.interference_slowdown > slowdown and jobs.row[j].gpus > 1:
         for c in range(n):
@@ -42,11 +42,11 @@ def slowdown_on(nodes, jobs, seq, options, j, place, n):
 
 @kernel
 def update_neighbours(nodes, jobs, seq, options, job, sign):
-    """A job has started (``sign`` 1) or ended (−1): the pace of those beside it changes."""
+    """A job has started (``sign`` 1) or ended (−1): the slowdown of those on its nodes changes."""
     if jobs.row[seq.status.first + job].gpus < 2:
         return
     run = seq.run[job]
-    changed = 2 if sign > 0 else 1  # wide jobs on a node whose first one gets, or loses, company
+    changed = 2 if sign > 0 else 1  # wide jobs on a node where the first one stops, or starts, to be alone
     some = False
     for c in range(run.at, run.at + run.len):
         m = seq.chunk[c].node
@@ -54,7 +54,7 @@ def update_neighbours(nodes, jobs, seq, options, job, sign):
         some = some or seq.free.row[m].wide == changed
     if not some or options.interference_slowdown == 1.0:
         return
-    # a change of pace moves a job in the heap: those to change are found first
+    # a change of slowdown moves a job in the heap: those to change are found first
     n = 0
     for i in range(seq.status.running):
         other = seq.heap[i].job
@@ -78,10 +78,10 @@ def _meet(seq, a, b):
 
 @kernel
 def _change_slowdown(nodes, jobs, seq, options, job):
-    """Bring a running job's pace up to date, and with it its ends: the true one and that by its estimate."""
+    """Bring a running job's slowdown up to date, and with it its ends: the true one and that by its estimate."""
     j = seq.status.first + job
     run, now = seq.run[job], seq.status.now
-    if run.end <= now:  # ends at this very instant too
+    if run.end <= now:  # ends now, too
         return
     slowdown = split_slowdown(nodes, jobs, options, j, seq.chunk[run.at].node, run.len)
     if options.interference_slowdown > slowdown:

@@ -3,9 +3,9 @@
 Every sequence advances until it needs an answer: RANK (scores of the visible queue) or PLACE (the nodes of the
 chosen job). A driver answers and calls again. Base policies and placement rules that are compiled in are answered
 here, without leaving the loop. With its scores a driver may set ``status.hold``: nothing of the queue starts until the
-sequence's next instant, at which it is asked again; without effect where no instant would come, or for a kept head.
+sequence's next event time, at which it is asked again; without effect where none would come, or for a kept head.
 
-At one instant completions come before arrivals. At each instant, per queue with an event: while it has jobs and no
+At one time completions come before arrivals. At each event time, per queue with an event: while it has jobs and no
 head, take the best (lowest score; ties by submission, then id). If it fits it starts and the rest is ranked again;
 if not it is the head until the queue's next event, and the backfill rule says which others may start, in the order
 of the same scores. With ``sticky_head`` there is one queue for the whole cluster, and the head stays head until it
@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
-from rltune.cluster.ways import classes, count_ways, room
 from rltune.kernels import allocating, inlined, kernel
 from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.backfill import backfill, reserve
@@ -58,7 +58,7 @@ def advance_all(nodes, jobs, st):
                     _decide(nodes, jobs, seq, options)
             elif status.phase == PICK:
                 if status.hold and status.head < 0 and (status.running > 0 or status.arrived < status.n):
-                    status.queue += 1  # it stays marked: the next instant asks again
+                    status.queue += 1  # it stays marked: the next event asks again
                     status.phase = POOL
                 else:
                     _try(nodes, jobs, seq, options)
@@ -66,7 +66,7 @@ def advance_all(nodes, jobs, st):
             elif status.phase == PLACED and status.place_len == 0:
                 reserve(
                     nodes, jobs, seq, options, status.chosen, 0
-                )  # as the placer was told; others have used the work space
+                )  # as the placer saw it; others have used the work space
                 _wait(jobs, seq, options)
             elif status.phase == PLACED:
                 start_job(nodes, jobs, seq, options, status.chosen, status.place_len)
@@ -76,7 +76,7 @@ def advance_all(nodes, jobs, st):
                     dequeue(jobs, seq, status.queue, status.picked)
                 status.phase = POOL
             elif status.phase == BEHIND:
-                # the head waits, and the queue is done for this instant
+                # the head waits, and the queue is done for this event time
                 if queue[status.queue].len + (status.head >= 0) > 1 and options.backfill != NONE:
                     if options.backfill == CONSERVATIVE:
                         reserve_all(nodes, jobs, seq, options)
@@ -97,7 +97,7 @@ def _has_to_decide(seq):
 
 @kernel
 def _next_event(nodes, jobs, seq, options):
-    """Go to the next instant: take back what ended, queue what arrived, mark their queues."""
+    """Go to the next event time: release what ended, queue what arrived, mark their queues."""
     status = seq.status
     now = np.inf
     if status.running > 0:
@@ -195,9 +195,13 @@ def _try(nodes, jobs, seq, options):
         status.place_len = n
         status.phase = PLACED
         others = options.asks_place == ALWAYS or options.asks_place == AMONG_OTHERS and status.queued > 1
-        company = options.interference_slowdown != 1.0 and jobs.row[status.first + status.chosen].gpus > 1
-        split_ways = status.split and _in_equal_chunks(jobs, status.first + status.chosen)
-        if status.may_wait or others and (split_ways or _ways(nodes, jobs, seq, status.chosen) > (0 if company else 1)):
+        shares = options.interference_slowdown != 1.0 and jobs.row[status.first + status.chosen].gpus > 1
+        may_split = status.split and _in_equal_chunks(jobs, status.first + status.chosen)
+        if (
+            status.may_wait
+            or others
+            and (may_split or _candidates(nodes, jobs, seq, status.chosen) > (0 if shares else 1))
+        ):
             _fill_top(jobs, seq)
             status.asked_place += 1
             status.phase = PLACE
@@ -223,9 +227,9 @@ def _wait(jobs, seq, options):
 
 @kernel
 def _fit(nodes, jobs, seq, options, job):
-    """Place a job that is first in order; chunks, 0 when it does not fit, or where waiting is worth more than a split.
+    """Place a job that is first in order; chunks, 0 when it does not fit, or where it should rather wait than be split.
 
-    Then ``reserved`` and ``shadow`` are the head's. Where placements are asked, worth is for the placer to say.
+    Then ``reserved`` and ``shadow`` are the head's. Where a placer is asked, it decides whether to wait.
     """
     status = seq.status
     status.may_wait = False
@@ -269,11 +273,11 @@ def _reserve_sooner(nodes, jobs, seq, options, job):
 
 
 @allocating
-def _ways(nodes, jobs, seq, job):
+def _candidates(nodes, jobs, seq, job):
     j = seq.status.first + job
     table = room(nodes)
     k = classes(nodes, jobs.row[j].pool, seq.free, False, table)
-    return count_ways(nodes, jobs, j, table, k)
+    return count_candidates(nodes, jobs, j, table, k)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""A run that begins with a cluster as it is found: jobs running on it, others queued, an instant that is now.
+"""A run that begins with a cluster as it is found: jobs running on it, others queued, at a given time.
 
 Everything else of the simulator starts from an idle cluster. A live cluster does not, and a replay's middle neither;
 from here on the same engine, observation and placement go to work on them.
@@ -27,7 +27,7 @@ ROOM = np.dtype([("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64)])
 
 @dataclass(frozen=True)
 class Found:
-    """What is found at one instant; R jobs running, all others of Jobs queued or yet to come."""
+    """What is found at one time; R jobs running, all others of Jobs queued or yet to come."""
 
     now_s: float
     """Now, s since the same t0 as the submissions of Jobs."""
@@ -53,10 +53,10 @@ def resume(
     placer: Placer | None = None,
     asks: bool = False,
 ) -> Run:
-    """A run at the instant that was found, before its first decision.
+    """A run at the time that was found, before its first decision.
 
     ``asks``: rankings are asked of the driver, of the first MAX_VISIBLE jobs of each queue; else the order is the
-    setting's. The start and end of each running job are those found. Raises ValueError where what was found
+    scheduler's. The start and end of each running job are those found. Raises ValueError where what was found
     contradicts itself: chunks and free GPUs beyond a node's, starts or submissions after now, ends before it.
     """
     _check(jobs, layout, found)
@@ -64,7 +64,7 @@ def resume(
     run = Run(jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None, track=True)
     state = run.state
     widest = int(np.diff(found.offsets).max(initial=0))
-    if widest > state.place.shape[1]:  # jobs found on more nodes than the setting would have put them on
+    if widest > state.place.shape[1]:  # jobs found on more nodes than the scheduler would use
         state = state._replace(place=np.zeros((1, widest), CHUNK))
     state = state._replace(chunk=np.zeros((1, state.chunk.shape[1] + len(found.chunks)), CHUNK))
     run.state = state
@@ -128,7 +128,7 @@ def _resume(nodes, jobs, st, start_s, end_s, offsets, chunks, free, now_s, queue
 
 @allocating
 def _end_at(seq, end_s):
-    """Let the running jobs end when they are said to (with company slowing jobs down: until that changes)."""
+    """Let the running jobs end when they are said to (where co-located jobs slow each other down: until that changes)."""
     order = np.argsort(end_s, kind="mergesort")
     for i in range(order.shape[0]):  # sorted is a heap
         seq.run[order[i]].end = end_s[order[i]]
@@ -138,7 +138,7 @@ def _end_at(seq, end_s):
 def could_start(run: Run, layout: Layout, found: Found) -> np.ndarray:
     """Which of the queued jobs [Q] bool would fit, on the fewest nodes that could hold them, once all running jobs ended.
 
-    The others wait for what nobody in the run will give back, and would stop it. ``run`` is a resumed one before its
+    The others wait for what nobody in the run will release, and would stop it. ``run`` is a resumed one before its
     first step, and is of no use afterwards.
     """
     return _could_start(layout.nodes, run.jobs, run.state, len(found.start_s), found.queued)

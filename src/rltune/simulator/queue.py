@@ -2,8 +2,8 @@
 submission and id (which is the order of the numbers of the jobs).
 
 A policy whose scores do not change with time ranks a job once, when it arrives: the queue stays sorted. The others
-are scored anew at every instant that decides, and the order of the last time is mended by insertion, for it has
-hardly changed.
+are scored again at every event time that decides, and the last order is repaired by insertion, for it has hardly
+changed.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def drop_started(jobs, seq, q, lo, hi):
 
 @kernel
 def rank(nodes, jobs, seq, q, policy):
-    """Score a queue anew and bring it into order."""
+    """Score a queue again and bring it into order."""
     queue, waiting = seq.queue[q], seq.waiting
     at, n = queue.at, queue.len
     queue.ranked = True

@@ -55,15 +55,15 @@ STATUS = _record(
     reserved=_f,
     shadowed=_i,
 )
-"""A sequence: its first job and its jobs; phase; instant, s since the trace's t0; jobs arrived, started and running;
+"""A sequence: its first job and its jobs; phase; event time, s since the trace's t0; jobs arrived, started and running;
 chunks written; the queue being decided; the job committed to (sticky_head), −1 for none; jobs in that queue, how many
 of the first a ranking covers, place of the picked one, the job PLACE asks about, chunks of the answer (0: it waits),
 whether these are a split, whether it may wait. Counts of a run: decisions, those between two jobs or more, jobs queued
-at each, those that hid jobs, PLACE questions, instants. Whether the ranking came from the driver, and said that
+at each, those that hid jobs, PLACE questions, event times. Whether the ranking came from the driver, and said that
 nothing is to start now; a head's reserved start, and the nodes of its shadow allocation."""
 QUEUE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
 """A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
-order is that of this instant; whether this instant has an event for it."""
+order is that of this event time; whether there is an event for it."""
 RUN = _record(key=_f, start=_f, end=_f, due=_f, slowdown=_f, since=_f, done_s=_f, at=_i, len=_i, late=_b)
 """A job: score under the base policy; start (NaN before), true end, end by its estimate; where co-located jobs slow each other down,
 how many times as long it runs as by itself, since when, and what of its run time was done then; its chunks; whether it
@@ -72,7 +72,7 @@ HEAP = _record(end=_f, job=_i)
 ENDS = _record(due_at=_i, due_len=_i, late_at=_i, late_len=_i)
 """A pool's stretches in ``due`` and ``late``."""
 SHARE = _record(used=_f, at=_f, using=_i, known=_i)
-"""An account: decayed GPU-seconds used at an instant, GPUs in use since; 1 once it has submitted a job (of all in one:
+"""An account: decayed GPU-seconds used until ``at``, GPUs in use since; 1 once it has submitted a job (of all in one:
 how many have)."""
 SHADOW = _record(node=_i, gpus=_i, cpu=_i, mem=_i, held_gpus=_i, held_cpu=_i, held_mem=_i)
 """A node of a head's shadow allocation: what is spare there at its reserved start; what is held back now."""
@@ -101,7 +101,7 @@ class Sequence(NamedTuple):
     order: np.ndarray  # [N] int64, places of a queue's jobs by their scores
     shadow: np.ndarray  # [X] SHADOW
     released: np.ndarray  # [N] int64
-    failed: np.ndarray  # [2, shapes] int64, last pass in which a job of this shape did not fit; fit beside a head
+    failed: np.ndarray  # [2, shapes] int64, last pass in which a job of this shape did not fit; fit next to a head
 
 
 class State(NamedTuple):
@@ -130,7 +130,7 @@ class State(NamedTuple):
     first = property(lambda self: self.status["first"], doc="First job of each sequence [S].")
     n = property(lambda self: self.status["n"], doc="Jobs of each sequence [S].")
     phase = property(lambda self: self.status["phase"], doc="What each sequence is doing [S].")
-    now = property(lambda self: self.status["now"], doc="Instant each sequence is at, s since the trace's t0 [S].")
+    now = property(lambda self: self.status["now"], doc="Time each sequence is at, s since the trace's t0 [S].")
     visible = property(lambda self: self.status["visible"], doc="Jobs a ranking covers [S].")
     queued = property(lambda self: self.status["queued"], doc="Jobs in the queue that asks [S].")
     start = property(lambda self: self.run["start"], doc="Starts in s [S, N], NaN before.")

@@ -1,4 +1,4 @@
-"""A run over time: what the cluster and its queue look like at every instant at which something changes."""
+"""A run over time: what the cluster and its queue look like at every event time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ LARGEST_WAIT = "largest_wait_s"
 
 
 def timeline(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Nodes) -> pd.DataFrame:
-    """One row an instant at which a job of the sequence is submitted, starts or ends; the state holds until the next.
+    """One row a time at which a job of the sequence is submitted, starts or ends; the state holds until the next.
 
-    Whatever happens at one instant falls into one row: a job that starts when it is submitted is never queued.
+    Whatever happens at one time falls into one row: a job that starts when it is submitted is never queued.
 
     time_s; used_gpus, free_gpus: GPUs with and without a job; queued, queued_gpus: jobs submitted and not started,
     and the GPUs they ask for; running: jobs; largest_wait_s: how long the oldest of the queued has waited at that
-    instant, 0 when none is (it grows until the next row); fragmentation: 1 − Σ free² / Σ (node size · free) over all
+    time, 0 when none is (it grows until the next row); fragmentation: 1 − Σ free² / Σ (node size · free) over all
     nodes (paper eq. 3, CFF, normalised by node size), 0 when nothing is free and when all that is free lies on empty
     nodes. Raises ValueError as `one_sequence`, and when a node has more on it than it holds.
     """
@@ -43,7 +43,7 @@ def timeline(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Nodes) -
 
 
 def time_average(timeline: pd.DataFrame, column: str, until_s: float | None = None) -> float:
-    """Mean of a column over time, from the first instant to ``until_s`` (the last instant unless given).
+    """Mean of a column over time, from the first row to ``until_s`` (the last row's time unless given).
 
     Every state counts for as long as it holds, the last one until ``until_s``; largest_wait_s is followed as it grows.
     NaN for a span of no length. Raises ValueError on an empty timeline or an end before its beginning.
@@ -53,7 +53,7 @@ def time_average(timeline: pd.DataFrame, column: str, until_s: float | None = No
     time, value = timeline["time_s"].to_numpy(), timeline[column].to_numpy(np.float64)
     until = float(time[-1]) if until_s is None else float(until_s)
     if not until >= time[0]:
-        raise ValueError(f"until_s is {until}, before the first instant {time[0]}")
+        raise ValueError(f"until_s is {until}, before the first row at {time[0]}")
     held = np.diff(np.minimum(np.append(time, max(until, time[-1])), until))
     area = float(value @ held)
     if column == LARGEST_WAIT:
@@ -97,7 +97,7 @@ def one_sequence(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Node
 
 
 def _level(n: int, up: np.ndarray, down: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """[n] int64, what has gone up at instant ``up`` and not yet come down at instant ``down``."""
+    """[n] int64, what has gone up at ``up`` and not yet come down at ``down``."""
     change = np.zeros(n, np.int64)
     np.add.at(change, up, weight)
     np.subtract.at(change, down, weight)
@@ -117,28 +117,28 @@ def _largest_wait(time: np.ndarray, submit: np.ndarray, start: np.ndarray) -> np
 def _fragmentation(
     time: np.ndarray, at_start: np.ndarray, at_end: np.ndarray, chunk_table: pd.DataFrame, nodes: Nodes
 ) -> np.ndarray:
-    """[len(time)] float64; ``at_start`` and ``at_end`` are the instants of each chunk. Whole numbers until the end."""
+    """[len(time)] float64; ``at_start`` and ``at_end`` are the rows of each chunk. Whole numbers until the end."""
     sizes = nodes.gpus.astype(np.int64)
     node = np.tile(chunk_table["node"].to_numpy(np.int64), 2)
     gpus = chunk_table["gpus"].to_numpy(np.int64)
-    instant, change = np.concatenate([at_start, at_end]), np.concatenate([-gpus, gpus])
-    order = np.lexsort((instant, node))
-    node, instant = node[order], instant[order]
+    row_of, change = np.concatenate([at_start, at_end]), np.concatenate([-gpus, gpus])
+    order = np.lexsort((row_of, node))
+    node, row_of = node[order], row_of[order]
     # one running sum serves all nodes: what a node gives it takes back, so each node begins at 0
     free = sizes[node] + np.cumsum(change[order])
-    settled = np.ones(len(node), bool)
-    settled[:-1] = (node[1:] != node[:-1]) | (instant[1:] != instant[:-1])
-    node, instant, free = node[settled], instant[settled], free[settled]
+    last = np.ones(len(node), bool)
+    last[:-1] = (node[1:] != node[:-1]) | (row_of[1:] != row_of[:-1])
+    node, row_of, free = node[last], row_of[last], free[last]
     if (free < 0).any():
         at = np.flatnonzero(free < 0)[0]
         m = node[at]
-        raise ValueError(f"node {m} has {sizes[m]} GPUs, {sizes[m] - free[at]} are in use at {time[instant[at]]} s")
+        raise ValueError(f"node {m} has {sizes[m]} GPUs, {sizes[m] - free[at]} are in use at {time[row_of[at]]} s")
     before = np.append(0, free[:-1])
     first = np.append(True, node[1:] != node[:-1])[: len(node)]
     before = np.where(first, sizes[node], before[: len(node)])
     squares, weights = np.zeros(len(time), np.int64), np.zeros(len(time), np.int64)
-    np.add.at(squares, instant, free**2 - before**2)
-    np.add.at(weights, instant, sizes[node] * (free - before))
+    np.add.at(squares, row_of, free**2 - before**2)
+    np.add.at(weights, row_of, sizes[node] * (free - before))
     whole = int((sizes**2).sum())
     squares, weights = whole + np.cumsum(squares), whole + np.cumsum(weights)
     return np.where(weights > 0, (weights - squares) / np.maximum(weights, 1), 0.0)

@@ -30,15 +30,9 @@ _NAMES: dict[str, str] = {
 }
 _STATUS = {
     **{state.lower(): status for state, status in sacct.STATUS.items()},
-    **{state.lower(): "running" for state in sacct.RUNNING},
-    "pass": "passed",
-    "passed": "passed",
-    "succeeded": "passed",
-    "terminated": "passed",
-    "success": "passed",
-    "error": "failed",
-    "canceled": "killed",
-    "killed": "killed",
+    **dict.fromkeys(map(str.lower, sacct.RUNNING), "running"),
+    **dict.fromkeys(("pass", "passed", "succeeded", "terminated", "success"), "passed"),
+    **{"error": "failed", "canceled": "killed", "killed": "killed"},
 }
 NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
 """What stands beside a state of which it is not known what it means."""
@@ -97,15 +91,6 @@ def _entry(name: str, column: str, values: pd.Series) -> list[str]:
 
 def quoted(text: str) -> str:
     """As YAML: quoted unless it is a plain word YAML takes for nothing else."""
-    plain = re.fullmatch(r"[A-Za-z_/][\w/.\-]*", text) and text.lower() not in (
-        "true",
-        "false",
-        "yes",
-        "no",
-        "on",
-        "off",
-        "null",
-        "y",
-        "n",
-    )
+    words = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
+    plain = re.fullmatch(r"[A-Za-z_/][\w/.\-]*", text) and text.lower() not in words
     return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())

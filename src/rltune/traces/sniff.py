@@ -29,27 +29,20 @@ MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
 MAX_ENTRIES = 5_000
 """Entries of a JSON list looked at: as Python objects they take six times their bytes."""
-HELIOS_MARK = {"job_id", "gpu_num", "state", "submit_time", "duration", "queue"}
 HELIOS_PARTS = ("Earth", "Saturn", "Uranus", "Venus")
 _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
 """A first look only: what lines are left out, cleaning counts."""
 GPU_NUMBER = "cluster_gpu_number.csv"
 """Helios: GPUs of each virtual cluster by day."""
-_PAI_STATUS = ("Terminated", "Failed", "Running", "Waiting")
-_PAI_INSTANCE = [
-    "job_name",
-    "task_name",
-    "inst_name",
-    "worker_name",
-    "inst_id",
-    "status",
-    "start_time",
-    "end_time",
-    "machine",
-]
-_PAI_GROUP = ["inst_id", "user", "gpu_type_spec", "group", "workload"]
+_PAI_STATUS = {"Terminated", "Failed", "Running", "Waiting"}
 _PAI_MACHINE = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
-_PHILLY_MACHINES = ["machineId", "number of GPUs", "single GPU mem"]
+_HEADERS = (  # columns a table with a header is known by
+    ({"job_id", "gpu_num", "state", "submit_time", "duration", "queue"}, "Helios cluster_log.csv", "helios"),
+    (set(alibaba2023.COLUMNS), "Alibaba 2023 pod list (openb)", "alibaba2023"),
+    ({"sn", "cpu_milli", "memory_mib", "gpu", "model"}, "Alibaba 2023 node list (openb): a cluster, not jobs", None),
+    (set(_PAI_MACHINE), "Alibaba PAI machine table (with a header): a cluster, not jobs", None),
+    ({"machineId", "number of GPUs", "single GPU mem"}, "Philly cluster_machine_list: a cluster, not jobs", None),
+)
 _MEMBERS = (  # members an archive is known by
     (re.compile(r"(^|/)cluster_job_log$"), "philly", "Philly archive"),
     (re.compile(r"(^|/)(?P<part>Earth|Saturn|Uranus|Venus)/cluster_log\.csv$"), "helios", "Helios archive"),
@@ -192,61 +185,34 @@ def _json(file: Utf8) -> Found:
 def _headerless(line: str, file: IO[bytes]) -> Found | None:
     """The tables without a header row: PAI's five and the authors' CSVs."""
     fields = [f.strip() for f in line.split(",")]
-    tables = (
-        (
-            alibaba2020.TASK_COLUMNS,
-            "Alibaba PAI task table (no header)",
-            "alibaba2020",
-            lambda: fields[3] in _PAI_STATUS,
-        ),
-        (alibaba2020.JOB_COLUMNS, "Alibaba PAI job table (no header)", "alibaba2020", lambda: fields[3] in _PAI_STATUS),
-        (_PAI_INSTANCE, "Alibaba PAI instance table (no header): not needed", None, lambda: fields[5] in _PAI_STATUS),
-        (
-            _PAI_MACHINE,
-            "Alibaba PAI machine table (no header): a cluster, not jobs",
-            None,
-            lambda: all(map(_number, fields[2:])) and not _number(fields[0]),
-        ),
-        (
-            _PAI_GROUP,
-            "Alibaba PAI group table (no header): not needed",
-            None,
-            lambda: len(fields[0]) > 20 and not any(map(_number, fields[:4])),
-        ),
-        *(
-            (
-                names,
-                f"the authors' formatted CSV (no header), {variant} variant",
-                "authors",
-                lambda: all(map(_number, fields[1:5])),
-            )
-            for variant, names in authors.VARIANTS.items()
-        ),
-    )
-    for names, name, format_name, fits in tables:
-        if len(fields) == len(names) and fields[0] != names[0] and fits():
-            table = pd.read_csv(file, **_LENIENT, names=names)
-            return _found(name, table, format_name)
+    numbers = [_number(f) for f in fields]
+    pai, more = alibaba2020, "Alibaba PAI {} table (no header){}".format
+    status = _PAI_STATUS.intersection
+    tables = [
+        (pai.TASK_COLUMNS, more("task", ""), "alibaba2020", status(fields[3:4])),
+        (pai.JOB_COLUMNS, more("job", ""), "alibaba2020", status(fields[3:4])),
+        (pai.INSTANCE_COLUMNS, more("instance", ": not needed"), None, status(fields[5:6])),
+        (_PAI_MACHINE, more("machine", ": a cluster, not jobs"), None, all(numbers[2:]) and not numbers[0]),
+        (pai.TAG_COLUMNS, more("group", ": not needed"), None, len(fields[0]) > 20 and not any(numbers[:4])),
+    ]
+    for variant, names in authors.VARIANTS.items():
+        title = f"the authors' formatted CSV (no header), {variant} variant"
+        tables.append((names, title, "authors", all(numbers[1:5])))
+    for names, title, format_name, fits in tables:
+        if len(fields) == len(names) and fields[0] != names[0] and fits:
+            return _found(title, pd.read_csv(file, **_LENIENT, names=names), format_name)
     return None
 
 
 def _with_header(head: bytes, line: str, file: IO[bytes], path: Path) -> Found:
     table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line), skipinitialspace=True)
-    columns = {str(c).strip() for c in table.columns}
-    if HELIOS_MARK <= columns:
-        part = path.parent.name if path.parent.name in HELIOS_PARTS else "Venus"
-        return _found("Helios cluster_log.csv", table, "helios", {"part": part})
     names = [str(c).strip() for c in table.columns]
     if path.name.startswith(GPU_NUMBER) and names[0] == "date" and "total" in names:
         return _found(f"Helios {GPU_NUMBER}: a cluster, not jobs", table)
-    if set(alibaba2023.COLUMNS) <= columns:
-        return _found("Alibaba 2023 pod list (openb)", table, "alibaba2023")
-    if {"sn", "cpu_milli", "memory_mib", "gpu", "model"} <= columns:
-        return _found("Alibaba 2023 node list (openb): a cluster, not jobs", table)
-    if set(_PAI_MACHINE) <= columns:
-        return _found("Alibaba PAI machine table (with a header): a cluster, not jobs", table)
-    if set(_PHILLY_MACHINES) <= columns:
-        return _found("Philly cluster_machine_list: a cluster, not jobs", table)
+    for mark, title, format_name in _HEADERS:
+        if mark <= set(names):
+            part = path.parent.name if path.parent.name in HELIOS_PARTS else "Venus"
+            return _found(title, table, format_name, {"part": part} if format_name == "helios" else {})
     return _found("CSV with a header", table, "csv")
 
 

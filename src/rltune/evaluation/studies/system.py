@@ -10,8 +10,19 @@ import pandas as pd
 from rltune.agent.policy_file import CRITIC_LAYERS, shapes_of
 from rltune.config import Preset, RunConfig
 from rltune.config.preset import BUILT_IN
-from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, JOB, NOW, POOL, SHAPE, columns_of
-from rltune.environment.meanings import CLUSTER, ENGINEERED, MEANINGS, VISIBLE
+from rltune.environment.features import (
+    CLUSTER,
+    CRITIC,
+    ENGINEERED,
+    FEATURE_SETS,
+    FEATURES,
+    JOB,
+    NOW,
+    POOL,
+    SHAPE,
+    VISIBLE,
+    columns_of,
+)
 from rltune.policies import OWN, POLICIES, SYMBOLS, Policy
 
 PER = {JOB: "job", SHAPE: "shape of job and state of the free GPUs", POOL: "pool and decision", NOW: "job and decision"}
@@ -24,21 +35,20 @@ def features() -> pd.DataFrame:
     rows = []
     for category in (VISIBLE, CLUSTER, ENGINEERED):
         for name, feature in FEATURES.items():
-            meaning = MEANINGS[name]
-            if meaning.category != category:
+            if feature.category != category:
                 continue
             sets = [s for s, columns in shown.items() if any(name in column.names for column in columns)]
             rows.append(
                 {
                     "category": category,
                     "feature": name,
-                    "definition": meaning.definition,
+                    "definition": feature.definition,
                     "low": feature.low,
                     "high": feature.high,
-                    "raw": meaning.raw,
+                    "raw": feature.raw,
                     "per": PER[feature.of],
                     "sets": ", ".join(sets),
-                    "source": meaning.source,
+                    "source": feature.source,
                 }
             )
     return pd.DataFrame(rows)
@@ -82,7 +92,7 @@ def network(config: RunConfig) -> dict[str, Any]:
         if config.preset(cell.preset).agent == "rltune"
     ]
     first, *rest = found or [describe_network("engineered", BUILT_IN["paper"])]
-    others = dict.fromkeys(_told(n) for n in rest if _told(n) != _told(first))
+    others = dict.fromkeys(_in_words(n) for n in rest if _in_words(n) != _in_words(first))
     return {**first, "others": list(others)}
 
 
@@ -102,7 +112,7 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
     }
 
 
-def _told(network: dict[str, Any]) -> str:
+def _in_words(network: dict[str, Any]) -> str:
     layers = "-".join(map(str, network["actor"]))
     critic = "a critic" if network["critic"] else "no critic"
     return f"feature set {network['features']}, actor {layers}, {critic}"

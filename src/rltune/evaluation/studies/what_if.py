@@ -17,7 +17,7 @@ from rltune.config import whatif as settings
 from rltune.config.context import Run
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
-from rltune.evaluation.contenders import Contender, contender_of, run, way_taken
+from rltune.evaluation.contenders import Contender, contender_of, run, scheduler_used
 from rltune.evaluation.groups import LARGE, SIZES, size_class
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import (
@@ -143,7 +143,7 @@ class WhatIfStudy:
     @cached_property
     def _chosen(self) -> list[tuple[SchedulerConfig, object]]:
         """(Configuration, jobs with the estimates) that each agent chose in training."""
-        return [way_taken(self.workload, agent) for agent in self.agents]
+        return [scheduler_used(self.workload, agent) for agent in self.agents]
 
     @cached_property
     def configuration(self) -> str:
@@ -175,7 +175,7 @@ class WhatIfStudy:
             state, seconds = run(entry.workload, entry.contender, first, n)
             table = job_table(entry.workload.jobs, state).drop(columns="sequence")
             mine = table[table["job"] >= begin].sort_values("job")
-            scheduler, _ = way_taken(entry.workload, entry.contender)
+            scheduler, _ = scheduler_used(entry.workload, entry.contender)
             who = {"scheduler": entry.scheduler, "kind": entry.kind, "seed": entry.seed}
             ran = {name: getattr(scheduler, name) for name in ("policy", "backfill", "placement")}
             used = self._utilisation(table["start_s"], table["end_s"], table["gpus"])

@@ -1,10 +1,11 @@
-"""What Slurm's accounting (sacct, slurmdbd) says became of the experiment's jobs."""
+"""The experiment's jobs in Slurm's accounting (sacct, slurmdbd)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from rltune.errors import ClusterDied, SlurmError
@@ -13,25 +14,24 @@ from rltune.slurm.emulate import Emulation
 from rltune.slurm.experiment.submission import Submission
 
 LATE_S = 60.0
-"""How long, on the true clock, the database may take to have the last jobs."""
+"""Real seconds that the database may take to record the last jobs."""
 SETTLED_S = 10.0
-"""How long it may take to have their starts. Some it never has: on a fast clock slurmdbd now and then loses one."""
+"""Real seconds that it may take to record their starts. Some never come: on a fast clock slurmdbd sometimes loses one."""
 
 
 def jobs_of(slurm: Emulation, submissions: Sequence[Submission], began_s: float) -> pd.DataFrame:
-    """A row a submission, in their order: job (its name), slurm_id, account, asked_gpus, gpus (allocated; 0 where it never
-    ran), nodes, node_list, at_s (when it was to be submitted), submit_s, eligible_s, start_s, end_s (by Slurm's accounting;
-    s since the experiment began, NaN where it did not happen or the accounting has lost it), run_s (asked for), limit_s,
-    state. Ids, accounts, nodes and eligible_s are for whoever reads the file; nothing here does.
+    """One row per submission, in their order: job (its name), slurm_id, account, asked_gpus, gpus (allocated; 0 if it never
+    ran), nodes, node_list, at_s (planned submission), submit_s, start_s, end_s (s since the experiment began; NaN if it did
+    not happen or the accounting lost it), run_s (asked for), limit_s, state.
 
-    Raises ClusterDied where the accounting does not have all of them, ended, within LATE_S.
+    Raises ClusterDied if the accounting does not have all of them, ended, within LATE_S.
     """
     asked_s = time.monotonic()
     while True:
-        told = slurm.run(*accounting.command())
+        text = slurm.run(*accounting.command())
         waited_s = time.monotonic() - asked_s
         try:
-            return read(told, submissions, began_s, timed=waited_s < SETTLED_S)
+            return read(text, submissions, began_s, timed=waited_s < SETTLED_S)
         except SlurmError as error:
             if waited_s > LATE_S:
                 raise ClusterDied(f"{error}; it has not changed for {LATE_S:g} s") from None
@@ -39,8 +39,10 @@ def jobs_of(slurm: Emulation, submissions: Sequence[Submission], began_s: float)
 
 
 def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bool = True) -> pd.DataFrame:
-    """The frame of :func:`jobs_of` from what sacct printed. Raises SlurmError where a job is not there, has not
-    ended, or, if all are to be ``timed``, is said to be completed without a start or without nodes."""
+    """The frame of :func:`jobs_of` from sacct's output.
+
+    Raises SlurmError if a job is missing, has not ended or, if ``timed``, is completed without a start or without nodes.
+    """
     found = {account.name: account for account in accounting.read(text).values()}
     rows = []
     for job in submissions:
@@ -54,8 +56,7 @@ def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bo
                 f"sacct: job {job.name} (Slurm's {account.id}) is COMPLETED with start "
                 f"{account.start_s or 'Unknown'} and {len(account.nodes)} nodes, expected both"
             )
-        moments = ("submit_s", "eligible_s", "start_s", "end_s")
-        times = {name: _since(began_s, getattr(account, name)) for name in moments}
+        known = {name: getattr(account, name) for name in ("submit_s", "start_s", "end_s")}
         rows.append(
             {
                 "job": job.name,
@@ -66,15 +67,10 @@ def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bo
                 "nodes": len(account.nodes),
                 "node_list": ",".join(account.nodes),
                 "at_s": job.at_s,
-                **times,
+                **{name: np.nan if at_s is None else at_s - began_s for name, at_s in known.items()},
                 "run_s": job.run_s,
                 "limit_s": 60.0 * job.limit_min,
                 "state": account.state,
             }
         )
     return pd.DataFrame(rows)
-
-
-def _since(began_s: float, moment_s: float | None) -> float:
-    """A moment as s since the experiment began; NaN for one that did not come."""
-    return float("nan") if moment_s is None else moment_s - began_s

@@ -1,7 +1,7 @@
-"""One run of the experiment: a cluster of real daemons, the same submissions at the same times, with a controller or not.
+"""One run of the experiment: a cluster of real daemons, the same submissions at the same times, with or without a controller.
 
-The controller is the one of ``rltune slurm run --live``, at work in a thread, on the true clock as it would be; what it
-does takes ``speed`` times as long by the cluster's.
+The controller is the one of ``rltune slurm run --live``, in a thread and on the real clock, as in production; by the
+cluster's clock its work takes ``speed`` times as long.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from rltune.slurm.records import SlurmNode
 from rltune.slurm.service import DONE, Service
 
 OVER_LIMIT_MIN = 10
-"""Minutes by which a job may run over its limit: what the daemons need to start it would end it otherwise."""
+"""Minutes by which a job may exceed its limit: otherwise the time that the daemons need to start it would end it."""
 KEPT_S = 10.0
-"""How long, on the true clock, Slurm keeps jobs that ended in its queue's listing."""
+"""Real seconds that Slurm keeps ended jobs in the listing of its queue."""
 LEAD_S = 1.0
-"""True seconds from the last preparation to the first submission."""
+"""Real seconds from the last preparation to the first submission."""
 WATCH_S = 0.5
-"""True seconds between two looks at the queue."""
+"""Real seconds between two looks at the queue."""
 STALLED_S = 300.0
-"""True seconds without any job starting or ending, beyond the longest limit, after which a run has failed."""
+"""Real seconds without a start or an end, beyond the longest limit, after which a run has failed."""
 SAY_S = 20.0
-"""True seconds between two lines of progress."""
+"""Real seconds between two lines of progress."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """Who gives the order: a policy by a controller; Slurm itself where there is none."""
+    """Who orders the queue: a policy through a controller."""
 
     policy: TrainedPolicy
     base_policy: str
-    """Order of the jobs that the policy does not see."""
+    """Order of the jobs beyond those that the policy ranks."""
     placement: str = "best_fit"
     interval_s: float = 60.0
 
@@ -68,20 +68,20 @@ def policy_of_rule(rule: str) -> TrainedPolicy:
 
 @dataclass(frozen=True)
 class Conducted:
-    """What a run gave."""
+    """The results of a run."""
 
     jobs: pd.DataFrame
     """Columns of rltune.slurm.experiment.accounts.jobs_of."""
     cycles: pd.DataFrame
-    """A row a cycle of the controller: began_s (since the experiment began), took_s (both on the cluster's clock), ok,
-    ranked, running, changed, refused, released, read_s, decide_s, write_s (true seconds)."""
+    """One row per cycle of the controller: began_s (since the experiment began), took_s (both on the cluster's clock), ok,
+    ranked, running, changed, refused, released, read_s, decide_s, write_s (real seconds)."""
     facts: dict[str, Any]
-    """simulated_s (from the beginning to the last end) and true_s of it; drift_s (the cluster's clock behind what it should
-    be at the end); slurm (version); resumed (nodes set to work again, rltune.slurm.experiment.nodes)."""
+    """simulated_s (from the beginning to the last end) and true_s (real seconds); drift_s (how far the cluster's clock is
+    behind at the end); slurm (version); resumed (nodes, rltune.slurm.experiment.nodes)."""
 
 
 def settings(speed: float) -> dict[str, str]:
-    """Lines of slurm.conf of the experiment besides those of every emulated cluster."""
+    """The experiment's lines of slurm.conf."""
     kept, unkillable = (str(min(65_000, max(2, round(true_s * speed)))) for true_s in (KEPT_S, UNKILLABLE_S))
     return {"OverTimeLimit": str(OVER_LIMIT_MIN), "MinJobAge": kept, "UnkillableStepTimeout": unkillable}
 
@@ -96,11 +96,13 @@ def conduct(
 ) -> Conducted:
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
 
-    ``log``: a file for what the controller says; of a run that fails the daemons' logs are kept beside it. ``say``: told of
-    progress. Raises ClusterDied where a daemon ends (naming its log), Slurm does not answer, nothing goes on or the accounts
-    stay incomplete; SlurmError where it is not the cluster's failing: packages are missing, a job is refused, the controller
-    ends by itself or does not end well, or jobs wait on an idle cluster that a controller orders. That the cluster could not
-    be taken down is only said: what it was for is done, or has failed before.
+    Args:
+        log: file for the controller's log; if the run fails, the daemons' logs are kept next to it.
+        say: prints progress, and that the cluster could not be stopped, which is no error at that point.
+
+    Raises ClusterDied if a daemon ends (naming its log), Slurm does not answer, nothing moves or the accounts stay
+    incomplete; SlurmError if the cluster is not the cause: packages are missing, a job is refused, the controller ends by
+    itself or with an error, or jobs wait on an idle cluster that a controller orders.
     """
     packages.check(packages.needed(accounting=True, speed=speed))
     accounts = sorted({job.account for job in submissions})
@@ -151,8 +153,7 @@ def conduct(
 
 
 def _drift_s(slurm: Emulation) -> float:
-    """How far the cluster's clock is behind what it should be: read by a command, whose start and end take time, at its
-    middle."""
+    """How far the cluster's clock is behind, from a command that reads it; the middle of the command's run counts."""
     before_s = slurm.now()
     told_s = float(slurm.run("date", "+%s.%N"))
     return (before_s + slurm.now()) / 2 - told_s
@@ -160,7 +161,7 @@ def _drift_s(slurm: Emulation) -> float:
 
 @contextmanager
 def _up(slurm: Emulation, say: Callable[[str], None]) -> Iterator[None]:
-    """The cluster for a while."""
+    """Start the cluster, and stop it in the end."""
     try:
         slurm.start()
     except SlurmError as error:
@@ -171,11 +172,11 @@ def _up(slurm: Emulation, say: Callable[[str], None]) -> Iterator[None]:
         try:
             slurm.stop()
         except SlurmError as error:
-            say(f"the cluster was not taken down well: {error}")
+            say(f"the cluster was not stopped cleanly: {error}")
 
 
 def _died(slurm: Emulation, error: SlurmError) -> str:
-    """What to say of an error that is the cluster's own failing; "" where it is not."""
+    """The message of an error that the cluster itself caused; "" otherwise."""
     if isinstance(error, ClusterDied):
         return str(error)
     try:
@@ -196,7 +197,7 @@ def _ended(slurm: Emulation, ended: dict[str, int]) -> str:
 
 
 def _keep_logs(slurm: Emulation, log: Path) -> None:
-    """Keep the daemons' logs beside ``log``: they are gone with the cluster."""
+    """Keep the daemons' logs next to ``log``: they disappear with the cluster."""
     kept = log.with_suffix(".daemons")
     kept.mkdir(exist_ok=True)
     for path in slurm.logs.glob("*.log"):
@@ -205,7 +206,7 @@ def _keep_logs(slurm: Emulation, log: Path) -> None:
 
 @dataclass
 class _Watch:
-    """Looks whether everybody is at work, and says how far it is."""
+    """Checks that daemons and controller work, and prints progress."""
 
     slurm: Emulation
     driver: _Driver | None
@@ -220,18 +221,21 @@ class _Watch:
     _said: float = field(default_factory=time.monotonic)
 
     def __call__(self) -> None:
-        """Look, where the last look is WATCH_S ago."""
+        """Look if the last look is WATCH_S ago."""
         if time.monotonic() - self._looked >= WATCH_S:
             self.look()
 
     def look(self) -> int:
-        """Jobs that have not ended. Raises ClusterDied where a daemon has ended or nothing has moved for long, SlurmError
-        where the controller has ended, or jobs wait for long on an idle cluster that it orders: it may be its doing."""
+        """The number of jobs that have not ended.
+
+        Raises ClusterDied if a daemon has ended or nothing has moved for long, SlurmError if the controller has ended, or
+        jobs wait for long on an idle cluster that it orders, since it may be the cause.
+        """
         now = self._looked = time.monotonic()
         if ended := self.slurm.ended():
             raise ClusterDied(_ended(self.slurm, ended))
         self.nodes.look()
-        state = self._queue()  # before the controller is asked: it cannot go on either where Slurm does not answer
+        state = self._queue()  # before the controller, which cannot go on either if Slurm does not answer
         if self.driver is not None:
             self.driver.check()
         if state != self._state:
@@ -256,7 +260,7 @@ class _Watch:
 
 
 class _Timed(Controller):
-    """A controller that keeps what its cycles did and how long they took."""
+    """A controller that records what its cycles did and how long they took."""
 
     rows: list[dict[str, Any]]
 
@@ -275,7 +279,7 @@ class _Timed(Controller):
 
 
 class _Driver:
-    """The controller's service in a thread of its own."""
+    """The controller's service in a thread."""
 
     def __init__(self, slurm: Emulation, order: Order, folder: Path, write: Callable[[str], object]) -> None:
         save_policy(folder / "policy.npz", order.policy)
@@ -288,7 +292,7 @@ class _Driver:
                 "base_policy": order.base_policy,
                 "placement": order.placement,
                 "folder": str(folder / "state"),
-                "watchdog": {"enabled": False},  # the experiment is to show the order to its end
+                "watchdog": {"enabled": False},  # the experiment keeps the order to the end
             }
         )
         self.slurm, self.order, self.said = slurm, order, []
@@ -309,7 +313,7 @@ class _Driver:
         self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
 
     def prepare(self, submissions: Sequence[Submission]) -> None:
-        """Decide once about a queue like the ones to come, so that everything is compiled before time counts."""
+        """Decide once about a similar queue, so that everything is compiled before the measurement."""
         now_s = self.slurm.now()
         nodes = [
             SlurmNode(n.name, frozenset({"IDLE"}), n.cpus, 0, n.mem_mb, 0, {n.gpu_type: n.gpus}, {}, (n.partition,), ())
@@ -321,29 +325,29 @@ class _Driver:
         decide(view, self.order.policy, self.config)
 
     def start(self, began_s: float) -> None:
-        """Go to work."""
+        """Start the controller."""
         self.began_s = began_s
         self._thread.start()
 
     def check(self) -> None:
-        """Raise SlurmError where the controller has ended by itself."""
+        """Raise SlurmError if the controller has ended by itself."""
         if not self._thread.is_alive():
             raise SlurmError(
                 f"the controller ended by itself, with status {self.status}: {self.error or self.said[-1]}"
             )
 
     def abandon(self) -> None:
-        """Tell it to stop, whatever it says."""
+        """Stop it and ignore its status."""
         self.service.stop.set()
         if self._thread.ident is not None:
             self._thread.join(60.0)
 
     def end(self) -> None:
-        """Tell it to stop, and wait until it has; raises SlurmError where it does not end well."""
+        """Stop it. Raises SlurmError if it does not end cleanly."""
         self.abandon()
         if self._thread.is_alive() or self.status != DONE:
             last = self.error or (self.said[-1] if self.said else "")
-            raise SlurmError(f"the controller did not end well (status {self.status}): {last}")
+            raise SlurmError(f"the controller did not end cleanly (status {self.status}): {last}")
 
     def cycles(self) -> pd.DataFrame:
         """What its cycles did."""
@@ -353,7 +357,7 @@ class _Driver:
     def _run(self) -> None:
         try:
             self.status = self.service.run()
-        except BaseException as error:  # told by `check` and `end`, in the thread that waits for it
+        except BaseException as error:  # raised by `check` and `end`, in the thread that waits
             self.error = error
 
     def _say(self, write: Callable[[str], object], line: str) -> None:

@@ -10,9 +10,10 @@ import pandas as pd
 
 from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
 from rltune.evaluation.studies.example_schedules import CLUSTER, COLUMNS, JOBS, MINUTE_S, PANELS, Panel
-from rltune.slurm import accounting
-from rltune.slurm.accounting import Account
 from rltune.slurm.emulate import Emulation, packages
+from rltune.slurm.emulate.configure import partition_name
+from rltune.slurm.experiment.accounts import jobs_of
+from rltune.slurm.experiment.submission import Submission, submit
 from rltune.slurm.records import Change
 
 SPEED = 600.0
@@ -26,8 +27,6 @@ and backfills what ends earlier: less time than any waiting job runs."""
 RAISE = 1000
 """Points by which a job is raised above the highest: as many as age can add to a priority, since a priority that was set
 does not age."""
-LATE_S = 30.0
-"""Real seconds that the database may take to record the last end."""
 LOOK_S = 0.25
 """Real seconds between two looks at the queue or the accounts."""
 SILENT_S = 20.0
@@ -82,11 +81,15 @@ def run_panel(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float,
     moves or a job does not complete.
     """
     client, began_s = slurm.client(SILENT_S), slurm.now()
-    ids: list[int] = []
-    for minute, run, gpus in rows:
-        while (left_s := began_s + minute * MINUTE_S - slurm.now()) > 0:
+    group, pool = CLUSTER.pools[0].groups[0], partition_name(CLUSTER.pools[0].name)
+    jobs, ids = [], []
+    for k, (minute, run, gpus) in enumerate(rows):
+        nodes, cpus = -(-gpus // group.gpus), int(group.cpus // group.gpus) * gpus
+        at_s, run_s, name = minute * MINUTE_S, run * MINUTE_S, f"{panel.figure}-{k}"
+        jobs.append(Submission(name, at_s, "lab", pool, gpus, nodes, cpus, run_s, run_s, SHARE[panel.placement]))
+        while (left_s := began_s + at_s - slurm.now()) > 0:
             time.sleep(left_s / slurm.speed)
-        ids.append(_submit(slurm, f"{panel.figure}-{len(ids)}", run, gpus, SHARE[panel.placement]))
+        ids.append(int(submit(slurm, jobs[-1]).strip().split(";")[0]))
     if panel.raised is not None:
         known = {job.id: job.priority for job in client.jobs().records}
         top = max(known[ids[job]] for job in panel.above)
@@ -94,38 +97,17 @@ def run_panel(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float,
         if not outcome.ok:
             raise SlurmError(f"{panel.figure}: the priority of job {panel.raised} was not changed: {outcome.message}")
     priority = {job.id: job.priority for job in client.jobs().records}
-    _until_all_ended(slurm, sum(run for _, run, _ in rows) * MINUTE_S / slurm.speed)
-    accounts = _accounts(slurm, ids)
-    first_s = min(account.submit_s for account in accounts)
+    _until_all_ended(slurm, sum(job.run_s for job in jobs) / slurm.speed)
+    runs = jobs_of(slurm, jobs, began_s)
+    if len(wrong := runs[runs["state"] != "COMPLETED"]):
+        raise SlurmError(f"sacct: {wrong['job'].iloc[0]} is {wrong['state'].iloc[0]}; expected COMPLETED")
+    if runs[["start_s", "end_s"]].isna().to_numpy().any():
+        raise ClusterDied(f"sacct: found {runs['start_s'].notna().sum()} of {len(ids)} jobs with a start, expected all")
     number = {node.name: m for m, node in enumerate(slurm.nodes)}
-    found = []
-    for job, a in enumerate(accounts):
-        times = (a.submit_s - first_s, a.start_s - first_s, a.end_s - first_s)
-        found += [(panel.figure, job, *times, number[n], a.gpus // len(a.nodes), priority[a.id]) for n in a.nodes]
-    return pd.DataFrame(found, columns=list(COLUMNS))
-
-
-def _submit(slurm: Emulation, name: str, run_min: float, gpus: int, share: str) -> int:
-    """Submit a sleeping job on the fewest nodes, with the CPUs that belong to its GPUs; its id."""
-    each = CLUSTER.pools[0].groups[0]
-    nodes = -(-gpus // each.gpus)
-    answer = slurm.run(
-        "sbatch",
-        "--parsable",
-        "--chdir=/",
-        "--output=/dev/null",
-        "--no-requeue",
-        f"--job-name={name}",
-        share,
-        f"--nodes={nodes}",
-        f"--ntasks={gpus}",
-        f"--cpus-per-task={int(each.cpus // each.gpus)}",
-        f"--gres=gpu:{gpus // nodes}",
-        f"--time={run_min:g}",
-        stdin=f"#!/bin/sh\nsleep {run_min * MINUTE_S:g}\n",
-        timeout_s=SILENT_S,
-    )
-    return int(answer.strip().split(";")[0])
+    runs[["submit_s", "start_s", "end_s"]] -= runs["submit_s"].min()
+    runs = runs.assign(figure=panel.figure, job=runs.index, node=runs["node_list"].str.split(","))
+    runs = runs.assign(priority=[priority[job] for job in ids], gpus=runs["gpus"] // runs["nodes"]).explode("node")
+    return runs.assign(node=runs["node"].map(number).astype(int))[list(COLUMNS)].reset_index(drop=True)
 
 
 def _until_all_ended(slurm: Emulation, longest_s: float) -> None:
@@ -137,19 +119,3 @@ def _until_all_ended(slurm: Emulation, longest_s: float) -> None:
         if time.monotonic() > deadline:
             raise SlurmError(f"jobs are still queued after {longest_s + 60:.0f} s: {slurm.run('squeue')}")
         time.sleep(LOOK_S)
-
-
-def _accounts(slurm: Emulation, ids: list[int]) -> list[Account]:
-    """The accounts of finished jobs, in the order of ``ids``."""
-    deadline = time.monotonic() + LATE_S
-    while True:
-        found = accounting.read(slurm.run(*accounting.command(ids), timeout_s=SILENT_S))
-        if all(job in found and found[job].ended for job in ids):
-            break
-        if time.monotonic() > deadline:
-            whole = sum(job in found and found[job].ended for job in ids)
-            raise ClusterDied(f"sacct: found {whole} of {len(ids)} jobs with a start and an end, expected all of them")
-        time.sleep(LOOK_S)
-    if wrong := [f"{found[job].name} is {found[job].state}" for job in ids if found[job].state != "COMPLETED"]:
-        raise SlurmError(f"sacct: {'; '.join(wrong)}; expected COMPLETED")
-    return [found[job] for job in ids]

@@ -1,4 +1,4 @@
-"""Nodes that Slurm takes out of service since a job's last process did not end: on a fast clock one now and then hangs."""
+"""Nodes that Slurm takes out of service because a job's last process did not end, which happens on a fast clock."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from dataclasses import dataclass, field
 from rltune.slurm.emulate import Emulation
 
 REASON = "Kill task failed"
-"""What Slurm says of such a node."""
+"""Slurm's reason for such a node."""
 UNKILLABLE_S = 5.0
-"""True seconds after which Slurm gives up on a step: so long at most the job's nodes are kept from others."""
+"""Real seconds after which Slurm gives up on a step; until then other jobs cannot use its nodes."""
 EVERY_S = 5.0
-"""True seconds between two looks at the nodes."""
+"""Real seconds between two looks at the nodes."""
 
 
 @dataclass
 class Nodes:
-    """Sets such nodes to work again, and keeps count: Slurm would wait for an administrator."""
+    """Resumes such nodes and counts them; Slurm would wait for an administrator."""
 
     slurm: Emulation
     say: Callable[[str], None]
     resumed: list[str] = field(default_factory=list)
-    """Names, one for each time."""
+    """Names, once per time."""
     _looked: float = field(default_factory=time.monotonic)
 
     def look(self) -> None:
-        """Look at the nodes, where the last look is EVERY_S ago."""
+        """Look at the nodes if the last look is EVERY_S ago."""
         if time.monotonic() - self._looked < EVERY_S:
             return
         self._looked = time.monotonic()
-        told = self.slurm.run("sinfo", "--Node", "--noheader", "--format=%N|%T|%E").splitlines()
-        for line in sorted(set(told)):
+        lines = self.slurm.run("sinfo", "--Node", "--noheader", "--format=%N|%T|%E").splitlines()
+        for line in sorted(set(lines)):
             name, state, reason = line.split("|", 2)
             if reason.strip() == REASON and state.startswith("drain"):
                 self.slurm.set_node(name, "RESUME")

@@ -14,9 +14,9 @@ from rltune.slurm.records import SlurmJob
 
 NO_NAME = re.compile(r"[^a-z0-9_]+")
 WORKERS = 4
-"""sbatch commands at a time, so that a burst is not held up by its first."""
+"""Concurrent sbatch commands, so that the first of a burst does not delay the others."""
 CALM_S = 0.5
-"""True seconds without a submission from which on there is time for something else."""
+"""Real seconds without a submission that leave time for something else."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Submission:
     """A job that sleeps as long as the trace's job ran."""
 
     name: str
-    """Its name in Slurm: no two of a run are equal."""
+    """Its name in Slurm, unique within a run."""
     at_s: float
-    """When, s after the experiment began."""
+    """Submission, s after the experiment began."""
     account: str
     partition: str
     gpus: int
@@ -36,17 +36,19 @@ class Submission:
     limit_s: float
     """The time limit its user asks for."""
     run_s: float
+    share: str = ""
+    """sbatch's option for sharing nodes; empty: as the partition says."""
 
     @property
     def limit_min(self) -> int:
-        """The limit as Slurm takes it, whole minutes."""
+        """The limit in whole minutes, as Slurm takes it."""
         return max(1, -(-int(self.limit_s) // 60))
 
     def options(self) -> list[str]:
-        """sbatch's options: GPUs of any type, as many on each node where they can be divided so."""
+        """sbatch's options: GPUs of any type, equally many per node if they can be divided so."""
         each, rest = divmod(self.gpus, self.nodes)
         gpus = f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}"
-        return [
+        options = [
             f"--job-name={self.name}",
             f"--account={self.account}",
             f"--partition={self.partition}",
@@ -56,9 +58,10 @@ class Submission:
             gpus,
             f"--time={self.limit_min}",
         ]
+        return [*options, self.share] if self.share else options
 
     def waiting(self, number: int, now_s: float) -> SlurmJob:
-        """The record of it in a queue, as squeue would give it."""
+        """Its record in a queue, as squeue would give it."""
         return SlurmJob(
             id=number,
             user="user",
@@ -90,15 +93,15 @@ class Submission:
 
 
 def account_of(user: str) -> str:
-    """A user of the trace as the name of an account, which Slurm keeps in small letters."""
+    """A user of the trace as an account's name, which Slurm keeps in lower case."""
     return NO_NAME.sub("_", str(user).lower()).strip("_") or "nobody"
 
 
 def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_work: Callable[[], None]) -> None:
-    """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``; return when the last has been.
+    """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``.
 
-    ``at_work`` is called a few times a second where the next submission is CALM_S away, so that it delays none, and ends it
-    all by raising. Raises SlurmError where Slurm refuses a job, SlurmUnavailable where it does not answer.
+    ``at_work`` is called a few times a second while the next submission is at least CALM_S away, so it delays none; it ends
+    everything by raising. Raises SlurmError if Slurm refuses a job, SlurmUnavailable if it does not answer.
     """
     pending: list[Future[str]] = []
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -110,7 +113,7 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
                     else:
                         time.sleep(min(left_s - CALM_S, 0.2))
                         at_work()
-                pending.append(pool.submit(_submit, slurm, job))
+                pending.append(pool.submit(submit, slurm, job))
                 pending = [done for done in pending if not _taken(done)]
             for done in pending:
                 done.result()
@@ -119,8 +122,8 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
             raise
 
 
-def _submit(slurm: Emulation, job: Submission) -> str:
-    """Its id. Raises as Slurm's command does, naming the job."""
+def submit(slurm: Emulation, job: Submission) -> str:
+    """Submit a job now and return its id. Raises as Slurm's command does, naming the job."""
     script = f"#!/bin/sh\nexec sleep {job.run_s:.0f}\n"
     argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
     try:
@@ -130,5 +133,5 @@ def _submit(slurm: Emulation, job: Submission) -> str:
 
 
 def _taken(done: Future[str]) -> bool:
-    """Whether a submission has ended well; raises what it ended with otherwise."""
+    """Whether a submission is finished; raises its error."""
     return done.done() and bool(done.result())

@@ -37,29 +37,8 @@ from rltune.traces.raw.frame import numbers, raw_frame, read_csv_text, reasons
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
-TASK_COLUMNS = [
-    "job_name",
-    "task_name",
-    "inst_num",
-    "status",
-    "start_time",
-    "end_time",
-    "plan_cpu",
-    "plan_mem",
-    "plan_gpu",
-    "gpu_type",
-]
-INSTANCE_COLUMNS = [
-    "job_name",
-    "task_name",
-    "inst_name",
-    "worker_name",
-    "inst_id",
-    "status",
-    "start_time",
-    "end_time",
-    "machine",
-]
+TASK_COLUMNS = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type".split(",")
+INSTANCE_COLUMNS = "job_name,task_name,inst_name,worker_name,inst_id,status,start_time,end_time,machine".split(",")
 TAG_COLUMNS = ["inst_id", "user", "gpu_type_spec", "group", "workload"]
 STATUS = {"Terminated": "passed", "Failed": "failed", "Running": "running"}
 

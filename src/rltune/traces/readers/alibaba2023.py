@@ -33,19 +33,9 @@ from rltune.traces.raw.frame import missing_column, numbers, raw_frame, reasons
 from rltune.traces.raw.lines import one_file
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
-COLUMNS = [
-    "name",
-    "cpu_milli",
-    "memory_mib",
-    "num_gpu",
-    "gpu_milli",
-    "gpu_spec",
-    "qos",
-    "pod_phase",
-    "creation_time",
-    "deletion_time",
-    "scheduled_time",
-]
+COLUMNS = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+).split(",")
 STATUS = {"Succeeded": "passed", "Failed": "failed", "Running": "killed"}
 GB_PER_MIB = 1048576e-9
 

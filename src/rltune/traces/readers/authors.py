@@ -34,25 +34,10 @@ from rltune.traces.raw.frame import numbers, raw_frame, reasons
 from rltune.traces.raw.lines import one_file
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
-COMMON = [
-    "job_id",
-    "submit_time",
-    "wait_time",
-    "run_time",
-    "num_gpus",
-    "cpu_time",
-    "used_memory",
-    "request_cpus",
-    "request_time",
-    "request_memory",
-    "status",
-    "user_id",
-    "group_id",
-    "executable",
-    "queue",
-    "partition",
-    "preceding_job",
-]
+COMMON = (
+    "job_id,submit_time,wait_time,run_time,num_gpus,cpu_time,used_memory,request_cpus,request_time,"
+    "request_memory,status,user_id,group_id,executable,queue,partition,preceding_job"
+).split(",")
 VARIANTS = {"readme": [*COMMON, "vc_id", "gpu_type"], "reader": [*COMMON, "unnamed", "vc_id", "gpu_type"]}
 PATTERNS = ("*_Formatted_withGPUType.csv", "*_Formatted_withGPUType.csv.gz")
 GPU_TYPES = {"0": "T4", "1": "MISC", "2": "P100", "3": "V100", "4": "V100M32"}

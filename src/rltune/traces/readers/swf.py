@@ -34,26 +34,11 @@ from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.frame import numbers, raw_frame, reasons
 from rltune.traces.raw.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
 
-COLUMNS = [
-    "job_number",
-    "submit_time",
-    "wait_time",
-    "run_time",
-    "allocated_processors",
-    "average_cpu_time",
-    "used_memory",
-    "requested_processors",
-    "requested_time",
-    "requested_memory",
-    "status",
-    "user_id",
-    "group_id",
-    "executable",
-    "queue",
-    "partition",
-    "preceding_job",
-    "think_time",
-]
+COLUMNS = (
+    "job_number,submit_time,wait_time,run_time,allocated_processors,average_cpu_time,used_memory,"
+    "requested_processors,requested_time,requested_memory,status,user_id,group_id,executable,queue,"
+    "partition,preceding_job,think_time"
+).split(",")
 PATTERNS = ("*.swf", "*.swf.gz")
 STATUS = {0.0: "failed", 1.0: "passed", 5.0: "killed"}
 PARTIAL = (2.0, 3.0, 4.0)

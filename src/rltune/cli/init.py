@@ -1,0 +1,254 @@
+"""``rltune init``: asks for a job log, a list of nodes and a name, and writes the configuration of a run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
+
+from rltune.cli.steps import VerboseOption, make_verbose, step
+from rltune.errors import ConfigError, RLTuneError
+
+if TYPE_CHECKING:
+    from rltune.evaluation.current_policy import CurrentPolicy
+    from rltune.evaluation.studies.operator_log import Examined
+
+T = TypeVar("T")
+MARK = "# Written by `rltune init`"
+"""First words of every file it writes, by which it recognises its own files."""
+NAME = re.compile(r"[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*")
+RUN = """{mark}: the current rule against others on the last tenth of the log. docs/how-to/own-cluster.md explains it.
+title: {title}
+description: >-
+  The current order of the queue against simple rules, predictions from history and RLTune, on the log's last tenth.
+results: {results}
+
+experiments:
+  - name: the agent
+    workloads: [{{trace: {name}, cluster: {name}}}]
+    policy: [saf]
+    backfill: [easy]
+    placement: [best_fit]
+    features: [rich]
+    estimate: [{estimate}]
+    preset: [tuned]
+    seed: [1]  # more seeds, wider and more honest intervals: [1, 2, 3]
+
+whatif:
+  # The rule that the cluster runs now, {why}.
+  # backfill: {meaning}
+  current: {{policy: {policy}, backfill: {backfill}}}
+
+evaluation:
+  sequence_jobs: [{length}]
+"""
+
+
+def init(
+    log: Annotated[Path | None, typer.Argument(help="Job log: sacct text, CSV with a header, SWF, …; .gz too.")] = None,
+    nodes: Annotated[Path | None, typer.Option(help="Nodes: sinfo or scontrol output, or a CSV.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the files to write, such as ourcluster.")] = None,
+    time_zone: Annotated[str | None, typer.Option(help="Zone of the log's wall clock, such as Europe/Berlin.")] = None,
+    current_policy: Annotated[
+        str | None,
+        typer.Option(
+            help="Order that the cluster runs now: multifactor (Slurm's), fifo, sjf, saf, …; default: found in the log."
+        ),
+    ] = None,
+    current_backfill: Annotated[
+        str | None,
+        typer.Option(help="Backfill that it runs now: easy, conservative, greedy, none; default: found in the log."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that `rltune init` wrote before.")] = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Set up a what-if analysis of your own cluster: asks for its job log and nodes, and writes the configuration.
+
+    How to get the files out of Slurm or another system: docs/how-to/own-cluster.md.
+    """
+    from rltune.cluster.nodes import read_nodes
+    from rltune.config.load import project_root
+    from rltune.evaluation.current_policy import CurrentPolicy, describe, find
+    from rltune.evaluation.studies.operator_log import examine, read_log
+    from rltune.traces.inspect import suggested
+
+    make_verbose(verbose)
+    _check_rule(current_policy, current_backfill)
+    root, suggestions = project_root(), {}
+
+    def readable(text: str) -> Path:
+        path = Path(text).expanduser()
+        with step(f"looking at {path}"):
+            suggestions[path] = suggested(path)
+        return path
+
+    def listed(text: str) -> Path:
+        read_nodes(Path(text).expanduser())
+        return Path(text).expanduser()
+
+    log_path = _ask("Job log (a file)", "LOG", log, readable)
+    nodes_path = _ask("List of nodes (a file)", "--nodes", nodes, listed)
+    chosen = _ask("A name for your cluster", "--name", name, lambda text: _free(root, text, force))
+    suggestion = suggestions[log_path]
+    if time_zone is not None:
+        _zone(time_zone)
+    elif suggestion[0].format in ("sacct", "csv"):
+        time_zone = _here()
+        if yes:
+            print(f"time zone of the log's clock: {time_zone}, this machine's; another: --time-zone")
+        else:
+            time_zone = _ask("Time zone of the log's clock", "--time-zone", None, _zone, time_zone)
+    with step(f"reading {log_path}"):
+        read = read_log(log_path, time_zone, suggestion)
+    with step("fitting the jobs to the cluster"):
+        seen = examine(read, nodes_path, chosen)
+    print(seen.understood)
+    with step("replaying the log under the rules that clusters run"):
+        found = find(seen.fitted, read.clean.meta, seen.cluster, seen.estimate)
+    current = CurrentPolicy.choose(found, current_policy, current_backfill)
+    print(describe(found, current))
+    if not yes:
+        if current_policy is None and current_backfill is None:
+            default = f"{current.rule.policy} {current.rule.backfill}"
+            question = "Current order and backfill, two words (Enter: as found)"
+            answer = _ask(question, "--current-policy", None, parse_rule, default)
+            if answer not in ((current.rule.policy, current.rule.backfill), (current.rule.policy, None)):
+                current = CurrentPolicy.choose(found, *answer)
+        if not _agreed():
+            print("nothing written")
+            raise typer.Exit(1)
+    for path in write_configuration(root, chosen, seen, current, nodes_path, force):
+        print(f"written: {path}")
+    print(f"next: make report CONFIG={paths(chosen)[2]}")
+    for defect in seen.defects:
+        print(f"  BUT FIRST a better log: {defect}")
+
+
+def paths(name: str) -> tuple[str, str, str]:
+    """The three files of a name, below the project's root."""
+    return f"config/traces/{name}.yaml", f"config/clusters/{name}.yaml", f"config/{name}.yaml"
+
+
+def write_configuration(
+    root: Path, name: str, seen: Examined, current: CurrentPolicy, nodes_path: Path, force: bool
+) -> tuple[str, str, str]:
+    """Write the three files of a run and return their paths. Raises ConfigError if the configuration's model refuses one."""
+    import yaml
+    from pydantic import ValidationError
+
+    from rltune.config.cluster import ClusterConfig
+    from rltune.config.run import RunConfig
+    from rltune.config.trace import TraceConfig
+    from rltune.evaluation.current_policy import MEANING
+    from rltune.evaluation.studies.operator_log import first_error
+    from rltune.files import write_text
+    from rltune.traces.guess import quoted
+
+    trace = seen.log.text.replace("title: My cluster", f"title: {quoted(name)}", 1)
+    nodes = seen.cluster.model_dump(exclude_defaults=True)
+    values = {
+        "mark": MARK,
+        "title": quoted(f"{name}, what if"),
+        "results": quoted(f"results/{name}"),
+        "name": quoted(name),
+        "estimate": seen.estimate,
+        "why": current.why,
+        "meaning": MEANING,
+        "length": 256 if len(seen.fitted) >= 6000 else 64,
+    }
+    texts = (
+        f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/reference/traces.md has every column.\n{trace}\n",
+        f"{MARK} from {nodes_path.name}. Pools are partitions with nodes of their own.\n"
+        + yaml.safe_dump(nodes, sort_keys=False, allow_unicode=True, width=120),
+        RUN.format(**values, policy=current.rule.policy, backfill=current.rule.backfill),
+    )
+    try:
+        for model, text in zip((TraceConfig, ClusterConfig, RunConfig), texts, strict=True):
+            model.model_validate(yaml.safe_load(text))
+    except ValidationError as error:
+        raise ConfigError(f"{name}: {first_error(error)}") from None
+    _free(root, name, force)
+    for path, text in zip(paths(name), texts, strict=True):
+        write_text(root / path, text)
+    return paths(name)
+
+
+def _free(root: Path, name: str, force: bool) -> str:
+    """The name if its files can be written: none is there or, with ``force``, `rltune init` wrote them. Raises ConfigError."""
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"name: found {name!r}; allowed: letters, digits, dots, and single - or _ between them")
+    for path in filter(lambda path: (root / path).exists(), paths(name)):
+        if not (root / path).read_text(encoding="utf-8").startswith(MARK):
+            raise ConfigError(f"{path}: exists, and was not written by `rltune init`; choose another --name")
+        if not force:
+            raise ConfigError(f"{path}: exists already; choose another --name, or --force to replace it")
+    return name
+
+
+def _check_rule(policy: str | None, backfill: str | None) -> None:
+    """Refuse words that name no rule. Raises ConfigError."""
+    from rltune.config.cells import BACKFILLS, POLICIES
+    from rltune.config.messages import nearest
+
+    for option, given, allowed in (("policy", policy, POLICIES), ("backfill", backfill, BACKFILLS)):
+        if given is not None and given not in allowed:
+            near = nearest(given, allowed)
+            raise ConfigError(f"--current-{option}: found {given!r}{near}; allowed: {', '.join(allowed)}")
+
+
+def parse_rule(text: str) -> tuple[str, str | None]:
+    """`fifo none` or `fifo` as (order, backfill). Raises ConfigError."""
+    policy, *backfill = text.replace(",", " ").split() or [""]
+    if len(backfill) > 1:
+        raise ConfigError(f"current rule: found {text!r}; expected an order and a backfill, such as: fifo none")
+    _check_rule(policy, backfill[0] if backfill else None)
+    return policy, backfill[0] if backfill else None
+
+
+def _ask(question: str, option: str, given: object, check: Callable[[str], T], default: str | None = None) -> T:
+    """The checked answer to a question, asked until it holds; if an option gave it, that, or its error."""
+    if given is not None:
+        return check(str(given))
+    while True:
+        try:
+            return check(str(typer.prompt(question, default=default)).strip())
+        except typer.Abort:
+            raise ConfigError(
+                f"{option}: not given, and no terminal to ask; `rltune init --help` has every option"
+            ) from None
+        except RLTuneError as error:
+            print(error)
+
+
+def _agreed() -> bool:
+    try:
+        return typer.confirm("Write the configuration?", default=True)
+    except typer.Abort:
+        raise ConfigError("--yes: not given, and no terminal to ask whether to write") from None
+
+
+def _zone(text: str) -> str:
+    from rltune.config.trace import near_zone
+
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        expected = "expected an IANA name such as America/Los_Angeles"
+        raise ConfigError(f"time zone: found {text!r}, {expected}{near_zone(text)}") from None
+    return text
+
+
+def _here() -> str:
+    """This machine's time zone by name; UTC if it has none."""
+    link = Path("/etc/localtime")
+    found = os.environ.get("TZ") or (str(link.resolve()).partition("zoneinfo/")[2] if link.exists() else "")
+    try:
+        return _zone(found or "UTC")
+    except ConfigError:
+        return "UTC"

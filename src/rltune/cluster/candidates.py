@@ -1,0 +1,168 @@
+"""Candidate placements of a job, counted on classes of interchangeable nodes.
+
+A *candidate* is a strict allocation (rltune.cluster.search) in equal chunks up to swapping identical nodes: nodes of one
+group with the same free GPUs, CPUs and memory. A job that no equal chunks could hold has none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rltune.cluster.bits import WORD, lowest, without_lowest
+from rltune.cluster.free import needs
+from rltune.cluster.search import idle
+from rltune.kernels import allocating, inlined
+
+MAX_CANDIDATES = 8  # counted up to here
+
+
+@allocating
+def holds(nodes, jobs, free, j, gpus, m):
+    """Whether node ``m`` has room for a chunk of ``gpus`` of job ``j``."""
+    if free.row[m].gpus < gpus:
+        return False
+    cpu, mem = needs(nodes, jobs, j, gpus, m)
+    return free.row[m].cpu >= cpu and free.row[m].mem >= mem
+
+
+CLASS = np.dtype(
+    [
+        ("group", np.int64),
+        ("gpus", np.int64),
+        ("cpu", np.int64),
+        ("mem", np.int64),
+        ("count", np.int64),
+        ("lowest", np.int64),
+        ("type", np.int64),
+    ],
+    align=True,
+)
+"""Nodes of one group with the same free GPUs, CPUs and memory: how many, the lowest, their GPU type."""
+
+
+@allocating
+def room(nodes):
+    """A table that holds the classes of any pool: as many rows as the largest has nodes."""
+    return np.empty((nodes.pool["stop"] - nodes.pool["start"]).max(), CLASS)
+
+
+@allocating
+def classes(nodes, pool, free, only_idle, out):
+    """Sort a pool's nodes into classes (``out``, CLASS) in the order of their lowest nodes; number of classes.
+
+    Nodes without a free GPU are left out, and with ``only_idle`` those of which anything is taken. Full nodes are not
+    even looked at, so that the cost grows with what is free and not with the cluster.
+    """
+    k = 0
+    for kind in range(nodes.domain_of.shape[1]):
+        d = nodes.domain_of[pool, kind]
+        if d >= 0 and free.total[d] > 0:
+            k = _classes_of(nodes, d, free, only_idle, out, k)
+    if nodes.domain_of.shape[1] > 1:  # of one type they are in order already
+        before, rank = out[:k].copy(), np.argsort(out[:k].lowest, kind="mergesort")
+        for i in range(k):
+            out[i] = before[rank[i]]
+    return k
+
+
+@allocating
+def _classes_of(nodes, d, free, only_idle, out, first):
+    """Add the classes of one domain behind the first ``first``; number of all."""
+    k, found = first, first
+    here = nodes.domain[d]
+    for x in range(here.words):
+        word = np.uint64(0)
+        for gpus in range(1, here.largest + 1):
+            word |= free.words[here.word_at + gpus * here.words + x]
+        while word != np.uint64(0):
+            m = nodes.member[here.member_at + WORD * x + lowest(word)]
+            word = without_lowest(word)
+            if only_idle and not idle(nodes, free, m):
+                continue
+            if found == k or not _same(nodes, free, m, out, found):  # most often the class of the node before
+                found = first
+                while found < k and not _same(nodes, free, m, out, found):
+                    found += 1
+            row = out[found]
+            if found == k:
+                left = free.row[m]
+                row.group, row.gpus, row.cpu, row.mem = nodes.row[m].group, left.gpus, left.cpu, left.mem
+                row.count, row.lowest, row.type = 0, m, nodes.row[m].type
+                k += 1
+            row.count += 1
+    return k
+
+
+@inlined
+def _same(nodes, free, m, out, i):
+    row, left = out[i], free.row[m]
+    same = row.gpus == left.gpus and row.group == nodes.row[m].group
+    return same and row.cpu == left.cpu and row.mem == left.mem
+
+
+@allocating
+def count_candidates(nodes, jobs, j, table, k):
+    """Candidates of job ``j`` on the classes ``table[:k]``, counted up to MAX_CANDIDATES; 0 when it does not fit in equal chunks."""
+    candidates = 0
+    for kind in range(jobs.cut.shape[1]):
+        candidates += candidates_of_type(nodes, jobs, j, kind, table, k)
+    return min(candidates, MAX_CANDIDATES)
+
+
+@allocating
+def candidates_of_type(nodes, jobs, j, kind, table, k):
+    """Candidates of job ``j`` on nodes of one GPU type, counted up to MAX_CANDIDATES."""
+    full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
+    if full < 0 or size == 0:  # not cut into equal chunks
+        return 0
+    whole, whole_classes, rest_classes = 0, 0, 0
+    for i in range(k):
+        if table[i].type != kind:
+            continue
+        if full > 0 and _class_holds(nodes, jobs, j, size, table, i):
+            whole += table[i].count
+            whole_classes += 1
+        if rem > 0 and _class_holds(nodes, jobs, j, rem, table, i):
+            rest_classes += 1
+    if whole < full:
+        return 0
+    if full > 0 and whole > full and whole_classes > 1 and (full > 1 or rem > 0):
+        return _mixtures(nodes, jobs, j, kind, size, full, rem, table, k)
+    if rem == 0:
+        return max(1, whole_classes) if whole > full else 1
+    if full > 0 and whole == full:
+        return max(0, rest_classes - whole_classes)  # every whole node is used up
+    return min(rest_classes, MAX_CANDIDATES)
+
+
+@allocating
+def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
+    """Number of ways to take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_CANDIDATES."""
+    total = 0
+    for last in range(k if rem > 0 else 1):
+        fits = table[last].type == kind and _class_holds(nodes, jobs, j, rem, table, last)
+        if rem > 0 and not fits:
+            continue
+        # choices[f]: mixtures of f full chunks of the classes so far
+        choices = np.zeros(full + 1, np.int64)
+        choices[0] = 1
+        for i in range(k):
+            if table[i].type != kind or not _class_holds(nodes, jobs, j, size, table, i):
+                continue
+            here = table[i].count - (1 if rem > 0 and i == last else 0)
+            for f in range(full, 0, -1):
+                for x in range(1, min(here, f) + 1):
+                    choices[f] += choices[f - x]
+                choices[f] = min(choices[f], MAX_CANDIDATES)
+        total += choices[full]
+        if total >= MAX_CANDIDATES:
+            return MAX_CANDIDATES
+    return total
+
+
+@allocating
+def _class_holds(nodes, jobs, j, gpus, table, i):
+    if table[i].gpus < gpus:
+        return False
+    cpu, mem = needs(nodes, jobs, j, gpus, table[i].lowest)
+    return table[i].cpu >= cpu and table[i].mem >= mem

@@ -1,0 +1,357 @@
+"""`rltune init`: what it understands of a log and a list of nodes, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rltune.cli.init import parse_rule
+from rltune.config.context import Run
+from rltune.config.whatif import Rule
+from rltune.errors import ConfigError
+from rltune.traces.clean import clean_trace
+
+HEADER = (
+    "JobID|User|Partition|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|"
+    "AllocTRES|QOS"
+)
+NODES = "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\n" + "".join(
+    f"n{i}|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n" for i in range(4)
+)
+ODD = [  # as Slurm writes them: an array, its steps, tasks that wait, cancelled in the queue, no end, old memory, a state of none
+    "9001_3|ann|gpu|2024-01-03T00:00:00|2024-01-03T00:00:10|2024-01-03T01:00:10|3600|120|COMPLETED|1|8|8|4Gc|gres/gpu=1|gres/gpu:a100=1,gres/gpu=1|n",
+    "9001_3.batch|||2024-01-03T00:00:10|2024-01-03T00:00:10|2024-01-03T01:00:10|3600||COMPLETED|1|8|8|||cpu=8|",
+    "9001_[4-9%2]|ann|gpu|2024-01-03T00:00:00|Unknown|Unknown|0|120|PENDING|1|8|0|4Gn|gres/gpu=1||n",
+    "9002|ben|gpu|2024-01-03T00:00:00|None|2024-01-03T00:10:00|0|60|CANCELLED by 1007|1|8|0|64G|gres/gpu=2||n",
+    "9003|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|Unknown|500|UNLIMITED|NODE_FAIL|1|8|8|4Gn|gres/gpu=2|gres/gpu=2|n",
+    "9004|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|2024-01-03T00:15:00|600|60|SPARKLING|1|8|8|64G|gres/gpu=2|gres/gpu=2|n",
+    "9005|ben|gpu|2024-01-03T00:00:00|2024-01-03T00:05:00|2024-01-03T00:15:00|600|60|COMPLETED|9|8|8|64G|gres/gpu=72|gres/gpu=72|n",
+]
+
+
+def stamp(minute: int) -> str:
+    return f"2024-{1 + minute // 40320:02d}-{1 + minute // 1440 % 28:02d}T{minute // 60 % 24:02d}:{minute % 60:02d}:00"
+
+
+def sacct(jobs: int = 3100, odd: bool = True) -> str:
+    """A log of jobs of 1 to 8 GPUs, one every half hour."""
+    rows = []
+    for i in range(jobs):
+        at, gpus, minutes = 30 * i, 1 << i % 4, 10 + i % 300
+        times = f"{stamp(at)}|{stamp(at + 5)}|{stamp(at + 5 + minutes)}|{60 * minutes}|{2 * minutes}"
+        held = f"gres/gpu={gpus}|cpu=8,gres/gpu:a100={gpus},gres/gpu={gpus},mem=64G,node=1"
+        rows.append(f"{i + 1}|u{i % 7}|gpu|{times}|COMPLETED|1|8|8|64G|{held}|n")
+    return "\n".join([HEADER, *rows, *(ODD if odd else [])]) + "\n"
+
+
+@pytest.fixture
+def files(project: Any) -> Any:
+    (project.root / "jobs.txt").write_text(sacct())
+    (project.root / "nodes.txt").write_text(NODES)
+    return project
+
+
+Cli = Callable[..., Any]
+INIT = ("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Europe/Berlin", "--yes")
+
+
+def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files: Any, cli: Cli) -> None:
+    outcome = cli(*INIT)
+    assert outcome.status == 0, outcome
+    for part in (
+        "Slurm sacct --parsable2",
+        "jobs: 3,104 (3,104 GPU)",
+        "(Europe/Berlin)",
+        "1 step of a job",
+        "1 range of array tasks",
+        "1 cancelled before it started",
+        "1 status unknown",
+        "COMPLETED → passed",
+        "NOT KNOWN: SPARKLING (1)",
+        "columns not used: QOS",
+        "4 nodes, 32 GPUs",
+        "pool all: 4 × 8 a100",
+        "1 larger than every pool",
+        "offered load",
+        "make report CONFIG=config/mine.yaml",
+    ):
+        assert part in outcome.out, (part, outcome.out)
+    run = Run.open("config/mine.yaml")
+    assert run.config.whatif is not None and run.config.cells()[0].estimate == "requested"
+    assert run.traces["mine"].data == "own" and run.traces["mine"].time_zone == "Europe/Berlin"
+    assert run.clusters["mine"].gpus == 32
+    assert cli("config", "check", "config/mine.yaml").status == 0
+    assert not list((files.root / "config").rglob(".*"))
+
+
+def test_its_own_files_are_written_anew_with_force_only_and_others_never(files: Any, cli: Cli) -> None:
+    assert cli(*INIT).status == 0
+    cli(*INIT).explains("config/traces/mine.yaml", "--force")
+    (files.root / "nodes.txt").write_text(NODES + "n9|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n")
+    assert cli(*INIT, "--force").status == 0 and Run.open("config/mine.yaml").clusters["mine"].gpus == 40
+    before = files.trace.read_text()
+    cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "tiny", "--yes", "--force").explains(
+        "config/traces/tiny.yaml", "not written by `rltune init`"
+    )
+    assert files.trace.read_text() == before
+
+
+def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(
+        [
+            "none.txt",
+            "jobs.txt",
+            "jobs.txt",
+            "nodes.txt",
+            "a b",
+            "mine",
+            "Mars/Base",
+            "Europe/Berlin",
+            "lifo easy",
+            "fifo easy none",
+            "fifo none",
+        ]
+    )
+    monkeypatch.setattr("typer.prompt", lambda question, default=None: next(answers))
+    monkeypatch.setattr("typer.confirm", lambda question, default: True)
+    outcome = cli("init")
+    assert outcome.status == 0, outcome
+    for part in (
+        "none.txt: no such file",
+        "no column of GPUs nor of CPUs",
+        "found 'a b'",
+        "found 'Mars/Base'",
+        "current-policy: found 'lifo'",
+        "current rule: found 'fifo easy none'",
+        "written: config/mine.yaml",
+    ):
+        assert part in outcome.out, part
+    assert Run.open("config/mine.yaml").config.whatif.current == Rule(policy="fifo", backfill="none")
+    assert next(answers, None) is None
+
+
+def test_nothing_is_written_where_the_user_says_no(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("typer.prompt", lambda question, default=None: default)
+    monkeypatch.setattr("typer.confirm", lambda question, default: False)
+    outcome = cli(*INIT[:-1])
+    assert (
+        outcome.status == 1 and "nothing written" in outcome.out and not (files.root / "config" / "mine.yaml").exists()
+    )
+
+
+def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: Any) -> None:
+    shell.rltune("init", "jobs.txt", "--name", "mine", "--yes", cwd=files.root).explains(
+        "--nodes: not given", "init --help"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["jobs.txt", "--nodes", "nodes.txt", "--name", "a/b"], ["name: found 'a/b'"]),
+        (
+            ["nodes.txt", "--nodes", "nodes.txt", "--name", "mine"],
+            ["nodes.txt: this is sinfo's list of nodes", "--nodes", "sacct --allusers"],
+        ),
+        (["config", "--nodes", "nodes.txt", "--name", "mine"], ["config: a folder"]),
+        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Mars"], ["time zone: found 'Mars'"]),
+        (
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Berlin"],
+            ["found 'Berlin'", "did you mean 'Europe/Berlin'?"],
+        ),
+        (
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--current-policy", "lifo"],
+            ["current-policy: found 'lifo'", "fifo, sjf, saf"],
+        ),
+        (
+            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--current-backfill", "off"],
+            ["current-backfill: found 'off'", "none, greedy, easy"],
+        ),
+        (["short.txt", "--nodes", "nodes.txt", "--name", "mine"], ["500 jobs fit the cluster, at least 3,000"]),
+    ],
+)
+def test_what_is_wrong_is_said(arguments: list[str], parts: list[str], files: Any, cli: Cli) -> None:
+    (files.root / "short.txt").write_text(sacct(500, odd=False))
+    cli("init", *arguments, "--yes").explains(*parts)
+    assert not (files.root / "config" / "mine.yaml").exists()
+
+
+def write_csv(root: Path, columns: str, row: Callable[[int], str], jobs: int = 3000) -> None:
+    (root / "own.csv").write_text("\n".join([columns, *map(row, range(jobs))]) + "\n")
+
+
+def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(files: Any, cli: Cli) -> None:
+    write_csv(
+        files.root,
+        "job_id,start_time,end_time,gpus,status,colour",
+        lambda i: (
+            f"{i},{1_700_000_000 + 1800 * i},{1_700_003_000 + 1800 * i},{1 << i % 4},{'success' if i % 3 else 'odd'},red"
+        ),
+    )
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert outcome.status == 0, outcome
+    for part in (
+        "no submission times: the starts replace them",
+        "no time limits",
+        "no users",
+        "NOT KNOWN: odd (1,000)",
+        "success → passed",
+        "columns not used: colour",
+        "a verdict needs 8, a log of about 80 days",
+        "the log records no waits",
+        "BUT FIRST a better log: no submission times",
+    ):
+        assert part in outcome.out, (part, outcome.out)
+    assert Run.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
+
+
+def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files: Any, cli: Cli) -> None:
+    write_csv(files.root, "submit_time,duration,cpus", lambda i: f"{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 16}")
+    (files.root / "nodes.txt").write_text("name,cpus\n" + "".join(f"n{i},16\n" for i in range(4)))
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert outcome.status == 0 and "no recorded waits" in outcome.out, outcome
+    assert yaml.safe_load((files.root / "config" / "clusters" / "mine.yaml").read_text())["slots"] == "cpu"
+
+
+def test_types_that_the_nodes_do_not_name_are_ignored_and_said(files: Any, cli: Cli) -> None:
+    (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
+    (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
+    outcome = cli(*INIT)
+    assert outcome.status == 0 and "h200" in outcome.out and "types are ignored" in outcome.out, outcome
+
+
+def with_limits(folder: Path, factor: float) -> None:
+    """A CSV whose TimelimitRaw is ``factor`` times the run time, in minutes as Slurm has it."""
+    rows = ["job_id,user,submit_time,start_time,end_time,gpus,TimelimitRaw"]
+    for i in range(3100):
+        minutes = 10 + i % 300
+        rows.append(
+            f"{i},u{i % 7},{stamp(30 * i)},{stamp(30 * i + 5)},{stamp(30 * i + 5 + minutes)},{1 << i % 4},{factor * minutes:.0f}"
+        )
+    (folder / "own.csv").write_text("\n".join(rows) + "\n")
+
+
+def test_slurms_raw_time_limit_in_a_csv_is_in_minutes(files: Any, cli: Cli) -> None:
+    with_limits(files.root, 2)
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert outcome.status == 0, outcome
+    told = yaml.safe_load((files.root / "config/traces/mine.yaml").read_text())["columns"]["requested_s"]
+    assert told == {"column": "TimelimitRaw", "unit": "min"}
+    assert "median run time: 9,300 s; median time limit: 18,540 s (of 100% of the jobs)" in outcome.out, outcome.out
+    assert "ran longer than it" not in outcome.out
+
+
+def test_limits_that_most_jobs_exceed_are_questioned(files: Any, cli: Cli) -> None:
+    with_limits(files.root, 0.5)
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert "of the jobs with a time limit ran longer than it: is it in another unit?" in outcome.out, outcome
+
+
+@pytest.mark.parametrize("name", ["2024", "null", "1.5"])
+def test_a_name_that_yaml_takes_for_something_else_stays_a_name(name: str, files: Any, cli: Cli) -> None:
+    outcome = cli(*INIT[:5], name, *INIT[6:])
+    assert outcome.status == 0, outcome
+    assert Run.open(f"config/{name}.yaml").config.traces() == [name]
+
+
+def test_it_looks_at_the_log_once_and_says_so_when_asked(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rltune.traces import inspect
+
+    looked = []
+    real = inspect.sniff
+    monkeypatch.setattr(inspect, "sniff", lambda path: looked.append(path) or real(path))
+    outcome = cli(*INIT, "--verbose")
+    assert outcome.status == 0 and len(looked) == 1
+    for part in ("looking at jobs.txt", "reading jobs.txt", "fitting the jobs to the cluster"):
+        assert part in outcome.err, outcome
+
+
+def test_a_log_that_counts_no_gpus_is_refused_beside_nodes_that_have_some(files: Any, cli: Callable[..., Any]) -> None:
+    (files.root / "jobs.txt").write_text(sacct(odd=False).replace("gres/gpu", "gres/tape"))
+    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
+    assert outcome.status == 1 and "no job asks for a GPU, and nodes.txt lists 32" in outcome.err
+    assert "AccountingStorageTRES=gres/gpu" in outcome.err and not (files.root / "config/mine.yaml").exists()
+
+
+def test_partitions_that_are_not_alike_are_shown_side_by_side(files: Any, cli: Callable[..., Any]) -> None:
+    two = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8|idle\n"
+    (files.root / "nodes.txt").write_text(two)
+    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
+    assert outcome.status == 1 and "partitions in the log: gpu, in the list of nodes: fast, slow" in outcome.err
+    assert "jobs.txt:" in outcome.err and "nodes.txt:" in outcome.err, "what was understood of both comes first"
+
+
+def test_jobs_larger_than_the_listed_nodes_speak_of_the_list(files: Any, cli: Callable[..., Any]) -> None:
+    (files.root / "nodes.txt").write_text(
+        "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:a100:2|idle\n"
+    )
+    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
+    assert outcome.status == 1 and "check the list of nodes" in outcome.err and "of the largest pool: 2" in outcome.err
+
+
+def test_slurms_states_are_known_in_a_csv_too(files: Any, cli: Cli) -> None:
+    states = [
+        "COMPLETED",
+        "OUT_OF_MEMORY",
+        "CANCELLED by 1000",
+        "CANCELLED by 1001",
+        "NODE_FAIL",
+        "PREEMPTED",
+        "DEADLINE",
+        "BOOT_FAIL",
+        "TIMEOUT",
+        "FAILED",
+    ]
+    write_csv(
+        files.root,
+        "job_id,submit_time,duration,gpus,State",
+        lambda i: (
+            f"{i},{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 8},{states[i % 10] if i < 2990 else f'CANCELLED by {i}'}"
+        ),
+    )
+    outcome = cli("init", "own.csv", *INIT[2:])
+    assert outcome.status == 0 and "NOT KNOWN" not in outcome.out, outcome
+    trace = Run.open("config/mine.yaml").traces["mine"]
+    jobs = clean_trace("mine", trace, files.root / "own.csv").jobs
+    assert dict(jobs["status"].value_counts()) == {"failed": 6 * 299, "killed": 3 * 299 + 10, "passed": 299}
+
+
+def test_a_log_that_is_gone_is_missed_by_the_check(files: Any, cli: Cli) -> None:
+    assert cli(*INIT).status == 0
+    (files.root / "jobs.txt").unlink()
+    cli("config", "check", "config/mine.yaml").explains(
+        "config/traces/mine.yaml, path", "jobs.txt", "no such file or folder"
+    )
+
+
+def test_the_rule_that_made_the_log_is_written_or_the_one_that_is_given(files: Any, cli: Cli) -> None:
+    """Jobs of all 32 GPUs, so that first come, first served makes the waits."""
+    end, rows = 0.0, []
+    for i in range(3000):
+        at, run = 1_700_000_000 + 3600 * i, 3000 + 37 * i % 1100
+        start = max(at, end)
+        end = start + run
+        rows.append(f"{i},{at},{start:.0f},{run},32,{2 * run}")
+    (files.root / "own.csv").write_text(
+        "\n".join(["job_id,submit_time,start_time,duration,gpus,time_limit", *rows]) + "\n"
+    )
+    assert cli("init", "own.csv", *INIT[2:]).status == 0
+    assert Run.open("config/mine.yaml").config.whatif.current.policy in ("fifo", "multifactor")
+    text = (files.root / "config" / "mine.yaml").read_text()
+    assert "runs now, found in the log:" in text and ": near." in text
+    assert cli("init", "own.csv", *INIT[2:], "--force", "--current-policy", "saf").status == 0
+    assert Run.open("config/mine.yaml").config.whatif.current.policy == "saf"
+
+
+def test_an_answer_is_an_order_and_a_backfill() -> None:
+    assert parse_rule("fifo none") == parse_rule("fifo, none") == ("fifo", "none") and parse_rule("fifo") == (
+        "fifo",
+        None,
+    )
+    for text in ("", "fifo none easy", "lifo", "fifo off"):
+        with pytest.raises(ConfigError, match="current"):
+            parse_rule(text)

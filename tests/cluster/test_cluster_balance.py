@@ -1,0 +1,129 @@
+"""Offered load: arrivals thinned, or nodes scaled, to a given value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from rltune.cluster.fit import fit
+from rltune.cluster.load import offered_load, scaled, within_load
+from rltune.config import ClusterConfig, load_cluster, load_trace
+from rltune.config.load import read_block
+from rltune.traces.clean import clean_trace
+from rltune.traces.fetch import obtain
+
+Cli = Callable[..., Any]
+RUN = ("--config", "config/tiny.yaml")
+
+
+@pytest.fixture
+def jobs(project: Any) -> pd.DataFrame:
+    trace = load_trace("tiny", project.root)
+    return clean_trace("tiny", trace, obtain("tiny", trace, project.root / ".cache", project.root)).jobs
+
+
+@pytest.fixture
+def small(project: Any) -> ClusterConfig:
+    return load_cluster("small", project.root)
+
+
+def balanced(small: ClusterConfig, load: float) -> ClusterConfig:
+    return ClusterConfig.model_validate({**small.model_dump(), "balance": {"load": load}})
+
+
+@pytest.mark.parametrize("load", [3.0, 6.0])
+def test_thinning_reaches_the_load_from_below(load: float, jobs: pd.DataFrame, small: ClusterConfig) -> None:
+    plain, _ = fit(jobs, small)
+    assert offered_load(plain, 20) > 6.0
+    thin, audit = fit(jobs, balanced(small, load))
+    assert 0.9 * load < offered_load(thin, 20) <= load
+    assert audit.left_out == {f"thinned to an offered load of {load:g}": len(plain) - len(thin)}
+    assert thin["submit_s"].is_monotonic_increasing and set(thin["job_id"]) < set(plain["job_id"])
+
+
+def test_a_lower_load_keeps_a_part_of_the_jobs_of_a_higher_one(jobs: pd.DataFrame, small: ClusterConfig) -> None:
+    few, more = (set(fit(jobs, balanced(small, load))[0]["job_id"]) for load in (0.3, 0.6))
+    assert few < more
+
+
+def test_thinning_goes_by_the_job_and_not_by_its_row(jobs: pd.DataFrame) -> None:
+    mixed = jobs.sample(frac=1, random_state=1)
+    kept = {
+        name: set(frame.loc[within_load(frame, 20, 0.5, len(frame)), "job_id"])
+        for name, frame in {"in order": jobs, "mixed": mixed}.items()
+    }
+    assert kept["in order"] == kept["mixed"]
+
+
+def test_thinning_does_not_prefer_kinds_of_jobs(jobs: pd.DataFrame) -> None:
+    keep = within_load(jobs, 20, 0.5 * offered_load(jobs, 20), len(jobs))
+    early = np.arange(len(jobs)) < len(jobs) / 2
+    assert abs(keep[early].mean() - keep[~early].mean()) < 0.1
+    assert abs(keep.mean() - 0.5) < 0.1
+
+
+def test_nothing_is_added_where_the_load_is_lower(jobs: pd.DataFrame, small: ClusterConfig) -> None:
+    plain, _ = fit(jobs, small)
+    same, audit = fit(jobs, balanced(small, 1000.0))
+    assert same.equals(plain) and not audit.left_out
+    (note,) = [remark for remark in audit.noted if "offered load" in remark]
+    assert "not above 1000: none thinned" in note and audit.noted[note] == len(plain)
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.4, 1.0, 2.5, 7])
+def test_scaling_keeps_every_group(factor: float, small: ClusterConfig) -> None:
+    other = scaled(small, factor)
+    assert [g.nodes for p in other.pools for g in p.groups] == [max(1, round(2 * factor))] * 2
+    assert [g.model_dump(exclude={"nodes"}) for p in other.pools for g in p.groups] == [
+        g.model_dump(exclude={"nodes"}) for p in small.pools for g in p.groups
+    ]
+
+
+@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf")])
+def test_a_factor_is_above_0(factor: float, small: ClusterConfig) -> None:
+    with pytest.raises(ValueError, match="factor: found"):
+        scaled(small, factor)
+
+
+def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, jobs: pd.DataFrame, cli: Cli) -> None:
+    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "0.25", *RUN)
+    assert outcome.status == 0, outcome
+    path = project.cluster.with_name("scaled.yaml")
+    path.write_text(outcome.out)
+    cluster = read_block(path, ClusterConfig)
+    assert offered_load(fit(jobs, cluster)[0], cluster.gpus) == pytest.approx(0.25, rel=0.1)
+    assert outcome.out.startswith("# offered load of tiny: ") and yaml.safe_load(outcome.out)["source"]
+    assert len(cluster.pools[0].groups) == 2 and cluster.balance is None
+    assert "warning" not in outcome.out and "dropped" not in outcome.out
+
+
+def test_a_load_that_cannot_be_reached_is_named(project: Any, cli: Cli) -> None:
+    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "500", *RUN)
+    assert outcome.status == 0 and "# warning: a load of 500 cannot be reached" in outcome.out
+    title, after = yaml.safe_load(outcome.out)["title"], outcome.out.split(" on small, ")[1].split()[0]
+    assert title.endswith(f"scaled to a load of {after}") and after != "500"
+
+
+def test_a_balance_that_is_dropped_is_named(project: Any, cli: Cli) -> None:
+    (project.cluster.parent / "thin.yaml").write_text(project.cluster.read_text() + "balance: {load: 5}\n")
+    outcome = cli("cluster", "balance", "thin", "--trace", "tiny", "--load", "1", *RUN)
+    assert outcome.status == 0 and "# the balance of thin" in outcome.out
+    assert "balance" not in yaml.safe_load(outcome.out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("smal", "--trace", "tiny"), ["'smal'", "'small'"]),
+        (("small", "--trace", "tinny"), ["'tinny'", "'tiny'"]),
+        (("small", "--trace", "tiny", "--load", "0"), ["--load", "found 0", "above 0"]),
+        (("small", "--trace", "tiny", "--load", "0.0001"), ["--load: found 0.0001", "more than 100 times its 20 GPUs"]),
+    ],
+)
+def test_balance_explains_what_is_wrong(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
+    cli("cluster", "balance", *arguments, *RUN).explains(*parts)

@@ -1,0 +1,66 @@
+"""Ways a job could be placed, against enumeration of all its allocations."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from free_cases import all_ways, capacity, distinct, free_cases, indexed, random_free, ways_of
+from workload_cases import cluster, group, random_case, simple
+
+from rltune.cluster.candidates import MAX_CANDIDATES, classes, room
+
+
+def test_candidates_are_counted_up_to_swapping_identical_nodes() -> None:
+    seen = set()
+    for seed, rng in free_cases():
+        jobs, layout = random_case(seed, n=30)
+        for _ in range(2):
+            free = random_free(layout, rng)
+            for j in range(len(jobs.gpus)):
+                expected = distinct(layout, list(all_ways(jobs, layout, j, free)), free)
+                assert ways_of(jobs, layout, j, free) == min(expected, MAX_CANDIDATES), (seed, j)
+                seen.add(min(expected, MAX_CANDIDATES))
+    assert len(seen) >= 5
+
+
+def test_candidates_by_hand() -> None:
+    jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 2), (0, 1, 8), (0, 1, 6), (0, 1, 16))
+
+    def ways(j: int, *free_gpus: int) -> int:
+        free = np.array(free_gpus)
+        return ways_of(jobs, layout, j, [free, free * 8000, free * 32000])
+
+    assert ways(0, 4, 4, 4, 4) == 1  # four identical nodes
+    assert ways(0, 4, 3, 2, 1) == 3  # a node of its own kind each, the last too small
+    assert ways(0, 0, 1, 1, 0) == 0
+    assert ways(1, 4, 4, 4, 0) == 1
+    assert ways(1, 4, 3, 3, 3) == 0
+    assert ways(2, 4, 4, 3, 2) == 3  # the rest of two on another whole node, on the three, or on the two
+    assert ways(2, 4, 3, 3, 1) == 1
+    assert ways(2, 4, 1, 1, 1) == 0
+    assert ways(3, 4, 4, 4, 4) == 1
+
+
+def test_two_groups_of_full_nodes_make_every_mixture_a_candidate() -> None:
+    """Two of two nodes with many CPUs and two with few: 2 + 0, 1 + 1, 0 + 2; the rest goes to either."""
+    config = cluster([group(2, 4, cpus=64), group(2, 4, cpus=32)])
+    jobs, layout = simple(config, (0, 1, 8), (0, 1, 9), (0, 1, 16), (0, 1, 13))
+    assert [ways_of(jobs, layout, j, capacity(layout)) for j in range(4)] == [3, 4, 1, 2]
+
+
+def test_classes_partition_the_nodes_with_free_gpus() -> None:
+    for seed, rng in free_cases():
+        _, layout = random_case(seed, n=5)
+        nodes = layout.nodes
+        free = random_free(layout, rng)
+        for pool in range(len(layout.pools)):
+            out = room(nodes)
+            out = out[: classes(nodes, pool, indexed(layout, free), False, out)]
+            mine = [m for m in range(nodes.pool_start[pool], nodes.pool_start[pool + 1]) if free[0][m] > 0]
+            kind = [(nodes.row["group"][m], *(f[m] for f in free)) for m in mine]
+            assert {tuple(row)[:4]: row["count"] for row in out} == Counter(kind)
+            for row in out:
+                lowest = min(m for m, k in zip(mine, kind, strict=True) if k == tuple(row)[:4])
+                assert (row["lowest"], row["type"]) == (lowest, nodes.row["type"][lowest])
+            assert out["lowest"].tolist() == sorted(out["lowest"])

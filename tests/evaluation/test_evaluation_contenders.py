@@ -1,0 +1,98 @@
+"""Contenders on windows: the same windows and rules, an agent's own choice of scheduler, and nothing learned again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_fakes import whole_workload
+
+from rltune.agent.task import RANDOM_ORDERS
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.scheduler_choice import AgentScheduler
+from rltune.cluster.workload import Workload
+from rltune.config import LookaheadConfig
+from rltune.errors import DataError
+from rltune.evaluation.contenders import RAN, Contender, by_window, run, windows_of
+from rltune.simulator.config import SchedulerConfig
+
+# the logit is minus the job size: smallest area first
+SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
+LOOK = LookaheadConfig()
+FIRST, LENGTH = np.array([0, 64, 300]), 64
+
+
+def contender(
+    policy: str = "fifo", backfill: str = "none", agent: TrainedPolicy | None = None, **more: str
+) -> Contender:
+    return Contender(SchedulerConfig(policy, backfill, **more), agent, lookahead=LOOK)
+
+
+def chose(scheduler: SchedulerConfig, uses_calibrated: bool = False) -> TrainedPolicy:
+    """An agent that chose this scheduler configuration in training."""
+    return replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": AgentScheduler(scheduler, uses_calibrated).facts()})
+
+
+@pytest.fixture(scope="module")
+def work() -> Workload:
+    return whole_workload(1500, seed=3)
+
+
+def waits(work: Workload, of: Contender) -> list[float]:
+    return windows_of(work, of, FIRST, LENGTH)[0]["wait_s"].tolist()
+
+
+def test_a_row_per_contender_and_window_and_an_agent_that_ranks_like_a_policy_waits_like_it(work: Workload) -> None:
+    who = {"fifo": contender(), "saf": contender("saf"), "agent": contender(agent=SMALLEST)}
+    frame = by_window(work, who, FIRST, LENGTH, timed=True)
+    assert list(frame["who"]) == [name for name in who for _ in FIRST]
+    for _, rows in frame.groupby("who"):
+        assert list(rows["first_job"]) == list(FIRST) and list(rows["window"]) == [0, 1, 2]
+        assert rows["seconds"].nunique() == 1 and (rows["seconds"] > 0).all()
+    means = frame.groupby("who")["wait_s"].mean()
+    assert means["agent"] == pytest.approx(means["saf"]) and means["saf"] < means["fifo"]
+    assert waits(work, contender("sjf", agent=SMALLEST)) == pytest.approx(waits(work, contender("saf"))), "any base"
+
+
+def test_an_agent_runs_with_the_scheduler_configuration_it_chose(work: Workload) -> None:
+    own = SchedulerConfig("fifo", "easy", locality="any")
+    agent = contender(agent=chose(own))
+    assert waits(work, agent) == waits(work, Contender(own, SMALLEST, lookahead=LOOK))
+    assert waits(work, agent) != waits(work, contender(agent=SMALLEST))
+    frame = by_window(work, {"plain": contender(agent=SMALLEST), "chose": agent}, FIRST, LENGTH).set_index("who")
+    ran = frame[list(RAN)].T.to_dict("list")
+    assert ran == {"plain": ["fifo", "none", "best_fit", "strict"], "chose": ["fifo", "easy", "best_fit", "any"]}
+
+
+def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workload) -> None:
+    easy = SchedulerConfig("fifo", "easy")
+    calibrated = replace(work, table=work.table.assign(calibrated_s=work.jobs.run_s))
+    exact = replace(work, jobs=work.with_estimates(work.jobs.run_s))
+    agent = contender(agent=chose(easy, uses_calibrated=True))
+    assert waits(calibrated, agent) == waits(exact, Contender(easy, SMALLEST, lookahead=LOOK))
+    assert waits(calibrated, agent) != waits(work, Contender(easy, SMALLEST, lookahead=LOOK))
+    for other in (contender("saf", "easy"), Contender(easy, SMALLEST, lookahead=LOOK)):
+        assert waits(calibrated, other) == waits(work, other)
+    with pytest.raises(DataError, match="found a workload without any"):
+        run(work, agent, FIRST[:1], np.array([LENGTH]))
+
+
+def test_an_agent_runs_on_a_cluster_it_has_never_seen() -> None:
+    other = whole_workload(900, seed=8, load=2.0)
+    rows, _ = windows_of(other, contender(agent=SMALLEST, placement="lookahead"), np.array([810, 855]), 45)
+    assert len(rows) == 2 and (rows["wait_s"] >= 0).all()
+
+
+def test_a_random_order_is_the_mean_of_several_and_depends_on_the_seed_alone(work: Workload) -> None:
+    one, again, other = (
+        windows_of(work, replace(contender(), random=seed), FIRST, LENGTH)[0].drop(columns="seconds")
+        for seed in (1, 1, 2)
+    )
+    pd.testing.assert_frame_equal(one, again)
+    assert list(one["first_job"]) == list(FIRST) and not np.allclose(one["wait_s"], other["wait_s"])
+    state, _ = run(
+        work, replace(contender(), random=1), np.repeat(FIRST, RANDOM_ORDERS), np.full(RANDOM_ORDERS * 3, LENGTH)
+    )
+    assert len(state.n) == RANDOM_ORDERS * len(one)

@@ -1,0 +1,145 @@
+"""The rule that made a log is found in it, with the disturbances of real logs; what the user gives comes first."""
+
+from __future__ import annotations
+
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.cluster.fit import Jobs, compile_jobs, fit
+from rltune.cluster.layout import Layout, build_layout
+from rltune.config import ClusterConfig
+from rltune.evaluation import current_policy
+from rltune.evaluation.current_policy import CANDIDATES, CurrentPolicy, Found, as_near, describe, find, replayed, span
+from rltune.evaluation.recorded import nearness
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.metrics import job_table
+from rltune.traces.columns import TraceMeta, empty_columns
+
+GROUP = {"gpu_type": "a", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 512}
+CLUSTER = ClusterConfig.model_validate({"title": "x", "pools": [{"name": "all", "groups": [GROUP]}]})
+META = TraceMeta("x", "X", "own", "csv", "2024-01-01T00:00:00+00:00", "UTC", "")
+JOBS = 1500
+RECORDED = np.arange(1, 21) * 600.0
+
+
+def log(gap_s: float = 520.0) -> pd.DataFrame:
+    """Jobs of several users that keep 32 GPUs busy, with limits of up to four times the run time, on their cluster."""
+    rng = np.random.default_rng(7)
+    run_s = np.maximum(5, rng.lognormal(7.6, 1.4, JOBS)).round()
+    table = empty_columns(JOBS).assign(
+        job_id=[str(i) for i in range(JOBS)],
+        user=rng.choice(list("abcdef"), JOBS, p=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1]),
+        submit_s=np.cumsum(rng.exponential(gap_s, JOBS)).round(),
+        run_s=run_s,
+        gpus=rng.choice([1, 2, 4, 8, 16], JOBS, p=[0.5, 0.2, 0.15, 0.1, 0.05]),
+        requested_s=run_s * rng.uniform(1, 4, JOBS),
+    )
+    return fit(table, CLUSTER)[0]
+
+
+def compiled(table: pd.DataFrame) -> tuple[Jobs, Layout]:
+    return compile_jobs(table, table["requested_s"].to_numpy(), CLUSTER), build_layout(CLUSTER)
+
+
+def waits(jobs: Jobs, layout: Layout, policy: str, backfill: str) -> np.ndarray:
+    state = simulate(jobs, layout, np.array([0]), np.array([JOBS]), SchedulerConfig(policy, backfill))
+    return job_table(jobs, state)["wait_s"].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def busy() -> tuple[Jobs, Layout]:
+    return compiled(log())
+
+
+@pytest.mark.parametrize(
+    ("policy", "backfill"), [("fifo", "none"), ("fifo", "greedy"), ("multifactor", "easy"), ("saf", "conservative")]
+)
+def test_the_rule_that_made_the_log_is_found(policy: str, backfill: str, busy: tuple[Jobs, Layout]) -> None:
+    """Though a scheduler looks once a minute, and dependencies delay a twentieth of the jobs for hours."""
+    rng = np.random.default_rng(1)
+    delayed = np.where(rng.uniform(size=JOBS) < 0.05, rng.exponential(36_000, JOBS), 0.0)
+    recorded = waits(*busy, policy, backfill) + rng.uniform(0, 60, JOBS) + delayed
+    recorded[::17] = np.nan
+    found = replayed(*busy, recorded)
+    assert len(found) == len(CANDIDATES) and next(iter(found)) == (policy, backfill)
+    factors = [it.factor for it in found.values()]
+    assert factors == sorted(factors) and as_near(found)[0] == (policy, backfill)
+
+
+@pytest.mark.parametrize("recorded", [np.nan, 0.0])
+def test_without_recorded_waits_nothing_is_found(recorded: float, busy: tuple[Jobs, Layout]) -> None:
+    assert replayed(*busy, np.full(JOBS, recorded)) == {}
+
+
+def test_only_the_end_is_replayed_and_less_of_it_if_queues_are_long(
+    busy: tuple[Jobs, Layout], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current_policy, "MOST_JOBS", 400)
+    assert span(*busy) == (JOBS - 400, 400) and span(*compiled(log(gap_s=100.0))) == (JOBS - 100, 100)
+    recorded = waits(*busy, "fifo", "easy")
+    changed = recorded.copy()
+    changed[: JOBS - 360] = 1e6  # before what is compared, warm-up included
+    found = replayed(*busy, recorded)
+    assert found == replayed(*busy, changed)
+    exact = found["fifo", "easy"]
+    assert next(iter(found)) == ("fifo", "easy") and (exact.jobs, exact.factor, exact.ratio) == (360, 1.0, 1.0)
+
+
+def test_the_measured_tenth_is_not_used(busy: tuple[Jobs, Layout]) -> None:
+    """So the report's comparison there is a check."""
+    table = log().assign(wait_s=waits(*busy, "fifo", "easy"))
+    changed = table["wait_s"].where(np.arange(JOBS) < 0.9 * JOBS, 99_999.0)
+    found = find(table, META, CLUSTER, "requested")
+    assert found == find(table.assign(wait_s=changed), META, CLUSTER, "requested")
+    assert next(iter(found)) == ("fifo", "easy")
+
+
+def fake(**factors: float) -> Found:
+    """Rules (`fifo_none`) whose waits are so many times the recorded ones."""
+    found = {tuple(rule.split("_")): nearness(factor * RECORDED, RECORDED) for rule, factor in factors.items()}
+    return dict(sorted(found.items(), key=lambda of: of[1].factor))  # type: ignore[arg-type]
+
+
+FOUND = fake(fifo_none=1.1, fifo_easy=1.3, multifactor_easy=1.2, multifactor_none=1.8)
+ALIKE = fake(saf_greedy=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, multifactor_easy=1.3)
+
+
+@pytest.mark.parametrize(
+    ("found", "policy", "backfill", "rule", "why"),
+    [
+        (FOUND, None, None, "fifo-none", "found in the log: 1.1 times the recorded hours, rank correlation 1.00: near"),
+        (FOUND, "multifactor", None, "multifactor-easy", "as given, the rest found in the log: 1.2 times"),
+        (FOUND, None, "easy", "multifactor-easy", "as given, the rest found in the log: 1.2 times"),
+        (FOUND, "multifactor", "none", "multifactor-none", "as given: 1.8 times"),
+        (FOUND, "f1", None, "f1-easy", "as given"),
+        (ALIKE, None, None, "fifo-easy", "found in the log"),  # the most usual of those hardly distinguishable
+        (ALIKE, "saf", None, "saf-greedy", "as given, the rest found in the log"),
+        ({}, None, None, "multifactor-easy", "assumed, since the log records no waits"),
+        ({}, "fifo", "none", "fifo-none", "as given"),
+    ],
+)
+def test_what_the_user_gives_comes_first(
+    found: Found, policy: str | None, backfill: str | None, rule: str, why: str
+) -> None:
+    current = CurrentPolicy.choose(found, policy, backfill)
+    assert current.rule.id == rule and current.why.startswith(why)
+
+
+def test_the_table_marks_the_nearest_and_names_rules_that_hardly_differ() -> None:
+    found = fake(fifo_none=1.1, fifo_easy=1.11, multifactor_easy=1.5)
+    text = describe(found, CurrentPolicy.choose(found, "multifactor"))
+    lines = text.splitlines()
+    assert lines[2].split()[:2] == ["fifo", "none"] and lines[2].endswith("nearest")
+    assert next(line for line in lines if line.split()[0] == "multifactor").endswith("chosen")
+    assert "recorded mean wait is 6,300 s" in lines[0] and "from the nearest: fifo easy" in text
+    assert "NO RULE IS NEAR" not in text
+
+
+def test_if_no_rule_is_near_or_nothing_is_recorded_that_is_said() -> None:
+    found = fake(fifo_none=3.0, fifo_easy=0.2)
+    text = describe(found, CurrentPolicy.choose(found))
+    assert "NO RULE IS NEAR" in text and "against acting on them" in text and "FAR OFF" in text
+    text = describe({}, CurrentPolicy.choose({}))
+    assert "cannot be found" in text and "multifactor easy" in text and "--current-policy" in text

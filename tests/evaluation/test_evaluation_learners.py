@@ -1,0 +1,111 @@
+"""RLTune next to other learners: batches, one long sequence, the time of a decision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from agent_fakes import whole_workload
+
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.scheduler_choice import AgentScheduler
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config import LookaheadConfig
+from rltune.config.comparisons import learners_compared
+from rltune.config.context import Run
+from rltune.evaluation.contenders import RAN, Contender, contender_of
+from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies.decision_time import at_once, decision_times, decisions
+from rltune.evaluation.studies.learners import BLOCK_JOBS, LONGEST, arrivals_per_day, batches, compare_long, long_run
+from rltune.placement.lookahead import Lookahead
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.metrics import job_table
+
+# the logit is minus the job size: smallest area first
+SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
+LOOK = LookaheadConfig()
+AXES = "    backfill: [easy]\n    placement: [best_fit]\n    features: [unsampled]\n    preset: [tiny, other]\n"
+
+
+@pytest.fixture(scope="module")
+def work() -> Workload:
+    return whole_workload(1500, seed=3)
+
+
+def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(project: Any) -> None:
+    project.change(project.run, "    preset: [tiny]\n", AXES)
+    project.change(project.run, "  tiny: {", "  tiny: &tiny {")
+    project.run.write_text(project.run.read_text() + "  other: *tiny\n")
+    run = Run.open("config/tiny.yaml")
+    plain, chose = run.config.cells()
+    base = contender_of(run.config, chose).scheduler
+    chosen = AgentScheduler(replace(base, policy="sjf", backfill="conservative", locality="any")).facts()
+    agents = {plain: SMALLEST, chose: replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": chosen})}
+    workloads = {("tiny", "small", "lognormal-1"): build_workload(run, "tiny", "small", "lognormal-1")}
+    (comparison,) = learners_compared(run.config)
+    frame = batches(run.config, comparison, workloads, agents)
+    ran = frame.drop_duplicates(["who", "preset"]).set_index(["who", "preset"])[["base", *RAN]].T.to_dict("list")
+    assert ran["rltune", "tiny"] == ["fifo", "fifo", "easy", "best_fit", "strict"]
+    assert ran["rltune", "other"] == ["fifo", "sjf", "conservative", "best_fit", "any"]
+    assert ran["fifo", ""] == ["", "fifo", "easy", "best_fit", "strict"]
+    assert set(frame["cell"]) == {"", plain.name, chose.name} and set(frame["estimate"]) == {"lognormal-1"}
+    per_day = arrivals_per_day(run.config, workloads)
+    assert set(per_day) == {plain.name, chose.name} and min(per_day.values()) > 0
+
+
+@pytest.mark.parametrize("most", [100, LONGEST])
+def test_a_long_run_is_the_first_of_the_test_part_as_one_sequence(most: int, work: Workload) -> None:
+    begin, end = work.split.test
+    n = min(most, end - begin)
+    schedulers = {"fifo": SchedulerConfig("fifo"), "saf": SchedulerConfig("saf", "easy")}
+    frame = long_run(work, {name: Contender(of, lookahead=LOOK) for name, of in schedulers.items()}, most)
+    for name, scheduler in schedulers.items():
+        rows = frame[frame["who"] == name]
+        state = simulate(work.jobs, work.layout, np.array([begin]), np.array([n]), scheduler)
+        assert rows["jct_s"].tolist() == job_table(work.jobs, state)["jct_s"].tolist()
+        assert rows["job"].tolist() == list(range(begin, begin + n))
+
+
+def test_long_sequences_are_compared_by_all_of_their_jobs() -> None:
+    rng = np.random.default_rng(1)
+    theirs = rng.lognormal(5, 1, 20 * BLOCK_JOBS + 100)
+    found = compare_long(0.8 * theirs, theirs, Intervals(200))
+    assert (found.jobs, found.blocks) == (len(theirs), 20)
+    assert [found.improvement, found.low, found.high] == pytest.approx([0.2] * 3)
+    noisy = compare_long(theirs * rng.choice([0.5, 1.2], len(theirs)), theirs, Intervals(1000))
+    assert noisy.low < noisy.improvement < noisy.high
+    assert noisy.improvement == pytest.approx(1 - noisy.ours_mean / noisy.theirs_mean)
+    short = compare_long(np.ones(300), np.full(300, 2.0), Intervals(200))
+    assert short.blocks == 1 and short.improvement == 0.5 and np.isnan([short.low, short.high]).all()
+
+
+def test_a_queue_arrives_at_once_and_is_decided_until_a_job_does_not_fit(work: Workload) -> None:
+    jobs = at_once(work.jobs, 40, 64)
+    assert len(jobs.row) == 64 and len(set(jobs.submit_s)) == 1
+    assert list(jobs.gpus) == list(work.jobs.gpus[40:104])
+    asked: list[int] = []
+
+    def fifo(state, asking):
+        asked.append(int(state.visible[0]))
+        state.score[0, : state.visible[0]] = state.queued_jobs(0)
+
+    frame = decisions(jobs, work.layout, fifo, Lookahead(LOOK))
+    free, fitting = work.layout.gpus, 0
+    for gpus in jobs.gpus:
+        free -= gpus
+        if free < 0:
+            break
+        fitting += 1
+    assert asked[:fitting] == list(range(64, 64 - fitting, -1)), "the queue is as long as it says, then one shorter"
+    assert fitting - 1 <= len(frame) <= fitting, "the decision after which nothing fits any more is not counted"
+    assert (frame["decision_s"] >= frame["inference_s"] + frame["placement_s"]).all()
+
+
+def test_decisions_are_timed_at_the_lengths_that_the_workload_has(work: Workload) -> None:
+    frame = decision_times(SMALLEST, work.jobs, work.layout, LOOK, (16, 64, 5000), 2)
+    assert list(frame.columns) == ["queue", "inference_s", "placement_s", "decision_s"]
+    assert set(frame["queue"]) == {16, 64} and (frame["inference_s"] > 0).all()
+    nothing = decision_times(SMALLEST, work.jobs, work.layout, LOOK, (5000,), 2)
+    assert nothing.empty and list(nothing.columns) == list(frame.columns)

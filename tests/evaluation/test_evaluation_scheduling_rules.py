@@ -1,0 +1,410 @@
+"""Steps of rules, headroom, groups of jobs: answers worked out by hand, and against what the simulator says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_fakes import run_config, whole_workload
+from workload_cases import cluster, compiled, group
+
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config import Cell
+from rltune.config.context import Run
+from rltune.errors import ConfigError
+from rltune.evaluation.groups import by_group, losers, size_class, unequal
+from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies import summaries
+from rltune.evaluation.studies.scheduling_rules import (
+    STEPS,
+    Study,
+    agents,
+    balanced,
+    has_steps,
+    headroom,
+    steps_of,
+    too_short,
+    with_exact_estimates,
+)
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.fairness import fairness_summary
+from rltune.simulator.metrics import sequence_table
+
+QUICK = Intervals(200)
+TWO_POOLS = cluster([group(1, 4)], [group(1, 4)])
+ONE_POOL = cluster([group(1, 4)])
+SAF = Cell("philly", "philly-192", "saf", "wait", "easy", "best_fit", "strict", "rich", "lognormal-1", "tuned", 1)
+FIFO = SAF.but(policy="fifo", backfill="none")
+
+
+def work_of(made: tuple) -> Workload:
+    """A workload of these jobs and this layout."""
+    return replace(whole_workload(60), jobs=made[0], layout=made[1])
+
+
+def steps(made: tuple, policies: list[str], first: list[int], length: int) -> pd.DataFrame:
+    return steps_of(work_of(made), np.array(first), length, policies, "strict", run_config())
+
+
+def waits(made: tuple, policy: str, length: int) -> dict[str, float]:
+    """Sum of the waits of one window under each step."""
+    frame = steps(made, [policy], [0], length)
+    return (length * frame.groupby("step", sort=False)["wait_s"].mean()).to_dict()
+
+
+def in_pools(*rows: tuple[float, float, int, str]):
+    return compiled(TWO_POOLS, [{"submit_s": s, "run_s": r, "gpus": g, "vc": vc} for s, r, g, vc in rows])
+
+
+def test_the_released_rules_block_the_other_pool_and_ours_do_not() -> None:
+    # the second job waits for the first in pool a; the third could start in b at 2
+    found = waits(in_pools((0, 100, 4, "a"), (1, 10, 4, "a"), (2, 10, 4, "b")), "fifo", 3)
+    assert found.pop("released") == pytest.approx(99 + 98)
+    assert list(found.values()) == pytest.approx([99] * 5)
+
+
+def test_a_job_that_stays_first_is_passed_once_it_is_reranked() -> None:
+    # at 1 the job of 50 s is chosen; the one of 10 s that comes at 2 is shorter, and goes first only if reranked
+    made = compiled(ONE_POOL, [{"submit_s": s, "run_s": r, "gpus": 4} for s, r in ((0, 100), (1, 50), (2, 10))])
+    kept, reranked = 99 + 148, 109 + 98
+    assert list(waits(made, "sjf", 3).values()) == pytest.approx([kept, kept, *[reranked] * 4])
+
+
+def test_backfilling_steps_are_the_simulators_rules() -> None:
+    # as in the simulator's own case: 3 GPUs run, the second job needs all 4
+    rows = [(0, 100, 3), (1, 100, 4), (2, 50, 1), (3, 200, 1), (60, 40, 1)]
+    found = waits(compiled(ONE_POOL, [{"submit_s": s, "run_s": r, "gpus": g} for s, r, g in rows]), "fifo", 5)
+    submitted = sum(s for s, _, _ in rows)
+    assert found["reranked"] == pytest.approx(0 + 100 + 200 + 200 + 200 - submitted)
+    assert found["greedy"] == pytest.approx(0 + 252 + 2 + 52 + 100 - submitted)
+    assert found["easy"] == pytest.approx(0 + 100 + 2 + 200 + 60 - submitted)
+
+
+def test_pools_run_apart_add_up_to_the_whole_where_none_blocks_another() -> None:
+    rng = np.random.default_rng(5)
+    submit, run_s = np.sort(rng.integers(0, 2000, 60)), rng.integers(10, 300, 60)
+    gpus, vc = rng.choice([1, 2, 4], 60), rng.choice(["a", "b"], 60)
+    rows = zip(map(float, submit), map(float, run_s), map(int, gpus), map(str, vc), strict=True)
+    jobs, layout = made = in_pools(*rows)
+    frame = steps(made, ["fifo"], [0, 20, 40], 20)
+    apart, whole = (frame[frame["step"] == r]["wait_s"].to_numpy() for r in ("own_pool", "reranked"))
+    assert np.allclose(apart, whole) and apart.sum() > 0, "first come, first served has the same first either way"
+    first, n = np.array([0, 20, 40]), np.full(3, 20)
+    released = simulate(jobs, layout, first, n, SchedulerConfig("fifo", sticky_head=True))
+    assert np.allclose(frame[frame["step"] == "released"]["wait_s"], sequence_table(jobs, released, 8)["wait_s"])
+
+
+def test_orders_by_fair_shares_are_refused() -> None:
+    assert has_steps("wfp3") and not has_steps("multifactor")
+    work = whole_workload(60)
+    with pytest.raises(ValueError, match="multifactor, which go by fair shares"):
+        steps_of(work, np.array([0]), 20, ["fifo", "multifactor"], "strict", run_config())
+
+
+def study(*evaluated: tuple[Cell, str, float]) -> SimpleNamespace:
+    """Of cells, the rule they were evaluated under and their wait in the first window; twice that in the second."""
+    tables = {
+        cell: pd.DataFrame(
+            {
+                "role": ["rltune", "rltune", "base"],
+                "policy": "sjf",
+                "backfill": [backfill, backfill, cell.backfill],
+                "window": [0, 1, 0],
+                "first_job": [0, 64, 0],
+                "wait_s": [wait, 2 * wait, 999.0],
+            }
+        )
+        for cell, backfill, wait in evaluated
+    }
+    return SimpleNamespace(cells=tuple(tables), results=tables.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "expected"),
+    [
+        (
+            [(SAF, "conservative", 10.0), (FIFO, "none", 30.0)],
+            {("saf", "easy", "", "conservative"): [10, 20], ("fifo", "none", "", "none"): [30, 60]},
+        ),
+        (
+            [(SAF, "easy", 10.0), (SAF.but(seed=2), "easy", 20.0), (SAF.but(preset="quick"), "easy", 50.0)],
+            {("saf", "easy", "tuned", "easy"): [15, 30], ("saf", "easy", "quick", "easy"): [50, 100]},
+        ),
+        (
+            [(SAF, "easy", 10.0), (SAF.but(seed=2), "conservative", 20.0)],
+            {("saf", "easy", "", "easy or conservative"): [15, 30]},
+        ),
+    ],
+    ids=["base policy and rule", "seeds are one agent and presets are not", "seeds chose different rules"],
+)
+def test_agents_have_the_rule_they_were_evaluated_under(evaluated: list, expected: dict) -> None:
+    frame = agents(study(*evaluated))
+    keys = ["policy", "base_backfill", "other", "backfill"]
+    assert {key: rows["wait_s"].tolist() for key, rows in frame.groupby(keys, sort=False)} == expected
+
+
+def stepped(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
+    """Twelve equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by step, saf half of it; the agent as given."""
+    rows = []
+    for w in range(12):
+        shared = {
+            "workload": "W",
+            "data": "synthetic",
+            "sequence_jobs": 64,
+            "pools": pools,
+            "window": w,
+            "first_job": w * 64,
+        }
+        for policy, factor in (("fifo", 1.0), ("saf", 0.5)):
+            for (step, rules), wait in zip(STEPS.items(), (100, 80, 60, 40, 30, 25), strict=True):
+                rows.append(
+                    {
+                        **shared,
+                        "who": "order",
+                        "policy": policy,
+                        "step": step,
+                        "backfill": rules.backfill,
+                        "wait_s": wait * factor,
+                    }
+                )
+        rows.append(
+            {
+                **shared,
+                "who": "agent",
+                "policy": "fifo",
+                "base_backfill": "none",
+                "other": "",
+                "step": "",
+                "backfill": "none",
+                "wait_s": agent,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def test_steps_and_shares_of_a_gain() -> None:
+    frame = summaries.rule_steps(stepped(), QUICK)
+    fifo = frame[(frame["policy"] == "fifo") & (frame["who"] == "order")].set_index("step")
+    assert fifo.loc["own_pool", ["before_s", "wait_s", "less"]].tolist() == pytest.approx([100, 80, 0.2])
+    assert np.isnan(fifo.loc["released", "less"]) and fifo.loc["released", "share"] == pytest.approx(0)
+    shares = fifo.loc["reranked", ["share", "share_low", "share_high"]].tolist()
+    assert shares == pytest.approx([0.5] * 3), "(100−60)/80"
+    assert fifo.loc["easy", ["less", "less_low", "less_high"]].tolist() == pytest.approx([0.25] * 3)
+    agent = frame[frame["who"] == "agent"].iloc[0]
+    assert [agent["less"], agent["share"], agent["before_s"]] == pytest.approx([0.8, 1.0, 100])
+    best = frame[frame["best"]]
+    assert best[["policy", "step"]].values.tolist() == [["saf", "conservative"]]
+    assert best["share"].item() == pytest.approx(87.5 / 80), "over 1: more than the agent gains"
+
+
+def test_agents_of_one_base_policy_and_rule_stay_apart() -> None:
+    frame = stepped()
+    other = frame[frame["who"] == "agent"].assign(other="tuned", wait_s=60.0)
+    mine = (
+        summaries.rule_steps(pd.concat([frame, other], ignore_index=True), QUICK)
+        .query("who == 'agent'")
+        .set_index("other")
+    )
+    assert mine["wait_s"].to_dict() == {"": 20, "tuned": 60}
+    assert mine["share"].tolist() == pytest.approx([1, 0.5]), "of what the first gains"
+
+
+def test_where_the_agent_gains_nothing_there_is_no_share() -> None:
+    assert summaries.rule_steps(stepped(agent=100.0), QUICK)["share"].isna().all()
+
+
+def test_headroom_with_exact_estimates_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    work, first = whole_workload(200, seed=4), np.array([0, 60, 120])
+    monkeypatch.setattr("rltune.evaluation.studies.scheduling_rules.agents", lambda study: study.agents)
+    run = SimpleNamespace(config=run_config(baseline_policies=["fifo", "sjf"], baseline_backfills=["none", "easy"]))
+    none = pd.DataFrame(columns=["who", "step"])
+    one = Study(run, "W", "own", (SAF,), work, pd.DataFrame(), 60)
+    object.__setattr__(one, "windows", (60, first))
+    object.__setattr__(one, "agents", none)
+    frame = headroom([one])
+    of = {key: rows["wait_s"].to_numpy() for key, rows in frame.groupby(["kind", "policy", "backfill"])}
+    assert np.allclose(of["given", "fifo", "none"], of["exact", "fifo", "none"]), "asks for no run time"
+    assert not np.allclose(of["given", "sjf", "none"], of["exact", "sjf", "none"])
+    assert all((waits >= of["bound", "", ""] - 1e-9).all() for waits in of.values())
+    exact = with_exact_estimates(work)
+    assert np.array_equal(exact.jobs.estimate_s, work.jobs.run_s)
+    assert not np.array_equal(work.jobs.estimate_s, work.jobs.run_s)
+
+
+def test_what_is_picked_from_the_headroom() -> None:
+    told = {
+        ("given", "fifo", "none"): 100.0,
+        ("given", "sjf", "easy"): 40.0,
+        ("given", "saf", "easy"): 50.0,
+        ("exact", "fifo", "none"): 100.0,
+        ("exact", "sjf", "easy"): 36.0,
+        ("exact", "saf", "easy"): 30.0,
+        ("agent", "fifo", "none"): 44.0,
+        ("bound", "", ""): 10.0,
+    }
+    rows = [
+        {
+            "workload": "W",
+            "data": "own",
+            "sequence_jobs": 8,
+            "window": w,
+            "kind": k,
+            "policy": p,
+            "backfill": b,
+            "base_backfill": "none",
+            "other": "",
+            "wait_s": v,
+        }
+        for w in range(10)
+        for (k, p, b), v in told.items()
+    ]
+    frame = summaries.headroom(pd.DataFrame(rows), QUICK).set_index("what")
+    assert frame["wait_s"].to_dict() == pytest.approx(
+        {"basic": 100, "strong": 40, "agent": 44, "same_exact": 36, "strong_exact": 30, "bound": 10}
+    )
+    assert frame.loc["same_exact", ["policy", "less"]].tolist() == ["sjf", pytest.approx(0.1)]
+    assert frame.loc["agent", ["less", "over_bound", "windows"]].tolist() == pytest.approx([-0.1, 4.4, 10])
+    without = summaries.headroom(
+        pd.DataFrame(rows).query("not (policy == 'fifo' and kind in ('given', 'exact'))"), QUICK
+    )
+    assert "basic" not in set(without["what"]), "a run without it"
+
+
+def paying() -> pd.DataFrame:
+    """Ten windows with a large job of user b and three small of user a; ours lets the large one pay."""
+    rows = []
+    for w in range(10):
+        for scheduler, small, large in (("base", 100.0, 100.0), ("strong", 50.0, 100.0), ("rltune", 20.0, 180.0)):
+            shared = {
+                "workload": "W",
+                "data": "own",
+                "sequence_jobs": 4,
+                "scheduler": scheduler,
+                "policy": "fifo",
+                "backfill": "none",
+                "window": w,
+                "vc": None,
+            }
+            rows += [{**shared, "user": "a", "size": "1", "wait_s": small, "bsld": 1 + small / 10}] * 3
+            rows.append({**shared, "user": "b", "size": "over 8", "wait_s": large, "bsld": 1 + large / 100})
+    return pd.DataFrame(rows)
+
+
+def test_size_classes() -> None:
+    assert list(size_class(np.array([1, 2, 4, 5, 8, 9, 64]))) == ["1", "2–4", "2–4", "5–8", "5–8", "over 8", "over 8"]
+
+
+def test_groups_next_to_the_base_policy() -> None:
+    frame = by_group(paying().assign(group=paying()["size"]), "base", QUICK).set_index(["group", "scheduler"])
+    small, large = frame.loc[("1", "rltune")], frame.loc[("over 8", "rltune")]
+    assert small[["jobs", "wait_s", "less_wait", "less_wait_low"]].tolist() == pytest.approx([30, 20, 0.8, 0.8])
+    assert large[["wait_s", "less_wait", "less_wait_high", "bsld"]].tolist() == pytest.approx([180, -0.8, -0.8, 2.8])
+    assert np.isnan(frame.loc[("1", "base"), "less_wait"])
+
+
+def test_indices_are_the_simulators_and_their_intervals_hold_them() -> None:
+    rng = np.random.default_rng(2)
+    jobs = pd.DataFrame(
+        {
+            "window": np.repeat(np.arange(20), 30),
+            "group": rng.choice(["a", "b", "c", "d"], 600),
+            "gpus": 1,
+            "run_s": 60.0,
+            "wait_s": rng.lognormal(4, 1, 600),
+            "bsld": 1 + rng.lognormal(0, 1, 600),
+        }
+    )
+    both = pd.concat([jobs.assign(scheduler="base"), jobs.assign(scheduler="other", wait_s=jobs["wait_s"] * 3)])
+    frame = unequal(both, "base", QUICK).set_index("scheduler")
+    told = fairness_summary(jobs, jobs["group"].to_numpy())
+    for index in ("jain_bsld", "gini_wait"):
+        assert frame.loc["base", index] == pytest.approx(told[index])
+        assert frame.loc["base", f"{index}_low"] < told[index] < frame.loc["base", f"{index}_high"]
+        more = frame.loc["other", [f"more_{index}", f"more_{index}_low", f"more_{index}_high"]].astype(float)
+        assert more.to_numpy() == pytest.approx(0), "the same slowdowns, and waits three times as long for all"
+    one = unequal(jobs[jobs["window"] == 0].assign(scheduler="base"), "base", QUICK)
+    assert one["jain_bsld_low"].isna().all() and one["jain_bsld"].notna().all()
+
+
+def test_losers_are_those_that_wait_longer_and_have_a_name() -> None:
+    jobs = paying().assign(group=paying()["user"])
+    lost = losers(jobs, "base", "rltune")
+    assert lost["group"].tolist() == ["b"] and lost["more_h"].item() == pytest.approx(10 * 80 / 3600)
+    assert losers(jobs, "base", "strong").empty
+    assert losers(jobs.assign(group="unknown"), "base", "rltune").empty
+
+
+def test_who_pays_by_every_grouping_there_is() -> None:
+    found = summaries.fairness(paying(), QUICK)
+    assert found.without == {"user": [], "virtual cluster": ["W"], "job size": []}
+    assert found.unequal[["grouping", "scheduler"]].values.tolist() == [
+        [g, s] for g in ("user", "job size") for s in ("base", "strong", "rltune")
+    ]
+    assert found.sizes["group"].drop_duplicates().tolist() == ["1", "over 8"]
+    assert set(found.losers["grouping"]) == {"user", "job size"}
+
+
+def test_slices_next_to_balanced_clusters() -> None:
+    rows = []
+    for load, factor in (("slice", 10.0), ("balanced", 1.0)):
+        for role, policy, backfill, wait in (
+            ("base", "fifo", "none", 10.0),
+            ("baseline", "fifo", "none", 10.0),
+            ("baseline", "sjf", "easy", 4.0 if load == "slice" else 9.0),
+            ("rltune", "fifo", "none", 5.0),
+        ):
+            rows += [
+                {
+                    "workload": "W",
+                    "data": "own",
+                    "sequence_jobs": 8,
+                    "load": load,
+                    "cluster": load,
+                    "offered": factor,
+                    "role": role,
+                    "policy": policy,
+                    "backfill": backfill,
+                    "window": w,
+                    "wait_s": wait * factor,
+                }
+                for w in range(9)
+            ]
+    frame = summaries.loads(pd.DataFrame(rows), QUICK)
+    assert frame[["role", "policy"]].values.tolist() == [["baseline", "fifo"], ["baseline", "sjf"], ["rltune", "fifo"]]
+    assert frame["slice_less"].tolist() == pytest.approx([0, 0.6, 0.5])
+    assert frame["balanced_less"].tolist() == pytest.approx([0, 0.1, 0.5])
+    assert frame["balanced_wait_s"].tolist() == pytest.approx([10, 9, 5]) and frame["slice_best"].tolist() == [
+        False,
+        True,
+        False,
+    ]
+    assert (frame["slice_windows"] == 9).all() and frame["base"].tolist() == ["fifo"] * 3
+
+
+def thinned_study(project: Any, load: float) -> tuple[list[Study], dict[tuple[str, str, str], Workload]]:
+    """The tiny workload, of which the run has a cluster with arrivals thinned to this load."""
+    thin = project.cluster.with_name("small-balanced.yaml")
+    thin.write_text(f"{project.cluster.read_text()}balance: {{load: {load}}}\n")
+    more = "workloads: [{trace: tiny, cluster: small-balanced}]\n"
+    project.change(project.run, "experiments:\n", f"{more}experiments:\n")
+    opened = Run.open("config/tiny.yaml")
+    keys = [("tiny", name, "lognormal-1") for name in ("small", "small-balanced")]
+    workloads = {key: build_workload(opened, *key) for key in keys}
+    cell = opened.config.cells()[0]
+    return [Study(opened, "Tiny", "own", (cell,), workloads[keys[0]], pd.DataFrame())], workloads
+
+
+def test_a_balanced_cluster_with_too_few_jobs_for_a_window_is_named(project: Any) -> None:
+    these, workloads = thinned_study(project, 0.01)
+    (named,) = too_short(these, workloads)
+    assert named.startswith("Tiny (") and named.endswith(" test jobs)")
+    with pytest.raises(ConfigError, match=r"balanced clusters.* test parts have: Tiny \(\d+ test jobs\)"):
+        balanced(these, workloads, {})
+
+
+def test_what_is_long_enough_is_not_named(project: Any) -> None:
+    assert too_short(*thinned_study(project, 1000.0)) == []

@@ -1,0 +1,297 @@
+"""``rltune simulate``: what it prints is what the simulator did, and what is wrong is explained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.cluster.workload import build_workload
+from rltune.config.context import Run
+from rltune.errors import ConfigError
+from rltune.evaluation import simulation
+from rltune.evaluation.simulation import Request, Result, make_scheduler, run
+from rltune.report.simulation import until_s
+from rltune.simulator.metrics import sequence_table
+from rltune.simulator.timeline import time_average
+
+RUN = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def tiny(project: Any) -> Run:
+    return Run.open("config/tiny.yaml")
+
+
+def simulated(tiny: Run, request: Request, estimate: str = "lognormal-1", **rules: Any) -> Result:
+    workload = build_workload(tiny, "tiny", "small", estimate)
+    return run(tiny.config, workload, request, make_scheduler(tiny.config, **{"policy": "fifo", **rules}))
+
+
+def test_windows_have_the_metrics_of_the_evaluation(tiny: Run) -> None:
+    result = simulated(tiny, Request(window=100))
+    table = sequence_table(result.workload.jobs, result.state, result.workload.layout.gpus)
+    found = result.metrics()
+    assert len(table) == 12 and table["wait_s"].mean() > 0
+    for name in ("wait_s", "jct_s", "bsld"):
+        assert found[f"{name}_mean"] == pytest.approx(table[name].mean())
+    assert found["wait_s_max"] == table["largest_wait_s"].max()
+    assert found["utilisation"] == pytest.approx(table["utilisation_span"].mean())
+    assert found["jobs_per_s"] > 0
+
+
+def test_the_mean_queue_is_that_over_time(tiny: Run) -> None:
+    result = simulated(tiny, Request(replay=True))
+    jobs = result.jobs()
+    begin, end = jobs["submit_s"].min(), jobs["submit_s"].max()
+    times = np.linspace(begin, end, 20_000)
+    queued = [((jobs["submit_s"] <= t) & (jobs["start_s"] > t)).sum() for t in times]
+    assert result.metrics()["mean_queue"] == pytest.approx(np.mean(queued), rel=0.01) and np.mean(queued) > 1
+
+
+def test_a_warm_up_is_simulated_and_not_measured(tiny: Run) -> None:
+    whole, warm = (simulated(tiny, Request(replay=True, warm_up=share)) for share in (0.0, 0.25))
+    pd.testing.assert_frame_equal(whole.jobs(), warm.jobs())
+    later = whole.jobs().iloc[300:]
+    found = warm.metrics()
+    assert found["wait_s_mean"] == pytest.approx(later["wait_s"].mean())
+    assert found["wait_s_mean"] != pytest.approx(whole.metrics()["wait_s_mean"])
+    begin, end = later["submit_s"].min(), later["submit_s"].max()
+    jobs = whole.jobs()
+    used = (jobs["end_s"].clip(upper=end) - jobs["start_s"].clip(lower=begin)).clip(lower=0) @ jobs["gpus"]
+    assert found["utilisation"] == pytest.approx(used / (end - begin) / 20)
+
+
+@pytest.mark.parametrize(
+    ("request_", "first", "n"),
+    [
+        (Request(), [0, 256, 512, 768], 256),
+        (Request(window=32, begin=1100), [1100, 1132, 1164], 32),
+        (Request(window=32, part="test", jobs=70), [1080, 1112], 32),
+        (Request(begin=7, jobs=50), [7], 50),
+        (Request(part="validation", replay=True), [972], 108),
+        (Request(jobs=90, replay=True), [0], 90),
+    ],
+)
+def test_which_jobs(request_: Request, first: list[int], n: int, tiny: Run) -> None:
+    state = simulated(tiny, request_).state
+    assert state.first.tolist() == first and state.n.tolist() == [n] * len(first)
+
+
+def test_a_bound_is_a_bound(tiny: Run) -> None:
+    for policy in ("fifo", "saf"):
+        least, ours = simulated(tiny, Request(window=64), policy=policy, backfill="easy").bound()
+        assert 0 < least <= ours
+
+
+def test_the_rules_reach_the_simulator(tiny: Run) -> None:
+    rules = {
+        "backfill": "conservative",
+        "placement": "spread",
+        "locality": "any",
+        "multi_node_slowdown": 2.0,
+        "overrun": "now",
+    }
+    scheduler = make_scheduler(tiny.config, policy="wfp3", sticky_head=True, **rules)
+    assert all(getattr(scheduler, name) == value for name, value in rules.items())
+    alone = simulated(tiny, Request(window=64), policy="wfp3")
+    other = run(tiny.config, alone.workload, Request(window=64), scheduler)
+    assert alone.metrics()["wait_s_mean"] != other.metrics()["wait_s_mean"]
+
+
+def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) -> None:
+    (project.root / "out").mkdir()
+    outcome = cli(
+        *RUN,
+        "--policy",
+        "sjf",
+        "--backfill",
+        "easy",
+        "--windows",
+        "64",
+        "--part",
+        "test",
+        "--bound",
+        "--csv",
+        "out/jobs.csv",
+        "--gantt",
+        "out/chart.svg",
+        "--timeline",
+        "out/time.csv",
+    )
+    assert outcome.status == 0, outcome
+    for part in (
+        "tiny (own data) on small",
+        "jobs 1,080 to 1,143: 1 window of 64",
+        "sjf, backfill easy",
+        "median",
+        "wait (s)",
+        "JCT (s)",
+        "bounded slowdown",
+        "utilisation over the span",
+        "jobs waiting",
+        "a second",
+        "at least",
+        "mean wait of all jobs, times that",
+        "mean fragmentation over the span: 0.",
+    ):
+        assert part in outcome.out, (part, outcome.out)
+    jobs = pd.read_csv(project.root / "out" / "jobs.csv")
+    assert len(jobs) == 64 and {"window", "job_id", "gpus", "nodes", "start_s", "wait_s"} <= set(jobs)
+    shown = re.search(r"^wait \(s\) +(\S+)", outcome.out, re.MULTILINE)
+    assert shown and float(shown[1].replace(",", "")) == pytest.approx(jobs["wait_s"].mean(), rel=0.01)
+    assert (project.root / "out" / "chart.svg").read_text().count("<svg") == 1
+    assert not (project.root / "results").exists(), "nothing of it is kept"
+
+
+def test_the_rules_of_the_run_hold_by_default(project: Any, cli: Cli) -> None:
+    rest = ("--backfill", "easy", "--windows", "64", "--csv")
+    assert cli(*RUN, *rest, "a.csv", "--overrun", "now", "--sticky-head").status == 0
+    assert cli(*RUN, *rest, "b.csv").status == 0
+    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {overrun: now, sticky_head: true}")
+    assert cli(*RUN, *rest, "c.csv").status == 0
+    a, b, c = ((project.root / f"{name}.csv").read_text() for name in "abc")
+    assert a == c != b
+
+
+def test_interference_slows_jobs_of_several_gpus_down(project: Any, cli: Cli) -> None:
+    rest = ("--windows", "64", "--csv")
+    assert cli(*RUN, *rest, "alone.csv").status == 0
+    assert cli(*RUN, *rest, "shared.csv", "--interference_slowdown", "1.5").status == 0
+    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {interference_slowdown: 1.5}")
+    assert cli(*RUN, *rest, "run.csv").status == 0
+    alone, shared, run_ = (pd.read_csv(project.root / f"{name}.csv") for name in ("alone", "shared", "run"))
+    pd.testing.assert_frame_equal(shared, run_)
+    took = (shared["end_s"] - shared["start_s"]) / (alone["end_s"] - alone["start_s"])
+    single = shared["gpus"] == 1
+    assert took[single].to_numpy() == pytest.approx(1) and took[~single].max() > 1.01
+    assert took.min() > 1 - 1e-6 and took.max() < 1.5 + 1e-6
+
+
+def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
+    assert cli(*RUN, "--csv", "a.csv").status == 0
+    project.change(project.cluster, "nodes: 2, gpus: 8", "nodes: 4, gpus: 8")
+    assert cli(*RUN, "--csv", "b.csv").status == 0
+    a, b = (pd.read_csv(project.root / f"{name}.csv") for name in "ab")
+    assert b["wait_s"].sum() < a["wait_s"].sum()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--trace", "tinny"), ["'tinny'", "'tiny'", "config/traces"]),
+        (("--cluster", "smal"), ["'smal'", "'small'", "config/clusters"]),
+        (("--policy", "sjff"), ["--policy: found 'sjff'", "fifo, sjf, saf"]),
+        (("--backfill", "all"), ["--backfill: found 'all'", "none, greedy, easy, conservative"]),
+        (("--placement", "x"), ["--placement: found 'x'", "spread, exclusive", "lookahead"]),
+        (("--locality", "x"), ["--locality: found 'x'", "strict, plus_one, any, worth_it, soonest_end"]),
+        (("--overrun", "x"), ["--overrun: found 'x'", "double, now"]),
+        (("--multi_node_slowdown", "0.5"), ["--multi_node_slowdown: found 0.5", "1 to 100"]),
+        (("--interference_slowdown", "0.9"), ["--interference_slowdown: found 0.9", "1 to 100"]),
+        (("--estimate", "x"), ["found 'x'", "exact, lognormal-SIGMA"]),
+        (("--placement", "algorithm1", "--locality", "any"), ["--placement algorithm1", "'any'", "strict"]),
+        (("--part", "x"), ["--part: found 'x'", "all, train, validation, test"]),
+        (("--from", "1200"), ["--from: found 1200", "0 to 1199"]),
+        (("--from", "5", "--part", "test"), ["--from", "--part"]),
+        (("--jobs", "5000"), ["--jobs: found 5000", "1 to 1200"]),
+        (("--windows", "5000"), ["--windows: found 5000", "1 to 1200"]),
+        (("--windows", "0"), ["--windows: found 0", "1 or more"]),
+        (("--windows", "20", "--jobs", "10"), ["--windows: found 20", "1 to 10"]),
+        (("--warm-up", "0.95", "--replay", "--jobs", "10"), ["--warm-up: found 0.95", "none of 10 jobs"]),
+        (("--csv", "nowhere/x.csv"), ["--csv: found nowhere/x.csv", "no folder nowhere"]),
+        (("--timeline", "nowhere/x.csv"), ["--timeline: found nowhere/x.csv", "no folder nowhere"]),
+        (("--gantt", "nowhere/x.svg"), ["--gantt: found nowhere/x.svg", "no folder nowhere"]),
+        (("--csv", "config"), ["--csv: found config", "it is a folder"]),
+        (("--warm-up", "0.1"), ["--warm-up", "--replay"]),
+        (("--warm-up", "1", "--replay"), ["--warm-up: found 1", "below 1"]),
+        (("--windows", "64", "--replay"), ["--windows", "--replay"]),
+        (("--gantt", "x.pdf"), ["--gantt: found x.pdf", ".svg or .png"]),
+    ],
+)
+def test_what_is_wrong_is_explained(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
+    cli(*RUN, *arguments).explains(*parts)
+    assert not (project.root / "nowhere").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--by", "pool"), ("--by", "user"), ("--replay", "--gantt", "x.png")])
+def test_what_cannot_be_had_is_refused_before_the_simulation(
+    arguments: tuple[str, ...], project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "MOST_DRAWN", 100)
+    monkeypatch.setattr(simulation, "simulate", None)
+    wanted = ("--gantt", "1200 jobs", "at most 100", "--jobs") if "--gantt" in arguments else ("--by",)
+    cli(*RUN, *arguments).explains(*wanted)
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (Request(jobs=500), "an idle cluster; the last 244 make no whole window and are left out"),
+        (Request(jobs=65, window=64), "; the last 1 makes no whole window and is left out"),
+        (Request(window=100), "12 windows of 100, each from an idle cluster"),
+        (Request(jobs=500, replay=True), "jobs 0 to 499 as one sequence"),
+    ],
+)
+def test_jobs_of_no_whole_window_are_named(request_: Request, said: str, tiny: Run) -> None:
+    assert simulated(tiny, request_).about().endswith(said)
+
+
+def test_groups_share_all_jobs_and_all_waiting(tiny: Run) -> None:
+    result = simulated(tiny, Request(replay=True, warm_up=0.25))
+    with pytest.raises(ConfigError, match="the trace names no user of these jobs"):
+        result.groups("user")
+    table = result.workload.table
+    users = np.random.default_rng(1).choice(["ann", "bob", "eve"], len(table))
+    result = replace(result, workload=replace(result.workload, table=table.assign(user=users)))
+    groups, facts = result.groups("user")
+    measured = result.jobs().iloc[int(np.ceil(0.25 * result.state.n[0])) :]
+    assert groups["jobs"].sum() == len(measured) and groups["wait_share"].sum() == pytest.approx(1)
+    assert (groups["wait_s"] * groups["jobs"]).sum() == pytest.approx(measured["wait_s"].sum())
+    assert len(groups) == facts["groups"] > 1 and 0 < facts["jain_bsld"] <= 1
+    with pytest.raises(ConfigError, match="--by: found 'nobody'; allowed: user, vc"):
+        result.groups("nobody")
+
+
+def test_over_time_all_gpus_are_used_or_free(tiny: Run) -> None:
+    result = simulated(tiny, Request(window=100))
+    over_time, jobs = result.timeline(), result.jobs()
+    assert set(over_time["window"]) == set(jobs["window"])
+    assert (over_time["used_gpus"] + over_time["free_gpus"] == result.workload.layout.gpus).all()
+    assert over_time["largest_wait_s"].max() <= jobs["wait_s"].max() and over_time["queued"].max() > 0
+
+
+@pytest.mark.parametrize("rest", [{"window": 100}, {"replay": True, "warm_up": 0.25}])
+def test_the_mean_fragmentation_is_that_of_the_measured_time(rest: dict[str, Any], tiny: Run) -> None:
+    result = simulated(tiny, Request(**rest))
+    over_time, jobs = result.timeline(), result.jobs()
+    means = []
+    for w, one in over_time.groupby("window"):
+        submit = jobs.loc[jobs["window"] == w, "submit_s"].iloc[int(np.ceil(rest.get("warm_up", 0) * 1200)) :]
+        means.append(time_average(one[one["time_s"] >= submit.min()], "fragmentation", submit.max()))
+    assert result.fragmentation(over_time) == pytest.approx(np.mean(means)) and 0 < np.mean(means) < 1
+
+
+def test_one_long_job_does_not_squeeze_the_drawing() -> None:
+    bars = pd.DataFrame({"job": range(20), "submit_s": 100.0, "start_s": 110.0, "end_s": 200.0})
+    assert until_s(bars) is None
+    bars.loc[3, "end_s"] = 5000.0
+    assert until_s(bars) == pytest.approx(110)
+    bars.loc[4, "start_s"] = 1100.0
+    assert until_s(bars) == pytest.approx(1100)
+    bars.loc[4, "start_s"] = 3100.0
+    assert until_s(bars) is None
+    assert until_s(bars.assign(start_s=100.0, end_s=100.0)) is None
+
+
+def test_what_is_not_simulated_is_said(project: Any, cli: Cli) -> None:
+    rows = pd.read_csv(project.jobs)
+    rows.loc[:4, "ngpu"] = 21
+    rows.loc[5:6, "secs"] = 0
+    rows.to_csv(project.jobs, index=False)
+    assert "not simulated: 2 run time zero; 5 larger than every pool" in cli(*RUN).out

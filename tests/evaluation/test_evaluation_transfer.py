@@ -1,0 +1,163 @@
+"""Agents away from where they were trained: with hand-made agents, so that the answer is that of a heuristic."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.scheduler_choice import AgentScheduler
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config import Cell
+from rltune.config.context import Run
+from rltune.errors import ConfigError
+from rltune.evaluation.contenders import contender_of, windows_of
+from rltune.evaluation.studies.transfer import (
+    KEPT,
+    SIGMAS,
+    across_bases,
+    across_traces,
+    noisy,
+    shortest_windows,
+    under_noise,
+)
+from rltune.simulator.config import SchedulerConfig
+from rltune.traces.split import split_points
+
+RUN = """\
+title: Two homes
+experiments:
+  - name: main
+    workloads: [{trace: tiny, cluster: small}, {trace: tiny, cluster: wide}]
+    policy: [fifo, sjf]
+    placement: [best_fit]
+    features: [unsampled]
+    preset: [tiny]
+  - name: by history
+    workloads: [{trace: tiny, cluster: small}]
+    policy: [fifo]
+    placement: [best_fit]
+    features: [unsampled]
+    estimate: [history-rolling]
+    preset: [tiny]
+evaluation: {sequence_jobs: [32, 64], bootstrap: 200}
+"""
+SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
+"""Smallest area first."""
+RULES = {"backfill": "none", "placement": "best_fit", "locality": "strict", "estimate": "lognormal-1"}
+Workloads = dict[tuple[str, str, str], Workload]
+
+
+@pytest.fixture
+def run(project: Any) -> Run:
+    shutil.copy(project.cluster, project.cluster.with_name("wide.yaml"))
+    project.change(project.cluster.with_name("wide.yaml"), "nodes: 2, gpus: 2", "nodes: 6, gpus: 2")
+    project.run.write_text(RUN + project.run.read_text()[project.run.read_text().index("presets:") :])
+    return Run.open("config/tiny.yaml")
+
+
+@pytest.fixture
+def workloads(run: Run) -> Workloads:
+    keys = {(c.trace, c.cluster, c.estimate) for c in run.config.cells()}
+    return {key: build_workload(run, *key) for key in keys}
+
+
+@pytest.fixture
+def agents(run: Run) -> dict[Cell, TrainedPolicy]:
+    return dict.fromkeys(run.config.cells(), SMALLEST)
+
+
+def waits(frame: pd.DataFrame, **values: object) -> list[float]:
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame.sort_values("window")["wait_s"].tolist()
+
+
+def simulated(run: Run, workloads: Workloads, policy: str, cluster: str = "small") -> list[float]:
+    """Waits of a policy on the test windows of 32 jobs."""
+    work = workloads["tiny", cluster, "lognormal-1"]
+    length, first = shortest_windows(work.split, [32])
+    return windows_of(work, contender_of(run.config, run.config.cells()[0], policy=policy), first, length)[0][
+        "wait_s"
+    ].tolist()
+
+
+def test_windows_are_the_shortest_of_the_test_part_evenly_spread() -> None:
+    split = split_points(1000)
+    length, first = shortest_windows(split, [50, 10])
+    assert length == 10 and list(first) == list(range(900, 1000, 10))
+    assert list(shortest_windows(split, [10], 3)[1]) == [900, 940, 990]
+    with pytest.raises(ConfigError, match="does not fit"):
+        shortest_windows(split, [101])
+
+
+def test_base_policies_are_taken_from_the_results_or_simulated_on_the_same_windows(
+    run: Run, workloads: Workloads
+) -> None:
+    cells = [c for c in run.config.cells() if c.estimate == "lognormal-1" and c.cluster == "small"]
+    _, first = shortest_windows(workloads["tiny", "small", "lognormal-1"].split, [32])
+    rows = pd.DataFrame({"window": range(len(first)), "first_job": first, "wait_s": 7.0})
+    known = pd.concat(
+        rows.assign(cell=c.name, role=role, sequence_jobs=n)
+        for c in cells
+        for role in ("rltune", "base")
+        for n in (32, 64)
+    )
+    found = across_bases(run.config, cells, known, workloads, ["fifo", "saf"])
+    assert set(found["policy"]) == {"fifo", "sjf", "saf"} and set(found["sequence_jobs"]) == {32}
+    assert set(found.loc[found["simulated"], "policy"]) == {"saf"}
+    assert (found[["trace", "cluster", *RULES]] == ["tiny", "small", *RULES.values()]).all(axis=None)
+    assert waits(found, policy="fifo") == [7.0] * len(first) and set(KEPT) < set(found)
+    saf = simulated(run, workloads, "saf")
+    assert waits(found, policy="saf") == saf and sum(saf) > 0
+
+
+def test_every_agent_is_evaluated_wherever_agents_of_the_same_rules_are(
+    run: Run, workloads: Workloads, agents: dict[Cell, TrainedPolicy]
+) -> None:
+    said: list[str] = []
+    found = across_traces(run.config, run.config.cells(), workloads, agents, said.append)
+    mine = found[found["role"] == "rltune"]
+    by_history = mine["cell"].str.contains("history")
+    assert len(mine[["cell", "cluster"]].drop_duplicates()) == 4 * 2 + 1 and len(said) == 3
+    assert set(mine.loc[by_history, "cluster"]) == {"small"}
+    usual = found[found["estimate"] == "lognormal-1"]
+    for cluster in ("small", "wide"):
+        saf = simulated(run, workloads, "saf", cluster)
+        for cell in filter(None, usual["cell"].unique()):
+            assert waits(usual, cell=cell, cluster=cluster) == pytest.approx(saf), "smallest area first anywhere"
+        for policy in ("fifo", "sjf"):
+            base = waits(usual, role="base", policy=policy, cluster=cluster)
+            assert base == simulated(run, workloads, policy, cluster)
+        assert len(waits(usual, role="random", cluster=cluster)) == len(saf)
+
+
+def test_only_the_estimates_change_from_one_spread_to_the_next(
+    run: Run, workloads: Workloads, agents: dict[Cell, TrainedPolicy]
+) -> None:
+    cells = [c for c in run.config.cells() if c.cluster == "small"]
+    agents[cells[1]] = replace(
+        SMALLEST, facts=SMALLEST.facts | {"scheduler": AgentScheduler(SchedulerConfig("fifo"), True).facts()}
+    )
+    found = under_noise(run.config, cells, workloads, agents)
+    assert list(found["sigma"].unique()) == list(SIGMAS)
+    assert not found["cell"].str.contains("history").any()
+    fifo = waits(found, policy="fifo", backfill="none", cell="", sigma=0.0)
+    for sigma in SIGMAS:
+        assert waits(found, policy="fifo", backfill="none", cell="", sigma=sigma) == fifo
+        saf = waits(found, policy="saf", backfill="none", sigma=sigma)
+        assert waits(found, cell=cells[0].name, sigma=sigma) == pytest.approx(saf)
+    assert waits(found, policy="saf", backfill="none", sigma=1.0) == simulated(run, workloads, "saf"), "the run's own"
+    assert sum(waits(found, policy="sjf", sigma=0.0)) < sum(waits(found, policy="sjf", sigma=2.0))
+    exact, blurred = (waits(found, cell=cells[1].name, sigma=sigma) for sigma in (0.0, 2.0))
+    assert exact == pytest.approx(waits(found, policy="saf", backfill="none", sigma=0.0)), "exact ones are calibrated"
+    assert len(blurred) == len(exact)
+
+
+def test_only_exact_and_lognormal_estimates_have_a_spread() -> None:
+    assert [noisy(e) for e in ("exact", "lognormal-0.5", "requested", "history-rolling")] == [True, True, False, False]
