@@ -181,7 +181,7 @@ def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
 ) -> None:
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
     slurm: Any = Standing(states)
-    watch = conducting._Watch(slurm, driver, 2, 60.0, 0.0, print, Nodes(slurm, print))
+    watch = conducting._Watch(slurm, driver, 60.0, 0.0, print, Nodes(slurm, print))
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
     assert type(raised.value) is kind

@@ -50,8 +50,7 @@ def fig9(
 
     ``features``: name of the set; ``columns``, ``critic_columns``: what a row of actor and critic has; ``queue``: rows
     at most; ``actor``, ``critic``: units of every layer, the last 1, ``critic`` empty where there is none;
-    ``base_policy_bias``: whether the base policy's order is added to the scores; ``others``: other agents of the
-    run, in words.
+    ``base_policy_bias``: whether the base policy's order is added to the scores; ``others``: other agents of the run, in words.
     """
     seen = [f"{queue} × {len(columns)}", f"feature set {features}", "each row separately"]
     last = ("base order", "added, then", "softmax") if base_policy_bias else ("softmax", "over the", "queue")
