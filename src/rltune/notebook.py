@@ -35,15 +35,18 @@ def start(config: str) -> Run:
     return run
 
 
-def keep(folder: str, artefact: Artefact, frame: pd.DataFrame, figure: Figure | None = None) -> None:
+def keep(folder: str, artefact: Artefact, frame: pd.DataFrame, figure: Figure | str | None = None) -> None:
     """Write a table, or a figure and the data behind it, to the run's folder of artefacts, and show it."""
-    from IPython.display import Image, display
+    from IPython.display import SVG, Image, display
 
-    from rltune.report.artefact import save_figure, save_table
+    from rltune.report.artefact import save_drawing, save_figure, save_table
 
     if figure is None:
         save_table(Path(folder), artefact, frame)
         display(frame[list(artefact.columns)])
+    elif isinstance(figure, str):  # an SVG
+        save_drawing(Path(folder), artefact, figure, frame)
+        display(SVG(figure))
     else:
         save_figure(Path(folder), artefact, figure, frame)
         display(Image(Path(folder) / f"{artefact.id}.png", width=720))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,22 +11,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import semantics_fakes
-from matplotlib.figure import Figure
-from report_fakes_peers import save_peers
 from report_runs import CLUSTER, RUN, TRACE
 
-from rltune.config import Workspace, load_run
+import report_fakes_peers as fakes_peers
 from rltune.config.cells import Cell
 from rltune.config.context import Run
 from rltune.files import write_json, write_text
 from rltune.evaluation.studies import system
-from rltune.evaluation.studies.example_schedules import schedules
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Artefact, Saved, save_figure, save_table
-from rltune.report.page.contents import has_placements
+from rltune.report.artefact import Artefact, Saved, save_drawing, save_figure, save_table
+from rltune.report.artefacts import of
+from rltune.report.page import build
 from rltune.report.paper import PaperResults, load_paper
 from rltune.report.studies import curves_of, studies_of
-from rltune.report.tables.carried import carried
+from rltune.report.transferred import transferred
 
 SOURCE = Path(__file__).resolve().parents[2]
 TRACES = {"philly": ("Philly", 8725.0), "venus": ("Helios Venus", 5113.0), "pai": ("Alibaba PAI", 38223.0)}
@@ -39,175 +38,191 @@ WINDOWS = {256: 24, 1024: 8}
 class Made:
     """A finished fake run; tests must not write to it."""
 
-    workspace: Workspace
+    project: Project
     there: dict[str, Saved]
     page: Path
 
-    @cached_property
+    @property
     def run(self) -> Run:
-        return run_of(self.workspace)
+        return self.project.run
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        return read.cells(self.run, load_paper(self.workspace.root))
+        return read.cells(self.run, load_paper(self.project.root))
 
     @cached_property
     def windows(self) -> pd.DataFrame:
-        return read.windows(self.run, map(self.workspace.windows, self.run.config.cells()))
+        return read.windows(self.run, self.project.of_cells("windows.csv"))
 
     @cached_property
     def histories(self) -> pd.DataFrame:
-        return read.histories(self.run, map(self.workspace.history, self.run.config.cells()))
+        return read.histories(self.run, self.project.of_cells("history.csv"))
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        return read.jobs(self.run, map(self.workspace.test_jobs, self.run.config.cells()))
+        return read.jobs(self.run, self.project.of_cells("jobs.parquet"))
 
     @property
     def html(self) -> str:
         return self.page.read_text(encoding="utf-8")
 
 
-def project(root: Path, run: str = RUN) -> Workspace:
+@dataclass(frozen=True)
+class Project:
+    """A project folder: its configuration, and where its results lie."""
+
+    root: Path
+    run: Run
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+    @property
+    def artefacts(self) -> Path:
+        return self.results / "artefacts"
+
+    def of_cells(self, name: str) -> list[Path]:
+        return [self.results / "cells" / cell.name / name for cell in self.run.config.cells()]
+
+    def audits(self) -> tuple[list[Path], list[Path]]:
+        """Of cleaning and of fitting."""
+        fitted = [f"{w.trace}__{w.cluster}" for w in self.run.config.all_workloads()]
+        return (
+            [self.results / "traces" / name / "audit.json" for name in self.run.traces],
+            [self.results / "workloads" / name / "audit.json" for name in fitted],
+        )
+
+    def build(self, pages: tuple[str, ...] = ("figures", "clean-philly")) -> Path:
+        out = self.results / "report" / "index.html"
+        return build(self.run, self.artefacts, out, pages, self.results / "benchmarks", self.root)
+
+
+def project(root: Path, run: str = RUN) -> Project:
     """A project folder with configuration and no results."""
     write_text(root / "workflow" / "Snakefile", "")
     write_text(root / "config" / "default.yaml", run)
-    (root / "config").mkdir(exist_ok=True)
     for name in ("paper_results.yaml", "deviations.yaml"):
         shutil.copy(SOURCE / "config" / name, root / "config")
     for name, format in (("philly", "philly"), ("venus", "helios"), ("pai", "alibaba2020")):
         part = "part: Venus\n" if format == "helios" else ""
-        write_text(
-            root / "config" / "traces" / f"{name}.yaml", TRACE.format(title=TRACES[name][0], format=format, part=part)
-        )
+        text = TRACE.format(title=TRACES[name][0], format=format, part=part)
+        write_text(root / "config" / "traces" / f"{name}.yaml", text)
     for name in ("philly-192", "philly-192-balanced", "venus-160", "pai-140"):
         write_text(root / "config" / "clusters" / f"{name}.yaml", CLUSTER.format(name=name))
-    return Workspace(root, root, "config/default.yaml", load_run("config/default.yaml", root))
+    with contextlib.chdir(root):
+        return Project(root, Run.open("config/default.yaml"))
 
 
-def run_of(workspace: Workspace) -> Run:
-    """The run of a project."""
-    config = workspace.config
-    clusters = dict.fromkeys(w.cluster for w in config.all_workloads())
-    return Run(
-        workspace.config_path,
-        config,
-        {name: workspace.trace(name) for name in config.traces()},
-        {name: workspace.cluster(name) for name in clusters},
-    )
+HOW = {"by": "simulator", "asked": False, "lacks": []}
+BARS = pd.DataFrame(
+    [(1, 0, 0, 2, 0.0, 0.0, 600.0), (2, 0, 2, 2, 0.0, 0.0, 900.0), (3, 1, 0, 4, 60.0, 600.0, 1200.0)],
+    columns=["job", "node", "gpu", "gpus", "submit_s", "start_s", "end_s"],
+)
 
 
-def audits(workspace: Workspace) -> pd.DataFrame:
-    """What cleaning and fitting of the run left out."""
-    config = workspace.config
-    fitted = [workspace.fit_audit(w.trace, w.cluster) for w in config.all_workloads()]
-    return read.audits(run_of(workspace), map(workspace.clean_audit, config.traces()), fitted)
+def schedules() -> pd.DataFrame:
+    """Figures 1 to 4: one order better than the other, with either placement."""
+    seconds = "makespan wait total_wait simulated_makespan simulated_total_wait easy_total_wait start_off over".split()
+    rows = []
+    for i, placement in enumerate(("exclusive", "best_fit")):
+        for k, (raised, above) in enumerate(((None, ""), (3, "2, 1"))):
+            about = {"figure": f"fig{1 + 2 * i + k}", "placement": placement, "raised": raised, "above": above}
+            times = {f"{name}_s": 1200.0 - 300 * k for name in seconds}
+            rows.append({**about, "order": "1, 2, 3", "utilisation": 0.5 + 0.1 * k, **times})
+    return pd.DataFrame(rows).astype({"raised": "Int64"})
 
 
-def results(workspace: Workspace) -> None:
+def results(made: Project) -> None:
     """Every result file the report reads."""
-    for i, cell in enumerate(workspace.config.cells()):
-        rng = np.random.default_rng(i)
-        _csv(workspace.windows(cell), windows(cell, rng))
-        _csv(workspace.history(cell), history(cell, rng))
-        path = workspace.test_jobs(cell)
-        jobs(cell, rng).to_parquet(path)
-    audit = {
-        "rows_read": 1200,
-        "left_out": {"no GPU": 150, "ends before it starts": 50},
-        "noted": {"clamped": 3},
-        "rows_kept": 1000,
-    }
+    for i, cell in enumerate(made.run.config.cells()):
+        rng, folder = np.random.default_rng(i), made.results / "cells" / cell.name
+        folder.mkdir(parents=True)
+        windows(cell, rng).to_csv(folder / "windows.csv", index=False)
+        history(cell, rng).to_csv(folder / "history.csv", index=False)
+        jobs(cell, rng).to_parquet(folder / "jobs.parquet")
+    left_out = {"no GPU": 150, "ends before it starts": 50}
+    clean = {"rows_read": 1200, "left_out": left_out, "noted": {"clamped": 3}, "rows_kept": 1000}
     fit = {"rows_read": 1000, "left_out": {"larger than any node group": 12}, "noted": {}, "rows_kept": 988}
-    for name in workspace.config.traces():
-        write_json(workspace.clean_audit(name), audit)
-    for work in workspace.config.all_workloads():
-        write_json(workspace.fit_audit(work.trace, work.cluster), fit)
+    for audit, paths in zip((clean, fit), made.audits()):
+        for path in paths:
+            write_json(path, audit)
     for i, step in enumerate(("clean/philly", "fit/philly__philly-192", "figures")):
-        write_text(workspace.results / "benchmarks" / f"{step}.tsv", f"s\th:m:s\n{12.5 * (i + 1)}\t0:00:12\n")
-    for page in ("figures", "clean-philly"):
-        write_text(workspace.page(page), "<!doctype html><title>notebook</title>")
+        write_text(made.results / "benchmarks" / f"{step}.tsv", f"s\th:m:s\n{12.5 * (i + 1)}\t0:00:12\n")
 
 
-def artefacts(workspace: Workspace, of_traces: bool = True) -> None:
+def artefacts(project: Project, of_traces: bool = True) -> None:
     """Every table and figure, saved as the notebooks would; ``of_traces``: those of the traces alone as well."""
-    paper, run = load_paper(workspace.root), run_of(workspace)
-    cells, wins = read.cells(run, paper), read.windows(run, map(workspace.windows, run.config.cells()))
-    curves = read.histories(run, map(workspace.history, run.config.cells()))
-    waits = read.jobs(run, map(workspace.test_jobs, run.config.cells()))
-    judge = {"bootstrap": 200, "confidence": 0.95, "seed": 1, "source": "figures"}
-    folder = workspace.artefacts
+    paper, run, folder = load_paper(project.root), project.run, project.artefacts
+    made = Made(project, {}, folder)
+    cells, wins, curves, waits, by = made.cells, made.windows, made.histories, made.jobs, run.config.evaluation
     studies = studies_of(cells)
     if of_traces:
         semantics_fakes.artefacts(folder)
-    numbers = [tables.comparison(cells, wins, curves, paper, study, **judge) for study in studies]
-    variants = tables.ablation(cells, wins, paper, **judge)
+    numbers = [tables.comparison(cells, wins, curves, paper, study, by) for study in studies]
+    variants = tables.ablation(cells, wins, paper, by)
     by_id = {artefact.id: frame for artefact, frame in numbers}
-    beside = tables.table7(carried(cells), wins, bases(cells, wins), paper, **judge)[1] if of_traces else None
-    made = [
+    away_from = [tables.table7(transferred(cells), wins, bases(cells, wins), paper, by)] if of_traces else []
+    saved = [
         *numbers,
-        tables.verdicts(by_id, variants[1], paper, table7=beside, source="figures"),
-        tables.costs(cells, wins, curves, paper, source="figures"),
-        tables.heuristics(cells, wins, source="figures"),
+        tables.claims({**by_id, **{a.id: f for a, f in away_from}}, variants[1], paper),
+        tables.costs(cells, wins, curves, paper),
+        tables.heuristics(cells, wins),
+        tables.table1(paper),
+        tables.table3(system.features(), paper),
+        tables.table5(system.policies(run.config), system.SYMBOLS, paper),
+        tables.example_schedules(schedules(), HOW, paper),
+        *peers(made, paper),
     ]
     drawn = [
-        *(figures.training(cells, curves, paper, name, "figures") for name in curves_of(cells)),
-        *(figures.boxes(cells, waits, paper, study, n, "figures") for study in studies if study.boxes for n in WINDOWS),
-        figures.improvements(list(by_id.values()), paper, "figures"),
+        *(figures.training(cells, curves, paper, name) for name in curves_of(cells)),
+        *(figures.boxes(cells, waits, paper, study, n) for study in studies if study.boxes for n in WINDOWS),
+        figures.improvements(list(by_id.values()), paper),
+        *(figures.schedule(BARS, row, [4, 4], HOW, paper) for _, row in schedules().iterrows()),
     ]
     if of_traces:
-        made += [
-            tables.audits(audits(workspace), source="clean"),
-            tables.loads(loads(), source="figures"),
-            tables.estimates(estimates(), source="figures"),
-            tables.table2(statistics(), paper, source="figures"),
-            tables.table4(summary(), paper, source="figures"),
+        saved += [
+            *away_from,
+            tables.transfer(transferred(cells), away(cells), paper, by),
+            tables.audits(read.audits(run, *project.audits())),
+            tables.loads(loads()),
+            tables.estimates(estimates()),
+            tables.table2(statistics(), paper),
+            tables.table4(summary(), paper),
         ]
         drawn += [
-            figures.fig5(statistics(), paper, "figures"),
-            figures.fig6(batches(), paper, "figures"),
-            figures.arrivals(arrivals(), paper, "figures"),
-            figures.distributions(run_times(), sizes(), paper, "figures"),
+            figures.fig5(statistics(), paper),
+            figures.fig6(batches(), paper),
+            figures.arrivals(arrivals(), paper),
+            figures.distributions(run_times(), sizes(), paper),
+            figures.robustness(transferred(cells), noise(cells), by),
         ]
     if len(variants[1]):
-        made.append(variants)
-        drawn += [
-            figures.ablation(variants[1], paper, "figures"),
-            figures.ablation_training(cells, curves, paper, "figures"),
-        ]
-    if has_placements(workspace.config):
-        made.append(tables.placements(cells, wins, multi_node_slowdown=1.2, interference_slowdown=1.0, **judge))
-    made += [
-        tables.table1(paper, "system"),
-        tables.table3(system.features(), paper, "system"),
-        tables.table5(system.policies(workspace.config), system.SYMBOLS, paper, "system"),
-        tables.example_schedules(schedules().facts, schedules().source, paper, "system"),
-    ]
-    drawn += chapter(workspace, paper)
-    if of_traces:
-        made += [
-            tables.table7(carried(cells), wins, bases(cells, wins), paper, **judge),
-            tables.transfer(carried(cells), away(cells), paper, **judge),
-        ]
-        drawn.append(figures.robustness(carried(cells), noise(cells), **judge))
-    for artefact, frame in made:
+        saved.append(variants)
+        drawn += [figures.ablation(variants[1], paper), figures.ablation_training(cells, curves, paper)]
+    if "placements" in of(run.config):
+        saved.append(tables.placements(cells, wins, by, 1.2, 1.0))
+    for artefact, frame in saved:
         save_table(folder, artefact, frame)
     for artefact, frame, figure in drawn:
         save_figure(folder, artefact, figure, frame)
-    save_peers(workspace, paper)
+    for artefact, frame, svg in (
+        figures.fig7(paper),
+        figures.fig8(paper),
+        figures.fig9(**system.network(run.config), paper=paper),
+    ):
+        save_drawing(folder, artefact, svg, frame)
 
 
-def chapter(workspace: Workspace, paper: PaperResults) -> list[tuple[Artefact, pd.DataFrame, Figure]]:
-    """The figures of the system's chapter, as its notebook makes them."""
-    found = schedules()
+def peers(made: Made, paper: PaperResults) -> list[tuple[Artefact, pd.DataFrame]]:
+    """Those of the chapter on other learners that any run has."""
+    cells, by = made.cells, made.run.config.evaluation
+    met, daily = fakes_peers.batches(cells), dict.fromkeys(cells["cell"], 1440.0)
     return [
-        *(
-            figures.schedule(found.bars[row["figure"]], row, found.node_gpus, found.source, paper, "system")
-            for _, row in found.facts.iterrows()
-        ),
-        figures.fig7(paper, "system"),
-        figures.fig8(paper, "system"),
-        figures.fig9(**system.network(workspace.config), paper=paper, source="system"),
+        tables.table9(cells, met, paper),
+        tables.table9_numbers(cells, met, paper, by),
+        tables.latency(cells, cells["cell"].iloc[0], fakes_peers.decisions(), paper),
+        tables.break_even(cells, made.windows, made.histories, daily, by),
     ]
 
 
@@ -290,7 +305,7 @@ def elsewhere(cell: Cell, frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
     """Every agent's base policy on the shortest windows, as the transfer stage gathers them."""
-    chosen = carried(cells)
+    chosen = transferred(cells)
     own = wins[(wins["role"] == "base") & (wins["sequence_jobs"] == min(WINDOWS)) & wins["cell"].isin(chosen["cell"])]
     axes = chosen[["cell", "trace", "cluster", "backfill", "placement", "locality", "estimate", "policy"]]
     return (
@@ -300,7 +315,7 @@ def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
 
 def away(cells: pd.DataFrame) -> pd.DataFrame:
     """Every agent on every workload: a fifth less wait than its base at home, else a tenth; random a third more."""
-    rng, chosen, n = np.random.default_rng(5), carried(cells), min(WINDOWS)
+    rng, chosen, n = np.random.default_rng(5), transferred(cells), min(WINDOWS)
     rules = {k: chosen[k].iloc[0] for k in ("backfill", "placement", "locality", "estimate")}
     rows = []
     for (trace, cluster), _ in chosen.groupby(["trace", "cluster"], sort=False):
@@ -319,7 +334,7 @@ def away(cells: pd.DataFrame) -> pd.DataFrame:
 
 def noise(cells: pd.DataFrame) -> pd.DataFrame:
     """FIFO the same at every sigma; SAF a fifth of it, a tenth more a unit of sigma; agents twice as steep."""
-    rng, chosen, n = np.random.default_rng(6), carried(cells), min(WINDOWS)
+    rng, chosen, n = np.random.default_rng(6), transferred(cells), min(WINDOWS)
     rows = []
     for (trace, cluster), group in chosen.groupby(["trace", "cluster"], sort=False):
         base = TRACES[trace][1] * rng.lognormal(0, 0.8, WINDOWS[n])
@@ -535,8 +550,3 @@ def loads() -> pd.DataFrame:
             for i, (t, _) in enumerate(TRACES.values())
         ]
     )
-
-
-def _csv(path: Path, frame: pd.DataFrame) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(path, index=False)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rltune.config import Workspace
-from rltune.report import read, tables
-from rltune.report.artefact import save_table
-from rltune.report.paper import PaperResults
+from rltune.evaluation.intervals import Intervals
 
-JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1, "source": "peers"}
+
+JUDGE = Intervals(200)
 FACTOR = {
     "rltune": 0.7,
     "qssf": 1.0,
@@ -95,20 +93,3 @@ def decisions() -> pd.DataFrame:
         ],
         ignore_index=True,
     )
-
-
-def save_peers(workspace: Workspace, paper: PaperResults) -> None:
-    """Those of the stage's tables that any run has."""
-    from report_fakes import run_of
-
-    run, names = run_of(workspace), workspace.config.cells()
-    cells, windows = read.cells(run, paper), read.windows(run, map(workspace.windows, names))
-    met, curves = batches(cells), read.histories(run, map(workspace.history, names))
-    daily = dict.fromkeys(cells["cell"], 1440.0)
-    for artefact, frame in (
-        tables.table9(cells, met, paper, "peers"),
-        tables.table9_numbers(cells, met, paper, **JUDGE),
-        tables.latency(cells, cells["cell"].iloc[0], decisions(), paper, "peers"),
-        tables.break_even(cells, windows, curves, daily, **JUDGE),
-    ):
-        save_table(workspace.artefacts, artefact, frame)

@@ -145,20 +145,20 @@ def loads() -> pd.DataFrame:
 
 def artefacts(folder: Path) -> None:
     """What the notebook of the chapter saves."""
-    numbers = tables.scheduling_rules(summaries.rule_steps(ladders(), JUDGE), 0.95, "semantics")
-    compared = tables.loads_compared(summaries.loads(loads(), JUDGE), 0.95, "semantics")
+    numbers = tables.scheduling_rules(summaries.rule_steps(ladders(), JUDGE), 0.95)
+    compared = tables.loads_compared(summaries.loads(loads(), JUDGE), 0.95)
     found = summaries.fairness(payers(), JUDGE)
     for artefact, frame in (
         numbers,
         compared,
-        tables.fairness(found.unequal, found.without, 0.95, "semantics"),
-        tables.losers(found.losers, found.without, "semantics"),
+        tables.fairness(found.unequal, found.without, 0.95),
+        tables.losers(found.losers, found.without),
     ):
         save_table(folder, artefact, frame)
     for artefact, frame, figure in (
-        figures.scheduling_rules(numbers[1], "semantics"),
-        figures.headroom(summaries.headroom(rooms(), JUDGE), 0.95, "semantics"),
-        figures.fairness(found.sizes, "semantics"),
-        figures.loads_compared(compared[1], "semantics"),
+        figures.scheduling_rules(numbers[1]),
+        figures.headroom(summaries.headroom(rooms(), JUDGE), 0.95),
+        figures.fairness(found.sizes),
+        figures.loads_compared(compared[1]),
     ):
         save_figure(folder, artefact, figure, frame)

@@ -8,18 +8,20 @@ import pytest
 import report_fakes as fakes
 from report_fakes import Made
 
-from rltune.report import figures, tables
+from rltune.evaluation.intervals import Intervals
+from rltune.report import tables
 from rltune.report.paper import load_paper
-from rltune.report.tables.carried import carried, less, waits
-from rltune.report.tables.table7 import policies_of
+from rltune.report.transferred import less, waits
+from rltune.report.transferred import transferred
+from rltune.report.tables import policies_of
 
 PAPER = load_paper(fakes.SOURCE)
-JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
+JUDGE = Intervals(200)
 
 
 @pytest.fixture(scope="module")
 def matrix(made: Made) -> pd.DataFrame:
-    return carried(made.cells)
+    return transferred(made.cells)
 
 
 def test_waits_have_a_column_a_seed_in_order_of_time() -> None:
@@ -40,10 +42,6 @@ def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows()
     assert less(seeds, seeds, 200, 0.95, 1).gain == 0, "seeds are paired where both have them"
     with pytest.raises(ValueError, match="different windows"):
         less(theirs, theirs.rename(index={0: 1}), 200, 0.95, 1)
-
-
-def test_the_papers_table_names_what_is_tested() -> None:
-    assert policies_of(PAPER) == ["fifo", "sjf", "f1", "wfp3"]
 
 
 def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: pd.DataFrame) -> None:
@@ -76,8 +74,8 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Mad
     twin = windows[windows["cell"] == one["cell"].iloc[0]].assign(cell="twin")
     twin["wait_s"] *= 3
     both = pd.concat([one, one.assign(cell="twin", seed=2)])
-    alone = tables.table7(one, windows, bases, PAPER, **JUDGE)[1]
-    artefact, frame = tables.table7(both, pd.concat([windows, twin]), bases[bases["policy"] != "f1"], PAPER, **JUDGE)
+    alone = tables.table7(one, windows, bases, PAPER, JUDGE)[1]
+    artefact, frame = tables.table7(both, pd.concat([windows, twin]), bases[bases["policy"] != "f1"], PAPER, JUDGE)
     assert len(frame) == 1 and frame["seeds"].item() == 2
     assert frame["mean"].item() == pytest.approx(2 * alone["mean"].item())
     assert np.isnan(frame["f1"].item()) and frame["f1_verdict"].item() == ""
@@ -87,7 +85,7 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Mad
 def test_the_papers_figures_are_not_set_beside_another_setting(made: Made, matrix: pd.DataFrame) -> None:
     windows = made.windows
     easy, bases = matrix.assign(backfill="easy"), fakes.bases(matrix, windows).assign(backfill="easy")
-    artefact, frame = tables.table7(easy, windows, bases, PAPER, **JUDGE)
+    artefact, frame = tables.table7(easy, windows, bases, PAPER, JUDGE)
     assert frame["fifo_paper"].isna().all() and "fifo_verdict" not in artefact.columns
 
 
@@ -105,20 +103,11 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
 
 def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix: pd.DataFrame) -> None:
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
-    artefact, frame = tables.transfer(cpu, fakes.away(matrix), PAPER, **JUDGE)
+    artefact, frame = tables.transfer(cpu, fakes.away(matrix), PAPER, JUDGE)
     told = " ".join(artefact.notes)
     assert "of 8 such pairs against the base policy there: better in 8." in told
     assert PAPER.without_figures["cpu-transfer"].title in told
     assert artefact.paper_ref == "Section 2"
-
-
-def test_an_agent_without_a_counterpart_has_none_beside_it(made: Made, matrix: pd.DataFrame) -> None:
-    fewer = matrix[(matrix["trace"] != "venus") | (matrix["policy"] == "fifo")]
-    runs = fakes.away(matrix)
-    _, frame = tables.transfer(fewer, runs[(runs["cell"] == "") | runs["cell"].isin(fewer["cell"])], PAPER, **JUDGE)
-    rows = frame[frame["tested"] == "Helios Venus"]
-    assert rows.loc[rows["policy"] == "fifo", "there"].notna().all()
-    assert rows.loc[rows["policy"] != "fifo", ["there", "over_there"]].isna().all(axis=None)
 
 
 def test_robustness_knows_level_and_slope(made: Made) -> None:
@@ -131,16 +120,3 @@ def test_robustness_knows_level_and_slope(made: Made) -> None:
             assert row[[value, f"{value}_low", f"{value}_high"]].to_numpy(float) == pytest.approx(expected)
     agents = frame.loc[frame["kind"] == "agent", "scheduler"].unique()
     assert list(agents) == [f"RLTune, trained on {p}" for p in ("FIFO", "SJF", "F1", "WFP3")]
-
-
-def test_agents_of_other_estimates_are_told_apart(made: Made, matrix: pd.DataFrame) -> None:
-    one = matrix[(matrix["trace"] == "philly") & (matrix["policy"] == "fifo")]
-    runs = fakes.noise(one)
-    exact = runs[runs["cell"] != ""].assign(cell="exact")
-    both = pd.concat([one, one.assign(cell="exact", estimate="exact")])
-    artefact, frame, _ = figures.robustness(both, pd.concat([runs, exact]), **JUDGE)
-    assert set(frame.loc[frame["kind"] == "agent", "scheduler"]) == {
-        "RLTune, trained on FIFO, lognormal-1",
-        "RLTune, trained on FIFO, exact",
-    }
-    assert any("lognormal-1, exact" in note for note in artefact.notes)

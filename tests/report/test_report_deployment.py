@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.config import load_run
 from rltune.config.load import project_root
 from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, per_run
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
@@ -16,11 +15,8 @@ from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save_figure, save_table
-from rltune.report.page import chapters, contents
-from rltune.report.page.deployment import ALWAYS, DEPLOYMENT, made
 from rltune.report.paper import load_paper
-from rltune.report.tables.deployment_words import in_words
-from rltune.report.tables.verdicts import verdicts
+from rltune.report.tables.deployment import in_words
 from rltune.report.verdict import TOO_FEW
 
 ROOT = project_root()
@@ -131,14 +127,6 @@ def there(tmp_path: Path) -> dict:
     return load_artefacts(tmp_path)
 
 
-def test_all_artefacts_are_made_in_the_chapter_of_the_paper(there: dict) -> None:
-    assert set(there) == set(DEPLOYMENT)
-    section = next(section for section in chapters.SECTIONS if section.where == "§5.6")
-    assert [saved.artefact.id for saved in chapters.section_artefacts(section, there)] == list(DEPLOYMENT)
-    shown = {entry.where: [name for name, _ in entry.ours] for entry in contents.coverage(PAPER, there)}
-    assert set(shown["Figures 18 and 19"]) == {"fig18", "fig19", "deployment-numbers"}
-
-
 def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
     rows = there["deployment-numbers"].frame.set_index(["ours", "theirs", "measure"])
     wait = rows.loc[("rltune", "slurm", "wait")]
@@ -149,7 +137,7 @@ def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
     assert makespan["verdict"] == makespan["shows"] == TOO_FEW and makespan["paper"] == 0.248
     assert np.isnan(rows.loc[("rltune", "saf", "wait"), "paper"]) and rows["p_holm"].isna().all()
     notes = " ".join(there["deployment-numbers"].artefact.notes)
-    assert "3 repetitions, one agent (training seed 1), one run of each" in notes and "is not known" in notes
+    assert "3 repetitions, one agent (training seed 1), one run of each" in notes
     assert "p_holm" not in there["deployment-numbers"].artefact.columns
 
 
@@ -183,17 +171,17 @@ def test_who_pays_is_told_in_words() -> None:
         start_s=measured["submit_s"] + wait * factor, end_s=measured["end_s"] + wait * (factor - 1)
     )
     (one,) = in_words(paired_runs(measured, GPUS))
-    assert one.startswith("RLTune against Slurm, 3 repetitions: the mean wait is ") and "% longer (jobs" in one
-    assert "of 1 GPU 50.0" in one and "of 2 GPUs 100.0" in one
-    assert one.index("shorter") < one.index("of 2 GPUs") and "utilisation" in one
+    assert one.startswith("RLTune against Slurm, 3 repetitions: mean wait ") and "% longer (jobs" in one
+    assert "1 GPU: 50.0" in one and "2 GPUs: 100.0" in one
+    assert one.index("shorter") < one.index("2 GPUs") and "utilisation" in one
     same = in_words(paired_runs(jobs({"slurm": 1.0, "rltune": 1.0}), GPUS))
-    assert "the mean wait is the same" in same[0] and "utilisation the same" in same[0]
+    assert "mean wait the same" in same[0] and "utilisation the same" in same[0]
 
 
 def test_claims_of_the_paper_have_our_counterpart(there: dict) -> None:
     numbers = there["deployment-numbers"].frame
-    _, without = verdicts({}, pd.DataFrame(), PAPER)
-    _, frame = verdicts({}, pd.DataFrame(), PAPER, deployment=numbers)
+    _, without = tables.claims({}, pd.DataFrame(), PAPER)
+    _, frame = tables.claims({"deployment-numbers": numbers}, pd.DataFrame(), PAPER)
     mine = frame[frame["key"].str.startswith("fig18: ")].set_index("key")
     assert len(mine) == 3 and set(mine["artefact"]) == {"deployment-numbers"} and len(frame) == len(without)
     wait = mine.loc["fig18: wait"]
@@ -218,9 +206,11 @@ def test_every_run_tells_who_waits_and_what_is_missing(there: dict) -> None:
 
 def test_what_the_machinery_took_and_what_was_begun_anew_is_told(there: dict) -> None:
     saved = there["deployment-machinery"]
-    assert "Slurm 1 was begun anew, and the try before does not count: slurmctld ended." in saved.artefact.notes
+    assert "Slurm 1 was restarted, and the earlier attempt does not count: slurmctld ended." in saved.artefact.notes
     assert any("200 times as fast" in note for note in saved.artefact.notes)
-    assert not any(word in note for note in saved.artefact.notes for word in ("unknown", "same code", "set to work"))
+    assert not any(
+        word in note for note in saved.artefact.notes for word in ("unknown", "different versions", "resumed")
+    )
     rltune = saved.frame[saved.frame["scheduler"] == "rltune"]
     assert list(rltune["failed"]) == [0, 0, 1] and set(rltune["cycle_s"]) == {20.0}
 
@@ -239,13 +229,13 @@ def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_told() ->
     artefact, frame = tables.deployment_machinery(mixed, FACTS)
     notes = " ".join(artefact.notes)
     names = [f"{'Slurm' if s == 'slurm' else 'RLTune'} {k}" for s, k in zip(mixed["scheduler"], mixed["repetition"])]
-    assert f"set to work again 3 times ({names[0]}: 1 and {names[2]}: 2)" in notes
-    assert f"bbbbbbbb: {names[1]}" in notes and "not all made by the same code" in notes
-    assert "1 of 6 runs do not say by which code they were made: unknown." in notes
-    assert "1 of 6 runs do not say whether they were begun anew: unknown." in notes
-    assert "2 times a run was begun anew for a reason that was not kept." in notes
-    assert "same agent’s weights" in notes and "1 of 3 runs do not say by which agent’s weights" in notes
-    assert list(frame["tries_told"]) == ["1", "unknown", "1", "1", "1", "3"] and frame["code_short"][2] == "unknown"
+    assert f"resumed 3 times ({names[0]}: 1, {names[2]}: 2)" in notes
+    assert f"bbbbbbbb: {names[1]}" in notes and "different versions of the code" in notes
+    assert "1 of 6 runs do not record the version of their code." in notes
+    assert "1 of 6 runs do not record whether they were restarted." in notes
+    assert "2 restarts have no recorded reason." in notes
+    assert "different versions of the agent’s weights" in notes
+    assert list(frame["tries_shown"]) == ["1", "unknown", "1", "1", "1", "3"] and frame["code_short"][2] == "unknown"
 
 
 def test_the_simulators_error_and_what_it_predicts_are_told(there: dict) -> None:
@@ -254,7 +244,7 @@ def test_the_simulators_error_and_what_it_predicts_are_told(there: dict) -> None
     rows = there["deployment-predicted"].frame.set_index(["ours", "theirs", "measure"])
     wait = rows.loc[("rltune", "slurm", "wait")]
     assert wait[["gain", "gain_easy", "gain_conservative"]].tolist() == pytest.approx([0.3, 0.3, 0.0])
-    assert (wait["told_easy"], wait["told_conservative"]) == ("yes", "no")
+    assert (wait["agrees_easy"], wait["agrees_conservative"]) == ("yes", "no")
     assert "6 of 6 with EASY and 0 with conservative" in there["deployment-predicted"].artefact.caption
 
 
@@ -264,25 +254,3 @@ def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:
     artefact, frame = tables.deployment_runs(none, simulated, FACTS, why)
     assert set(frame["system"]) == {"simulator"} and why in artefact.notes
     assert "there is no run on a Slurm cluster" in artefact.caption
-
-
-def test_a_page_says_why_it_has_no_deployment(there: dict) -> None:
-    smoke = load_run("config/smoke.yaml", ROOT)
-    assert made(smoke, True) == (
-        [
-            "deployment-numbers",
-            "deployment-runs",
-            "deployment-machinery",
-            "deployment-fidelity",
-            "deployment-predicted",
-        ],
-        ["fig18", "fig19"],
-    )
-    assert made(smoke, False) == (list(ALWAYS), [])
-    partly = {
-        missing.id: missing.why for missing in contents.missing(smoke, {"deployment-runs": there["deployment-runs"]})
-    }
-    assert "no run on the Slurm cluster is there" in partly["fig18"] and "deployment-runs" not in partly
-    other = load_run("config/transfer.yaml", ROOT)
-    assert made(other, True) == ([], []) and "deployment" not in contents.chapters(other)
-    assert "has no block `deployment`" in {m.id: m.why for m in contents.missing(other, {})}["fig19"]

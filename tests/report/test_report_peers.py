@@ -10,15 +10,11 @@ import pytest
 import report_fakes_peers as fakes
 from report_fakes import SOURCE, Made
 
-from rltune.config import RunConfig
-from rltune.config.comparisons import by_features
 from rltune.evaluation.intervals import FEWEST, Intervals
 from rltune.evaluation.studies.learners import compare_long
 from rltune.report import figures, tables
-from rltune.report.page import contents, peers
 from rltune.report.paper import load_paper
-from rltune.report.tables.learners import IN_PAPER, TITLE
-from rltune.report.tables.rivals import improvement
+from rltune.report.tables.peers import IN_PAPER, improvement
 
 PAPER = load_paper(SOURCE)
 
@@ -40,7 +36,7 @@ def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
 
 def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_philly_alone(cells: pd.DataFrame) -> None:
     some = philly(cells)
-    artefact, frame = tables.table8(some, fakes.qssf_windows(list(some["cell"])), PAPER, **fakes.JUDGE)
+    artefact, frame = tables.table8(some, fakes.qssf_windows(list(some["cell"])), PAPER, fakes.JUDGE)
     assert len(frame) == 2 * 4 * 4 and artefact.paper_ref == "Table 8"
     first = frame[(frame["trace"] == "philly") & (frame["against"] == "QSSF")].set_index("measure")
     assert list(first.index) == ["Wait, s", "Bounded slowdown", "JCT, s", "Utilisation, share"]
@@ -60,7 +56,7 @@ def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_phi
 def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.DataFrame) -> None:
     pair = cells[(cells["trace"] == "philly") & (cells["features"] == "engineered")].head(2)
     pair = pair.assign(policy="saf", backfill="easy", estimate="published", metric=["wait", "bsld"])
-    _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, **fakes.JUDGE)
+    _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, fakes.JUDGE)
     assert frame.groupby("measure")["metric"].unique().map(list).to_dict() == {
         "Wait, s": ["wait"],
         "Bounded slowdown": ["bsld"],
@@ -75,7 +71,7 @@ def test_table8_has_seeds_as_one_row_and_corrects_for_their_number(cells: pd.Dat
     two = pd.concat([one, one.assign(cell="other", seed=2)], ignore_index=True)
     met = fakes.qssf_windows(list(two["cell"]))
     met.loc[(met["cell"] == "other") & (met["who"] == "rltune"), "wait_s"] *= 1.1
-    artefact, frame = tables.table8(two, met, PAPER, **fakes.JUDGE)
+    artefact, frame = tables.table8(two, met, PAPER, fakes.JUDGE)
     assert len(frame) == 4 * 4 and set(frame["seeds"]) == {2} and "seed" not in artefact.columns
     row = frame[(frame["against"] == "QSSF") & (frame["measure"] == "Wait, s")].iloc[0]
     assert row["improvement"] == pytest.approx(1 - 0.7 * 1.05) and row["low"] < 0.23 < 0.3 < row["high"]
@@ -139,27 +135,6 @@ def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made:
     assert np.isnan(first.loc[("Best heuristic: SAF + EASY", "Wait, s"), "paper_improvement"])
 
 
-def test_presets_of_one_learner_are_told_apart_and_stand_against_the_first(cells: pd.DataFrame) -> None:
-    one = cells.head(1)
-    both = fakes.batches(one, ("rltune",))
-    other = both[both["who"] == "rltune"].assign(preset="tuned", cell="another", wait_s=lambda f: f["wait_s"] * 2)
-    both = pd.concat([both, other], ignore_index=True)
-    _, frame = tables.table9(one, both, PAPER)
-    assert {"RLTune, quick", "RLTune, tuned"} < set(frame["title"])
-    _, frame = tables.table9_numbers(one, both, PAPER, **fakes.JUDGE)
-    assert set(frame["agent"]) == {"RLTune, quick"}
-    row = frame[(frame["against"] == "RLTune, tuned") & (frame["measure"] == "Wait, s")]
-    assert row["improvement"].item() == pytest.approx(0.5) and np.isnan(row["paper_improvement"].item())
-    artefact, nothing = tables.table9_numbers(one, fakes.batches(one, ("linear",)), PAPER, **fakes.JUDGE)
-    assert nothing.empty and artefact.columns == {}
-
-
-def test_every_learner_has_a_title_and_a_trace_the_paper_lacks_has_no_row_of_its(cells: pd.DataFrame) -> None:
-    mine = cells.head(1).assign(paper_trace="", trace_title="Mine")
-    _, frame = tables.table9(mine, fakes.batches(mine, tuple(TITLE)[1:]), PAPER)
-    assert set(frame["row"]) == {"ours"} and list(frame["title"])[: len(TITLE)] == list(TITLE.values())
-
-
 def test_growth_is_over_half_the_queue_beside_the_papers(made: Made) -> None:
     frame = made.there["latency"].frame.set_index("queue")
     assert frame.loc[256, "growth"] == pytest.approx(1.5) and np.isnan(frame.loc[[128, 10_000], "growth"]).all()
@@ -190,7 +165,7 @@ def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: 
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     names = [[*pair["cell"]]]
     windows, widths = made.windows, {"raw": 7, "engineered": 8}
-    artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, **fakes.JUDGE)
+    artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, fakes.JUDGE)
     assert list(frame["count"]) == [7, 8] and list(frame["features"]) == ["raw", "engineered"]
     for _, row in frame.iterrows():
         own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
@@ -201,7 +176,7 @@ def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: 
     assert np.isnan(frame["eight_over"][1]) and len(drawn.axes) == 1
     assert any("8 features consistently" in note for note in artefact.notes)
     with pytest.raises(ValueError, match="differ in their feature set only"):
-        figures.sensitivity(cells, windows, [], widths, PAPER, **fakes.JUDGE)
+        figures.sensitivity(cells, windows, [], widths, PAPER, fakes.JUDGE)
 
 
 def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differs(
@@ -223,7 +198,7 @@ def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differ
         (groups[0].extend if ending == "-2" else groups.append)(parts[-1][0]["cell"].tolist())
     several, results = (pd.concat(p, ignore_index=True) for p in zip(*parts))
     artefact, frame, drawn = figures.sensitivity(
-        several, results, groups, {"raw": 7, "engineered": 8}, PAPER, **fakes.JUDGE
+        several, results, groups, {"raw": 7, "engineered": 8}, PAPER, fakes.JUDGE
     )
     assert frame["seeds"].tolist() == [2, 2, 1, 1, 1, 1] and frame["seed"].tolist()[:3] == ["1, 2", "1, 2", "1"]
     one, two = frame["improvement"][2], frame["improvement"][0]
@@ -249,32 +224,3 @@ def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differ
 )
 def test_improvement(metric: str, ours: float, theirs: float, better: float) -> None:
     assert improvement(metric, ours, theirs) == pytest.approx(better, nan_ok=True)
-
-
-def test_what_a_matrix_has_no_room_for_is_named_with_its_reason(made: Made) -> None:
-    config = made.workspace.config
-    assert set(peers.absent(config)) == {"table8", "fig17", "fig17-numbers", "sensitivity"}
-    assert not set(peers.absent(config)) & set(contents.expected(config))
-    told = {m.id: m.why for m in contents.missing(config, made.there)}
-    assert "EASY backfilling and estimates made of earlier jobs" in told["table8"]
-    assert peers.made(config) == (["table9", "table9-numbers", "latency", "break-even"], [])
-    full = RunConfig.model_validate(
-        {
-            "title": "Full",
-            "experiments": [
-                {
-                    "name": "all",
-                    "workloads": [{"trace": "philly", "cluster": "philly-192"}],
-                    "policy": ["saf"],
-                    "backfill": ["easy"],
-                    "estimate": ["history-rolling"],
-                    "features": ["engineered7", "engineered"],
-                }
-            ],
-        }
-    )
-    assert by_features(full) and peers.absent(full) == {}
-    assert sorted(sum(peers.made(full), [])) == sorted(peers.PEERS)
-    learners = [{**full.experiments[0].model_dump(), "preset": ["linear"]}]
-    alone = RunConfig.model_validate({"title": "Alone", "experiments": learners})
-    assert {"break-even", "table9-numbers", "table8"} < set(peers.absent(alone))

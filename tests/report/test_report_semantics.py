@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 from report_fakes import Made
-from semantics_fakes import JUDGE, ladders, loads, payers, rooms
+from semantics_fakes import JUDGE, ladders, loads, rooms
 
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.evaluation.studies import summaries
 from rltune.report import figures, tables
-from rltune.report.page import contents
-from rltune.report.verdict import ABSENT
 
 
 def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -> None:
@@ -38,12 +35,6 @@ def test_a_share_by_the_agents_own_rule_is_told_where_its_seeds_chose_one_rule(m
         artefact, _ = tables.scheduling_rules(frame.assign(backfill=frame["backfill"].mask(mine, chosen)), 0.95)
         note = artefact.notes[0].replace("\u00a0", " ")
         assert told in note and ("own backfill rule" in note) is bool(told) and "without learning at all" in note
-
-
-def test_the_waterfall_draws_one_agent_and_every_order(made: Made) -> None:
-    frame = made.there["scheduling-rules"].frame
-    assert len(frame) == 2 * (2 * 6 + 1)
-    assert frame[frame["who"] == "agent"]["wait_s"].tolist() == pytest.approx([2000, 2000])
 
 
 def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
@@ -83,15 +74,6 @@ def test_the_largest_jobs_are_shown_to_lose(made: Made) -> None:
     assert sizes["group"].drop_duplicates().tolist() == ["1", "2–4", "5–8", "over 8"]
 
 
-def test_a_run_without_losers_has_an_empty_table() -> None:
-    jobs = payers()
-    jobs = jobs[jobs["scheduler"] != "rltune"]
-    same = jobs[jobs["scheduler"] == "base"].assign(scheduler="rltune")
-    found = summaries.fairness(pd.concat([jobs, same]), JUDGE)
-    artefact, frame = tables.losers(found.losers, found.without)
-    assert frame.empty and set(artefact.columns) <= set(frame.columns)
-
-
 def test_slice_and_balanced_cluster_side_by_side(made: Made) -> None:
     frame = made.there["loads-compared-numbers"].frame.set_index("title")
     assert list(frame.index) == ["FIFO", "SAF + EASY ★ ☆", "RLTune, trained on the slice"]
@@ -107,14 +89,3 @@ def test_where_nobody_waits_there_is_nothing_to_win() -> None:
     assert frame["balanced_less"].isna().all() and not frame["balanced_best"].any()
     assert "Balanced cluster: nobody waits" in artefact.notes[0]
     assert "balanced 0 s" in figures.loads_compared(frame)[0].alt
-
-
-def test_a_run_without_balanced_clusters_gives_the_reason(made: Made) -> None:
-    config = made.workspace.config
-    assert contents.has_balanced(config)
-    without = config.model_copy(update={"workloads": []})
-    there = {k: v for k, v in made.there.items() if not k.startswith("loads-compared")}
-    found = [m for m in contents.missing(without, there) if not m.why.startswith(ABSENT)]
-    assert [m.id for m in found] == ["loads-compared", "loads-compared-numbers"]
-    assert all("no balanced cluster" in m.why for m in found)
-    assert not any("no balanced cluster" in m.why for m in contents.missing(config, there))

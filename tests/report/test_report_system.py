@@ -1,41 +1,32 @@
-"""The system's chapter: tables that follow the registries, drawings whose text lies in their boxes."""
+"""The system's chapter: tables that follow the registries, and diagrams."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import combinations
 from typing import get_args
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
 from report_fakes import SOURCE
 
 from rltune.agent.policy_file import CRITIC_LAYERS, shapes_of
-from rltune.config import Workspace
+from rltune.config import load_run
 from rltune.config.cells import Policy
 from rltune.config.preset import BUILT_IN
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
 from rltune.evaluation.studies import system
 from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedules, simulated
 from rltune.policies import OWN, policy
-from rltune.report.figures.diagrams import SYSTEM, SYSTEM_ARROWS, TRAINING, TRAINING_ARROWS, fig7, fig8
-from rltune.report.figures.flowchart import ACROSS, KINDS, Arrow, Box, draw, frame_of, path
 from rltune.report.figures.gantt import gantt
 from rltune.report.figures.example_schedules import schedule
-from rltune.report.figures.networks import fig9, weights
+from rltune.report.figures.diagrams import fig7, fig9, weights
 from rltune.report.paper import load_paper
-from rltune.report.tables.example_schedules import example_schedules as numbers
-from rltune.report.tables.example_schedules import how_made
-from rltune.report.tables.words import OURS, table1, table3, table5
-from rltune.slurm.emulate import packages
-from rltune.slurm.experiment.example_schedules import run_schedules
+from rltune.report.tables.example_schedules import example_schedules as numbers, how_made
+from rltune.report.tables.design import OURS, table1, table3, table5
 
 PAPER = load_paper(SOURCE)
-SMOKE = Workspace.open("config/smoke.yaml", str(SOURCE)).config
+SMOKE = load_run("config/smoke.yaml", SOURCE)
 NETWORKS = {
     "of-the-run": system.network(SMOKE),
     "paper": {**system.describe_network("engineered", BUILT_IN["paper"]), "others": []},
@@ -45,14 +36,6 @@ NETWORKS = {
         "others": [],
     },
 }
-
-
-def drawn() -> dict[str, Figure]:
-    found = {"fig7": fig7(PAPER)[2], "fig8": fig8(PAPER)[2]}
-    return {**found, **{f"fig9-{name}": fig9(**network, paper=PAPER)[2] for name, network in NETWORKS.items()}}
-
-
-DRAWN = drawn()
 
 
 def test_table1_is_the_papers_and_a_row_of_ours() -> None:
@@ -122,6 +105,21 @@ def test_the_network_is_the_one_that_is_trained() -> None:
     assert NETWORKS["tuned"]["critic"] == [] and NETWORKS["tuned"]["base_policy_bias"]
 
 
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_diagram_shows_every_layer(name: str) -> None:
+    network = NETWORKS[name]
+    artefact, frame, svg = fig9(**network, paper=PAPER)
+    layers = [*network["actor"], *network["critic"]]
+    assert list(frame["units"]) == layers and svg.count("Dense ") == len(layers)
+    assert ("Critic" in svg) == bool(network["critic"]) and network["features"] in svg
+    assert all(other in " ".join(artefact.notes) for other in network["others"])
+
+
+def test_a_committed_diagram_has_its_words_as_data() -> None:
+    _, frame, svg = fig7(PAPER)
+    assert {"Traces", "PPO"} <= set(frame["text"]) and svg.startswith("<svg")
+
+
 def test_weights_are_counted_as_keras_counts_them() -> None:
     from rltune.agent.ppo import build_actor, build_critic
 
@@ -131,53 +129,6 @@ def test_weights_are_counted_as_keras_counts_them() -> None:
     boxes = frame[frame["kind"] == "learning"]
     counted = [int(re.search(r"([\d,]+) weights", text)[1].replace(",", "")) for text in boxes["text"]]
     assert sum(counted) == 961 + weights(1280, [32, 16, 8, 1])
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_every_text_lies_within_its_box_and_no_label_on_one(name: str) -> None:
-    figure = DRAWN[name]
-    FigureCanvasAgg(figure).draw()
-    axes = figure.axes[0]
-    boxes = [p.get_window_extent() for p in axes.patches if isinstance(p, FancyBboxPatch)]
-    texts = [(t.get_text(), t.get_window_extent()) for t in axes.texts]
-    edge = axes.get_window_extent()
-    for text, at in texts:
-        inside = [b for b in boxes if b.x0 < (at.x0 + at.x1) / 2 < b.x1 and b.y0 < (at.y0 + at.y1) / 2 < b.y1]
-        if inside:
-            assert inside[0].x0 + 1 < at.x0 and at.x1 < inside[0].x1 - 1, text
-            assert inside[0].y0 < at.y0 and at.y1 < inside[0].y1, text
-        else:
-            assert not any(at.overlaps(b) for b in boxes) and at.x0 >= edge.x0 and at.x1 <= edge.x1, text
-    for a, b in combinations(texts, 2):
-        overlap = min(a[1].y1, b[1].y1) - max(a[1].y0, b[1].y0)
-        assert not (a[1].overlaps(b[1]) and overlap > 3), (a[0], b[0])
-
-
-@pytest.mark.parametrize(("boxes", "arrows"), [(SYSTEM, SYSTEM_ARROWS), (TRAINING, TRAINING_ARROWS)])
-def test_boxes_do_not_touch_and_arrows_cross_none(boxes: tuple[Box, ...], arrows: tuple[Arrow, ...]) -> None:
-    for a, b in combinations(boxes, 2):
-        assert a.x + a.width < b.x or b.x + b.width < a.x or a.y + a.height < b.y or b.y + b.height < a.y
-    assert all(b.x >= 0 and b.x + b.width <= ACROSS and b.kind in KINDS for b in boxes)
-    joined = {end for arrow in arrows for end in (arrow.tail, arrow.head)}
-    assert joined == {b.name for b in boxes} and len({b.name for b in boxes}) == len(boxes)
-    for arrow in arrows:
-        corners = path(arrow, boxes)
-        for (x0, y0), (x1, y1) in zip(corners, corners[1:]):
-            assert x0 == x1 or y0 == y1, arrow
-            for t in np.linspace(0.01, 0.99, 50):
-                x, y = x0 + t * (x1 - x0), y0 + t * (y1 - y0)
-                assert not any(b.x < x < b.x + b.width and b.y < y < b.y + b.height for b in boxes), arrow
-
-
-def test_the_frame_lists_boxes_and_arrows() -> None:
-    _, frame, _ = fig7(PAPER)
-    assert list(frame["what"].value_counts()[["box", "arrow"]]) == [len(SYSTEM), len(SYSTEM_ARROWS)]
-    row = frame[frame["name"] == "cluster → state"].iloc[0]
-    assert len(row["path"].split()) == 3 and "\n" not in "".join(frame["text"].dropna())
-    with pytest.raises(ValueError, match="no box 'nowhere'; there are traces"):
-        frame_of(SYSTEM, [Arrow("traces", "nowhere")])
-    with pytest.raises(ValueError, match="no box 'nowhere'"):
-        draw(SYSTEM, [Arrow("nowhere", "traces")], {})
 
 
 LACKS = {"by": "simulator", "asked": True, "lacks": ["slurmctld", "slurmdbd"]}
@@ -203,25 +154,6 @@ def test_the_schedules_say_what_was_computed(made: Callable[[], Schedules]) -> N
         assert artefact.paper_ref == f"Figure {artefact.id[3:]}"
         assert figure.axes[0].get_title(loc="left") == artefact.title
         assert f"makespan {makespan:.0f} min" in "".join(t.get_text() for t in figure.axes[0].texts)
-
-
-def test_how_the_schedules_were_made_is_said() -> None:
-    real, lacking, unasked = (how_made(how) for how in (REAL, LACKS, schedules().source))
-    assert "Slurm 22.05.8" in real and "600 times as fast" in real and "imulated" not in real
-    for word in ("Simulated", "slurmctld, slurmdbd", "make slurm-deps"):
-        assert word in lacking
-    assert unasked.startswith("Simulated") and "example_schedules" in unasked and "make" not in unasked
-
-
-def test_without_slurms_packages_the_schedules_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "program", lambda name: None if name == "slurmdbd" else f"/bin/{name}")
-    found = schedules(*run_schedules(lambda line: None))
-    assert {key: found.source[key] for key in ("by", "asked")} == {"by": "simulator", "asked": True}
-    assert found.source["lacks"] == ["slurmdbd", "mariadb-server"]
-    assert found.facts.equals(schedules().facts)
-    artefact, frame = numbers(found.facts, found.source, PAPER)
-    assert "make slurm-deps" in artefact.caption and "simulated_makespan_min" not in artefact.columns
-    assert set(frame["by"]) == {"simulator"}
 
 
 def test_the_numbers_of_the_schedules() -> None:

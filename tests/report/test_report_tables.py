@@ -9,21 +9,21 @@ import report_fakes as fakes
 from report_fakes import Made
 
 from rltune.errors import DataError
+from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Saved
-from rltune.report.page.build import render
 from rltune.report.paper import load_paper
+from rltune.report.studies import WAIT
 
 PAPER = load_paper(fakes.SOURCE)
-JUDGE = {"bootstrap": 200, "confidence": 0.95, "seed": 1}
+JUDGE = Intervals(200)
 
 
 def test_comparison_means_and_improvements_are_those_of_the_windows(made: Made) -> None:
     frame = made.there["fig12-numbers"].frame
-    cells = {c.name: c for c in made.workspace.config.cells()}
+    cells = {c.name: c for c in made.run.config.cells()}
     assert len(frame) == 12 * 2
     for _, row in frame.iterrows():
-        windows = pd.read_csv(made.workspace.windows(cells[row["cell"]]))
+        windows = pd.read_csv(made.project.results / "cells" / row["cell"] / "windows.csv")
         windows = windows[windows["sequence_jobs"] == row["sequence_jobs"]]
         mean = windows.groupby("role")["wait_s"].mean()
         assert row["rltune_mean"] == pytest.approx(mean["rltune"])
@@ -32,7 +32,7 @@ def test_comparison_means_and_improvements_are_those_of_the_windows(made: Made) 
         rivals = windows[windows["role"] == "baseline"].groupby(["policy", "backfill", "placement"])["wait_s"].mean()
         assert row["strong_mean"] == pytest.approx(rivals.min())
         assert row["low"] <= row["improvement"] <= row["high"]
-        assert row["rivals"] == 15
+        assert row["heuristics"] == 15
 
 
 def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> None:
@@ -45,37 +45,31 @@ def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> Non
     assert set(says) == {"only a small change"}
 
 
-def test_backfilling_has_no_figure_in_the_paper(made: Made) -> None:
-    cells = made.cells.assign(backfill="easy")
-    _, frame = tables.comparison(cells, made.windows, made.histories, PAPER, **JUDGE)
-    assert frame["paper"].isna().all() and (frame["verdict"] == "").all()
-
-
 def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Made) -> None:
     cells, windows = made.cells, made.windows
     curves = made.histories
-    _, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
+    _, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
     assert set(frame["learned"]) <= {"yes", "no"}
     worse = curves.assign(validation_random=curves["validation_rl"] * 0.5)
-    _, frame = tables.comparison(cells, windows, worse, PAPER, **JUDGE)
+    _, frame = tables.comparison(cells, windows, worse, PAPER, WAIT, JUDGE)
     assert set(frame["learned"]) == {"no"}
-    _, frame = tables.comparison(cells, windows, curves.assign(kept_epoch=0), PAPER, **JUDGE)
+    _, frame = tables.comparison(cells, windows, curves.assign(kept_epoch=0), PAPER, WAIT, JUDGE)
     assert set(frame["learned"]) == {"no: kept the heuristic it started from"}
 
 
 def test_what_an_agent_chose_itself_is_named(made: Made) -> None:
     cells, windows = made.cells, made.windows
     curves = made.histories
-    artefact, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
-    assert not frame["way"].any() and "way" not in artefact.columns
+    artefact, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
+    assert not frame["choice"].any() and "choice" not in artefact.columns
     ours = windows["role"] == "rltune"
     windows.loc[ours, ["policy", "backfill", "locality"]] = ["saf", "conservative", "any"]
-    artefact, frame = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
-    assert set(frame["way"]) == {"from SAF + conservative, any"} and "way" in artefact.columns
+    artefact, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
+    assert set(frame["choice"]) == {"from SAF + conservative, any"} and "choice" in artefact.columns
 
 
 def test_ablation_pairs_pro_with_each_other_variant(made: Made) -> None:
-    frame = made.there["ablation-numbers"].frame
+    frame = made.there["fig10-numbers"].frame
     assert list(frame["variant"]) == ["naive", "pro"] * 4
     naive, pro = frame[frame["variant"] == "naive"], frame[frame["variant"] == "pro"]
     assert pro["pro_over"].isna().all()
@@ -83,30 +77,10 @@ def test_ablation_pairs_pro_with_each_other_variant(made: Made) -> None:
     assert naive["pro_over"].to_numpy() == pytest.approx(expected)
 
 
-def test_two_by_two(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    pro = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo") & (cells["features"] == "engineered")]
-    extra = [(cells, windows)]
-    for features, placement in (("raw", "lookahead"), ("engineered", "best_fit")):
-        name = f"{features}-{placement}"
-        extra.append(
-            (
-                pro.assign(cell=name, features=features, placement=placement),
-                windows[windows["cell"] == pro["cell"].iloc[0]].assign(cell=name),
-            )
-        )
-    cells, windows = (pd.concat(parts, ignore_index=True) for parts in zip(*extra))
-    _, frame = tables.ablation(cells, windows, PAPER, **JUDGE)
-    rows = frame[(frame["policy"] == "fifo") & (frame["sequence_jobs"] == 1024)]
-    assert list(rows["variant"]) == ["naive", "raw + lookahead", "engineered + best-fit", "pro"]
-    assert rows["pro_over"].iloc[2] == pytest.approx(0)
-    figures.ablation(frame, PAPER)
-
-
 def test_without_a_pair_there_is_no_ablation(made: Made) -> None:
     cells = made.cells
     cells = cells[cells["features"] == "engineered"]
-    artefact, frame = tables.ablation(cells, made.windows, PAPER, **JUDGE)
+    artefact, frame = tables.ablation(cells, made.windows, PAPER, JUDGE)
     assert frame.empty and artefact.columns == {}
     with pytest.raises(ValueError, match="no ablation"):
         figures.ablation(frame, PAPER)
@@ -115,13 +89,13 @@ def test_without_a_pair_there_is_no_ablation(made: Made) -> None:
 def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
     frame = made.there["placements"].frame
     assert (frame["rltune_holm"].dropna() >= frame.loc[frame["rltune_holm"].notna(), "rltune_p"]).all()
-    cells = {c.name: c for c in made.workspace.config.cells()}
+    cells = {c.name: c for c in made.run.config.cells()}
     assert set(frame["cell"]) == set(cells) and len(frame) == 2 * (3 * 12 + 2 * 2)
     for (name, n), rows in frame.groupby(["cell", "sequence_jobs"]):
         own = rows.iloc[0]
         assert own["title"] == f"{cells[name].placement} ★" and not rows["title"].iloc[1:].str.contains("★").any()
         assert np.isnan(own["rltune_less"]) and np.isnan(own["base_less"])
-        windows = pd.read_csv(made.workspace.windows(cells[name]))
+        windows = pd.read_csv(made.project.results / "cells" / name / "windows.csv")
         windows = windows[windows["sequence_jobs"] == n]
         for _, row in rows.iterrows():
             also = "" if row["title"].endswith("★") else "_also"
@@ -143,22 +117,12 @@ def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
 
 def test_the_table_says_what_a_split_and_company_cost(made: Made) -> None:
     cells, windows = made.cells, made.windows
-    assert any(
-        "runs 1.2 times as long; jobs that share a node do not slow" in n
-        for n in made.there["placements"].artefact.notes
-    )
-    for multi_node_slowdown, interference_slowdown, said in (
-        (1.0, 1.0, "a split costs nothing"),
-        (1.0, 1.3, "GPUs runs 1.3 times as long"),
-        (1.5, 1.3, "runs 1.5 times as long; a job of several GPUs runs 1.3 times"),
+    for slowdown, interference, said in (
+        (1.0, 1.0, "cost nothing"),
+        (1.0, 1.3, "share a node run 1.3 times as long"),
+        (1.5, 1.3, "needs runs 1.5 times as long; multi-GPU jobs that share a node run 1.3 times"),
     ):
-        artefact, _ = tables.placements(
-            cells,
-            windows,
-            multi_node_slowdown=multi_node_slowdown,
-            interference_slowdown=interference_slowdown,
-            **JUDGE,
-        )
+        artefact, _ = tables.placements(cells, windows, JUDGE, slowdown, interference)
         assert sum(said in n for n in artefact.notes) == 1, artefact.notes
         assert not any("placement lookahead" in n for n in artefact.notes), "it differs between the rows"
 
@@ -167,11 +131,9 @@ def test_cells_judged_in_their_own_placement_only_are_left_out(made: Made) -> No
     cells, windows = made.cells, made.windows
     also = windows["role"].isin(["rltune_also", "base_also"])
     first = cells["cell"].iloc[0]
-    _, frame = tables.placements(
-        cells, windows[~also | (windows["cell"] == first)], multi_node_slowdown=1, interference_slowdown=1, **JUDGE
-    )
+    _, frame = tables.placements(cells, windows[~also | (windows["cell"] == first)], JUDGE, 1, 1)
     assert set(frame["cell"]) == {first}
-    artefact, frame = tables.placements(cells, windows[~also], multi_node_slowdown=1, interference_slowdown=1, **JUDGE)
+    artefact, frame = tables.placements(cells, windows[~also], JUDGE, 1, 1)
     assert frame.empty and artefact.columns == {}
 
 
@@ -184,7 +146,7 @@ def test_solver_outcomes_add_up(made: Made) -> None:
 
 
 def test_audits_say_when_rows_are_unaccounted_for(made: Made) -> None:
-    counts = fakes.audits(made.workspace)
+    counts = read.audits(made.run, *made.project.audits())
     artefact, frame = tables.audits(counts)
     assert (frame["unaccounted"] == 0).all() and len(artefact.notes) == 1
     counts.loc[counts["kind"] == "kept", "rows"] -= 1
@@ -200,24 +162,6 @@ def test_table2_leaves_a_trace_the_paper_lacks_without_paper_values() -> None:
     assert np.isnan(frame["jobs_paper"][1])
     for row, trace in ((0, "SDSC-SP2"), (2, "Helios")):
         assert frame["jobs_paper"][row] == PAPER.value("table2", trace, "jobs")
-
-
-def test_loads_are_read_as_they_are() -> None:
-    _, frame = tables.loads(fakes.loads())
-    assert list(frame["regime"]) == ["below capacity", "overloaded", "overloaded"]
-
-
-def test_figures_hold_what_they_draw(made: Made) -> None:
-    cells, jobs = made.cells, made.jobs
-    artefact, frame, _ = figures.boxes(cells, jobs, PAPER)
-    assert artefact.id == "fig12" and set(frame["sequence_jobs"]) == {1024}
-    first = frame.iloc[0]
-    own = jobs[(jobs["cell"] == cells["cell"][0]) & (jobs["role"] == first["role"]) & (jobs["sequence_jobs"] == 1024)]
-    assert first["mean"] == pytest.approx(own["wait_s"].mean())
-    assert first["p50"] == pytest.approx(own["wait_s"].median())
-    assert figures.boxes(cells, jobs, PAPER, sequence_jobs=256)[0].id == "fig12-256"
-    with pytest.raises(ValueError, match="no test jobs of windows of 99"):
-        figures.boxes(cells, jobs, PAPER, sequence_jobs=99)
 
 
 def twice(frame: pd.DataFrame, cell: str, name: str, **changed: object) -> pd.DataFrame:
@@ -247,78 +191,33 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> 
         assert set(called) <= set(ticks) and all(f"Philly, {label}: " in artefact.alt for label in called)
 
 
-def test_improvements_of_several_settings_are_called_by_what_differs(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    curves, name = made.histories, cells["cell"][0]
-    for other, changed in (("easy", {"backfill": "easy"}), ("exact", {"backfill": "easy", "estimate": "exact"})):
-        cells = twice(cells, name, other, **changed)
-        windows, curves = twice(windows, name, other), twice(curves, name, other)
-    _, numbers = tables.comparison(cells, windows, curves, PAPER, **JUDGE)
-    artefact, frame, _ = figures.improvements([numbers], PAPER)
-    fifo = frame[(frame["trace"] == "philly") & (frame["policy"] == "fifo")]
-    assert fifo["label"].tolist() == [
-        "Philly · FIFO",
-        "Philly · FIFO + EASY, lognormal-1",
-        "Philly · FIFO + EASY, exact",
-    ]
-    assert frame["label"].is_unique and all(label in artefact.alt for label in fifo["label"])
-
-
-def test_every_setting_of_the_ablation_has_bars_of_its_own(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]["cell"].tolist()
-    for name in pair:
-        cells, windows = twice(cells, name, f"{name} tuned", preset="tuned"), twice(windows, name, f"{name} tuned")
-    changed = windows["cell"].str.endswith("tuned") & (windows["role"] == "rltune")
-    windows.loc[changed, "wait_s"] *= 0.5
-    _, numbers = tables.ablation(cells, windows, PAPER, **JUDGE)
-    artefact, frame, drawn = figures.ablation(numbers, PAPER)
-    assert list(dict.fromkeys(frame["setting"])) == ["Philly, FIFO, quick", "Philly, SJF", "Philly, FIFO, tuned"]
-    first = frame[frame["sequence_jobs"] == frame["sequence_jobs"][0]]
-    heights = sorted(bar.get_height() for bars in drawn.axes[0].containers for bar in getattr(bars, "patches", []))
-    assert heights == pytest.approx(sorted(first["improvement"])) and len(heights) == 6
-    assert "Philly, FIFO, tuned, windows of" in artefact.alt
-
-
 def test_inputs_are_left_as_they_were(made: Made) -> None:
     cells, windows = made.cells, made.windows
     before = cells.copy(), windows.copy()
-    tables.comparison(cells, windows, made.histories, PAPER, **JUDGE)
-    tables.ablation(cells, windows, PAPER, **JUDGE)
-    tables.placements(cells, windows, multi_node_slowdown=1.0, interference_slowdown=1.0, **JUDGE)
+    tables.comparison(cells, windows, made.histories, PAPER, WAIT, JUDGE)
+    tables.ablation(cells, windows, PAPER, JUDGE)
+    tables.placements(cells, windows, JUDGE, 1.0, 1.0)
     pd.testing.assert_frame_equal(cells, before[0])
     pd.testing.assert_frame_equal(windows, before[1])
 
 
 def test_a_missing_result_names_its_file_and_cell(empty: object) -> None:
     with pytest.raises(DataError, match=r"windows\.csv: no such file; train and evaluate the cell philly__"):
-        read.windows(fakes.run_of(empty), map(empty.windows, empty.config.cells()))
+        read.windows(empty.run, empty.of_cells("windows.csv"))
 
 
 def test_titles_tell_workloads_apart(made: Made) -> None:
-    config = made.workspace.config
+    config = made.run.config
     experiment = config.experiments[0].model_dump()
     experiment["workloads"].append({"trace": "philly", "cluster": "pai-140"})
     both = config.model_copy(update={"experiments": [type(config.experiments[0]).model_validate(experiment)]})
-    workspace = type(made.workspace)(made.workspace.root, made.workspace.base, made.workspace.config_path, both)
+    workspace = type(made.workspace)(made.project.root, made.workspace.base, made.run.config_path, both)
     assert set(read.cells(fakes.run_of(workspace), PAPER)["trace_title"]) == {
         "Philly · Cluster philly-192",
         "Philly · Cluster pai-140",
         "Helios Venus",
         "Alibaba PAI",
     }
-
-
-def test_results_without_baselines_or_intervals_are_shown_all_the_same(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    few = windows[windows["role"].isin(["rltune", "base"]) & (windows["window"] == 0)]
-    artefact, frame = tables.comparison(cells, few, made.histories, PAPER, **JUDGE)
-    assert "strong" not in artefact.columns and "strong" not in frame
-    figures.improvements([frame], PAPER)
-    there = dict(made.there)
-    there["fig12-numbers"] = Saved(artefact, frame)
-    text = render(made.workspace, there)
-    assert "the strongest heuristic: " not in text
 
 
 def test_heuristics_stand_beside_a_bound_that_all_are_above(made: Made) -> None:

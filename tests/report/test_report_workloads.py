@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import report_fakes as fakes
 
-from rltune.report import figures, tables
+from rltune.report import figures
 from rltune.report.figures.fig5 import LEAST_WAIT_S
 from rltune.report.paper import load_paper
 from rltune.report.style import styled
@@ -59,16 +59,6 @@ def test_figure_5_has_our_points_and_all_of_the_papers() -> None:
     assert any("below 1 s are drawn at 1 s" in n for n in artefact.notes)
 
 
-def test_figure_5_names_the_traces_without_a_wait() -> None:
-    rows = fakes.statistics()
-    rows.loc[0, ["avg_wait_s", "wait_is"]] = [np.nan, ""]
-    artefact, frame, _ = figures.fig5(rows, PAPER)
-    assert "Philly" not in set(frame.loc[frame["row"] == "ours", "trace"])
-    assert any("not drawn: Philly" in n for n in artefact.notes)
-    with pytest.raises(ValueError, match="no trace has a wait"):
-        figures.fig5(rows.assign(avg_wait_s=np.nan), PAPER)
-
-
 def test_figure_6_draws_every_batch() -> None:
     artefact, frame, figure = DRAWN["fig6"]()
     pd.testing.assert_frame_equal(frame, fakes.batches())
@@ -80,17 +70,6 @@ def test_figure_6_draws_every_batch() -> None:
     assert "the 100 in a row" in artefact.caption and len(artefact.notes) == 3
 
 
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_figure_6_has_a_pair_of_panels_a_trace(count: int) -> None:
-    one = fakes.batches()
-    one = one[one["trace"] == "Philly"]
-    rows = pd.concat([one.assign(trace=f"T{i}") for i in range(count)], ignore_index=True)
-    _, _, figure = figures.fig6(rows, PAPER)
-    assert sum(axis.get_visible() for axis in figure.axes) == 2 * count
-    with pytest.raises(ValueError, match="no GPU trace has a wait"):
-        figures.fig6(rows.head(0), PAPER)
-
-
 def test_distributions_add_up() -> None:
     _, frame, figure = DRAWN["distributions"]()
     last = frame.groupby(["trace", "of"])[["jobs", "work"]].last()
@@ -99,9 +78,3 @@ def test_distributions_add_up() -> None:
     assert np.allclose(philly["jobs"], [0.7, 0.9, 1]) and np.allclose(philly["work"], [0.1, 0.3, 1])
     styles = {line.get_linestyle() for line in figure.axes[0].lines}
     assert styles == {"-", "--"}, "CPU traces are dashed"
-
-
-def test_estimates_are_shown_as_they_are() -> None:
-    artefact, frame = tables.estimates(fakes.estimates())
-    pd.testing.assert_frame_equal(frame, fakes.estimates())
-    assert {"estimate", "median_abs_log", "spearman", "within_2", "modelled"} <= set(artefact.columns)

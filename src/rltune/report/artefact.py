@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.errors import DataError
-from rltune.files import atomic_write, read_json, write_json
+from rltune.files import atomic_write, read_json, write_json, write_text
 from rltune.report.format import FORMATS
 from rltune.report.style import styled
 
@@ -125,6 +125,15 @@ def save_figure(folder: Path, artefact: Artefact, figure: Figure, frame: pd.Data
             figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
         with atomic_write(folder / f"{artefact.id}.png") as path:
             figure.savefig(path, format="png", dpi=PNG_DPI, metadata={"Software": None})
+    _save_data(folder, artefact, frame)
+    write_json(folder / f"{artefact.id}.json", artefact.to_json())
+
+
+def save_drawing(folder: Path, artefact: Artefact, svg: str, frame: pd.DataFrame) -> None:
+    """Write a figure that is an SVG already, its CSV, then its JSON."""
+    _check(artefact, frame, "figure")
+    _discard(folder, artefact.id)
+    write_text(folder / f"{artefact.id}.svg", svg)
     _save_data(folder, artefact, frame)
     write_json(folder / f"{artefact.id}.json", artefact.to_json())
 

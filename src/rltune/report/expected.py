@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,11 +11,9 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field, model_validator
 
-from rltune.config import Workspace
 from rltune.config.base import Block
 from rltune.config.load import read_block
 from rltune.errors import ConfigError, DataError
-from rltune.files import write_text
 from rltune.report.artefact import load_artefact
 from rltune.report.format import MISSING, NBSP, show
 
@@ -142,19 +139,17 @@ def load_expectations(path: Path, root: Path) -> Expectations:
     return read_block(path, Expectations, root)
 
 
-def check(workspace: Workspace, expectations: Expectations) -> list[Checked]:
-    """Compare a finished run with what is expected of it, number by number.
+def check(config: str, artefacts: Path, expectations: Expectations) -> list[Checked]:
+    """Compare a finished run's artefacts with what is expected of the run of ``config``, number by number.
 
     Raises ConfigError where the run's configuration is another, DataError where an artefact is missing.
     """
-    if Path(workspace.config_path).name != Path(expectations.config).name:
+    if Path(config).name != Path(expectations.config).name:
         raise ConfigError(
-            f"config: found {workspace.config_path}, but the expectations are those of {expectations.config}; "
+            f"config: found {config}, but the expectations are those of {expectations.config}; "
             "numbers of another configuration cannot be compared with them"
         )
-    frames = {
-        number.artefact: load_artefact(workspace.artefacts, number.artefact).frame for number in expectations.numbers()
-    }
+    frames = {number.artefact: load_artefact(artefacts, number.artefact).frame for number in expectations.numbers()}
     return [_found(number, frames[number.artefact]) for number in expectations.numbers()]
 
 
@@ -211,40 +206,3 @@ def show_number(value: Cell | None, unit: str) -> str:
         return value
     text = show(value, FORMAT.get(unit, "number"))
     return text if unit in ("", "fraction", "ratio") else f"{text} {unit}"
-
-
-def stage_seconds(workspace: Workspace, stages: Sequence[str]) -> dict[str, float]:
-    """What the workflow measured of each stage. Raises DataError naming a file that is missing."""
-    found = {}
-    for stage in stages:
-        path = workspace.results / "benchmarks" / f"{stage}.tsv"
-        if not path.is_file():
-            raise DataError(f"{path}: no such file; the run has to be finished")
-        found[stage] = float(pd.read_csv(path, sep="\t")["s"].iloc[-1])
-    return found
-
-
-def write_values(path: Path, checked: Sequence[Checked], stage_s: Mapping[str, float]) -> int:
-    """Put what was found in the place of the values in the file, whose layout stays; how many values changed.
-
-    Every value stands on a line of its own, ``value: …``, and the seconds of the stages on theirs. Raises DataError for
-    a number that was not found, and where the file is laid out otherwise.
-    """
-    absent = [one.number.says for one in checked if one.found is None]
-    if absent:
-        raise DataError(f"{path}: no value was found for: {'; '.join(absent)}")
-    text, at = path.read_text(encoding="utf-8"), iter([_written(one.found) for one in checked])
-    before = re.findall(r"(?m)^ +value: (.*)$", text)
-    seconds = ", ".join(f"{stage}: {s:.0f}" for stage, s in stage_s.items())
-    text, lines = re.subn(r"(?m)^stage_s: \{.*?\}", f"stage_s: {{{seconds}}}", text)
-    if len(before) != len(checked) or lines != 1:
-        raise DataError(
-            f"{path}: found {len(before)} lines `value: …` and {lines} `stage_s: {{…}}`, "
-            f"expected {len(checked)}, one a number, and 1"
-        )
-    write_text(path, re.sub(r"(?m)^( +value: ).*$", lambda match: match[1] + next(at), text))
-    return sum(old != _written(one.found) for old, one in zip(before, checked, strict=True))
-
-
-def _written(value: Cell | None) -> str:
-    return f'"{value}"' if isinstance(value, str) else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -20,8 +20,8 @@ def find_chromium() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-def print_page(page: Path) -> Path:
-    """Print a page to a PDF of its name beside it and return its path.
+def print_page(page: Path, target: Path) -> Path:
+    """Print a page to a PDF and return its path.
 
     Raises DataError where there is no such page, RLTuneError where there is no Chromium or it does not print.
     """
@@ -33,7 +33,6 @@ def print_page(page: Path) -> Path:
             f"no Chromium found to print with (looked for {', '.join(NAMES)}); install one, for instance "
             "with: apt-get install chromium; or open the page in any browser and print it from there"
         )
-    target = page.with_name("report.pdf")
     with tempfile.TemporaryDirectory() as folder, atomic_write(target) as path:
         command = [
             program,

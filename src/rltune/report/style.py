@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib
+import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from rltune.report.format import show, three_digits
 
 from rltune.policies import TITLES
 
@@ -109,3 +115,57 @@ def rows_only(axes: Axes) -> None:
     """Grid lines across only: categories need none."""
     axes.grid(axis="x", visible=False)
     axes.tick_params(axis="x", length=0)
+
+
+def percent_ticks(value: float, _: object = None) -> str:
+    """A tick of a share: `25 %`."""
+    return show(round(value, 6), "percent").replace(".0", "")
+
+
+PERCENT, COUNT = FuncFormatter(percent_ticks), FuncFormatter(lambda value, _: f"{value:,.0f}")
+"""Formatters of axes: fractions as percentages, numbers with their thousands parted."""
+
+
+def hide_rest(axes: Any, used: int) -> None:
+    """Hide the panels of a grid behind those in use; the lowest of each column keeps its ticks."""
+    across = axes.shape[1]
+    for i in range(used, axes.size):
+        axes.flat[i].set_visible(False)
+        axes.flat[i - across].tick_params(labelbottom=True)
+
+
+def rows_of_dots(axis: Axes, rows: int) -> None:
+    """An axis with a named row for each dot, the first on top, without lines across."""
+    axis.set_ylim(rows - 0.4, -0.6)
+    axis.grid(axis="y", visible=False)
+    axis.tick_params(axis="y", length=0)
+
+
+def dot(axis: Axes, y: float, value: float, low: float, high: float, colour: str) -> None:
+    """A value with its interval, where there is one."""
+    if pd.notna(low):
+        axis.plot([low, high], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
+    axis.plot([value], [y], marker="o", color=colour, markersize=5.5, zorder=5)
+
+
+def marks(axis: Axes, x: Any, y: Any, marker: str, colour: str, size: float = 5.5, **more: Any) -> None:
+    """Points without a line."""
+    axis.plot(x, y, linestyle="", marker=marker, color=colour, markersize=size, **more)
+
+
+def symlog_ticks(axis: Any, powers: Iterable[float]) -> None:
+    """Ticks of a logarithmic axis (`axes.xaxis`, `axes.yaxis`) at these values alone, written out."""
+    axis.set_major_locator(FixedLocator(list(powers)))
+    axis.set_minor_locator(FixedLocator([]))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v == 0 else three_digits(v).split(".")[0]))
+
+
+def label(axis: Axes, text: str, at: Any, offset: tuple[float, float], size: float = 8, **more: Any) -> None:
+    """Text next to a point, ``offset`` in points from it."""
+    axis.annotate(text, at, xytext=offset, textcoords="offset points", fontsize=size, **more)
+
+
+def legend_above(figure: Figure, axis: Axes, columns: int) -> None:
+    """The legend of one panel above all of them."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns)

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.figures.curves import HOW_TO_READ, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import (
-    BLUE,
-    INK,
-    MUTED,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    WIDTH_IN,
-    name_ticks,
-    rows_only,
-    scheduler_title,
-    styled,
-    upright_in,
-)
-from rltune.report.tables.ablation import PARTS, compared, paper_ref, variant_title
-from rltune.report.tables.common import constant_settings, data_labels, told_apart, where
+from rltune.report.style import BLUE, INK, MUTED, ORANGE, PERCENT, PURPLE, SKY, VERMILION, WIDTH_IN, label, legend_above
+from rltune.report.style import name_ticks, percent_ticks, rows_only, scheduler_title, styled, upright_in
+from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
+from rltune.report.common import constant_settings, distinct_names, where
 
 COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)
@@ -34,48 +21,43 @@ LOWEST = -2.0
 """Bars and intervals that go below are cut here, the bars' values written in them."""
 
 
-def ablation(variants: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Bars of improvement over base with intervals: a panel a window length, a group a setting, a bar a variant.
 
     ``variants`` is the frame of `tables.ablation`, which is also this figure's, with `setting`, what a group is called.
     Raises ValueError when it is empty.
     """
     if variants.empty:
-        raise ValueError("no ablation: the run has no setting in which pro stands beside another variant")
+        raise ValueError("no ablation: the run has no setting in which pro can be compared with another variant")
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
-    with styled():
-        figure = _draw(frame)
-    told = [
+    figure = _draw(frame)
+    bars = [
         f"{r['setting']}, windows of {r['sequence_jobs']}, {r['variant']} {show(r['improvement'], 'percent')}"
         for _, r in frame.iterrows()
     ]
     own = paper_ref(frame, paper)
-    artefact = Artefact(
-        "ablation",
-        "figure",
-        "Naive against pro RLTune",
+    artefact = describe(
+        "fig10",
+        frame,
         paper_ref=own,
-        caption="How much better than its base policy each variant is in what it was trained for "
-        f"({', '.join(dict.fromkeys(frame['measure_title']))}), with interval."
-        + (" Bars that leave the panel have their value in them." if (frame["improvement"] < LOWEST).any() else "")
-        + ("" if own else " The paper’s figure is on BSLD over Slurm’s multifactor priority on Philly."),
-        data=data_labels(frame),
-        source=source,
-        alt=f"Bars of improvement over the base policy: {'; '.join(told)}.",
+        own=own,
+        measures=", ".join(dict.fromkeys(frame["measure_title"])),
+        cut=(frame["improvement"] < LOWEST).any(),
+        bars="; ".join(bars),
     )
     return artefact, frame, figure
 
 
 def ablation_training(
-    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, source: str = ""
+    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Training curves of the variants that `tables.ablation` compares: a panel a setting, a line a variant.
 
     The frame has one row an epoch, as `figures.training`'s. Raises ValueError when no setting has two variants.
     """
-    chosen = compared(cells)
+    chosen = with_variants(cells)
     if chosen.empty:
-        raise ValueError("no ablation: the run has no setting in which pro stands beside another variant")
+        raise ValueError("no ablation: the run has no setting in which pro can be compared with another variant")
     chosen = chosen.assign(
         panel=_settings(chosen, chosen["metric"]),
         line=[variant_title(f, p) for f, p in zip(chosen["features"], chosen["placement"])],
@@ -88,29 +70,16 @@ def ablation_training(
         ignore_index=True,
     )
     titles = list(dict.fromkeys(chosen["panel"]))
-    with styled():
-        figure = draw(frame, {divmod(i, 2): title for i, title in enumerate(titles)}, _colours(frame["line"]))
+    figure = draw(frame, {divmod(i, 2): title for i, title in enumerate(titles)}, _colours(frame["line"]))
     last = frame.groupby("cell", sort=False).agg({"panel": "last", "line": "last", "training": "last"})
-    told = [f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()]
-    artefact = Artefact(
-        "ablation-training",
-        "figure",
-        "Training curves of naive and pro RLTune",
+    artefact = describe(
+        "fig10-training",
+        frame,
+        rows=chosen,
         paper_ref=paper_ref(chosen, paper),
-        caption="Each variant against its base policy, which has the variant’s placement, in what they are trained "
-        f"for, on each epoch’s training sequences: {HOW_TO_READ}",
-        data=data_labels(chosen),
-        source=source,
-        notes=tuple(
-            n
-            for n in (
-                "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared with these.",
-                constant_settings(chosen),
-            )
-            if n
-        ),
-        alt=f"Line charts, a panel a setting, a line a variant. Over the base policy in the last epoch: "
-        f"{'; '.join(told)}.",
+        how_to_read=HOW_TO_READ,
+        shared_settings=constant_settings(chosen),
+        last="; ".join(f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()),
     )
     return artefact, frame, figure
 
@@ -119,7 +88,7 @@ def _settings(rows: pd.DataFrame, measures: pd.Series) -> list[str]:
     """Trace, base policy and its backfill rule, the measure where there are several, and what else tells settings
     apart; `measures`: what each row is about, in words."""
     several = measures.nunique() > 1
-    return told_apart(
+    return distinct_names(
         rows,
         [
             f"{r['trace_title']}, {scheduler_title(r['policy'], r['backfill'])}" + (f", {measure}" if several else "")
@@ -136,6 +105,7 @@ def _colours(lines: pd.Series) -> dict[str, str]:
     return {name: COLOUR.get(name) or next(between) for name in names}
 
 
+@styled()
 def _draw(frame: pd.DataFrame) -> Figure:
     sizes = list(dict.fromkeys(frame["sequence_jobs"]))
     variants = list(dict.fromkeys(frame["variant"]))
@@ -162,28 +132,18 @@ def _draw(frame: pd.DataFrame) -> Figure:
                 yerr=errors,
                 error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5},
             )
+            look = {"ha": "center", "va": "bottom", "rotation": 90, "color": "white"}
             for at, value in zip(x, rows["improvement"]):
                 if value < LOWEST:
-                    axis.annotate(
-                        show(value, "percent").replace(".0", ""),
-                        (at, LOWEST),
-                        (0, 3),
-                        ha="center",
-                        va="bottom",
-                        textcoords="offset points",
-                        rotation=90,
-                        fontsize=7,
-                        color="white",
-                    )
+                    label(axis, percent_ticks(value), (at, LOWEST), (0, 3), 7, **look)
         axis.axhline(0, color=INK, linewidth=0.9)
         axis.set_title(f"Windows of {show(n, 'int')} jobs")
         name_ticks(axis, places, upright > 0, 7 if len(places) > 3 else None)
         rows_only(axis)
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+        axis.yaxis.set_major_formatter(PERCENT)
     if (frame["low"].fillna(frame["improvement"]) < LOWEST).any():
         axes[0].set_ylim(LOWEST, 1.05)  # all panels share it
     wait = set(frame["measure"]) == {"wait"}
     axes[0].set_ylabel("Less mean wait than base" if wait else "Better than base")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(variants))
+    legend_above(figure, axes[0], len(variants))
     return figure

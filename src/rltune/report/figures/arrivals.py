@@ -8,43 +8,30 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import INK, MARKERS, WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import data_labels, where
+from rltune.report.common import where
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def arrivals(frame: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def arrivals(frame: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Arrivals by hour of the day and day of the week, relative to each trace's mean.
 
     ``frame``: trace, data, busiest and the columns of rltune.traces.statistics_shape.arrivals.
     """
     if frame.empty:
         frame = pd.DataFrame(columns=["trace", "data", "busiest", "by", "bin", "relative"])
-    with styled():
-        figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
-    each = frame.drop_duplicates("trace")
+    figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
+    busiest = [
+        f"{r['trace']}: the busiest tenth of all hours has {show(r['busiest'], 'percent')} of the jobs (10{NBSP}% if "
+        "evenly spread)."
+        for _, r in frame.drop_duplicates("trace").iterrows()
+    ]
     peaks = [_peak(trace, rows) for trace, rows in where(frame, by="hour").groupby("trace", sort=False)]
-    artefact = Artefact(
-        "arrivals",
-        "figure",
-        "Arrivals over day and week",
-        caption="Jobs submitted an hour, by hour of the day and by day of the week in the cluster’s own time zone, "
-        "over the trace’s mean: 1 is as many as ever, 2 twice as many. Traces whose clock is scaled or starts at a time of "
-        "its own have no hours and are left out.",
-        data=data_labels(frame),
-        source=source,
-        notes=tuple(
-            f"{r['trace']}: the busiest tenth of all hours brings {show(r['busiest'], 'percent')} of the jobs "
-            f"(10{NBSP}% were they spread evenly)."
-            for _, r in each.iterrows()
-        ),
-        alt="Two line charts of relative arrivals, by hour and by weekday, one line a trace. "
-        f"{'; '.join(peaks) or 'None here'}.",
-    )
-    return artefact, frame, figure
+    return describe("arrivals", frame, notes=busiest, peaks="; ".join(peaks) or "None here"), frame, figure
 
 
 def _peak(trace: str, rows: pd.DataFrame) -> str:
@@ -56,6 +43,7 @@ def _peak(trace: str, rows: pd.DataFrame) -> str:
     )
 
 
+@styled()
 def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     colours, markers = trace_colours(papers), dict(zip(papers, MARKERS * len(papers)))
     figure = Figure(figsize=(WIDTH_IN, 3.1))

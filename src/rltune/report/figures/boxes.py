@@ -12,23 +12,14 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
-from rltune.report.studies import WAIT, Study, cells_of
-from rltune.report.style import (
-    INK,
-    PAPER,
-    POLICY_TITLE,
-    SCHEDULER,
-    WIDTH_IN,
-    name_ticks,
-    rows_only,
-    scheduler_title,
-    styled,
-    upright_in,
-)
-from rltune.report.tables.carried import SAME_AGENT
-from rltune.report.tables.common import SETTINGS, constant_settings, data_labels, lengths, proper, told_apart, where
+from rltune.report.studies import Study, cells_of
+from rltune.report.style import INK, PAPER, SCHEDULER, WIDTH_IN, label, name_ticks, rows_only, scheduler_title, styled
+from rltune.report.style import upright_in
+from rltune.report.transferred import SAME_AGENT
+from rltune.report.common import SETTINGS, constant_settings, distinct_names, lengths, policy_title, proper, where
 
 LINEAR_BELOW_S = 10.0
 """The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
@@ -38,12 +29,7 @@ NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "j
 
 
 def boxes(
-    cells: pd.DataFrame,
-    jobs: pd.DataFrame,
-    paper: PaperResults,
-    study: Study = WAIT,
-    sequence_jobs: int | None = None,
-    source: str = "",
+    cells: pd.DataFrame, jobs: pd.DataFrame, paper: PaperResults, study: Study, sequence_jobs: int | None = None
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Distribution of a metric over test jobs, base policy beside RLTune: a panel a trace, a pair of boxes a setting.
 
@@ -66,35 +52,22 @@ def boxes(
     frame = pd.DataFrame([r for r in rows if r is not None])
     if frame.empty:
         raise ValueError(f"no test jobs of windows of {n} jobs; there are {there}")
-    with styled():
-        figure = _draw(study, frame)
-    name = NAME[study.metric][0]
-    unit = f", in {study.unit}" if study.unit else ""
+    figure = _draw(study, frame)
     several = chosen.groupby(["trace_title", "setting"], sort=False)["cell"].nunique()
-    artefact = Artefact(
+    pooled = "; ".join(f"{t}, {setting} ({k})" for (t, setting), k in several[several > 1].items())
+    artefact = describe(
         study.boxes if n == longest else f"{study.boxes}-{n}",
-        "figure",
-        f"{name} in windows of {show(n, 'int')} jobs" + (" (Slurm multifactor)" if study.slurm else ""),
+        frame,
+        rows=chosen,
         paper_ref=paper.ref(study.paper) if study.paper else "",
-        caption=f"{name} of every job in the test windows of {show(n, 'int')} jobs under the base policy and under "
-        f"RLTune; lower is better. Box: middle half, line: median, whiskers: 5th to 95th percentile, diamond and "
-        f"number: mean{unit}. "
-        + (f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below." if study.metric == "wait" else "Logarithmic."),
-        data=data_labels(chosen),
-        source=source,
-        notes=tuple(
-            x
-            for x in (
-                left,
-                "Pooled are the jobs of several seeds: "
-                + "; ".join(f"{t}, {setting} ({k})" for (t, setting), k in several[several > 1].items())
-                + "."
-                if (several > 1).any()
-                else "",
-                constant_settings(chosen),
-            )
-            if x
-        ),
+        study=study,
+        name=NAME[study.metric][0],
+        n=n,
+        unit=f", in {study.unit}" if study.unit else "",
+        linear_below=LINEAR_BELOW_S if study.metric == "wait" else 0,
+        left=left,
+        pooled=pooled,
+        shared_settings=constant_settings(chosen),
         alt=_alt(study, frame, n),
     )
     return artefact, frame, figure
@@ -118,18 +91,10 @@ def _chosen(study: Study, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 def _settings(cells: pd.DataFrame) -> pd.Series:
     """Base policy and its backfill rule, and what else tells the settings of a trace apart."""
-    return (
-        pd.concat(
-            [
-                pd.Series(
-                    told_apart(part, list(map(scheduler_title, part["policy"], part["backfill"]))), index=part.index
-                )
-                for _, part in cells.groupby("trace_title", sort=False)
-            ]
-        )
-        if len(cells)
-        else pd.Series(dtype=object)
-    )
+    parts = [part for _, part in cells.groupby("trace_title", sort=False)]
+    names = [distinct_names(p, list(map(scheduler_title, p["policy"], p["backfill"]))) for p in parts]
+    named = [pd.Series(name, index=part.index) for name, part in zip(names, parts)]
+    return pd.concat(named) if named else pd.Series(dtype=object)
 
 
 def _box(study: Study, seeds: pd.DataFrame, role: str, values: pd.Series, n: int) -> dict[str, Any] | None:
@@ -139,7 +104,7 @@ def _box(study: Study, seeds: pd.DataFrame, role: str, values: pd.Series, n: int
     quantiles, cell = values.quantile(list(QUANTILES.values())).to_numpy(), seeds.iloc[0]
     return {
         "trace_title": cell["trace_title"],
-        "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+        "base": policy_title(cell["policy"]),
         **{c: cell[c] for c in SETTINGS if c not in ("metric", "seed")},
         "seeds": len(seeds),
         "setting": cell["setting"],
@@ -155,13 +120,13 @@ def _box(study: Study, seeds: pd.DataFrame, role: str, values: pd.Series, n: int
 def _alt(study: Study, frame: pd.DataFrame, n: int) -> str:
     means = frame.pivot_table(index=["trace_title", "setting"], columns="role", values="mean", sort=False)
     unit = f" {study.unit}" if study.unit else ""
-    told = [
+    means_of = [
         f"{trace}, {setting}: {show(r['base'], study.format)}{unit} against {show(r['rltune'], study.format)}{unit}"
         for (trace, setting), r in means.dropna().iterrows()
     ]
     return (
         f"Box plots of {NAME[study.metric][1]} in windows of {n} jobs; means, base policy against RLTune: "
-        f"{'; '.join(told)}."
+        f"{'; '.join(means_of)}."
     )
 
 
@@ -172,6 +137,7 @@ def _short(value: float) -> str:
     return f"{value / 1000:.1f}k" if value < 9950 else f"{value / 1000:,.0f}k"
 
 
+@styled()
 def _draw(study: Study, frame: pd.DataFrame) -> Figure:
     settings = {trace: list(dict.fromkeys(part["setting"])) for trace, part in frame.groupby("trace_title", sort=False)}
     room = [max(len(names), 2) for names in settings.values()]
@@ -238,14 +204,6 @@ def _draw_box(axis: Any, row: pd.Series, x: float, colour: str) -> None:
     axis.plot(
         [x], [row["mean"]], marker="D", markersize=3.8, color=INK, markeredgecolor=PAPER, markeredgewidth=0.7, zorder=5
     )
-    axis.annotate(
-        _short(row["mean"]),
-        (x, max(row["p95"], row["mean"])),
-        xytext=(0, 4),
-        fontsize=7,
-        rotation=90,
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        color=INK,
+    label(
+        axis, _short(row["mean"]), (x, max(row["p95"], row["mean"])), (0, 4), 7, rotation=90, ha="center", va="bottom"
     )

@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from rltune.metrics import METRICS
-from rltune.report.style import INK, MARKERS, MUTED, WIDTH_IN
-from rltune.report.tables.common import where
+from rltune.report.style import INK, MARKERS, MUTED, WIDTH_IN, marks, styled
+from rltune.report.common import where
 
 SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
@@ -50,6 +50,7 @@ def curve(cell: pd.Series, history: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+@styled()
 def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Mapping[str, str]) -> Figure:
     """Panels by their place, (row, column), each with the lines of the cells that it has.
 
@@ -70,16 +71,7 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
             axis.plot(rows["epoch"], rows["training"].rolling(5, min_periods=1).mean(), color=colour)
             seen = rows.dropna(subset=["validation"])
             axis.plot(seen["epoch"], seen["random"], color=colour, linewidth=1.0, linestyle=(0, (2, 2)))
-            axis.plot(
-                seen["epoch"],
-                seen["validation"],
-                linestyle="none",
-                marker=markers[str(line)],
-                markersize=4.5,
-                markeredgecolor=colour,
-                markerfacecolor="none",
-                markeredgewidth=1.2,
-            )
+            marks(axis, seen["epoch"], seen["validation"], markers[str(line)], colour, 4.5, mfc="none", mew=1.2)
     for place in set(np.ndindex(*axes.shape)) - set(panels):
         axes[place].set_visible(False)
         if place[0]:  # the panel above is the last of its column
@@ -91,19 +83,8 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
         Line2D([], [], color=colour, marker=markers[line], markerfacecolor="none", markersize=4.5, label=line)
         for line, colour in colours.items()
     ]
-    handles += [
-        Line2D([], [], color=MUTED, label="training"),
-        Line2D(
-            [],
-            [],
-            color=MUTED,
-            linestyle="none",
-            marker="o",
-            markerfacecolor="none",
-            markersize=4.5,
-            label="validation",
-        ),
-        Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0, (2, 2)), label="random order"),
-    ]
+    point = {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markersize": 4.5}
+    looks = {"training": {}, "validation": point, "random order": {"linewidth": 1.0, "linestyle": (0, (2, 2))}}
+    handles += [Line2D([], [], color=MUTED, label=name, **look) for name, look in looks.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(6 if len(handles) < 7 else 4, len(handles)))
     return figure

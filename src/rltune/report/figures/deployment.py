@@ -9,10 +9,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, WIDTH_IN, rows_only, styled
-from rltune.report.tables.deployment_words import HOUR_S, in_words, short, who
+from rltune.report.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, WIDTH_IN, label, legend_above, rows_only, styled
+from rltune.report.tables.deployment import HOUR_S, in_words, short, who
 
 LOOKS = {"slurm": ORANGE, "rltune": BLUE, "saf": PURPLE, "sjf": GREEN, "fifo": SKY}
 PANELS = {"makespan_s": "Makespan", "wait_s": "Mean wait", "wait_max_s": "Longest wait"}
@@ -21,7 +22,7 @@ Facts = Mapping[str, Any]
 
 
 def fig18(
-    runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
+    runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
     rltune.evaluation.studies.deployment.per_run and paired_runs give them."""
@@ -29,50 +30,27 @@ def fig18(
     schedulers = list(dict.fromkeys(frame["scheduler"]))
     with styled():
         figure = Figure(figsize=(WIDTH_IN, 2.8))
-        for axis, (column, label) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+        for axis, (column, name) in zip(figure.subplots(1, len(PANELS)), PANELS.items(), strict=True):
             for place, scheduler in enumerate(schedulers):
                 values = frame.loc[frame["scheduler"] == scheduler, column] / HOUR_S
                 axis.bar(place, values.mean(), color=LOOKS[scheduler], width=0.6)
                 axis.plot([place] * len(values), values, linestyle="", marker="o", markersize=3.5, color=INK)
-                axis.annotate(
-                    show(values.mean(), "number"),
-                    (place, max(values)),
-                    xytext=(0, 5),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize=8,
-                )
+                label(axis, show(values.mean(), "number"), (place, max(values)), (0, 5), ha="center")
             axis.set_xticks(range(len(schedulers)), [short(s) for s in schedulers])
             axis.margins(y=0.12)
             axis.set_ylim(bottom=0)
-            axis.set_ylabel(f"{label} (h)")
+            axis.set_ylabel(f"{name} (h)")
             rows_only(axis)
     means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean()
-    told = "; ".join(
-        f"{who(s)} " + ", ".join(f"{label.lower()} {show(r[c] / HOUR_S, 'number')} h" for c, label in PANELS.items())
+    each = "; ".join(
+        f"{who(s)} " + ", ".join(f"{name.lower()} {show(r[c] / HOUR_S, 'number')} h" for c, name in PANELS.items())
         for s, r in means.iterrows()
     )
-    return (
-        Artefact(
-            "fig18",
-            "figure",
-            "Makespan and wait on the Slurm cluster",
-            paper_ref=paper.ref("fig18"),
-            caption=f"{show(facts['jobs'], 'int')} jobs on {facts['gpus']} GPUs under each order, on real Slurm daemons. Bars: "
-            "means; points: repetitions, each with other jobs. All but Slurm’s are orders that the same controller writes. "
-            "Which jobs wait less and which longer, the table “Every run” tells.",
-            data=(str(facts["data"]),),
-            source=source,
-            alt=" ".join([f"Means: {told}.", *in_words(paired)]),
-        ),
-        frame,
-        figure,
-    )
+    summary = " ".join([f"Means: {each}.", *in_words(paired)])
+    return describe("fig18", frame, paper, facts=facts, summary=summary), frame, figure
 
 
-def fig19(
-    usage: pd.DataFrame, facts: Facts, paper: PaperResults, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """GPUs in use and jobs waiting over time, two panels a repetition. ``usage``: rltune.evaluation.studies.deployment.in_use."""
     frame = usage.assign(title=usage["scheduler"].map(who), data=facts["data"])
     repetitions = sorted(frame["repetition"].unique())
@@ -89,23 +67,7 @@ def fig19(
             row[1].set_ylabel("Jobs waiting")
         for axis in axes[-1]:
             axis.set_xlabel("Hours since the first submission")
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=4)
+        legend_above(figure, axes[0][0], 4)
     busy = frame[frame["hour"] <= facts["hours"]].groupby("scheduler", sort=False)["utilisation"].mean()
-    told = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
-    return (
-        Artefact(
-            "fig19",
-            "figure",
-            "Utilisation over time on the Slurm cluster",
-            paper_ref=paper.ref("fig18"),
-            caption="Share of the GPUs that jobs hold, and jobs that wait, in the mean of each step of time, until the last "
-            "job of any order has ended. GPUs are idle while jobs wait where none of these fits them, or would delay one before "
-            "it.",
-            data=(str(facts["data"]),),
-            source=source,
-            alt=f"GPUs in use while jobs were submitted, mean: {told}.",
-        ),
-        frame,
-        figure,
-    )
+    shares = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
+    return describe("fig19", frame, paper, told=shares), frame, figure

@@ -8,16 +8,17 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, PercentFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import MARKERS, WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import data_labels, where
+from rltune.report.style import COUNT, MARKERS, WIDTH_IN, styled, trace_colours
+from rltune.report.common import where
 
 TICKS_S = {1: "1 s", 60: "1 min", 3600: "1 h", 86_400: "1 d", 30 * 86_400: "30 d"}
 
 
 def distributions(
-    run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResults, source: str = ""
+    run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Shares of jobs and of work that jobs of at most a run time, or of at most a size, have.
 
@@ -34,32 +35,21 @@ def distributions(
         ],
         ignore_index=True,
     )[[*key, "of", "at_most", "jobs", "work"]]
-    with styled():
-        figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
-    artefact = Artefact(
-        "distributions",
-        "figure",
-        "Run times and sizes",
-        caption="Share of the jobs (above) and of the GPU-time, of CPU traces the CPU-time (below), that jobs of at "
-        "most a run time (left) or a number of GPUs or CPUs (right) have. CPU traces are dashed. Where a line below "
-        "lies far to the right of the one above it, few jobs hold most of the work.",
-        data=data_labels(frame),
-        source=source,
-        alt=_alt(frame),
-    )
-    return artefact, frame, figure
+    figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
+    return describe("distributions", frame, alt=_alt(frame)), frame, figure
 
 
 def _alt(frame: pd.DataFrame) -> str:
-    told = []
+    halves = []
     for trace, rows in where(frame, of="run_s").groupby("trace", sort=False):
         half = [show(rows.loc[rows[c] >= 0.5, "at_most"].min(), "seconds") for c in ("jobs", "work")]
-        told.append(
+        halves.append(
             f"{trace}: half of the jobs run at most {half[0]} s, half of the work is in jobs of at most {half[1]} s"
         )
-    return f"Four charts of cumulative shares, one line a trace. {'; '.join(told)}."
+    return f"Four charts of cumulative shares, one line a trace. {'; '.join(halves)}."
 
 
+@styled()
 def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     colours, markers = trace_colours(papers), dict(zip(papers, MARKERS * len(papers)))
     dashed = {t for t, kind in zip(frame["trace"], frame["type"]) if kind == "CPU"}
@@ -90,7 +80,7 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     step = 1 + (largest > 256)
     axes[0, 1].xaxis.set_major_locator(FixedLocator([2**k for k in range(0, largest.bit_length(), step)]))
     axes[0, 1].xaxis.set_minor_locator(FixedLocator([]))
-    axes[0, 1].xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    axes[0, 1].xaxis.set_major_formatter(COUNT)
     axes[1, 1].set_xlabel("GPUs (CPUs), at most" if dashed else "GPUs, at most")
     handles = [
         Line2D([], [], color=c, linestyle="--" if t in dashed else "-", marker=markers[t], markersize=4, label=t)

@@ -1,4 +1,4 @@
-"""Figures 1 to 4: the same jobs on two nodes, a node a job or packed, before and after one is raised in the queue;
+"""Figures 1 to 4: the same jobs on two nodes, one job per node or packed, before and after one is raised in the queue;
 on Slurm or simulated."""
 
 from __future__ import annotations
@@ -9,54 +9,44 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.figures.gantt import gantt
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.example_schedules import MADE_BY, MINUTE_S, PLACEMENT_TITLE, how_made, order_title
 
-QUICK = "A wait of less than a minute is the time Slurm takes to start a job: it is counted, not drawn."
-
 
 def schedule(
-    bars: pd.DataFrame,
-    facts: pd.Series,
-    node_gpus: Sequence[int],
-    how: Mapping[str, object],
-    paper: PaperResults,
-    source: str = "",
+    bars: pd.DataFrame, facts: pd.Series, node_gpus: Sequence[int], how: Mapping[str, object], paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """One of the four. ``bars`` as rltune.report.figures.gantt draws them; ``facts``: a row of
     rltune.report.tables.example_schedules's, whose ``figure`` is the id; ``how``: as its how_made."""
     name, nodes = facts["figure"], PLACEMENT_TITLE[facts["placement"]]
     queue = order_title(facts["raised"], facts["above"])
     title = f"{queue[0].upper()}{queue[1:]}, {nodes} ({MADE_BY[how['by']]})"
-    makespan, total = (show(facts[c] / MINUTE_S, "number") for c in ("makespan_s", "total_wait_s"))
-    moved = (
-        ""
-        if pd.isna(facts["raised"])
-        else (f" Only job {facts['raised']}’s place differs, of jobs searched for in the simulator so that it helps.")
-    )
-    single = " A single run." if how["by"] == "slurm" else ""
-    artefact = Artefact(
+    raised = f" Only the rank of job {facts['raised']} differs; it was selected in the simulator because it helps."
+    artefact = describe(
         name,
-        "figure",
-        title,
-        paper_ref=paper.ref(name),
-        caption=f"Makespan {makespan} min, total wait {total} min. Above: the GPUs of two nodes and the jobs on them; "
-        f"below: each job’s wait, from submission to start. Order of the queue: {facts['order']}.{moved}{single} "
-        f"{how_made(how)}",
-        source=source,
-        notes=(
-            "Jobs of our own making, with backfilling; their time limits are their run times.",
-            *((QUICK,) if how["by"] == "slurm" else ()),
-        ),
-        alt=f"Gantt chart of {bars['job'].nunique()} jobs on {len(node_gpus)} nodes, {nodes}, {queue}: all is done "
-        f"after {makespan} minutes, and the jobs wait {total} minutes together. {_told(bars)}",
+        bars,
+        paper,
+        title=title,
+        makespan=show(facts["makespan_s"] / MINUTE_S, "number"),
+        total=show(facts["total_wait_s"] / MINUTE_S, "number"),
+        order=facts["order"],
+        moved="" if pd.isna(facts["raised"]) else raised,
+        single=" A single run." if how["by"] == "slurm" else "",
+        slurm=how["by"] == "slurm",
+        made_by=how_made(how),
+        jobs=bars["job"].nunique(),
+        node_count=len(node_gpus),
+        nodes=nodes,
+        queue=queue,
+        starts=_starts(bars),
     )
     return artefact, bars, gantt(bars, node_gpus, title, least_wait_s=MINUTE_S)
 
 
-def _told(bars: pd.DataFrame) -> str:
+def _starts(bars: pd.DataFrame) -> str:
     jobs = bars.drop_duplicates("job").sort_values(["start_s", "job"])
     starts = [f"{j} at {show(s / MINUTE_S, 'number')}" for j, s in zip(jobs["job"], jobs["start_s"])]
     return f"Jobs start, in minutes: {', '.join(starts)}."

@@ -8,12 +8,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.report.artefact import Artefact
-from rltune.report.format import show, three_digits
-from rltune.report.style import SCHEDULER, WIDTH_IN, rows_only, styled
-from rltune.report.tables.common import FIRST_SEED, OVER_WINDOWS, data_labels, where
+from rltune.report.artefacts import describe
+from rltune.report.format import show
+from rltune.report.style import SCHEDULER, WIDTH_IN, marks, rows_only, styled, symlog_ticks
+from rltune.report.common import where
 from rltune.report.tables.fairness import scheduler_names
 
 LOOKS = {
@@ -27,45 +27,27 @@ LINEAR_BELOW_S = 10.0
 ACROSS = 3
 
 
-def fairness(sizes: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def fairness(sizes: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean wait above and mean bounded slowdown below by class of job size: a column of panels a workload.
 
     ``sizes``: workload, data, sequence_jobs, policy, backfill and the columns of rltune.evaluation.groups.by_group by
     size; the frame is the same with `title` (the scheduler).
     """
     frame = sizes.assign(title=scheduler_names(sizes))
-    with styled():
-        figure = _draw(frame)
-    told = []
+    figure = _draw(frame)
+    waits = []
     for workload, part in frame.groupby("workload", sort=False):
         each = [
             f"{size} GPUs "
             + ", ".join(f"{LOOKS[r['scheduler']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in rows.iterrows())
             for size, rows in part.groupby("group", sort=False)
         ]
-        told.append(f"{workload}: {'; '.join(each)}")
-    who = [f"{w}: {', '.join(p['title'].drop_duplicates())}" for w, p in frame.groupby("workload", sort=False)]
-    return (
-        Artefact(
-            "fairness",
-            "figure",
-            "Which job sizes wait",
-            caption="Mean wait and mean bounded slowdown of jobs by the GPUs they ask for, over the same test windows, "
-            "under the base policy, the heuristic that is best there in hindsight, and RLTune.",
-            data=data_labels(frame),
-            source=source,
-            notes=(
-                *(f"{w}." for w in who),
-                "The CSV has the intervals of the differences from the base policy.",
-                f"{FIRST_SEED} {OVER_WINDOWS}",
-            ),
-            alt=f"Mean wait by job size; {'. '.join(told)}.",
-        ),
-        frame,
-        figure,
-    )
+        waits.append(f"{workload}: {'; '.join(each)}")
+    who = [f"{w}: {', '.join(p['title'].drop_duplicates())}." for w, p in frame.groupby("workload", sort=False)]
+    return describe("fairness", frame, heuristics=who, waits=". ".join(waits)), frame, figure
 
 
+@styled()
 def _draw(frame: pd.DataFrame) -> Figure:
     workloads = list(dict.fromkeys(frame["workload"]))
     sizes = list(dict.fromkeys(frame["group"]))
@@ -100,19 +82,11 @@ def _panel(axis: Axes, part: pd.DataFrame, measure: str, sizes: list[str]) -> No
         axis.set_yscale("log")
     for k, (scheduler, (_, marker, colour)) in enumerate(LOOKS.items()):
         rows = where(part, scheduler=scheduler)
-        axis.plot(
-            [sizes.index(g) + 0.18 * (k - 1) for g in rows["group"]],
-            rows[measure],
-            linestyle="",
-            marker=marker,
-            color=colour,
-            markersize=5.5,
-        )
+        at = [sizes.index(g) + 0.18 * (k - 1) for g in rows["group"]]
+        marks(axis, at, rows[measure], marker, colour)
     axis.set_xticks(range(len(sizes)), sizes)
     axis.set_xlim(-0.5, len(sizes) - 0.5)
     axis.set_ylim(0 if zero else least / 2, max(3 * top, 2 * LINEAR_BELOW_S))
     powers = [10.0**k for k in range(1 if zero else 0, 9) if 10.0**k <= max(3 * top, 2 * LINEAR_BELOW_S)]
-    axis.yaxis.set_major_locator(FixedLocator([0, *powers] if zero else powers))
-    axis.yaxis.set_minor_locator(FixedLocator([]))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v == 0 else three_digits(v).split(".")[0]))
+    symlog_ticks(axis.yaxis, [0, *powers] if zero else powers)
     rows_only(axis)

@@ -11,10 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
-from rltune.report.style import BLUE, INK, MUTED, ORANGE, PAPER, WIDTH_IN, styled
-from rltune.report.tables.common import constant_settings, data_labels, where
+from rltune.report.style import BLUE, INK, MUTED, ORANGE, PAPER, PERCENT, WIDTH_IN, styled
+from rltune.report.common import constant_settings, where
 
 LOOKS: dict[str, tuple[str, str, Any]] = {"qssf": ("QSSF", ORANGE, (0, (4, 1.5))), "rltune": ("RLTune", BLUE, "solid")}
 POINTS = 201
@@ -22,7 +23,7 @@ POINTS = 201
 
 
 def fig17(
-    cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, source: str = ""
+    cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Distribution of JCT, a panel a cell, a curve a scheduler; means as lines down and in words.
 
@@ -41,23 +42,15 @@ def fig17(
         ],
         ignore_index=True,
     )
-    told = {titles[c["cell"]]: _told(c) for _, c in comparisons.iterrows()}
-    with styled():
-        figure = _draw(frame, told)
-    artefact = Artefact(
+    means = {titles[c["cell"]]: _summary(c) for _, c in comparisons.iterrows()}
+    figure = _draw(frame, means)
+    artefact = describe(
         "fig17",
-        "figure",
-        "JCT of one long sequence, QSSF and RLTune",
-        paper_ref=paper.ref("fig17"),
-        caption="Share of jobs completed within a time since their submission, on a logarithmic axis; one sequence of "
-        "consecutive jobs of the test part from an idle cluster, EASY backfilling and the same predictions for both. "
-        "Lines down: means.",
-        data=data_labels(used),
-        source=source,
-        notes=tuple(n for n in (constant_settings(used),) if n),
-        alt="Cumulative distributions of job completion time; "
-        + "; ".join(f"{title}: {words}" for title, words in told.items())
-        + ".",
+        frame,
+        paper,
+        rows=used,
+        shared_settings=constant_settings(used),
+        means="; ".join(f"{title}: {words}" for title, words in means.items()),
     )
     return artefact, frame, figure
 
@@ -77,7 +70,7 @@ def _curve(title: str, who: str, jct_s: np.ndarray) -> pd.DataFrame:
     )
 
 
-def _told(comparison: pd.Series) -> str:
+def _summary(comparison: pd.Series) -> str:
     """One comparison in words: jobs, and how much better or worse."""
     word = "less" if comparison["improvement"] >= 0 else "more"
     return (
@@ -86,7 +79,8 @@ def _told(comparison: pd.Series) -> str:
     )
 
 
-def _draw(frame: pd.DataFrame, told: dict[str, str]) -> Figure:
+@styled()
+def _draw(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
     titles = list(dict.fromkeys(frame["trace_title"]))
     across = min(2, len(titles))
     down = -(-len(titles) // across)
@@ -104,7 +98,7 @@ def _draw(frame: pd.DataFrame, told: dict[str, str]) -> Figure:
         axis.text(
             0.98,
             0.04,
-            told[title].replace(", ", "\n"),
+            means[title].replace(", ", "\n"),
             transform=axis.transAxes,
             ha="right",
             va="bottom",
@@ -113,7 +107,7 @@ def _draw(frame: pd.DataFrame, told: dict[str, str]) -> Figure:
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5},
         )
         axis.set_ylim(0, 1)
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+        axis.yaxis.set_major_formatter(PERCENT)
     for axis in axes.flat[len(titles) :]:
         axis.set_visible(False)
     figure.supxlabel("JCT (s)", fontsize=9)

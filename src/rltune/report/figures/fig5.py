@@ -9,10 +9,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import MUTED, WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import data_labels, where
+from rltune.report.style import MUTED, WIDTH_IN, marks, styled, trace_colours
+from rltune.report.common import where
 
 PANELS = {"avg_run_s": "Mean run time (s)", "alloc": "Allocated GPUs or CPUs (per 30 days)"}
 MARKER = {"CPU": "o", "GPU": "s"}
@@ -20,7 +21,7 @@ LEAST_WAIT_S = 1.0
 """Shorter mean waits are drawn here, since the axis is logarithmic."""
 
 
-def fig5(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig5(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean run time and allocated resources against mean wait: a point a trace, ours and the paper's.
 
     ``statistics`` as for Table 2. The frame has one row a point: trace, type, data, row (ours | paper), avg_wait_s,
@@ -32,28 +33,14 @@ def fig5(statistics: pd.DataFrame, paper: PaperResults, source: str = "") -> tup
         raise ValueError("no trace has a wait, recorded or simulated")
     printed = _printed(paper)
     frame = pd.concat([ours, printed], ignore_index=True)
-    with styled():
-        figure = _draw(frame, {t: paper.trace(t) for t in ours["trace"]})
+    figure = _draw(frame, {t: paper.trace(t) for t in ours["trace"]})
     without = sorted(set(statistics["trace"]) - set(ours["trace"]))
     simulated = ours[ours["wait_is"].str.startswith("simulated")]
     notes = [f"{r['trace']}: waits {r['wait_is']}." for _, r in simulated.iterrows()]
     notes += [f"Without a wait, and so not drawn: {', '.join(without)}."] if without else []
     if (frame["avg_wait_s"] < LEAST_WAIT_S).any():
         notes.append(f"Mean waits below {LEAST_WAIT_S:.0f} s are drawn at {LEAST_WAIT_S:.0f} s.")
-    artefact = Artefact(
-        "fig5",
-        "figure",
-        "CPU and GPU workloads compared",
-        paper_ref=paper.ref("fig5"),
-        caption="Each trace’s mean run time (left) and the GPUs or CPUs it allocates in 30 days (right) against its "
-        "mean wait, the columns of Table 2. Round: CPU traces, square: GPU traces; filled: this run’s, hollow: the "
-        "paper’s, a line joining the two of one trace. All axes are logarithmic.",
-        data=data_labels(ours),
-        source=source,
-        notes=tuple(notes),
-        alt=_alt(ours),
-    )
-    return artefact, frame, figure
+    return describe("fig5", frame, paper, rows=ours, notes=notes, alt=_alt(ours)), frame, figure
 
 
 def _printed(paper: PaperResults) -> pd.DataFrame:
@@ -76,14 +63,15 @@ def _printed(paper: PaperResults) -> pd.DataFrame:
 
 
 def _alt(ours: pd.DataFrame) -> str:
-    told = [
+    points = [
         f"{r['trace']} ({r['type']}) waits {show(r['avg_wait_s'], 'seconds')} s, runs "
         f"{show(r['avg_run_s'], 'seconds')} s, allocates {show(r['alloc'], 'int')}"
         for _, r in ours.iterrows()
     ]
-    return f"Two scatter plots over the mean wait. This run’s traces: {'; '.join(told)}."
+    return f"Two scatter plots over the mean wait. This run’s traces: {'; '.join(points)}."
 
 
+@styled()
 def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     printed = where(frame, row="paper")
     lonely = {t: t for t in printed["trace"] if t not in papers.values()}
@@ -112,23 +100,12 @@ def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
             scale.set_major_formatter(FuncFormatter(_plain))
             scale.set_minor_locator(NullLocator())
     types = dict(zip(frame["trace"], frame["type"]))
-    handles = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker=MARKER[types[t]],
-            color=c,
-            markerfacecolor=c if t in papers else "none",
-            label=t,
-        )
-        for t, c in colours.items()
-    ]
-    handles += [
-        Line2D([], [], linestyle="none", marker="o", color=MUTED, label="CPU"),
-        Line2D([], [], linestyle="none", marker="s", color=MUTED, label="GPU"),
-        Line2D([], [], linestyle="none", marker="s", color=MUTED, markerfacecolor="none", label="paper"),
-    ]
+
+    def handle(marker: str, colour: str, name: str, face: str) -> Line2D:
+        return Line2D([], [], linestyle="none", marker=marker, color=colour, markerfacecolor=face, label=name)
+
+    handles = [handle(MARKER[types[t]], c, t, c if t in papers else "none") for t, c in colours.items()]
+    handles += [handle("o", MUTED, "CPU", MUTED), handle("s", MUTED, "GPU", MUTED), handle("s", MUTED, "paper", "none")]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 6))
     return figure
 
@@ -144,14 +121,6 @@ def _wait(row: pd.Series) -> float:
 
 def _point(axis: Axes, row: pd.Series, column: str, colour: str, face: str = "none") -> None:
     # hollow ones are larger and on top, so that two at one place are both seen
-    axis.plot(
-        [_wait(row)],
-        [row[column]],
-        linestyle="none",
-        marker=MARKER[row["type"]],
-        markersize=9 if face == "none" else 6,
-        markeredgecolor=colour,
-        markerfacecolor=face,
-        markeredgewidth=1.3,
-        zorder=4 if face == "none" else 3,
-    )
+    look = {"markerfacecolor": face, "markeredgewidth": 1.3}
+    hollow = face == "none"
+    marks(axis, [_wait(row)], [row[column]], MARKER[row["type"]], colour, 9 if hollow else 6, zorder=3 + hollow, **look)

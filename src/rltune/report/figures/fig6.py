@@ -7,15 +7,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import WIDTH_IN, styled, trace_colours
-from rltune.report.tables.common import data_labels, where
+from rltune.report.common import where
 
 ACROSS = 3
 
 
-def fig6(batches: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig6(batches: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Jobs above the median wait, and all waits together, in consecutive batches: a pair of panels a trace.
 
     ``batches``: trace, data, wait_is and the columns of rltune.traces.statistics_shape.batches. Raises ValueError when
@@ -23,40 +24,29 @@ def fig6(batches: pd.DataFrame, paper: PaperResults, source: str = "") -> tuple[
     """
     if batches.empty:
         raise ValueError("no GPU trace has a wait, recorded or simulated")
-    with styled():
-        figure = _draw(batches, {t: paper.trace(t) for t in batches["trace"]})
+    figure = _draw(batches, {t: paper.trace(t) for t in batches["trace"]})
     each = batches.drop_duplicates("trace")
     notes = [
         f"{r['trace']}: waits {r['wait_is']}; median {show(r['median_wait_s'], 'seconds')} s; "
         f"{show(r['of_batches'], 'int')} batches in all."
         for _, r in each.iterrows()
     ]
-    told = "; ".join(_told(t, g) for t, g in batches.groupby("trace", sort=False))
-    most, jobs = int(batches.groupby("trace")["batch"].count().max()), sorted(set(batches["jobs"]))
-    artefact = Artefact(
-        "fig6",
-        "figure",
-        "Jobs above the median wait, batch by batch",
-        paper_ref=paper.ref("fig6"),
-        caption=f"Batches of {' or '.join(map(str, jobs))} jobs of each GPU trace in the order of submission, counted "
-        f"from its first: the {most} in a row whose jobs wait most together. Above: how many of a batch wait longer "
-        "than the median of all the trace’s jobs. Below: the waits of the batch together. The paper shows Philly and "
-        "Helios, and does not say which hundred batches.",
-        data=data_labels(batches),
-        source=source,
-        notes=tuple(notes),
-        alt=f"Pairs of bar charts over batches of jobs. {told}.",
-    )
-    return artefact, batches, figure
+    facts = {
+        "jobs": " or ".join(map(str, sorted(set(batches["jobs"])))),
+        "most": int(batches.groupby("trace")["batch"].count().max()),
+        "ranges": "; ".join(_ranges(t, g) for t, g in batches.groupby("trace", sort=False)),
+    }
+    return describe("fig6", batches, paper, notes=notes, **facts), batches, figure
 
 
-def _told(trace: str, rows: pd.DataFrame) -> str:
+def _ranges(trace: str, rows: pd.DataFrame) -> str:
     return (
         f"{trace}: {rows['above'].min()} to {rows['above'].max()} jobs of a batch above the median, "
         f"{show(rows['wait_h'].min(), 'number')} to {show(rows['wait_h'].max(), 'number')} hours of wait"
     )
 
 
+@styled()
 def _draw(batches: pd.DataFrame, papers: dict[str, str]) -> Figure:
     traces, colours = list(dict.fromkeys(batches["trace"])), trace_colours(papers)
     across = min(ACROSS, len(traces))

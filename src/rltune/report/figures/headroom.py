@@ -1,4 +1,4 @@
-"""What is left to gain: heuristics, the agent, perfect estimates and the bound below which no schedule goes."""
+"""The headroom: heuristics, the agent, perfect estimates and a lower bound for any schedule."""
 
 from __future__ import annotations
 
@@ -10,59 +10,39 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show, show_interval, three_digits
-from rltune.report.style import GREEN, GRID, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, scheduler_title, styled
-from rltune.report.tables.common import MEAN_OF_SEEDS, data_labels, where
+from rltune.report.style import GRID, GREEN, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, label, marks, scheduler_title, styled
+from rltune.report.common import where
 
 LOOKS = {
-    "basic": ("FIFO, nothing else starts", "o", SCHEDULER["base"]),
+    "basic": ("FIFO, no backfilling", "o", SCHEDULER["base"]),
     "strong": ("best heuristic", "s", SCHEDULER["baseline"]),
     "agent": ("RLTune", "D", SCHEDULER["rltune"]),
     "same_exact": ("the same heuristic,\nexact run times", "^", GREEN),
     "strong_exact": ("best heuristic,\nexact run times", "v", SKY),
-    "bound": ("no schedule below", "|", INK),
+    "bound": ("lower bound", "|", INK),
 }
 """What is looked at: its name, mark and colour."""
 ACROSS = 3
 
 
-def headroom(numbers: pd.DataFrame, confidence: float, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
-    """A panel a workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries.headroom_summary gives
+def headroom(numbers: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """A panel per workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(
         title=[scheduler_title(p, b) if p else "" for p, b in zip(numbers["policy"], numbers["backfill"], strict=True)]
     )
-    with styled():
-        figure = _draw(frame)
-    told = [
+    figure = _draw(frame)
+    waits = [
         f"{workload}: " + ", ".join(f"{_plain(r['what'])} {show(r['wait_s'], 'seconds')} s" for _, r in part.iterrows())
         for workload, part in frame.groupby("workload", sort=False)
     ]
-    return (
-        Artefact(
-            "headroom",
-            "figure",
-            "What is left to gain",
-            caption="Mean wait over the same test windows: FIFO, the heuristic that is best on them in hindsight, RLTune, "
-            "what that heuristic and the then best one would do if every run time were known at submission, and a bound "
-            "that no schedule goes below. Logarithmic.",
-            data=data_labels(frame),
-            source=source,
-            notes=(
-                *(_told(part, confidence) for _, part in frame.groupby("workload", sort=False)),
-                "From the best heuristic to the same with exact run times is what perfect prediction would be worth to it. "
-                "From there to the bound is the most that any scheduler could gain beyond; part of it is the future, which "
-                "nobody knows, part the nodes, which the bound ignores.",
-                f"RLTune is the first agent of a workload. {MEAN_OF_SEEDS}",
-            ),
-            alt=f"Dots of mean waits; {'; '.join(told)}.",
-        ),
-        frame,
-        figure,
-    )
+    workloads = [_summary(part, confidence) for _, part in frame.groupby("workload", sort=False)]
+    return describe("headroom", frame, workloads=workloads, waits="; ".join(waits)), frame, figure
 
 
-def _told(part: pd.DataFrame, confidence: float) -> str:
+def _summary(part: pd.DataFrame, confidence: float) -> str:
     rows = {r["what"]: r for _, r in part.iterrows()}
     strong, exact, agent, bound = (rows[k] for k in ("strong", "same_exact", "agent", "bound"))
     said = f"{strong['workload']}: best heuristic {strong['title']}, {show(strong['wait_s'], 'seconds')} s; less wait"
@@ -78,6 +58,7 @@ def _plain(what: str) -> str:
     return LOOKS[what][0].replace("\n", " ")
 
 
+@styled()
 def _draw(frame: pd.DataFrame) -> Figure:
     workloads = list(dict.fromkeys(frame["workload"]))
     places = {what: i for i, what in enumerate(w for w in LOOKS if w in set(frame["what"]))}
@@ -102,36 +83,13 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int]) -> None:
         _, marker, colour = LOOKS[r["what"]]
         y = places[r["what"]]
         axis.plot([axis.get_xlim()[0], r["wait_s"]], [y, y], color=GRID, linewidth=1.2, zorder=1)
-        axis.plot(
-            [r["wait_s"]],
-            [y],
-            marker=marker,
-            color=colour,
-            markersize=10 if marker == "|" else 6,
-            markeredgewidth=2.2 if marker == "|" else 0,
-            zorder=3,
-        )
-        axis.annotate(
-            show(r["wait_s"], "seconds"),
-            (r["wait_s"], y),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=7.5,
-            color=INK,
-        )
+        thick = marker == "|"
+        marks(axis, [r["wait_s"]], [y], marker, colour, 10 if thick else 6, mew=2.2 if thick else 0, zorder=3)
+        label(axis, show(r["wait_s"], "seconds"), (r["wait_s"], y), (6, 0), 7.5, va="center", color=INK)
     heuristics = where(part, what="strong")
     if len(heuristics):
-        axis.annotate(
-            heuristics["title"].iloc[0],
-            (heuristics["wait_s"].iloc[0], places["strong"]),
-            xytext=(0, 5),
-            textcoords="offset points",
-            ha="left",
-            va="bottom",
-            fontsize=6.5,
-            color=MUTED,
-        )
+        at = (heuristics["wait_s"].iloc[0], places["strong"])
+        label(axis, heuristics["title"].iloc[0], at, (0, 5), 6.5, ha="left", va="bottom", color=MUTED)
     axis.set_title(part["workload"].iloc[0])
     wide = not len(drawn) or drawn["wait_s"].max() > 12 * drawn["wait_s"].min()
     axis.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0,) if wide else (1.0, 3.0), numticks=8))

@@ -8,14 +8,26 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from rltune.metrics import METRICS
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import INK, MUTED, PURPLE, WIDTH_IN, scheduler_title, styled, trace_colours
-from rltune.report.tables.common import best_measured, data_labels, told_apart
+from rltune.report.style import (
+    INK,
+    MUTED,
+    PERCENT,
+    PURPLE,
+    WIDTH_IN,
+    dot,
+    rows_of_dots,
+    scheduler_title,
+    styled,
+    trace_colours,
+)
+from rltune.report.common import best_measured, distinct_names
 
 SIDES = (
     ("Over its base policy", "improvement", "low", "high"),
@@ -26,9 +38,7 @@ LEFT_MOST = -1.0
 """Improvements below −100 % are drawn at this edge as an arrow; the table has their size."""
 
 
-def improvements(
-    comparisons: Sequence[pd.DataFrame], paper: PaperResults, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Dots with intervals, a row a comparison at the length with the most windows; the paper's figure as a cross.
 
     ``comparisons``: the frames of `tables.comparison`, one a study, whose best measured rows are this figure's frame,
@@ -39,27 +49,17 @@ def improvements(
         if column not in frame:
             frame[column] = float("nan")
     frame["label"] = _labels(frame)
-    with styled():
-        figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
+    figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
     shown = [f"{r['label']} {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
-    sizes = " or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"])))
     only = set(frame["measure"]) == {"wait"}
-    artefact = Artefact(
+    artefact = describe(
         "improvements",
-        "figure",
-        "How much less RLTune waits" if only else "How much better RLTune is",
+        frame,
         paper_ref=paper.ref("fig12") if only else "",
-        caption=f"Relative improvement of {'mean wait' if only else 'the metric each agent was trained for'} in "
-        f"windows of {sizes} jobs, "
-        "with interval. Left: over the base policy, as in the paper (cross: the paper’s figure, where it prints one). "
-        "Right: over the strongest heuristic, chosen in hindsight. An interval that touches the zero line shows no "
-        "difference.",
-        data=data_labels(frame),
-        source=source,
-        notes=("Arrows: worse by more than the axis shows; the table has the size.",)
-        if (frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any()
-        else (),
-        alt=f"Dot plot of improvements over the base policy: {'; '.join(shown)}.",
+        only=only,
+        sizes=" or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"]))),
+        cut=(frame[[s[1] for s in SIDES]] < LEFT_MOST).any().any(),
+        dots="; ".join(shown),
     )
     return artefact, frame, figure
 
@@ -68,7 +68,7 @@ def _labels(frame: pd.DataFrame) -> list[str]:
     """What rows are called: trace, base policy and its backfill rule, the metric where there are several, and the
     settings in which rows differ that would be called the same."""
     several = frame["measure"].nunique() > 1
-    return told_apart(
+    return distinct_names(
         frame,
         [
             f"{r['trace_title']} · {scheduler_title(r['policy'], r['backfill'])}"
@@ -79,6 +79,7 @@ def _labels(frame: pd.DataFrame) -> list[str]:
     )
 
 
+@styled()
 def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
     colours = trace_colours(traces)
     figure = Figure(figsize=(WIDTH_IN, 0.9 + 0.24 * len(frame)))
@@ -92,12 +93,11 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
             if value == "improvement" and pd.notna(row["paper"]):
                 axis.plot([row["paper"]], [y], marker="x", color=PURPLE, markersize=6.5, markeredgewidth=1.8, zorder=6)
         axis.set_xlim(*drawn)
-        axis.grid(axis="y", visible=False)
-        axis.tick_params(axis="y", length=0)
         axis.xaxis.set_major_locator(MaxNLocator(4))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+        axis.xaxis.set_major_formatter(PERCENT)
     axes[0].set_yticks(range(len(frame)), frame["label"], fontsize=7 if frame["label"].str.len().max() > 36 else None)
-    axes[0].set_ylim(len(frame) - 0.4, -0.6)
+    for axis in axes:
+        rows_of_dots(axis, len(frame))
     only = set(frame["measure"]) == {"wait"}
     figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)", fontsize=9)
     if frame["paper"].notna().any():
@@ -124,6 +124,4 @@ def _draw_row(axis: Any, row: pd.Series, y: int, colour: str, value: str, low: s
     if row[value] < LEFT_MOST:
         axis.plot([LEFT_MOST], [y], marker="<", color=colour, markersize=6)
         return
-    if pd.notna(row[low]):
-        axis.plot([row[low], row[high]], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
-    axis.plot([row[value]], [y], marker="o", color=colour, markersize=5.5, zorder=5)
+    dot(axis, y, row[value], row[low], row[high], colour)

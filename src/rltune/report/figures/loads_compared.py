@@ -1,15 +1,27 @@
-"""How much there is to win when the cluster can keep up with its load."""
+"""How much there is to gain when the cluster can handle its load."""
 
 from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.report.artefact import Artefact
-from rltune.report.format import show, three_digits
-from rltune.report.style import BLUE, INK, MUTED, ORANGE, WIDTH_IN, styled
-from rltune.report.tables.common import FIRST_SEED, data_labels, where
+from rltune.report.artefacts import describe
+from rltune.report.format import show
+from rltune.report.style import (
+    BLUE,
+    INK,
+    MUTED,
+    ORANGE,
+    WIDTH_IN,
+    label,
+    legend_above,
+    marks,
+    rows_of_dots,
+    styled,
+    symlog_ticks,
+)
+from rltune.report.common import where
 from rltune.report.tables.loads_compared import AGENT, LOADS
 
 SHOWN = ("fifo", "sjf", "saf")
@@ -19,7 +31,7 @@ LINEAR_BELOW_S = 10.0
 """The axis is logarithmic above this and linear below: on a balanced cluster jobs may not wait at all."""
 
 
-def loads_compared(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def loads_compared(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A panel a workload: mean wait of each scheduler on the slice and on the balanced cluster.
 
     ``numbers``: the frame of `tables.loads_compared`; the frame has its rows that are drawn: orders of SHOWN, the best
@@ -27,35 +39,16 @@ def loads_compared(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, p
     """
     best = numbers["slice_best"] | numbers["balanced_best"]
     frame = numbers[numbers["policy"].isin(SHOWN) | (numbers["role"] == AGENT) | best].reset_index(drop=True)
-    with styled():
-        figure = _draw(frame)
-    told = [
+    figure = _draw(frame)
+    waits = [
         f"{r['workload']} {r['title']}: slice {show(r['slice_wait_s'], 'seconds')} s, balanced "
         f"{show(r['balanced_wait_s'], 'seconds')} s"
         for _, r in frame.iterrows()
     ]
-    return (
-        Artefact(
-            "loads-compared",
-            "figure",
-            "Overloaded slices beside balanced clusters",
-            caption="Mean wait under each scheduler on the overloaded slice and on the same nodes with arrivals thinned to "
-            "what they can keep up with. RLTune was trained on the slice only. "
-            f"Logarithmic above {LINEAR_BELOW_S:.0f} s, linear below. ★: best heuristic of the slice, ☆: of the balanced "
-            "cluster.",
-            data=data_labels(frame),
-            source=source,
-            notes=(
-                "What each waits less than the base policy on each cluster, with intervals, is in the table.",
-                FIRST_SEED,
-            ),
-            alt=f"Mean waits: {'; '.join(told)}.",
-        ),
-        frame,
-        figure,
-    )
+    return describe("loads-compared", frame, linear_below=LINEAR_BELOW_S, waits="; ".join(waits)), frame, figure
 
 
+@styled()
 def _draw(frame: pd.DataFrame) -> Figure:
     workloads = list(dict.fromkeys(frame["workload"]))
     tall = [len(where(frame, workload=w)) for w in workloads]
@@ -68,41 +61,17 @@ def _draw(frame: pd.DataFrame) -> Figure:
         axis.hlines(range(len(rows)), rows["slice_wait_s"], rows["balanced_wait_s"], color=MUTED, linewidth=0.9)
         for load, (marker, colour) in LOOKS.items():
             waits = rows[f"{load}_wait_s"]
-            axis.plot(
-                waits,
-                range(len(rows)),
-                linestyle="",
-                marker=marker,
-                color=colour,
-                markersize=5.5,
-                label=LOADS[load],
-                clip_on=False,
-                zorder=3,
-            )
+            marks(axis, waits, range(len(rows)), marker, colour, label=LOADS[load], clip_on=False, zorder=3)
+            side, where_ = (6, "left") if load == "slice" else (-6, "right")
             for y, wait in enumerate(waits):
-                right = load == "slice"
-                axis.annotate(
-                    show(wait, "seconds"),
-                    (wait, y),
-                    xytext=(6 if right else -6, 0),
-                    fontsize=7,
-                    color=INK,
-                    textcoords="offset points",
-                    ha="left" if right else "right",
-                    va="center",
-                )
+                label(axis, show(wait, "seconds"), (wait, y), (side, 0), 7, color=INK, ha=where_, va="center")
         axis.set_yticks(range(len(rows)), rows["title"])
-        axis.set_ylim(len(rows) - 0.4, -0.6)
+        rows_of_dots(axis, len(rows))
         offered = [f"{LOADS[load].lower()} {show(rows[f'{load}_offered'].iloc[0], 'number')}" for load in LOADS]
         axis.set_title(f"{workload}: offered load, {', '.join(offered)}")
-        axis.grid(axis="y", visible=False)
-        axis.tick_params(axis="y", length=0)
     last = panels[-1]
     last.set_xlim(-0.35 * LINEAR_BELOW_S, max(4 * top, 5 * LINEAR_BELOW_S))
-    last.xaxis.set_major_locator(FixedLocator([0, *(10.0**k for k in range(1, 9) if 10.0**k <= 4 * top)]))
-    last.xaxis.set_minor_locator(FixedLocator([]))
-    last.xaxis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v == 0 else three_digits(v).split(".")[0]))
+    symlog_ticks(last.xaxis, [0, *(10.0**k for k in range(1, 9) if 10.0**k <= 4 * top)])
     last.set_xlabel("Mean wait (s)")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    legend_above(figure, panels[0], 2)
     return figure

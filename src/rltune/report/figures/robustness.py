@@ -11,26 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from rltune.evaluation.intervals import Improvement
+from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
-from rltune.report.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MARKERS,
-    MUTED,
-    ORANGE,
-    POLICY_TITLE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    WIDTH_IN,
-    scheduler_title,
-    styled,
-)
-from rltune.report.tables.carried import HOME, SAME_AGENT, less, waits
-from rltune.report.tables.common import data_labels, varying, where
+from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, ORANGE, PERCENT, PURPLE, SKY, VERMILION, WIDTH_IN
+from rltune.report.style import scheduler_title, styled
+from rltune.report.transferred import HOME, SAME_AGENT, less, waits
+from rltune.report.common import policy_title, varying, where
 
 SIDES = (("share", "Mean wait / FIFO’s"), ("more", "More wait than\nwith exact estimates"))
 COLOUR = {"FIFO": MUTED, "SJF": VERMILION, "SAF": PURPLE, "FIFO + EASY": ORANGE, "SAF + EASY": GREEN}
@@ -40,14 +28,7 @@ HIGHEST = 2.0
 
 
 def robustness(
-    cells: pd.DataFrame,
-    runs: pd.DataFrame,
-    *,
-    reference: tuple[str, str] = ("fifo", "none"),
-    bootstrap: int,
-    confidence: float,
-    seed: int,
-    source: str = "",
+    cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals, reference: tuple[str, str] = ("fifo", "none")
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
@@ -56,7 +37,6 @@ def robustness(
     estimate, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact
     estimates, a fraction of that, with its interval. Agents that differ by seed are one scheduler.
     """
-    judge = (bootstrap, confidence, seed)
     titles = cells.drop_duplicates(HOME).set_index(HOME)["trace_title"]
     several = runs["locality"].nunique() > 1
     rows: list[dict[str, Any]] = []
@@ -68,8 +48,8 @@ def robustness(
             for sigma, at in mine.groupby("sigma"):
                 ours = waits(at)
                 plain = where(found, sigma=sigma, cell="", policy=reference[0], backfill=reference[1])
-                less_than = less(ours, waits(plain), *judge)
-                better = less(ours, exact, *judge) if sigma else Improvement(0.0, 0.0, 0.0)
+                less_than = less(ours, waits(plain), by)
+                better = less(ours, exact, by) if sigma else Improvement(0.0, 0.0, 0.0)
                 rows.append(
                     {
                         "trace_title": title,
@@ -89,9 +69,8 @@ def robustness(
                     }
                 )
     frame = pd.DataFrame(rows)
-    with styled():
-        figure = _draw(frame)
-    return _artefact(frame, cells, scheduler_title(*reference), confidence, source), frame, figure
+    figure = _draw(frame)
+    return _artefact(frame, cells, scheduler_title(*reference), by.confidence), frame, figure
 
 
 def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
@@ -101,64 +80,47 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
     for _, group in cells.groupby(SAME_AGENT, sort=False):
         cell = group.iloc[0]
         mine = runs[runs["cell"].isin(group["cell"])]
-        told = [POLICY_TITLE.get(cell["policy"], cell["policy"]), *(str(cell[c]) for c in differ)]
+        named = [policy_title(cell["policy"]), *(str(cell[c]) for c in differ)]
         if len(mine):
-            found.append(("agent", f"RLTune, trained on {', '.join(told)}", mine))
+            found.append(("agent", f"RLTune, trained on {', '.join(named)}", mine))
     for (policy, backfill), mine in where(runs, cell="").groupby(["policy", "backfill"], sort=False):
         found.append(("heuristic", scheduler_title(policy, backfill), mine))
     return found
 
 
-def _artefact(frame: pd.DataFrame, cells: pd.DataFrame, reference: str, confidence: float, source: str) -> Artefact:
+def _artefact(frame: pd.DataFrame, cells: pd.DataFrame, reference: str, confidence: float) -> Artefact:
     worst = frame[frame["sigma"] == frame["sigma"].max()]
-    told = "; ".join(
+    rows = [
         f"{r['trace_title']}, {r['scheduler']}: {show(r['share'], 'number')} of {reference}’s wait, "
         f"{show(r['more'], 'percent')} more than with exact estimates"
         for _, r in worst.iterrows()
-    )
-    trained = ", ".join(dict.fromkeys(cells["estimate"]))
-    off = bool((frame[["share", "more"]] > HIGHEST).any().any())
-    notes = (
-        "An estimate is the run time × exp(σz), z normal: one in three is off by more than a factor of exp(σ), "
-        f"{show(math.exp(worst['sigma'].iloc[0]), 'number')} at the widest. A job’s estimate errs the same way at "
-        "every σ, only further. The agents "
-        f"were trained with {trained} and are the same along a line.",
-        f"{reference} goes by no estimate, so its wait is the same everywhere. Heuristics are placed by best_fit.",
-        f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs a trace, evenly "
-        "spread over the test part.",
-        f"Lines that leave a panel go beyond {HIGHEST:g}; the CSV has the values." if off else "",
-    )
-    return Artefact(
+    ]
+    return describe(
         "robustness",
-        "figure",
-        "With worse run-time estimates",
-        caption="The same agents and heuristics on the same windows, with estimates of the run time that err more and "
-        f"more (σ 0: exact). Above: mean wait over that of {reference}, which uses no estimates. Below: how much more "
-        f"each waits than with exact ones. Bands: {100 * confidence:.0f} % intervals, paired by window.",
-        data=data_labels(frame),
-        source=source,
-        notes=tuple(n for n in notes if n),
-        alt=f"Lines over the spread of the estimates. At the widest: {told}.",
+        frame,
+        reference=reference,
+        confidence=confidence,
+        factor=math.exp(worst["sigma"].iloc[0]),
+        trained=", ".join(dict.fromkeys(cells["estimate"])),
+        windows=int(frame["windows"].max()),
+        n=frame["sequence_jobs"].max(),
+        highest=HIGHEST,
+        off=bool((frame[["share", "more"]] > HIGHEST).any().any()),
+        worst="; ".join(rows),
     )
 
 
+@styled()
 def _draw(frame: pd.DataFrame) -> Figure:
     traces = list(dict.fromkeys(frame["trace_title"]))
     agents = list(dict.fromkeys(frame.loc[frame["kind"] == "agent", "scheduler"]))
     heuristics = list(dict.fromkeys(frame.loc[frame["kind"] == "heuristic", "scheduler"]))
-    looks = {
-        name: {"color": AGENTS[i % 2], "linestyle": "-", "marker": MARKERS[i % len(MARKERS)], "linewidth": 1.9}
-        for i, name in enumerate(agents)
-    }
-    looks |= {
-        name: {
-            "color": COLOUR.get(name, INK),
-            "linestyle": "--",
-            "marker": MARKERS[(i + 2) % len(MARKERS)],
-            "linewidth": 1.3,
-        }
-        for i, name in enumerate(heuristics)
-    }
+    looks: dict[str, dict[str, Any]] = {}
+    for i, name in enumerate(agents):
+        looks[name] = {"color": AGENTS[i % 2], "linestyle": "-", "marker": MARKERS[i % len(MARKERS)], "linewidth": 1.9}
+    for i, name in enumerate(heuristics, 2):
+        looks[name] = {"color": COLOUR.get(name, INK), "linestyle": "--", "marker": MARKERS[i % len(MARKERS)]}
+        looks[name]["linewidth"] = 1.3
     legend = -(-len(looks) // 3)
     figure = Figure(figsize=(WIDTH_IN, 4.2 + 0.17 * legend))
     axes = figure.subplots(2, len(traces), sharex=True, sharey="row", squeeze=False)
@@ -173,7 +135,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
                 axis.set_ylabel(title)
     _scale(axes[0][0], frame, "share", 0.0)
     _scale(axes[1][0], frame, "more", -0.1)
-    axes[1][0].yaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
+    axes[1][0].yaxis.set_major_formatter(PERCENT)
     axes[0][0].set_xticks(sorted(frame["sigma"].unique()))
     axes[0][0].xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(v, "printed")))
     figure.supxlabel("Spread of the estimates (σ)", fontsize=9)

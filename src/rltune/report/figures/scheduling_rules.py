@@ -12,17 +12,20 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
-from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, POLICY_TITLE, PURPLE, SKY, VERMILION, WIDTH_IN, styled
-from rltune.report.tables.common import data_labels, where
+from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, PURPLE, SKY, VERMILION, WIDTH_IN, label, marks
+from rltune.report.style import styled
+from rltune.report.common import policy_title, where
 from rltune.report.tables.scheduling_rules import AGENT, STEPS, step_title
 
 ACROSS = 3
 OTHERS = (PURPLE, SKY, GREEN, INK)
 """Colours of the orders drawn as marks."""
+DRAWN = "workload data sequence_jobs windows who policy reference step wait_s before_s less less_low less_high".split()
 
 
-def scheduling_rules(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def scheduling_rules(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A panel a workload: the reference order's mean wait by step as a waterfall, the first agent, and other orders as
     marks.
 
@@ -30,53 +33,18 @@ def scheduling_rules(numbers: pd.DataFrame, source: str = "") -> tuple[Artefact,
     """
     first = ~numbers[numbers["who"] == AGENT].duplicated("workload")
     frame = numbers[(numbers["who"] != AGENT) | first.reindex(numbers.index, fill_value=False)]
-    frame = frame[
-        [
-            "workload",
-            "data",
-            "sequence_jobs",
-            "windows",
-            "who",
-            "policy",
-            "reference",
-            "step",
-            "wait_s",
-            "before_s",
-            "less",
-            "less_low",
-            "less_high",
-        ]
-    ].reset_index(drop=True)
-    with styled():
-        figure = _draw(frame)
-    told = []
+    frame = frame[DRAWN].reset_index(drop=True)
+    figure = _draw(frame)
+    steps = []
     for workload, part in frame.groupby("workload", sort=False):
         mine = where(part, who="order", policy=part["reference"].iloc[0])
         falls = ", ".join(f"{STEPS[r['step']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in mine.iterrows())
         agent = show(where(part, who=AGENT)["wait_s"].iloc[0], "seconds")
-        told.append(f"{workload}, {POLICY_TITLE.get(part['reference'].iloc[0])}: {falls}; RLTune {agent} s")
-    return (
-        Artefact(
-            "scheduling-rules",
-            "figure",
-            "How much of the gain is the baseline’s doing",
-            caption="Mean wait of the base policy under the rules of the paper’s released code (a), then what each less "
-            "wasteful rule takes off (or adds) without any learning, and RLTune’s. Marks: other orders under the same "
-            "rules. Only where RLTune’s bar ends left of all others and all marks is there a gain that rules and simple "
-            "orders do not have as well.",
-            data=data_labels(frame),
-            source=source,
-            notes=(
-                "RLTune is the first agent of each workload, under the rule and with the placement it was judged by; of "
-                "several seeds the mean.",
-            ),
-            alt=f"Waterfall of mean waits by step: {'; '.join(told)}.",
-        ),
-        frame,
-        figure,
-    )
+        steps.append(f"{workload}, {policy_title(part['reference'].iloc[0])}: {falls}; RLTune {agent} s")
+    return describe("scheduling-rules", frame, steps="; ".join(steps)), frame, figure
 
 
+@styled()
 def _draw(frame: pd.DataFrame) -> Figure:
     workloads = list(dict.fromkeys(frame["workload"]))
     others = [p for p in dict.fromkeys(frame["policy"]) if not (frame["reference"] == p).all()]
@@ -99,9 +67,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
         Patch(color=VERMILION, label="more by this rule"),
         Patch(color=BLUE, label="RLTune"),
     ]
-    handles += [
-        Line2D([], [], linestyle="", marker=m, color=c, label=POLICY_TITLE.get(p, p)) for p, (m, c) in looks.items()
-    ]
+    handles += [Line2D([], [], linestyle="", marker=m, color=c, label=policy_title(p)) for p, (m, c) in looks.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4))
     return figure
 
@@ -125,16 +91,8 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
     for policy, (marker, colour) in looks.items():
         rows = where(orders, policy=policy)
         if policy != reference and len(rows):
-            axis.plot(
-                rows["wait_s"],
-                rows["step"].map(places),
-                linestyle="",
-                marker=marker,
-                color=colour,
-                markersize=4.5,
-                markeredgewidth=0,
-            )
-    axis.set_title(f"{part['workload'].iloc[0]},\n{POLICY_TITLE.get(reference, reference)}")
+            marks(axis, rows["wait_s"], rows["step"].map(places), marker, colour, 4.5, markeredgewidth=0)
+    axis.set_title(f"{part['workload'].iloc[0]},\n{policy_title(reference)}")
     axis.set_xlim(0, 1.45 * top if top > 0 else 1)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axis.xaxis.set_major_formatter(lambda v, _: show(round(v, 9), "printed"))
@@ -145,14 +103,5 @@ def _panel(axis: Axes, part: pd.DataFrame, places: dict[str, int], looks: dict[s
 
 def _name(axis: Axes, y: float, hours: float) -> None:
     """The reference's wait at the panel's right edge, where no bar and no mark reaches."""
-    axis.annotate(
-        show(hours, "number") + " h",
-        (1, y),
-        xycoords=("axes fraction", "data"),
-        xytext=(-2, 0),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-        fontsize=7,
-        color=INK,
-    )
+    text, at = show(hours, "number") + " h", (1, y)
+    label(axis, text, at, (-2, 0), 7, xycoords=("axes fraction", "data"), ha="right", va="center", color=INK)

@@ -8,17 +8,37 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
-from rltune.evaluation.compare import compare
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import INK, POLICY_TITLE, WIDTH_IN, scheduler_title, styled, trace_colours
+from rltune.report.style import (
+    INK,
+    PERCENT,
+    WIDTH_IN,
+    dot,
+    hide_rest,
+    rows_of_dots,
+    scheduler_title,
+    styled,
+    trace_colours,
+)
 from rltune.report.tables.ablation import OTHER, OURS, of_the_same_seed, side_by_side
-from rltune.report.tables.common import SETTING_TITLE, best_measured, constant_settings, data_labels, told_apart, where
-from rltune.report.tables.comparison_words import seeds_note
-from rltune.report.tables.rivals import METRICS, NAN
+from rltune.report.tables.peers import METRICS
+from rltune.report.common import (
+    NAN,
+    about,
+    best_measured,
+    compared,
+    constant_settings,
+    distinct_names,
+    gain,
+    seeds_note,
+    where,
+)
 
 EIGHT = "engineered"
 """The paper's eight."""
@@ -30,11 +50,7 @@ def sensitivity(
     groups: Sequence[Sequence[str]],
     widths: Mapping[str, int],
     paper: PaperResults,
-    *,
-    bootstrap: int,
-    confidence: float,
-    seed: int,
-    source: str = "",
+    by: Intervals,
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Improvement over the base policy by feature set, with interval; a panel a group, a row a set.
 
@@ -54,66 +70,42 @@ def sensitivity(
         for features, seeds in members.groupby("features", sort=False):
             cell, each = seeds.iloc[0], [where(windows, cell=name) for name in seeds["cell"]]
             for n in sorted(each[0]["sequence_jobs"].unique()):
-                found = compare(each, metric, int(n), {"role": "rltune"}, {"role": "base"}, bootstrap, confidence, seed)
+                found = compared(by, each, metric, int(n), {"role": "rltune"}, {"role": "base"})
                 row = {
                     "group": number,
-                    **{k: cell[k] for k in ("trace_title", "trace", "data", "policy", *SETTING_TITLE, "cell")},
+                    **about(cell),
                     "seed": ", ".join(map(str, seeds["seed"])),
-                    "seeds": found.seeds,
-                    "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
                     "count": widths[cell["features"]],
                     "measure": METRICS[metric],
                     "sequence_jobs": int(n),
-                    "windows": found.windows,
-                    "improvement": found.improvement,
-                    "low": found.low,
-                    "high": found.high,
-                    "eight_over": NAN,
-                    "eight_over_low": NAN,
-                    "eight_over_high": NAN,
+                    **{k: getattr(found, k) for k in ("seeds", "windows", "improvement", "low", "high")},
+                    **dict.fromkeys(("eight_over", "eight_over_low", "eight_over_high"), NAN),
                 }
                 pairs = of_the_same_seed(eight, seeds)
                 if features != EIGHT and len(pairs):
-                    over = compare(
-                        side_by_side(windows, pairs), metric, int(n), OURS, OTHER, bootstrap, confidence, seed
-                    )
-                    row |= {"eight_over": over.improvement, "eight_over_low": over.low, "eight_over_high": over.high}
+                    over = compared(by, side_by_side(windows, pairs), metric, int(n), OURS, OTHER)
+                    row |= gain("eight_over", over, prefix="eight_over_")
                 rows.append(row)
     frame = best_measured(pd.DataFrame(rows)).sort_values(["group", "count", "features"]).reset_index(drop=True)
     titles = [
         f"{r['trace_title']}, {scheduler_title(r['policy'], r['backfill'])}, {r['measure'].split(',')[0].lower()}"
         for _, r in frame.iterrows()
     ]
-    frame["panel"] = told_apart(frame, titles, without=("features", "seed"))
+    frame["panel"] = distinct_names(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]
-    with styled():
-        figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
-    told = [f"{r['panel']}, {_label(r)}: {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
-    statement = paper.find("sensitivity", "statement")
-    artefact = Artefact(
+    figure = _draw(frame, {t: paper.trace(t) for t in frame["trace_title"]})
+    dots = [f"{r['panel']}, {_label(r)}: {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
+    entry = paper.find("sensitivity", "statement")
+    artefact = describe(
         "sensitivity",
-        "figure",
-        "What the number of features is worth",
-        paper_ref=paper.ref("sensitivity"),
-        caption="Improvement over the base policy on test windows of "
-        f"{show(frame['sequence_jobs'].max(), 'int')} jobs, of agents that differ in what they see of a job only, by "
-        "number of features and feature set, with interval. engineered is the paper’s eight.",
-        data=data_labels(used),
-        source=source,
-        notes=tuple(
-            n
-            for n in (
-                f"The paper ({paper.where('sensitivity', 'statement')}): “{statement.text}.” It prints no figures."
-                if statement
-                else "",
-                "Overlapping intervals do not tell two sets apart; the data behind the figure has the paired comparison of "
-                "the eight with each other set.",
-                seeds_note(frame),
-                constant_settings(used, without=["features", "seed"]),
-            )
-            if n
-        ),
-        alt=f"Dots with intervals: {'; '.join(told)}.",
+        frame,
+        paper,
+        rows=used,
+        n=frame["sequence_jobs"].max(),
+        statement={"where": paper.where("sensitivity", "statement"), "text": entry.text} if entry else None,
+        seeds=seeds_note(frame),
+        shared_settings=constant_settings(used, without=["features", "seed"]),
+        dots="; ".join(dots),
     )
     return artefact, frame, figure
 
@@ -122,6 +114,7 @@ def _label(row: pd.Series) -> str:
     return f"{row['count']} · {row['features']}"
 
 
+@styled()
 def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
     numbers = list(dict.fromkeys(frame["group"]))
     across = min(2, len(numbers))
@@ -134,20 +127,13 @@ def _draw(frame: pd.DataFrame, traces: dict[str, str]) -> Figure:
         rows = where(frame, group=number).reset_index(drop=True)
         axis.axvline(0, color=INK, linewidth=0.9)
         for y, row in rows.iterrows():
-            colour = colours[row["trace_title"]]
-            if pd.notna(row["low"]):
-                axis.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
-            axis.plot([row["improvement"]], [y], marker="o", color=colour, markersize=5.5, zorder=5)
+            dot(axis, y, row["improvement"], row["low"], row["high"], colours[row["trace_title"]])
         axis.set_title(textwrap.fill(rows["panel"].iloc[0], 32, break_on_hyphens=False))
         axis.set_yticks(range(len(rows)), [_label(r) for _, r in rows.iterrows()])
-        axis.set_ylim(len(rows) - 0.4, -0.6)
-        axis.grid(axis="y", visible=False)
-        axis.tick_params(axis="y", length=0)
+        rows_of_dots(axis, len(rows))
         axis.xaxis.set_major_locator(MaxNLocator(4))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(round(v, 6), "percent").replace(".0", "")))
-    for hidden in range(len(numbers), axes.size):
-        axes.flat[hidden].set_visible(False)
-        axes.flat[hidden - across].tick_params(labelbottom=True)  # the lowest of its column now
+        axis.xaxis.set_major_formatter(PERCENT)
+    hide_rest(axes, len(numbers))
     figure.supxlabel("Better than its base policy (negative: worse)", fontsize=9)
     figure.supylabel("Features", fontsize=9)
     return figure

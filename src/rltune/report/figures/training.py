@@ -6,27 +6,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe, entry_of
 from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
 from rltune.report.paper import PaperResults
-from rltune.report.studies import CURVES, STUDIES, in_curves
-from rltune.report.style import POLICY_TITLE, styled, trace_colours
-from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, proper, varying, where
+from rltune.report.studies import STUDIES, in_curves
+from rltune.report.style import trace_colours
+from rltune.report.common import SETTING_TITLE, constant_settings, policy_title, proper, varying, where
 
-CURVES_TITLE = {
-    "fig11": "Training curves",
-    "fig13": "Training curves, slowdown and completion time",
-    "fig16-training": "Training curves, Slurm multifactor",
-    "training-utilisation": "Training curves, utilisation",
-    **{name: f"Training curves, {s[0].noun}" for name, s in CURVES.items() if len(s) == 1 and not s[0].paper},
-    "training-mixes": "Training curves, mixes of metrics",
-}
-PAPER_OF = dict.fromkeys(CURVES, "") | {"fig11": "fig11", "fig13": "fig13", "fig16-training": "fig16"}
-"""Figure of curves → the paper's; "" where it draws none."""
 METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
 
 
 def training(
-    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str = "fig11", source: str = ""
+    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Training curves of RLTune proper in a figure of `studies.CURVES`: a panel a metric × base policy × setting, a line
     a cell.
@@ -50,35 +41,25 @@ def training(
     )
     placed = chosen.drop_duplicates("panel").sort_values("metric", key=_in_order, kind="stable")
     panels = dict(zip(_places(list(placed["metric"])), placed["panel"]))
-    with styled():
-        figure = draw(frame, panels, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"]))))
+    figure = draw(frame, panels, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"]))))
     last = frame.groupby("cell", sort=False)["training"].last()
     titles = list(dict.fromkeys(chosen["trace_title"]))
     metrics = ", ".join(dict.fromkeys(METRIC_NOUN.get(m, m) for m in chosen["metric"]))
-    artefact = Artefact(
+    artefact = describe(
         name,
-        "figure",
-        CURVES_TITLE[name],
-        paper_ref=PAPER_OF[name] and paper.ref(PAPER_OF[name]),
-        caption=f"RLTune against its base policy in {metrics} on each epoch’s training sequences: {HOW_TO_READ}",
-        data=data_labels(chosen),
-        source=source,
-        notes=tuple(
-            n
-            for n in (
-                "The paper scales each curve to −50 … +50, so only the direction of its curves can be compared "
-                "with these."
-                if PAPER_OF[name]
-                else "",
-                "Of utilisation, more is better: RLTune − base." if "utilisation" in set(chosen["metric"]) else "",
-                left,
-                constant_settings(chosen),
-            )
-            if n
-        ),
-        alt=f"Line charts, one panel a base policy and setting ({'; '.join(panels.values())}), one line a trace "
-        f"({', '.join(titles)}). "
-        f"In the last epoch RLTune is better than its base in {int((last > 0).sum())} of {len(last)} curves.",
+        frame,
+        paper,
+        rows=chosen,
+        metrics=metrics,
+        how_to_read=HOW_TO_READ,
+        in_paper=entry_of(name).paper,
+        utilisation="utilisation" in set(chosen["metric"]),
+        left=left,
+        shared_settings=constant_settings(chosen),
+        panels="; ".join(panels.values()),
+        traces=", ".join(titles),
+        better=int((last > 0).sum()),
+        curves=len(last),
     )
     return artefact, frame, figure
 
@@ -90,7 +71,7 @@ def _panels(cells: pd.DataFrame) -> list[str]:
     titles = pd.Series("", cells.index, dtype=object)
     for (metric, policy), alike in cells.groupby(["metric", "policy"], sort=False):
         apart = {c for _, mine in alike.groupby("trace_title", sort=False) for c in varying(mine)} - {"seed", "metric"}
-        name = POLICY_TITLE.get(policy, policy)
+        name = policy_title(policy)
         first = f"{METRIC_SHORT.get(metric, metric)}, {name}" if several else f"Base policy {name}"
         for i, cell in alike.iterrows():
             titles[i] = ", ".join([first, *(str(cell[c]) for c in SETTING_TITLE if c in apart)])

@@ -10,23 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
 from rltune.report.format import show
-from rltune.report.style import (
-    BLUE,
-    GREEN,
-    INK,
-    MARKERS,
-    MUTED,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    WIDTH_IN,
-    rows_only,
-    styled,
-)
-from rltune.report.tables.whatif import GROUP_TITLE
-from rltune.report.tables.whatif_words import names
+from rltune.report.style import BLUE, COUNT, GREEN, INK, MARKERS, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, label
+from rltune.report.style import legend_above, marks, rows_only, styled
+from rltune.report.tables.whatif import GROUP_TITLE, names
 
 LOOKS = {"recorded": MUTED, "current": ORANGE, "rule": SKY, "qssf": PURPLE, "configuration": GREEN, "rltune": BLUE}
 RULES = (SKY, VERMILION, INK, GREEN)
@@ -34,9 +22,7 @@ RULES = (SKY, VERMILION, INK, GREEN)
 Facts = Mapping[str, Any]
 
 
-def whatif(
-    numbers: pd.DataFrame, facts: Facts, confidence: float, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Hours waited, a bar a scheduler; the whisker is the interval of the difference from today.
 
     ``numbers``: the frame of the table `whatif-numbers`.
@@ -55,36 +41,14 @@ def whatif(
                 ends = [today - row["hours_less_high"], today - row["hours_less_low"]]
                 axis.plot(ends, [place, place], color="black", linewidth=1.2, marker="|", markersize=7)
                 right = max(right, *ends)
-            axis.annotate(
-                f"{show(row['wait_h'], 'int')} h",
-                (right, place),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-            )
+            label(axis, f"{show(row['wait_h'], 'int')} h", (right, place), (4, 0), va="center")
         axis.set_yticks(list(places), list(frame["title"]))
         axis.set_xlim(left=0)
         axis.margins(x=0.14)
         axis.set_xlabel(f"Hours waited by {show(facts['jobs'], 'int')} jobs in {show(facts['days'], 'number')} days")
-        axis.grid(axis="y", visible=False)
-        axis.tick_params(axis="y", length=0)
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
-    told = "; ".join(f"{r['title']} {show(r['wait_h'], 'int')} h" for _, r in frame.iterrows())
-    return (
-        Artefact(
-            "whatif",
-            "figure",
-            "Hours waited under each scheduler",
-            caption="All measured jobs together. Whiskers: where the hours lie by the "
-            f"{100 * confidence:.0f} % interval of the difference from the simulated today (dashed).",
-            data=(str(facts["data"]),),
-            source=source,
-            alt=f"Hours waited: {told}.",
-        ),
-        frame,
-        figure,
-    )
+        axis.xaxis.set_major_formatter(COUNT)
+    hours = "; ".join(f"{r['title']} {show(r['wait_h'], 'int')} h" for _, r in frame.iterrows())
+    return describe("whatif", frame, confidence=confidence, told=hours), frame, figure
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:
@@ -94,9 +58,7 @@ def _colours(frame: pd.DataFrame) -> dict[str, str]:
     return {s: LOOKS[s] if s in LOOKS else RULES[rules.index(s) % len(RULES)] for s in schedulers}
 
 
-def whatif_days(
-    days: pd.DataFrame, ran: pd.DataFrame, facts: Facts, source: str = ""
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Hours waited by the jobs of each block of arrivals: recorded, today and some others.
 
     ``days``: scheduler, block, at (text), wait_h.
@@ -125,29 +87,14 @@ def whatif_days(
         axis.set_ylim(bottom=0)
         axis.set_ylabel("Hours waited")
         axis.set_xlabel("Day of arrival (the log’s time)")
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
+        axis.yaxis.set_major_formatter(COUNT)
         figure.legend(loc="outside upper center", ncols=3)
     worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
-    told = "; ".join(
-        f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows()
-    )
-    return (
-        Artefact(
-            "whatif-days",
-            "figure",
-            "Hours waited day by day",
-            caption="Of the jobs that arrived on each day, whenever they started. Where recorded and simulated today "
-            "differ, the simulation leaves something out.",
-            data=(str(facts["data"]),),
-            source=source,
-            alt=f"Hours waited by day of arrival: {told}.",
-        ),
-        frame,
-        figure,
-    )
+    most = [f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows()]
+    return describe("whatif-days", frame, told="; ".join(most)), frame, figure
 
 
-def whatif_groups(groups: pd.DataFrame, facts: Facts, source: str = "") -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
     with styled():
@@ -158,15 +105,8 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts, source: str = "") -> tuple
             order = list(dict.fromkeys(part["group"]))
             for k, (scheduler, mine) in enumerate(part.groupby("scheduler", sort=False)):
                 at = [order.index(g) + 0.11 * (k - (len(schedulers) - 1) / 2) for g in mine["group"]]
-                axis.plot(
-                    at,
-                    mine["wait_s"] / 3600,
-                    linestyle="",
-                    marker=MARKERS[k % len(MARKERS)],
-                    color=colour[scheduler],
-                    markersize=5,
-                    label=mine["title"].iloc[0],
-                )
+                name = mine["title"].iloc[0]
+                marks(axis, at, mine["wait_s"] / 3600, MARKERS[k % len(MARKERS)], colour[scheduler], 5, label=name)
             axis.set_xticks(range(len(order)), order)
             axis.set_xlabel(GROUP_TITLE[grouping].capitalize() if grouping == "user" else GROUP_TITLE[grouping])
             axis.set_yscale("symlog", linthresh=0.1, linscale=0.5)
@@ -174,25 +114,10 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts, source: str = "") -> tuple
             axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
             rows_only(axis)
         panels[0].set_ylabel("Mean wait (h)")
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    told = "; ".join(
+        legend_above(figure, panels[0], 3)
+    means = [
         f"{group} {GROUP_TITLE[grouping]}: "
         + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h" for _, r in part.iterrows())
         for (grouping, group), part in frame.groupby(["grouping", "group"], sort=False)
-    )
-    return (
-        Artefact(
-            "whatif-groups",
-            "figure",
-            "Who waits, by users and by size",
-            caption="Mean wait of jobs by how much GPU time their user had before (heavy: the most, light: the least) "
-            "and by the GPUs they ask for.",
-            data=(str(facts["data"]),),
-            source=source,
-            notes=("Linear below 0.1 h, logarithmic above. Intervals are in the table below.",),
-            alt=f"Mean wait. {told}.",
-        ),
-        frame,
-        figure,
-    )
+    ]
+    return describe("whatif-groups", frame, told="; ".join(means)), frame, figure

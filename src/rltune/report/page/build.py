@@ -3,95 +3,111 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from rltune.config import Workspace
+from rltune.config import project_root
+from rltune.config.context import Run
 from rltune.files import write_text
+from rltune.report import artefacts
 from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.deviations import load_deviations
 from rltune.report.format import show
-from rltune.report.page import chapters, contents, inline, provenance, rivals, summary, tables, whatif
+from rltune.report.page import contents, inline, marks, opponents, provenance, summary, tables
 from rltune.report.page.claims import claims, untested
-from rltune.report.page.marks import meanings
 from rltune.report.page.methods import methods
 from rltune.report.paper import load_paper
+from rltune.report.templates import environment
 from rltune.report.verdict import RULE
 
 
-def build(workspace: Workspace) -> Path:
-    """Write the page `index.html` in the report's folder and return its path.
+def build(
+    run: Run,
+    folder: Path,
+    out: Path,
+    notebooks: Iterable[str] = (),
+    benchmarks: Path | None = None,
+    root: Path | None = None,
+) -> Path:
+    """Write the page to ``out`` and return its path.
 
-    It shows those of the run's artefacts that are there and names those that are not; what an earlier configuration
-    left in the same folders is not shown. Raises DataError where an artefact is broken,
-    ConfigError where the configuration or the paper's numbers are.
+    ``folder``: of the artefacts; ``notebooks``: names of the pages in the folder `notebooks` next to the page;
+    ``benchmarks``: folder of the workflow's measurements; ``root``: the project's, found from the working folder. The page shows those of the run's artefacts that are there and
+    names those that are not; what an earlier configuration left in the folder is not shown. Raises DataError where an
+    artefact is broken, ConfigError where the configuration or the paper's numbers are.
     """
-    wanted = contents.expected(workspace.config)
-    there = {name: saved for name, saved in load_artefacts(workspace.artefacts).items() if name in wanted}
-    page = render(workspace, there)
-    path = workspace.report / "index.html"
-    write_text(path, page)
-    return path
+    wanted = artefacts.expected(run.config)
+    there = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
+    write_text(out, render(run, there, sorted(notebooks), benchmarks, root or project_root()))
+    return out
 
 
-def render(workspace: Workspace, there: dict[str, Saved]) -> str:
+def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: Path | None, root: Path) -> str:
     """The page's HTML."""
-    paper = load_paper(workspace.root)
-    comparisons = summary.comparisons(there)
-    claimed, without = claims(there), untested(there)
-    mine = contents.pages(workspace.config)
-    notebooks = sorted(p.stem for p in (workspace.report / "notebooks").glob("*.html") if p.stem in mine)
-    traces = [workspace.trace(name) for name in workspace.config.traces()]
-    labels = {label: [t.title for t in traces if t.data == label] for label in dict.fromkeys(t.data for t in traces)}
-    sections, aside = chapters.with_results(there), []
-    if operator := workspace.config.whatif is not None:
-        sections, aside = chapters.for_an_operator(there)
-    environment = Environment(
-        loader=PackageLoader("rltune.report", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"show": show, "slug": tables.slug, "coded": _coded}
-    html = environment.get_template("template.html").render(
-        config=workspace.config,
-        css=Markup(_part("page.css")),
-        js=Markup(_part("page.js")),
-        meanings=meanings(labels),
-        answers=summary.answers(workspace, there, comparisons, claimed, len(without)),
-        claims=claimed,
-        untested=without,
-        scores=summary.scores(comparisons),
-        outcomes=list(summary.OUTCOMES),
-        measured=summary.measured(comparisons),
-        whatif=whatif.summary(there),
-        others=summary.others(there),
-        groups=rivals.groups(comparisons),
-        opponents=list(rivals.OPPONENTS),
-        confidence=f"{100 * workspace.config.evaluation.confidence:.0f} %",
-        operator=operator,
-        sections=sections,
-        aside=aside,
-        chapters_here=[s.id for s, _ in (*sections, *aside)],
-        summary_artefacts=[there[n] for n in chapters.SUMMARY if n in there],
-        missing=contents.missing(workspace.config, there),
-        coverage=contents.coverage(paper, there),
-        methods=methods(workspace),
-        deviations=load_deviations(workspace.root),
-        ids={name: saved.artefact.title for name, saved in there.items()},
-        names=contents.names(),
-        paper=paper,
-        rule=RULE,
-        notebooks=notebooks,
-        provenance=provenance.gather(workspace),
-        svg=inline.svg,
-        csv_link=inline.csv_link,
-        table=tables.render,
+    paper = load_paper(root)
+    rows = summary.comparisons(there)
+    claimed = claims(there)
+    labels: dict[str, list[str]] = {}
+    for trace in run.traces.values():
+        labels.setdefault(trace.data, []).append(trace.title)
+    sections, aside = contents.chapters(there), []
+    if operator := run.config.whatif is not None:
+        sections, aside = contents.for_an_operator(there)
+    main = [entry.id for entry in artefacts.chapters()[contents.SUMMARY].entries]
+    html = (
+        _page()
+        .get_template("page.html")
+        .render(
+            config=run.config,
+            css=Markup(_part("page.css")),
+            js=Markup(_part("page.js")),
+            meanings=marks.meanings(labels),
+            s=summary.facts(run, there, rows, claimed),
+            claims=claimed,
+            untested=untested(there),
+            scores=summary.scores(rows),
+            outcomes=list(summary.OUTCOMES),
+            groups=opponents.groups(rows),
+            confidence=f"{100 * run.config.evaluation.confidence:.0f} %",
+            operator=operator,
+            sections=sections,
+            aside=aside,
+            chapters_here=[s.id for s, _ in (*sections, *aside)],
+            summary_artefacts=[there[n] for n in main if n in there],
+            missing=contents.missing(run.config, there),
+            coverage=contents.coverage(paper, there),
+            methods=methods(run),
+            deviations=load_deviations(root),
+            ids={name: saved.artefact.title for name, saved in there.items()},
+            names={name: entry.title for name, entry in artefacts.entries().items()},
+            paper=paper,
+            rule=RULE,
+            notebooks=notebooks,
+            provenance=provenance.gather(run, root, benchmarks),
+        )
     )
     return re.sub(r"\n\s*\n+", "\n", html)
+
+
+@lru_cache
+def _page() -> Environment:
+    """The report's templates, with escaping and what only the page needs."""
+    made = environment().overlay(autoescape=True)
+    made.filters |= {"show": show, "slug": tables.slug, "coded": _coded}
+    made.globals |= {
+        "badge": marks.badge,
+        "cell": marks.cell,
+        "outcome_words": marks.OUTCOME,
+        "opponents": opponents.OPPONENTS,
+        "svg": inline.svg,
+        "csv_link": inline.csv_link,
+        "table": tables.render,
+    }
+    return made
 
 
 def _coded(text: str) -> Markup:

@@ -1,4 +1,4 @@
-"""The paper's claims beside what this run found, a line each: the table `verdicts` at its best measured windows."""
+"""The paper's claims beside what this run found, a line each: the table `claims` at its best measured windows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rltune.report.format import is_missing
 from rltune.report.page.marks import OUTCOME, badge, cell
 from rltune.report.verdict import ABSENT
 
-TABLE = "verdicts"
+TABLE = "claims"
 
 
 @dataclass(frozen=True)

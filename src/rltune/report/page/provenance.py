@@ -12,27 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from rltune.config import Workspace
-from rltune.report.page.contents import steps
+from rltune.config.context import Run
 
 PACKAGES = (
-    "rltune",
-    "numpy",
-    "numba",
-    "pandas",
-    "pyarrow",
-    "scipy",
-    "tensorflow",
-    "keras",
-    "cvxpy",
-    "cvxopt",
-    "ijson",
-    "lightgbm",
-    "matplotlib",
-    "seaborn",
-    "snakemake",
-    "papermill",
-)
+    "rltune numpy numba pandas pyarrow scipy tensorflow keras cvxpy ijson lightgbm matplotlib seaborn snakemake papermill"
+).split()
 
 
 @dataclass(frozen=True)
@@ -64,35 +48,35 @@ class Provenance:
         return {"Page made": self.made, "Commit": self.commit, **self.machine}
 
 
-def gather(workspace: Workspace) -> Provenance:
-    """Ask the workspace, the packages, git and the machine; what cannot be found says so."""
-    path = Path(workspace.config_path)
-    path = path if path.is_absolute() else workspace.root / path
+def gather(run: Run, root: Path, benchmarks: Path | None) -> Provenance:
+    """Ask the run, the packages, git and the machine; what cannot be found says so."""
+    path = root / run.path
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return Provenance(
         made=when.strftime("%Y-%m-%d %H:%M UTC"),
-        config_path=path.name if not path.is_relative_to(workspace.root) else str(path.relative_to(workspace.root)),
+        config_path=path.name if not path.is_relative_to(root) else str(path.relative_to(root)),
         config_text=path.read_text(encoding="utf-8") if path.is_file() else "not found",
-        seeds=seeds(workspace),
+        seeds=seeds(run),
         versions=versions(),
-        commit=commit(workspace.root),
+        commit=commit(root),
         machine=machine(),
-        stages=stages(workspace.results / "benchmarks", steps(workspace.config)),
+        stages=stages(benchmarks),
     )
 
 
-def seeds(workspace: Workspace) -> dict[str, str]:
+def seeds(run: Run) -> dict[str, str]:
     """Every seed the run uses, by purpose."""
-    found = {
-        "training": ", ".join(str(s) for s in sorted({c.seed for c in workspace.config.cells()})),
-        "resampling and run-time estimates": str(workspace.config.evaluation.seed),
+    generated = {
+        f"generated trace {trace.title}": str(trace.synthetic.seed)
+        for trace in run.traces.values()
+        if trace.synthetic is not None
     }
-    for name in workspace.config.traces():
-        trace = workspace.trace(name)
-        if trace.synthetic is not None:
-            found[f"generated trace {trace.title}"] = str(trace.synthetic.seed)
-    return found
+    return {
+        "training": ", ".join(str(s) for s in sorted({c.seed for c in run.config.cells()})),
+        "resampling and run-time estimates": str(run.config.evaluation.seed),
+        **generated,
+    }
 
 
 def versions() -> dict[str, str]:
@@ -149,12 +133,10 @@ def machine() -> dict[str, str]:
     }
 
 
-def stages(folder: Path, names: set[str]) -> pd.DataFrame:
-    """Seconds of each of these steps, from the workflow's benchmark files (`<step>.tsv`, their first column)."""
+def stages(folder: Path | None) -> pd.DataFrame:
+    """Seconds of each step, from the workflow's benchmark files (`<step>.tsv`, their first column)."""
     rows = []
-    for path in sorted(folder.glob("**/*.tsv")):
-        if str(path.relative_to(folder).with_suffix("")) not in names:
-            continue
+    for path in sorted(folder.glob("**/*.tsv") if folder else []):
         try:
             seconds = pd.read_csv(path, sep="\t", usecols=[0], na_values=["-", "NA"]).iloc[:, 0].mean()
         except (ValueError, IndexError, pd.errors.ParserError):

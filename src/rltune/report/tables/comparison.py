@@ -1,27 +1,29 @@
-"""RLTune against its base policy and against the strongest heuristic, with intervals, beside the paper's figures."""
+"""RLTune against its base policy, a random order and the strongest heuristic, next to the paper's figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rltune.config.cells import AXES
-from rltune.evaluation.compare import SPAN, Comparison, compare, picked_baseline, strong_baseline
+from rltune.evaluation.compare import SPAN, Comparison, picked_baseline, strong_baseline
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
+from rltune.report.common import NAN, about, compared, constant_settings, holm_note, lengths, proper
+from rltune.report.common import seeds_note, setting_columns, where, with_holm
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperEntry, PaperResults
-from rltune.report.studies import PAPER_POLICY, WAIT, Study, cells_of
-from rltune.report.style import POLICY_TITLE, scheduler_title
-from rltune.report.tables.common import SETTING_TITLE, lengths, proper, where
-from rltune.report.tables.comparison_words import TESTED, artefact_of
-from rltune.report.tables.holm import with_holm
+from rltune.report.studies import PAPER_POLICY, UTILISATION, Study, cells_of
+from rltune.report.style import scheduler_title
 from rltune.report.verdict import direction, verdict
 
 AGENT = {"role": "rltune"}
-NAN = float("nan")
+TESTED = {"p": "holm"} | {f"over_{who}_p": f"holm_{who}" for who in ("strong", "random", "picked", "span")}
+"""Columns of p-values, one family per table → columns after Holm's correction."""
 
 
 def comparison(
@@ -29,89 +31,82 @@ def comparison(
     windows: pd.DataFrame,
     histories: pd.DataFrame,
     paper: PaperResults,
-    study: Study = WAIT,
-    *,
-    bootstrap: int,
-    confidence: float,
-    seed: int,
-    source: str = "",
+    study: Study,
+    by: Intervals,
 ) -> tuple[Artefact, pd.DataFrame]:
-    """One row a setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
+    """One row per setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
 
     ``cells`` and ``windows`` as `report.read` gives them; used are the cells of the study (`report.studies`), of these
     those of RLTune proper (`common.proper`). A setting trained with several seeds is one row: `seeds` of them, the
     interval over seeds and windows, `seed_low` and `seed_high` the least and most improvement of one; `cell` is the
-    first. Improvements and their intervals are fractions, means are over windows. `holm`,
-    `holm_strong` and so on are p-values after Holm's correction over all comparisons of the table.
+    first. Improvements and their intervals are fractions, means are over windows. `holm`, `holm_strong` and so on are
+    p-values after Holm's correction over all comparisons of the table.
     """
     chosen, left = proper(cells_of(study, cells))
     rows = []
     for _, group in chosen.groupby([a for a in AXES if a != "seed"], sort=False):
         each = [where(windows, cell=name) for name in group["cell"]]
         learned = learned_in([where(histories, cell=name) for name in group["cell"]])
-        for n in lengths(each[0]):
-            rows.append({**_row(group, each, n, study, paper, bootstrap, confidence, seed), "learned": learned})
+        rows += [_row(group, each, n, study, paper, by) | {"learned": learned} for n in lengths(each[0])]
     frame = with_holm(pd.DataFrame(rows), TESTED)
-    return artefact_of(study, chosen, frame, paper, confidence, bootstrap, left, source), frame
+    heuristics = int(frame["heuristics"].max()) if "heuristics" in frame else 0
+    others = "over base policy, random order and heuristics" if heuristics else "over the base policy"
+    return describe(
+        study.numbers,
+        frame,
+        rows=chosen,
+        paper_ref=paper.ref(study.paper) if study.paper else "",
+        study=study,
+        confidence=by.confidence,
+        settings=setting_columns(chosen, without=["seed"]),
+        levels=_levels(paper) if study == UTILISATION else "",
+        heuristics=heuristics,
+        several=len(frame) and frame["seeds"].max() > 1,
+        has_choice=len(frame) and frame["choice"].any(),
+        seeds=seeds_note(frame),
+        holm=holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
+        left=left,
+        shared_settings=constant_settings(chosen, without=["seed"]),
+    ), frame
 
 
 def _row(
-    group: pd.DataFrame,
-    each: Sequence[pd.DataFrame],
-    n: int,
-    study: Study,
-    paper: PaperResults,
-    bootstrap: int,
-    confidence: float,
-    seed: int,
+    group: pd.DataFrame, each: Sequence[pd.DataFrame], n: int, study: Study, paper: PaperResults, by: Intervals
 ) -> dict[str, Any]:
     cell, metric = group.iloc[0], study.metric
-    runs = where(each[0], sequence_jobs=n)
+    roles = set(where(each[0], sequence_jobs=n)["role"])
 
-    def against(theirs: dict[str, Any], metric: str = metric) -> Comparison:
-        return compare(each, metric, n, AGENT, theirs, bootstrap, confidence, seed)
+    def against(theirs: Mapping[str, Any], metric: str = metric) -> Comparison:
+        return compared(by, each, metric, n, AGENT, theirs)
 
     base = against({"role": "base"})
+    entry = _printed(cell, study, paper)
     row: dict[str, Any] = {
-        **{k: cell[k] for k in ("trace_title", "trace", "paper_trace", "data", "policy", *SETTING_TITLE, "cell")},
+        **about(cell),
         "seed": ", ".join(str(s) for s in group["seed"]),
-        "seeds": base.seeds,
         "measure": metric,
-        "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
         "sequence_jobs": n,
-        "windows": base.windows,
         "base_mean": base.theirs_mean,
         "rltune_mean": base.ours_mean,
         "base_median": base.theirs_median,
         "rltune_median": base.ours_median,
-        "improvement": base.improvement,
-        "low": base.low,
-        "high": base.high,
-        "p": base.p,
-        "seed_low": base.seed_low,
-        "seed_high": base.seed_high,
-        "worst_tenth_share": base.worst_tenth_share,
+        **{k: getattr(base, k) for k in ("windows", "seeds", "improvement", "low", "high", "p")},
+        **{k: getattr(base, k) for k in ("seed_low", "seed_high", "worst_tenth_share")},
         "shows": direction(base.low, base.high, base.windows),
+        "choice": choices(group, each, n),
+        "paper": NAN if entry is None or entry.value is None else entry.value,
+        "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
+        "verdict": verdict(None if entry is None else entry.value, base.low, base.high, base.windows),
     }
-    row["way"] = "; ".join(
-        dict.fromkeys(
-            way_of(own, where(table, sequence_jobs=n, role="rltune").iloc[0])
-            for (_, own), table in zip(group.iterrows(), each, strict=True)
-        )
-    )
-    entry = _printed(cell, study, paper)
-    row["paper"] = NAN if entry is None or entry.value is None else entry.value
-    row["paper_says"] = "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " ")
-    row["verdict"] = verdict(None if entry is None else entry.value, base.low, base.high, base.windows)
     if metric == "utilisation":
         row |= _side("span", over := against({"role": "base"}, SPAN)) | {"span_rltune": over.ours_mean}
     for name, role in (("best_fit", "base_best_fit"), ("random", "random")):
-        if (runs["role"] == role).any():
+        if role in roles:
             row |= _side(name, against({"role": role}))
-    if (runs["role"] == "baseline").any():
+    if "baseline" in roles:
         best = strong_baseline(each[0], metric, n)
-        rivals = where(runs, role="baseline")[["policy", "backfill", "placement"]].drop_duplicates()
-        row |= {"strong": _title(best), **_side("strong", against(best)), "rivals": len(rivals)}
+        tried = where(each[0], sequence_jobs=n, role="baseline")[["policy", "backfill", "placement"]]
+        row |= {"strong": _title(best), **_side("strong", against(best)), "heuristics": len(tried.drop_duplicates())}
     if (picked := picked_baseline(each[0], metric, n)) is not None:
         row |= {"picked": _title(picked), **_side("picked", against(picked))}
     return row
@@ -122,15 +117,19 @@ def _side(name: str, c: Comparison) -> dict[str, Any]:
     return {
         f"{name}_mean": c.theirs_mean,
         f"over_{name}": c.improvement,
-        f"over_{name}_low": c.low,
-        f"over_{name}_high": c.high,
-        f"over_{name}_p": c.p,
+        **{f"over_{name}_{k}": getattr(c, k) for k in ("low", "high", "p")},
         f"shows_{name}": direction(c.low, c.high, c.windows),
     }
 
 
-def way_of(cell: pd.Series, run: pd.Series) -> str:
-    """What the agent chose to do otherwise than its cell says, as its test runs tell (rltune.agent.scheduler_choice)."""
+def choices(cells: pd.DataFrame, each: Sequence[pd.DataFrame], n: int) -> str:
+    """Where the agents of these cells chose something other than their cell's setting; "" where none did."""
+    runs = [where(table, sequence_jobs=n, role="rltune").iloc[0] for table in each]
+    found = (_choice(cell, run) for (_, cell), run in zip(cells.iterrows(), runs, strict=True))
+    return "; ".join(dict.fromkeys(found))
+
+
+def _choice(cell: pd.Series, run: pd.Series) -> str:
     chosen = scheduler_title(run["policy"], run["backfill"])
     other = [] if chosen == scheduler_title(cell["policy"], cell["backfill"]) else [f"from {chosen}"]
     return ", ".join(other + [run[k] for k in ("placement", "locality") if run[k] != cell[k]])
@@ -141,11 +140,9 @@ def _title(baseline: dict[str, str]) -> str:
 
 
 def learned_in(histories: Sequence[pd.DataFrame]) -> str:
-    """Whether the agents kept learned anything: one answer where all seeds agree, else how many of them did."""
+    """Whether the agents learned anything: one answer where all seeds agree, else how many of them did."""
     answers = [_one_learned(history) for history in histories]
-    if len(set(answers)) == 1:
-        return answers[0]
-    return f"{answers.count('yes')} of {len(answers)} seeds"
+    return answers[0] if len(set(answers)) == 1 else f"{answers.count('yes')} of {len(answers)} seeds"
 
 
 def _one_learned(history: pd.DataFrame) -> str:
@@ -165,3 +162,11 @@ def _printed(cell: pd.Series, study: Study, paper: PaperResults) -> PaperEntry |
         return None
     policy = PAPER_POLICY.get(cell["policy"], cell["policy"])
     return paper.find(study.paper, cell["paper_trace"], policy, study.metric)
+
+
+def _levels(paper: PaperResults) -> str:
+    """The paper's utilisation under FIFO, in words."""
+    traces = ("Philly", "Helios", "Alibaba")
+    values = [show(paper.value("table9", trace, "fifo", "utilisation_pct"), "printed") for trace in traces]
+    levels = ", ".join(f"{trace} {value} %" for trace, value in zip(traces, values))
+    return f"{levels}, {paper.ref('table9')}"

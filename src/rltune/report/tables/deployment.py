@@ -1,39 +1,91 @@
-"""The deployment in tables (paper §5.6): RLTune beside Slurm, and every run."""
+"""The deployment in tables (paper §5.6): RLTune against Slurm, every run, its overheads, and the simulator's accuracy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from rltune.config.deployment import LONG_CYCLE_S
 from rltune.evaluation.intervals import FEWEST
-from rltune.report.artefact import Artefact, Column
+from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
+from rltune.report.common import NAN, holm_note, policy_title, with_holm
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
-from rltune.report.tables.deployment_words import HOUR_S, in_words, listed, short, sizes_in, times, who
-from rltune.report.tables.holm import holm_note, with_holm
-from rltune.report.verdict import RULE, TOO_FEW, TOO_SLOW, direction, verdict
+from rltune.report.verdict import TOO_FEW, TOO_SLOW, direction, verdict
 
-NAN = float("nan")
+HOUR_S = 3600.0
 MEASURES = {
-    "makespan": ("Makespan", "h"),
-    "utilisation": ("Utilisation", "%"),
-    "wait": ("Mean wait", "s"),
-    "jct": ("Mean JCT", "s"),
-    "bsld": ("Mean bounded slowdown", ""),
+    "makespan": "Makespan, h",
+    "utilisation": "Utilisation, %",
+    "wait": "Mean wait, s",
+    "jct": "Mean JCT, s",
+    "bsld": "Mean bounded slowdown",
 }
-"""Measure → (title, unit)."""
-SCALE = {"makespan": 1 / HOUR_S, "utilisation": 100.0}
-PAPER_KEY = {"makespan": "makespan", "utilisation": "utilisation", "wait": "wait"}
+IN_PAPER = ("makespan", "utilisation", "wait")
 """Measures that the paper prints a comparison of."""
+SCALE = {"makespan": 1 / HOUR_S, "utilisation": 100.0}
 TESTED = {"p": "p_holm"}
-ON = {"easy": "simulator, EASY", "conservative": "simulator, conservative"}
-"""Rule of backfilling → what a row of it was made on."""
+RULES = {"easy": "EASY", "conservative": "Conservative"}
+WAITS = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
+UNKNOWN = "unknown"
+DIGITS = 8
+"""Of a digest, as shown."""
 Facts = Mapping[str, Any]
+
+
+def who(scheduler: str) -> str:
+    """`Slurm`, `RLTune`, `SAF, same controller`."""
+    return {"slurm": "Slurm", "rltune": "RLTune"}.get(scheduler) or f"{policy_title(scheduler)}, same controller"
+
+
+def short(scheduler: str) -> str:
+    """`Slurm`, `RLTune`, `SAF`."""
+    return who(scheduler).partition(",")[0]
+
+
+def listed(things: Iterable[object]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *rest, last = map(str, things)
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def sizes_in(runs: pd.DataFrame) -> dict[int, str]:
+    """GPUs of a job → column with the mean wait of such jobs, of those that a frame of per_run has."""
+    return {int(c.split("_")[1]): c for c in runs.columns if c.startswith("wait_") and c.endswith("_gpus_s")}
+
+
+def in_words(paired: pd.DataFrame) -> list[str]:
+    """A sentence per pair of schedulers, on the means of the repetitions that both have. ``paired``: of
+    rltune.evaluation.studies.deployment.paired_runs."""
+    return [_pair(runs, ours, theirs) for (ours, theirs), runs in paired.groupby(["ours", "theirs"], sort=False)]
+
+
+def _pair(runs: pd.DataFrame, ours: str, theirs: str) -> str:
+    x, y = (runs[runs["side"] == side].mean(numeric_only=True) for side in ("ours", "theirs"))
+    sizes = {f"{gpus} GPU{'s' if gpus > 1 else ''}": column for gpus, column in sizes_in(runs).items()}
+    by_size = "; ".join(f"{size}: {_change(x[column], y[column])}" for size, column in sizes.items())
+    longest = " against ".join(f"{show(side['wait_max_s'] / HOUR_S, 'number')}{NBSP}h" for side in (x, y))
+    count = runs["repetition"].nunique()
+    return (
+        f"{short(ours)} against {short(theirs)}, {count} repetition{'s' if count > 1 else ''}: mean wait "
+        f"{_change(x['wait_s'], y['wait_s'])} (jobs of {by_size}), longest wait {longest}, makespan "
+        f"{_change(x['makespan_s'], y['makespan_s'])}, utilisation "
+        f"{_change(x['utilisation'], y['utilisation'], ('lower', 'higher'))}."
+    )
+
+
+def _change(ours: float, theirs: float, words: tuple[str, str] = ("shorter", "longer")) -> str:
+    """`12.3 % shorter`, or hours where there is nothing to divide by."""
+    if pd.isna(ours) or pd.isna(theirs):
+        return UNKNOWN
+    if not theirs > 0:
+        return f"{show(ours / HOUR_S, 'number')}{NBSP}h against none" if ours > 0 else "the same"
+    change = ours / theirs - 1
+    return f"{show(abs(change), 'percent')} {words[int(change > 0)]}" if change else "the same"
 
 
 def deployment_numbers(
@@ -46,212 +98,170 @@ def deployment_numbers(
     block_jobs: int,
     confidence: float,
     learned: str = "",
-    source: str = "",
 ) -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-numbers`: one row a comparison × measure, with the paper's figure and the verdict.
+    """The table `deployment-numbers`: one row per comparison × measure, with the paper's figure and the verdict.
 
     ``compared`` and ``paired`` as rltune.evaluation.studies.deployment.compare and paired_runs give them, ``machinery`` as
     rltune.evaluation.studies.deployment_machinery does; ``cell``: the row of rltune.report.read.cells of the agent; ``learned``:
     rltune.report.tables.comparison.learned_in of it. Where a scheduler's mean cycle is over LONG_CYCLE_S in any run there
     is no verdict.
     """
-    slow = machinery.groupby("scheduler")["cycle_s"].max() > LONG_CYCLE_S
-    hindered = [any(slow.get(row[side], False) for side in ("ours", "theirs")) for _, row in compared.iterrows()]
-    printed = [_printed(row, paper) for _, row in compared.iterrows()]
+    slowest = machinery.groupby("scheduler")["cycle_s"].max()
+    slow = slowest[slowest > LONG_CYCLE_S]
+    late = compared["ours"].isin(slow.index) | compared["theirs"].isin(slow.index)
     scale = compared["measure"].map(SCALE).fillna(1.0)
-    tested = compared.assign(p=compared["p"].where(~np.array(hindered, dtype=bool)))
-    frame = with_holm(tested, TESTED).assign(
+    rows = list(zip(late, compared.to_dict("records"), strict=True))
+    frame = with_holm(compared.assign(p=compared["p"].where(~late)), TESTED).assign(
         ours_title=compared["ours"].map(who),
         theirs_title=compared["theirs"].map(who),
-        measure_title=[", ".join(filter(None, MEASURES[m])) for m in compared["measure"]],
+        measure_title=compared["measure"].map(MEASURES),
         ours_mean=compared["ours_mean"] * scale,
         theirs_mean=compared["theirs_mean"] * scale,
-        paper=printed,
-        verdict=[
-            (TOO_SLOW if late else verdict(p, r["low"], r["high"], int(r["windows"]))) if not np.isnan(p) else ""
-            for p, late, (_, r) in zip(printed, hindered, compared.iterrows(), strict=True)
-        ],
-        shows=[_shown(row, late) for late, (_, row) in zip(hindered, compared.iterrows(), strict=True)],
+        paper=[_printed(row, paper) for _, row in rows],
+        verdict=[_verdict(row, _printed(row, paper), slow) for slow, row in rows],
+        shows=[TOO_SLOW if slow else _shown(row) for slow, row in rows],
         sequence_jobs=facts["jobs"],
         trace_title=facts["trace"],
-        preset=cell["preset"],
-        estimate=cell["estimate"],
-        seed=cell["seed"],
+        **{k: cell[k] for k in ("preset", "estimate", "seed")},
         data=facts["data"],
         learned=learned,
     )
-    busy = float((machinery["cycle_s"] / machinery["gap_s"]).mean())
     repetitions = int(paired["repetition"].nunique())
-    printed_min = {who_: show(paper.value("fig18", f"{who_}.makespan_min"), "int") for who_ in ("slurm", "rltune")}
-    columns = {
-        "ours_title": Column("Scheduler"),
-        "theirs_title": Column("Against"),
-        "measure_title": Column("Measure"),
-        "ours_mean": Column("Ours", "", "number"),
-        "theirs_mean": Column("The other", "", "number"),
-        "gain": Column("Better by", "", "percent", low="low", high="high"),
-        "windows": Column("Repetitions", "", "int"),
-        "shows": Column("Shown"),
-    }
-    if frame["p_holm"].notna().any():
-        columns["p_holm"] = Column("Holm p", "", "p")
-    columns |= {
-        "paper": Column("The paper", "", "percent"),
-        "verdict": Column("Verdict"),
-        "block_low": Column(
-            "From", "", "percent", "Within these repetitions", help="Interval of “Better by” by blocks."
-        ),
-        "block_high": Column("To", "", "percent", "Within these repetitions"),
-        "blocks": Column("Blocks", "", "int", "Within these repetitions"),
-        "dropped": Column(
-            "Left out", "jobs", "int", help="Submissions without a start and an end under both schedulers."
-        ),
-    }
-    return Artefact(
+    return describe(
         "deployment-numbers",
-        "table",
-        "RLTune beside Slurm, in numbers",
-        paper_ref=paper.ref("fig18"),
-        caption=f"{show(facts['jobs'], 'int')} jobs, {times(repetitions)}, each repetition with other jobs, on a Slurm "
-        f"cluster of real daemons with {facts['gpus']} made-up GPUs: under Slurm’s multifactor priority alone (age, "
-        "fair share, job size, which favours large jobs, partition and QOS, all of one weight, the last two the same for all "
-        "jobs; backfilling), and with "
-        "priorities written by the controller. Means of the repetitions that both sides have, of the jobs that ran under "
-        "both.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns=columns,
-        notes=tuple(
-            n
-            for n in (
-                *in_words(paired),
-                f"{repetitions} repetition{'s' if repetitions > 1 else ''}, one agent (training seed {cell['seed']}), one run "
-                "of each scheduler and repetition. What another training would change, and how far two runs of the same jobs "
-                "under the same order differ, Slurm’s own among them, is not known; no interval here has it.",
-                "“Better by” has an interval over repetitions. “Within these repetitions” is one of "
-                f"{block_jobs} consecutive submissions at a time, drawn within each repetition: neighbouring blocks share a "
-                "queue, so it is too narrow, and it says nothing of other jobs. No verdict is taken from it.",
-                _too_slow(frame, machinery),
-                ""
-                if set(compared["theirs"]) != {"slurm"}
-                else "No simple rule ran beside the agent (`deployment.schedulers`): "
-                "a gain over Slurm’s order may be what the rule that the agent started from gains as well.",
-                f"The controller works beside Slurm’s daemons on the same machine, {show(busy, 'percent')} of the time in the "
-                "mean; under Slurm’s own order it does not run. What it takes of the machine favours Slurm, and no run without "
-                "its orders has the same load.",
-                "Jobs sleep as long as the generated job ran: schedulers differ in order and in nodes, not in jobs’ speed.",
-                f"The paper’s makespans are {printed_min['slurm']} min under Slurm and {printed_min['rltune']} min under "
-                f"RLTune, of {show(paper.value('fig18', 'jobs'), 'int')} jobs that it does not publish, in one run.",
-                holm_note(frame, TESTED, "over the others", confidence),
-                f"Brackets: {100 * confidence:.0f} % intervals of single comparisons. Verdicts: {RULE}",
-            )
-            if n
-        ),
+        frame,
+        paper,
+        facts=facts,
+        cell=cell,
+        confidence=confidence,
+        block_jobs=block_jobs,
+        changes=in_words(paired),
+        repetitions=repetitions,
+        often={1: "once", 2: "twice"}.get(repetitions, f"{repetitions} times"),
+        tested=frame["p_holm"].notna().any(),
+        has_rule=set(compared["theirs"]) != {"slurm"},
+        slow=listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()) if late.any() else "",
+        long_cycle_s=LONG_CYCLE_S,
+        too_slow=TOO_SLOW,
+        busy=float((machinery["cycle_s"] / machinery["gap_s"]).mean()),
+        printed_min={name: show(paper.value("fig18", f"{name}.makespan_min"), "int") for name in ("slurm", "rltune")},
+        paper_jobs=paper.value("fig18", "jobs"),
+        holm=holm_note(frame, TESTED, "over the others", confidence),
     ), frame
 
 
-def _shown(row: pd.Series, late: bool) -> str:
-    if late:
-        return TOO_SLOW
+def _shown(row: Mapping[str, Any]) -> str:
     return TOO_FEW if row["windows"] < FEWEST else direction(row["low"], row["high"], int(row["windows"]))
 
 
-def _too_slow(frame: pd.DataFrame, machinery: pd.DataFrame) -> str:
-    """Why comparisons have no verdict for their cycles; "" where none lacks it."""
-    if not (frame["shows"] == TOO_SLOW).any():
+def _verdict(row: Mapping[str, Any], printed: float, slow: bool) -> str:
+    if pd.isna(printed):
         return ""
-    mean = machinery.groupby("scheduler")["cycle_s"].max()
-    told = listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in mean[mean > LONG_CYCLE_S].items())
-    return (
-        f"“{TOO_SLOW}”: in a run of the scheduler a cycle of the controller took over {LONG_CYCLE_S:.0f} s of the "
-        f"cluster’s clock in the mean ({told} in the slowest), so what was measured is the machine as much as the "
-        "order. A lower `deployment.speed` shortens them."
-    )
+    return TOO_SLOW if slow else verdict(printed, row["low"], row["high"], int(row["windows"]))
 
 
-def _printed(row: pd.Series, paper: PaperResults) -> float:
-    if (row["ours"], row["theirs"]) != ("rltune", "slurm") or row["measure"] not in PAPER_KEY:
-        return NAN
-    return paper.value("fig18", PAPER_KEY[row["measure"]])
+def _printed(row: Mapping[str, Any], paper: PaperResults) -> float:
+    mine = (row["ours"], row["theirs"]) == ("rltune", "slurm") and row["measure"] in IN_PAPER
+    return paper.value("fig18", row["measure"]) if mine else NAN
 
 
 def deployment_runs(
-    runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str, source: str = ""
+    runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str
 ) -> tuple[Artefact, pd.DataFrame]:
-    """The table `deployment-runs`: a row a scheduler × repetition on the Slurm cluster, then as many in the simulator under
-    each rule of backfilling.
+    """The table `deployment-runs`: a row per scheduler × repetition on the Slurm cluster, then the same in the simulator
+    under each backfill rule.
 
     ``runs`` (may be empty) and ``simulated`` as rltune.evaluation.studies.deployment.per_run gives them. ``missing``: why runs are
     not there; "" where all are.
     """
-    frame = pd.concat(
-        [
-            runs.assign(system="Slurm", system_title="Slurm") if len(runs) else runs,
-            *(
-                simulated[simulated["backfill"] == rule]
-                .sort_values("repetition", kind="stable")
-                .assign(system="simulator", system_title=title)
-                for rule, title in ON.items()
-            ),
-        ],
-        ignore_index=True,
-    )
-    waits = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
+    parts = [runs.assign(system="Slurm", system_title="Slurm")] if len(runs) else []
+    for rule in RULES:
+        part = simulated[simulated["backfill"] == rule].sort_values("repetition", kind="stable")
+        title = {"easy": "simulator, EASY", "conservative": "simulator, conservative"}[rule]
+        parts.append(part.assign(system="simulator", system_title=title))
+    frame = pd.concat(parts, ignore_index=True)
     sizes = sizes_in(frame)
-    in_hours = ["makespan_s", *waits, *sizes.values(), "last_wait_s", "jct_s"]
+    in_hours = ["makespan_s", *WAITS, *sizes.values(), "last_wait_s", "jct_s"]
     frame = frame.assign(
         title=frame["scheduler"].map(short),
         data=facts["data"],
-        **{_hours(column): frame[column] / HOUR_S for column in in_hours},
+        **{f"{column.removesuffix('_s')}_h": frame[column] / HOUR_S for column in in_hours},
     )
-    columns = {
-        "title": Column("Order"),
-        "system_title": Column("On"),
-        "repetition": Column("Repetition", "", "plain-int"),
-        "makespan_h": Column("Makespan", "h", "number"),
-        "utilisation": Column("Utilisation", "", "percent"),
-        **{_hours(column): Column(title, "h", "number", "Wait") for column, title in waits.items()},
-        **{_hours(column): Column(str(gpus), "h", "number", "Mean wait by GPUs") for gpus, column in sizes.items()},
-        "last_gpus": Column("GPUs", "", "int", "Last job to end", help="That it asked for."),
-        "last_wait_h": Column("It waited", "h", "number", "Last job to end"),
-        "jct_h": Column("Mean JCT", "h", "number"),
-        "bsld": Column("Slowdown", "", "number"),
-        "others": Column("Not completed", "jobs", "int", help="Jobs that ended otherwise than COMPLETED."),
-        "untimed": Column(
-            "No start or end",
-            "jobs",
-            "int",
-            help="Jobs of which the accounts do not say when they started or ended; no measure has them.",
-        ),
-    }
-    return Artefact(
+    return describe(
         "deployment-runs",
-        "table",
-        "Every run",
-        caption="One row a run on the Slurm cluster, by its own accounting, and one for the same jobs in the simulator "
-        "under each rule of backfilling. The makespan is from the first submission to the end of the last job."
-        if len(runs)
-        else "The same jobs in the simulator; there is no run on a Slurm cluster beside it.",
-        data=(str(facts["data"]),),
-        source=source,
-        columns=columns,
-        notes=tuple(
-            n
-            for n in (
-                f"{show(facts['jobs'], 'int')} jobs a repetition, of {facts['accounts']} users, each with an account, submitted "
-                f"over {show(facts['hours'], 'number')} hours; offered load {show(facts['offered'], 'number')} of the cluster’s "
-                "GPUs.",
-                "GPUs that a job holds longer than it was to run count as used." if len(runs) else "",
-                "In the simulator the same jobs with the same limits, by best fit, with EASY backfilling and with "
-                "conservative backfilling, which reserves for every job as Slurm’s does; Slurm’s order "
-                f"is {POLICY_TITLE['multifactor_size']} there.",
-                missing,
-            )
-            if n
-        ),
+        frame,
+        facts=facts,
+        has_runs=len(runs) > 0,
+        slurm_order=POLICY_TITLE["multifactor_size"],
+        missing=missing,
+        waits={column.removesuffix("_s"): title for column, title in WAITS.items()},
+        sizes={column.removesuffix("_s"): str(gpus) for gpus, column in sizes.items()},
     ), frame
 
 
-def _hours(column: str) -> str:
-    """`wait_s` → `wait_h`."""
-    return f"{column.removesuffix('_s')}_h"
+def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
+    """The table `deployment-machinery`: a row per run. ``machinery``: of rltune.evaluation.studies.deployment_machinery."""
+    frame = machinery.drop(columns=["retries", "resumed"]).assign(
+        title=machinery["scheduler"].map(short),
+        data=facts["data"],
+        code_short=machinery["code"].map(_digest),
+        tries_shown=[UNKNOWN if pd.isna(tries) else show(tries, "int") for tries in machinery["tries"]],
+    )
+    runs = [{**row, "name": f"{short(row['scheduler'])} {row['repetition']}"} for row in machinery.to_dict("records")]
+    retried = [len(row["retries"]) for row in runs]
+    return describe(
+        "deployment-machinery",
+        frame,
+        long_cycle_s=LONG_CYCLE_S,
+        speeds=listed(show(speed, "number") for speed in sorted(machinery["speed"].unique())),
+        retries=[
+            f"{row['name']} was restarted, and the earlier attempt does not count: {reason.rstrip('.')}."
+            for row in runs
+            for reason in row["retries"]
+        ],
+        resumed={row["name"]: len(row["resumed"]) for row in runs if row["resumed"]},
+        unknown=int(machinery["tries"].isna().sum()),
+        without_reason=int((machinery["tries"] - 1 - pd.Series(retried, machinery.index)).clip(lower=0).sum()),
+        count=len(runs),
+        origins={
+            "code": _origins(runs, "code"),
+            "agent’s weights": _origins([row for row in runs if row["scheduler"] == "rltune"], "policy"),
+        },
+    ), frame
+
+
+def _digest(digest: object) -> str:
+    return digest[:DIGITS] if isinstance(digest, str) and digest else UNKNOWN
+
+
+def _origins(runs: list[dict[str, Any]], column: str) -> dict[str, list[str]]:
+    """Digest of what made runs → names of the runs."""
+    found: dict[str, list[str]] = {}
+    for row in runs:
+        found.setdefault(_digest(row[column]), []).append(row["name"])
+    return found
+
+
+def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
+    """The table `deployment-fidelity`: a row per run. ``fidelity`` as rltune.evaluation.studies.deployment_simulated gives it."""
+    measures = {"wait": "Mean wait", "makespan": "Makespan"}
+    hours = {
+        f"{name}_h_{side}": fidelity[f"{name}_s_{side}"] / HOUR_S for name in measures for side in ("slurm", *RULES)
+    }
+    frame = fidelity.assign(title=fidelity["scheduler"].map(short), data=facts["data"], **hours)
+    return describe("deployment-fidelity", frame, measures=measures), frame
+
+
+def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
+    """The table `deployment-predicted`: a row per comparison × measure. ``predicted`` as
+    rltune.evaluation.studies.deployment_simulated gives it."""
+    right = {rule: int(predicted[f"agrees_{rule}"].sum()) for rule in RULES}
+    frame = predicted.assign(
+        ours_title=predicted["ours"].map(who),
+        theirs_title=predicted["theirs"].map(who),
+        measure_title=predicted["measure"].map({"wait": "Mean wait", "makespan": "Makespan"}),
+        data=facts["data"],
+        **{f"agrees_{rule}": predicted[f"agrees_{rule}"].map({1.0: "yes", 0.0: "no"}) for rule in RULES},
+    )
+    agreement = f"{right['easy']} of {len(frame)} with EASY and {right['conservative']} with conservative backfilling"
+    return describe("deployment-predicted", frame, agreement=agreement), frame

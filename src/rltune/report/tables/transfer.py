@@ -1,4 +1,4 @@
-"""Agents on traces and clusters they were not trained on."""
+"""Agents against base policies (Table 7) and on traces and clusters that they were not trained with."""
 
 from __future__ import annotations
 
@@ -6,50 +6,103 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.evaluation.intervals import NAN
-from rltune.report.artefact import Artefact, Column
+from rltune.evaluation.intervals import Intervals
+from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
+from rltune.report.common import NAN, SETTING_TITLE, about, constant_settings, gain, holm_note, policy_title
+from rltune.report.common import setting_columns, where, with_holm
 from rltune.report.paper import PaperResults
-from rltune.report.style import POLICY_TITLE
-from rltune.report.tables.carried import HOME, SAME_AGENT, less, waits
-from rltune.report.tables.common import SETTING_TITLE, constant_settings, data_labels, varying, where
-from rltune.report.tables.holm import holm_note, with_holm
-from rltune.report.verdict import direction
+from rltune.report.transferred import HOME, SAME_AGENT, less, waits
+from rltune.report.verdict import direction, verdict
 
 RULES = ["backfill", "placement", "locality", "estimate"]
 TESTED = {"p": "holm", "there_p": "there_holm", "over_there_p": "over_there_holm", "random_p": "random_holm"}
 
 
-def transfer(
-    cells: pd.DataFrame,
-    runs: pd.DataFrame,
-    paper: PaperResults,
-    *,
-    bootstrap: int,
-    confidence: float,
-    seed: int,
-    source: str = "",
-) -> tuple[Artefact, pd.DataFrame]:
-    """One row an agent (its seeds together) × workload it was not trained on.
+def policies_of(paper: PaperResults) -> list[str]:
+    """The base policies of the paper's Table 7."""
+    return list(dict.fromkeys(key.split(".")[1] for key in paper.artefacts["table7"].entries))
 
-    ``cells`` as `report.read` gives them, ``runs`` as `evaluation.studies.transfer.across_traces` does. Of the agent, of the one
-    trained there in the same way (``there_…``, empty where there is none) and of a random order (``random_…``): the
-    improvement of mean wait over the base policy there, a fraction with interval; ``over_there``: over the agent
-    trained there; ``shows``: what the interval over the base policy shows. Means in s.
+
+def table7(
+    cells: pd.DataFrame, windows: pd.DataFrame, bases: pd.DataFrame, paper: PaperResults, by: Intervals
+) -> tuple[Artefact, pd.DataFrame]:
+    """One row per agent (its seeds together), a group of columns per base policy B that it is evaluated against.
+
+    ``cells`` and ``windows`` as `report.read` gives them, ``bases``: the windows of every base policy. Columns of B:
+    ``B`` (less mean wait than B, a fraction), ``B_low``, ``B_high``, ``B_p`` and ``B_holm`` (the p-value, and after
+    Holm's correction over the table), ``B_mean`` (of B, s), ``B_paper``, ``B_verdict``; also ``trained`` (base policy in
+    training), ``mean`` (of the agent, s), ``windows``, ``seeds``.
     """
-    judge = (bootstrap, confidence, seed)
+    policies = list(dict.fromkeys([*policies_of(paper), *bases["policy"]]))
+    n = int(bases["sequence_jobs"].iloc[0])
+    agents = where(windows, role="rltune", sequence_jobs=n)
+    rows: list[dict[str, Any]] = []
+    for _, group in cells.groupby(SAME_AGENT, sort=False):
+        cell = group.iloc[0]
+        ours = waits(agents[agents["cell"].isin(group["cell"])])
+        mine = where(bases, **{k: cell[k] for k in (*HOME, *RULES)})
+        row = {k: v for k, v in about(cell).items() if k not in ("seed", "cell")}
+        row |= {"trained": policy_title(cell["policy"]), "sequence_jobs": n, "windows": len(ours), "seeds": len(group)}
+        row["mean"] = ours.to_numpy().mean()
+        for policy in policies:
+            row |= _against(policy, cell, ours, waits(where(mine, policy=policy)), paper, by)
+        rows.append(row)
+    tested = {f"{p}_p": f"{p}_holm" for p in policies}
+    frame = with_holm(pd.DataFrame(rows), tested)
+    seeds = int(frame["seeds"].max())
+    return describe(
+        "table7",
+        frame,
+        paper,
+        confidence=by.confidence,
+        n=n,
+        seeds=seeds,
+        policies={p: policy_title(p) for p in policies},
+        printed=[p for p in policies if frame[f"{p}_paper"].notna().any()],
+        settings=setting_columns(cells, without=["seed"]),
+        holm=holm_note(frame, tested, "over base policies", by.confidence, by.bootstrap),
+        shared_settings=constant_settings(cells, without=["seed"] if seeds > 1 else ()),
+    ), frame
+
+
+def _against(
+    policy: str, cell: pd.Series, ours: pd.DataFrame, theirs: pd.DataFrame, paper: PaperResults, by: Intervals
+) -> dict[str, Any]:
+    """The columns of one base policy; empty where it was not run."""
+    found = less(ours, theirs, by)
+    comparable = cell["metric"] == "wait" and cell["backfill"] == "none"
+    entry = paper.find("table7", cell["paper_trace"], cell["policy"], policy, "wait") if comparable else None
+    printed = entry.value if entry else None
+    return {
+        **gain(policy, found, "gain", f"{policy}_"),
+        f"{policy}_mean": theirs.to_numpy().mean() if len(theirs) else NAN,
+        f"{policy}_paper": NAN if printed is None else printed,
+        f"{policy}_verdict": verdict(printed, found.low, found.high, len(ours)),
+    }
+
+
+def transfer(
+    cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Intervals
+) -> tuple[Artefact, pd.DataFrame]:
+    """One row per agent (its seeds together) × workload it was not trained on.
+
+    ``cells`` as `report.read` gives them, ``runs``: windows of every agent, base policy and a random order on every
+    workload. Of the agent, of the one trained there in the same setting (``there_…``, empty where there is none) and of
+    a random order (``random_…``): the improvement of mean wait over the base policy there, a fraction with interval;
+    ``over_there``: over the agent trained there; ``shows``: what the interval over the base policy shows. Means in s.
+    """
     homes = cells.drop_duplicates(HOME).set_index(HOME)
     rows: list[dict[str, Any]] = []
     for _, group in cells.groupby(SAME_AGENT, sort=False):
         cell = group.iloc[0]
-        same_rules = where(runs, **{k: cell[k] for k in RULES})
-        for home, found in same_rules.groupby(HOME, sort=False):
+        for home, found in where(runs, **{k: cell[k] for k in RULES}).groupby(HOME, sort=False):
             if home == (cell["trace"], cell["cluster"]):
                 continue
             there = homes.loc[home]
+            alike = where(cells, **{k: cell[k] for k in SAME_AGENT if k not in HOME}, **dict(zip(HOME, home)))
             base = waits(where(found, role="base", policy=cell["policy"]))
-            ours = waits(found[found["cell"].isin(group["cell"])])
-            alike = {k: cell[k] for k in SAME_AGENT if k not in HOME}
-            native = waits(found[found["cell"].isin(where(cells, **alike, **dict(zip(HOME, home)))["cell"])])
+            ours, native = (waits(found[found["cell"].isin(some["cell"])]) for some in (group, alike))
             rows.append(
                 {
                     "trained": cell["trace_title"],
@@ -58,87 +111,40 @@ def transfer(
                     "tested_machine": there["machine"],
                     "data": there["data"],
                     "policy": cell["policy"],
-                    "base": POLICY_TITLE.get(cell["policy"], cell["policy"]),
+                    "base": policy_title(cell["policy"]),
                     **{k: cell[k] for k in SETTING_TITLE if k not in ("seed", "cluster_title")},
                     "sequence_jobs": int(found["sequence_jobs"].iloc[0]),
                     "windows": len(base),
                     "seeds": len(group),
                     "base_mean": base.to_numpy().mean(),
                     "mean": ours.to_numpy().mean(),
-                    **_gain("", ours, base, judge),
                     "there_mean": native.to_numpy().mean() if len(native) else NAN,
-                    **_gain("there", native, base, judge),
-                    **_gain("over_there", ours, native, judge),
-                    **_gain("random", waits(where(found, role="random")), base, judge),
+                    **gain("less", less(ours, base, by), "gain"),
+                    **gain("there", less(native, base, by), "gain", "there_"),
+                    **gain("over_there", less(ours, native, by), "gain", "over_there_"),
+                    **gain("random", less(waits(where(found, role="random")), base, by), "gain", "random_"),
                 }
             )
     frame = with_holm(pd.DataFrame(rows), TESTED)
     frame["shows"] = [direction(r["low"], r["high"], r["windows"]) for _, r in frame.iterrows()]
-    return _artefact(cells, frame, paper, confidence, bootstrap, source), frame
-
-
-def _gain(name: str, ours: pd.DataFrame, theirs: pd.DataFrame, judge: tuple[int, float, int]) -> dict[str, float]:
-    """Columns ``name`` (``less`` where that is ""), ``name_low``, ``name_high`` and ``name_p``."""
-    found = less(ours, theirs, *judge)
-    before = f"{name}_" if name else ""
-    return {name or "less": found.gain, f"{before}low": found.low, f"{before}high": found.high, f"{before}p": found.p}
-
-
-def _artefact(
-    cells: pd.DataFrame, frame: pd.DataFrame, paper: PaperResults, confidence: float, bootstrap: int, source: str
-) -> Artefact:
-    over = "Less wait than that base policy"
-    columns = {
-        "trained": Column("Trained on"),
-        "tested": Column("Tested on"),
-        "base": Column("Base policy", help="In training and in judging."),
-        **{c: Column(SETTING_TITLE[c].capitalize()) for c in varying(cells) if c not in ("seed", "cluster_title")},
-        "base_mean": Column("Its mean wait", "s", "seconds"),
-        "less": Column("This agent", "", "percent", over, "low", "high"),
-        "holm": Column("Holm p", "", "p", over, help="p-value after Holm’s correction over this table."),
-        "shows": Column("Is", "", "text", over),
-        "there": Column("The one trained there", "", "percent", over, "there_low", "there_high"),
-        "random": Column("A random order", "", "percent", over, "random_low", "random_high"),
-        "over_there": Column(
-            "Than the one trained there", "", "percent", "Less wait", "over_there_low", "over_there_high"
-        ),
-        "windows": Column("Windows", "", "int", help="Disjoint windows of the test part."),
-    }
-    from_cpu = frame[(frame["trained_machine"] == "CPU") & (frame["tested_machine"] == "GPU")]
-    says = paper.without_figures["cpu-transfer"]
-    notes = (
-        "Comparable: the schedules of a row, which have the same jobs, nodes, estimates and rules. Not comparable: "
-        "rows of different traces, whose waits and room for improvement differ many times over.",
-        "An agent sees shares of the cluster, ranks in the queue, and logarithms of seconds and GPUs on one scale for "
-        "all traces. So it can be run anywhere, but what is a long job or a large one where it learned may be an "
-        "ordinary one elsewhere. Where it chose placement, locality or reservations in training, those go with it.",
-        "Where a random order gains as much, nothing of what was learned has carried over: it is worth leaving the "
-        "base policy’s order, whatever for.",
-        f"The paper, {says.where}: “{says.title}.” {_of_cpu(from_cpu)}",
-        f"At most {int(frame['windows'].max())} windows of {frame['sequence_jobs'].max():,} jobs, evenly spread over "
-        "the test part.",
-        holm_note(frame, TESTED, "over base policies and other orders", confidence, bootstrap),
-        constant_settings(cells, without=("cluster_title", "seed")),
-    )
-    return Artefact(
+    return describe(
         "transfer",
-        "table",
-        "On traces it was not trained on",
-        paper_ref=paper.ref("cpu-transfer"),
-        caption="Every agent on the test windows of the other workloads, beside the agent trained there with the same "
-        "base policy, and an order drawn at random. Brackets: "
-        f"{100 * confidence:.0f} % interval, paired by window; negative is worse.",
-        data=data_labels(frame),
-        source=source,
-        columns=columns,
-        notes=tuple(n for n in notes if n),
-    )
+        frame,
+        paper,
+        confidence=by.confidence,
+        says=paper.without_figures["cpu-transfer"],
+        from_cpu=_from_cpu(where(frame, trained_machine="CPU", tested_machine="GPU")),
+        windows=int(frame["windows"].max()),
+        n=frame["sequence_jobs"].max(),
+        settings=setting_columns(cells, without=["seed", "cluster_title"]),
+        holm=holm_note(frame, TESTED, "over base policies and other orders", by.confidence, by.bootstrap),
+        shared_settings=constant_settings(cells, without=["seed", "cluster_title"]),
+    ), frame
 
 
-def _of_cpu(rows: pd.DataFrame) -> str:
+def _from_cpu(rows: pd.DataFrame) -> str:
     """What the rows of agents from CPU traces on GPU traces show, in a sentence."""
     if rows.empty:
-        return "This run’s matrix has no such agent."
-    counts = rows["shows"].value_counts()
-    told = ", ".join(f"{shows} in {count}" for shows, count in counts.items())
-    return f"Here, of {len(rows)} such pairs against the base policy there: {told}."
+        return "This run has no such agent."
+    counts = ", ".join(f"{shows} in {count}" for shows, count in rows["shows"].value_counts().items())
+    return f"Here, of {len(rows)} such pairs against the base policy there: {counts}."

@@ -1,0 +1,262 @@
+"""The one list of the report's tables and figures: what each is, which chapter shows it, which stage makes it and when.
+
+It lies in ``chapters/*.yaml``, a file per chapter in the order of the page; an artefact's caption, notes, alternative
+text and columns are there too, as Jinja templates that get their numbers from the module that makes the artefact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import yaml
+
+from rltune.config.comparisons import against_qssf, agent_of, by_features
+from rltune.config.run import RunConfig
+from rltune.report.artefact import Artefact, Column
+from rltune.report.paper import PaperResults
+from rltune.report.studies import STUDIES, curves_of, studies_of
+from rltune.report.common import NAIVE, PRO, data_labels
+from rltune.report.templates import environment
+from rltune.report.transferred import has_robustness, has_transfer
+from rltune.report.verdict import RULE
+
+FOLDER = Path(__file__).parent / "chapters"
+SHORTER = "-*"
+"""Behind the id of a figure of distributions: the same for shorter windows, where the traces have such."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One table or figure."""
+
+    id: str
+    chapter: str
+    kind: Literal["table", "figure"]
+    title: str
+    """In lists; on the page too, unless there is a `heading`."""
+    stage: str
+    """The notebook that makes it."""
+    when: str = ""
+    """Name in CONDITIONS; "" where every run has it."""
+    paper: str = ""
+    """The paper's artefact that it corresponds to."""
+    drawn: bool = False
+    """Whether it is an SVG from the start, so without a PNG."""
+    heading: str = ""
+    caption: str = ""
+    alt: str = ""
+    notes: tuple[str | dict[str, str], ...] = ()
+    """Templates; those that render to nothing are dropped; `each: name` stands for a list of sentences."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Column → the fields of `Column`, and `when`, an expression. None: the caller gives some under that name; columns of
+    columns: a group, once for each of the names and titles that the caller gives."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter of the page."""
+
+    id: str
+    title: str
+    where: str
+    """The paper's section; "" where the paper has none."""
+    lead: str
+    entries: tuple[Entry, ...]
+
+
+@lru_cache
+def chapters() -> dict[str, Chapter]:
+    """Every chapter by id, in the order of the page."""
+    shared = _read(FOLDER / "shared.yaml")
+    found = {}
+    for path in sorted(FOLDER.glob("[0-9]*.yaml")):
+        name, given = path.stem.partition("-")[2], _read(path)
+        entries = []
+        for key, text in given.pop("artefacts").items():
+            entries.append(_entry(key, name, text, shared))
+        if name == "metrics":  # those that a file of its own adds need no more than that
+            for study in STUDIES:
+                if not study.paper:
+                    numbers = {"kind": "table", "title": f"{study.title} in numbers", "like": "comparison"}
+                    training = {"kind": "figure", "title": f"Training curves, {study.noun}", "like": "training"}
+                    for key, text in ((study.numbers, numbers), (f"training-{study.numbers}", training)):
+                        entries.append(_entry(key, name, {**text, "stage": "figures", "when": "trained"}, shared))
+        found[name] = Chapter(name, given["title"], given.get("where", ""), given.get("lead", ""), tuple(entries))
+    return found
+
+
+def _entry(key: str, chapter: str, text: dict[str, Any], shared: Mapping[str, Any]) -> Entry:
+    text = {**shared.get(text.get("like", ""), {}), **{k: v for k, v in text.items() if k != "like"}}
+    return Entry(key, chapter, **{**text, "notes": tuple(text.get("notes", ()))})
+
+
+@lru_cache
+def entries() -> dict[str, Entry]:
+    """Every artefact that some run makes, by id."""
+    return {entry.id: entry for chapter in chapters().values() for entry in chapter.entries}
+
+
+def entry_of(name: str) -> Entry:
+    """The artefact of this id, or of the same figure in the longest windows. Raises KeyError where there is none."""
+    return entries()[name] if name in entries() else entries()[name.rpartition("-")[0]]
+
+
+def of(config: RunConfig, stage: str = "") -> list[str]:
+    """Ids of what a run makes for certain, of all stages or of one."""
+    return [e.id for e in entries().values() if stage in ("", e.stage) and why_not(config, e.id) is None]
+
+
+def files(config: RunConfig, stage: str) -> list[str]:
+    """Names of the files a stage writes: data and text of each artefact, and the pictures of figures."""
+
+    def kinds(entry: Entry) -> list[str]:
+        return (
+            ["csv", "json"]
+            + ["svg"] * (entry.kind == "figure")
+            + ["png"] * (entry.kind == "figure" and not entry.drawn)
+        )
+
+    return [f"{name}.{kind}" for name in of(config, stage) for kind in kinds(entries()[name])]
+
+
+def expected(config: RunConfig) -> dict[str, str]:
+    """Id → title of every artefact a full run of this configuration makes, if its traces are long enough."""
+    shorter = sorted(set(config.evaluation.sequence_jobs), reverse=True)[1:]
+    made = {name: entries()[name].title for name in of(config)}
+    boxes = {study.boxes: study.title for study in STUDIES if study.boxes in made}
+    return made | {f"{name}-{n}": f"{title} in windows of {n:,} jobs" for name, title in boxes.items() for n in shorter}
+
+
+def why_not(config: RunConfig, name: str) -> str | None:
+    """Why a run does not make an artefact; None where it does, "" where nobody would miss it."""
+    condition = entries()[name].when
+    return CONDITIONS[condition](config, name) if condition else None
+
+
+def describe(
+    name: str,
+    frame: pd.DataFrame,
+    paper: PaperResults | None = None,
+    *,
+    paper_ref: str | None = None,
+    rows: pd.DataFrame | None = None,
+    data: str = "",
+    **facts: Any,
+) -> Artefact:
+    """The artefact of this id with its texts filled in from ``facts``.
+
+    ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``data``: that label itself. Columns that
+    the frame lacks are not shown.
+    """
+    entry = entry_of(name)
+    facts |= {"rule": RULE}
+    notes = []
+    for note in entry.notes:
+        notes += list(facts[note["each"]]) if isinstance(note, dict) else [_fill(note, facts)]
+    columns: dict[str, Column] = {}
+    for key, text in _columns(entry.columns, facts):
+        if isinstance(text, Column):
+            columns[key] = text
+        elif key in frame and ("when" not in text or environment().compile_expression(text["when"])(**facts)):
+            columns[key] = Column(**{k: _fill(str(v), facts) for k, v in text.items() if k != "when"})
+    labelled = frame if rows is None else rows
+    if paper_ref is None:
+        paper_ref = paper.ref(entry.paper) if paper is not None and entry.paper else ""
+    return Artefact(
+        name,
+        entry.kind,
+        _fill(entry.heading or entry.title, facts),
+        _fill(entry.caption, facts),
+        paper_ref,
+        (str(data),) if data else data_labels(labelled) if "data" in labelled else (),
+        entry.stage,
+        columns,
+        tuple(filter(None, notes)),
+        _fill(entry.alt, facts),
+    )
+
+
+def _columns(texts: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Column by column: those of the caller's in their place, groups once for each of the caller's names."""
+    for key, text in texts.items():
+        if text is None:
+            yield from facts[key].items()
+        elif "heading" in text:
+            yield key, text
+        else:  # a group: in its keys and intervals * is each name, in its texts the name's title
+            for name, title in facts[key].items():
+                for column, each in text.items():
+                    filled = {
+                        k: v.replace("*", name if k in ("low", "high", "when") else title) for k, v in each.items()
+                    }
+                    yield column.replace("*", name), filled
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _fill(text: str, facts: Mapping[str, Any]) -> str:
+    return re.sub("[ \n]+", " ", environment().from_string(text).render(facts)).strip() if "{" in text else text
+
+
+def _trained(config: RunConfig, name: str) -> str | None:
+    """Whether some agent is trained for what a study, or a figure of training curves, shows."""
+    cells = pd.DataFrame([(c.metric, c.policy) for c in config.cells()], columns=["metric", "policy"])
+    shown = {i for study in studies_of(cells) for i in (study.numbers, study.boxes)} | set(curves_of(cells))
+    if name in shown:
+        return None
+    study = next((s for s in STUDIES if name in (s.numbers, s.boxes)), None)
+    if study is None:
+        return ""
+    return f"no agent is trained for {study.noun}{' against Slurm’s multifactor priority' if study.slurm else ''}"
+
+
+def _ablation(config: RunConfig, name: str) -> str | None:
+    cells = [c for c in config.cells() if c.features in (PRO["features"], NAIVE["features"])]
+    pro = {c.but(features="", placement="") for c in cells if (c.features, c.placement) == tuple(PRO.values())}
+    rest = {c.but(features="", placement="") for c in cells if (c.features, c.placement) != tuple(PRO.values())}
+    return _unless(pro & rest, f"no setting of the run has both {PRO['features']} and {NAIVE['features']} features")
+
+
+def _placements(config: RunConfig, name: str) -> str | None:
+    others = {(other.placement, other.locality) for other in config.evaluation.also}
+    return _unless(any(others - {(c.placement, c.locality)} for c in config.cells()), "")
+
+
+def _balanced(config: RunConfig, name: str) -> str | None:
+    workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
+    there = any((c.trace, f"{c.cluster}-balanced") in workloads for c in config.cells())
+    return _unless(there, "no slice with agents has a balanced cluster among the run’s workloads")
+
+
+def _unless(there: object, why: str) -> str | None:
+    return None if there else why
+
+
+CONDITIONS: dict[str, Callable[[RunConfig, str], str | None]] = {
+    "trained": _trained,
+    "ablation": _ablation,
+    "placements": _placements,
+    "balanced": _balanced,
+    "transfer": lambda c, _: _unless(has_transfer(c), "no two workloads of the run have agents of the same rules"),
+    "robustness": lambda c, _: _unless(
+        has_robustness(c), "no agent of the run is trained on exact or lognormal estimates"
+    ),
+    "rltune": lambda c, _: _unless(any(agent_of(c, x) == "rltune" for x in c.cells()), "the run has no RLTune agent"),
+    "qssf": lambda c, _: _unless(
+        against_qssf(c), "the run has no RLTune agent with EASY backfilling and estimates from earlier jobs"
+    ),
+    "features": lambda c, _: _unless(by_features(c), "no two RLTune agents of the run differ only in their features"),
+    "whatif": lambda c, _: _unless(c.whatif, ""),
+    "deployment": lambda c, _: _unless(
+        c.deployment, "the run’s configuration has no block `deployment`; config/deployment.yaml has one"
+    ),
+}
+"""Name → why a run's configuration does not give an artefact, None where it does."""

@@ -1,0 +1,210 @@
+"""What tables and figures over cells share: which cells, which windows, which settings differ, how gains are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from rltune.config.cells import AXES
+from rltune.evaluation.compare import Comparison, compare
+from rltune.evaluation.intervals import FEWEST, Intervals, holm
+from rltune.report.artefact import Column
+from rltune.report.style import POLICY_TITLE
+
+PRO = {"features": "engineered", "placement": "lookahead"}
+NAIVE = {"features": "raw", "placement": "best_fit"}
+"""The paper's two variants (Section 5.1), with best-fit in place of whole nodes."""
+NAIVE_PAPER = {"features": "raw", "placement": "exclusive"}
+"""The paper's naive variant as printed: every job has its nodes to itself."""
+
+SETTING_TITLE = {
+    "cluster_title": "cluster",
+    "backfill": "backfilling",
+    "placement": "placement",
+    "locality": "locality",
+    "features": "features",
+    "metric": "trained for",
+    "estimate": "run-time estimates",
+    "preset": "training preset",
+    "seed": "seed",
+}
+SETTINGS = tuple(SETTING_TITLE)
+
+ABOUT = ("trace_title", "trace", "paper_trace", "data", "policy", *SETTING_TITLE, "cell")
+NAN = float("nan")
+Gain = Mapping[str, Any] | Comparison
+
+
+def about(cell: pd.Series) -> dict[str, Any]:
+    """The columns that say which cell a row is of, and its base policy's title as `base`."""
+    return {**{k: cell[k] for k in ABOUT if k in cell}, "base": policy_title(cell["policy"])}
+
+
+def policy_title(policy: object) -> str:
+    """A policy's title; its name where it is the user's own."""
+    return POLICY_TITLE.get(str(policy), str(policy))
+
+
+def compared(
+    by: Intervals,
+    tables: pd.DataFrame | Sequence[pd.DataFrame],
+    metric: str,
+    n: int,
+    ours: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+) -> Comparison:
+    """`rltune.evaluation.compare` with the run's resampling."""
+    return compare(tables, metric, n, dict(ours), dict(theirs), by.bootstrap, by.confidence, by.seed)
+
+
+def gain(name: str, found: Any, value: str = "improvement", prefix: str = "") -> dict[str, float]:
+    """An improvement with interval and p-value as columns: ``name``, and `low`, `high`, `p` behind ``prefix``."""
+    return {name: getattr(found, value), **{f"{prefix}{k}": getattr(found, k) for k in ("low", "high", "p")}}
+
+
+def setting_columns(cells: pd.DataFrame, without: Iterable[str] = ()) -> dict[str, Column]:
+    """A column for each setting in which the cells differ."""
+    return {
+        c: Column(SETTING_TITLE[c].capitalize(), format="plain-int" if c == "seed" else "text")
+        for c in varying(cells)
+        if c not in set(without)
+    }
+
+
+def with_holm(frame: pd.DataFrame, tested: Mapping[str, str]) -> pd.DataFrame:
+    """The frame with Holm's correction of its p-values: all columns of ``tested`` (p → corrected) are one family.
+
+    Rows with fewer than FEWEST windows have no verdict, so they are not tested: NaN.
+    """
+    there = [p for p in tested if p in frame]
+    if not there:
+        return frame
+    values = frame[there].where(frame["windows"] >= FEWEST).to_numpy(float)
+    corrected = holm(values.ravel()).reshape(values.shape)
+    return frame.assign(**{tested[p]: corrected[:, i] for i, p in enumerate(there)})
+
+
+def holm_note(
+    frame: pd.DataFrame, tested: Mapping[str, str], what: str, confidence: float, bootstrap: int | None = None
+) -> str:
+    """How many of a table's differences stay significant after Holm's correction; "" where none was tested.
+
+    ``bootstrap``: number of resamples, to warn where it is too small for that many tests.
+    """
+    corrected = frame[[c for c in tested.values() if c in frame]]
+    count, level = int(corrected.notna().sum().sum()), round(1 - confidence, 9)
+    if not count:
+        return ""
+    note = (
+        f"Holm p: two-sided bootstrap p-values of the {count} improvements {what} in this table, corrected for "
+        f"their number; {int((corrected < level).sum().sum())} are below {level:g}."
+    )
+    if bootstrap and count / (bootstrap + 1) >= level:
+        note += " None can be: evaluation.bootstrap has too few resamples for so many."
+    return note
+
+
+def seeds_note(frame: pd.DataFrame) -> str:
+    """Whether the intervals cover training seeds."""
+    if not len(frame) or frame["seeds"].max() == 1:
+        return "One training seed per row: the intervals cover windows only; another training seed would change the values."
+    single = int((frame["seeds"] == 1).sum())
+    note = "For settings trained with several seeds, means are over seeds and the interval resamples seeds and windows."
+    return note + (f" {single} of {len(frame)} rows have one seed: windows only." if single else "")
+
+
+def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
+    """Rows whose columns have these values."""
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
+
+
+def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The cells of RLTune proper, and a sentence on those left out ("" where none is).
+
+    Left out are other features or placements only where RLTune proper stands beside them in the same setting, and
+    other learners only where RLTune does; what stands alone stays.
+    """
+    if not len(cells):
+        return cells, ""
+    ours = cells["agent"] == "rltune"
+    pro = ours & (cells[list(PRO)] == list(PRO.values())).all(axis=1)
+    beside = [a for a in AXES if a not in (*PRO, "seed")]
+
+    def there(which: pd.Series, axes: list[str]) -> pd.Series:
+        """Whether any of the cells alike in these axes is one of these."""
+        return which.groupby([cells[a] for a in axes]).transform("any")
+
+    variants = ours & ~pro & there(pro, beside)
+    peers = ~ours & there(ours, [a for a in beside if a != "preset"])
+    named = [
+        f"{features} features with {placement} placement"
+        for features, placement in cells.loc[variants, list(PRO)].itertuples(index=False, name=None)
+    ]
+    named += list(cells.loc[peers, "agent"])
+    left = ", ".join(f"{name} ({named.count(name)})" for name in dict.fromkeys(named))
+    note = (
+        f"Not shown here, because RLTune proper stands beside them in the same setting: {len(named)} of "
+        f"{len(cells)} agents, {left}."
+        if named
+        else ""
+    )
+    return cells[~(variants | peers)], note
+
+
+def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
+    """Settings in which the cells differ beyond what the trace decides.
+
+    A cluster that always goes with the same trace is no setting of its own.
+    """
+    return [
+        c
+        for c in among
+        if cells[c].nunique() > 1 and not (c == "cluster_title" and cells.groupby("trace")[c].nunique().max() == 1)
+    ]
+
+
+def distinct_names(rows: pd.DataFrame, names: Sequence[str], without: Iterable[str] = ("seed",)) -> list[str]:
+    """A name a row; behind those that rows of several settings share stand the values of what these differ in.
+
+    ``without``: settings that need not be told apart.
+    """
+    among = [c for c in SETTINGS if c not in set(without)]
+    rows = rows.reset_index(drop=True)
+    found = pd.Series(list(names), dtype=object)
+    for _, same in rows.groupby(found, sort=False):
+        for column in varying(same, among):
+            found[same.index] += ", " + same[column].astype(str)
+    return found.tolist()
+
+
+def constant_settings(cells: pd.DataFrame, without: Iterable[str] = ()) -> str:
+    """The settings all cells share, as a sentence; "" where all differ. ``without``: settings not to name."""
+    named = {c: title for c, title in SETTING_TITLE.items() if c not in set(without)}
+    parts = [
+        str(cells[c].iloc[0]) if c == "cluster_title" else f"{title} {cells[c].iloc[0]}"
+        for c, title in named.items()
+        if len(cells) and cells[c].nunique() == 1
+    ]
+    return f"All rows: {', '.join(parts)}." if parts else ""
+
+
+def data_labels(frame: pd.DataFrame) -> tuple[str, ...]:
+    """What data the rows show, each label once."""
+    return tuple(sorted(set(frame["data"]))) if len(frame) else ()
+
+
+def best_measured(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the window length with the most windows, where intervals are narrowest; the index stays."""
+    if not len(frame):
+        return frame
+    most = frame.groupby("sequence_jobs")["windows"].sum().idxmax()
+    return frame[frame["sequence_jobs"] == most]
+
+
+def lengths(windows: pd.DataFrame) -> list[int]:
+    """Window lengths there are, longest first."""
+    return sorted((int(n) for n in windows["sequence_jobs"].unique()), reverse=True)

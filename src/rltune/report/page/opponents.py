@@ -1,0 +1,88 @@
+"""Every comparison of a run in a line: against base policy, random order and strongest heuristic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+from markupsafe import Markup
+
+from rltune.report.common import policy_title
+from rltune.report.page.marks import OUTCOME, count
+from rltune.report.studies import Study
+
+OPPONENTS = {
+    "Its base policy": ("improvement", "low", "high", "shows", "base_mean"),
+    "A random order": ("over_random", "over_random_low", "over_random_high", "shows_random", "random_mean"),
+    "The strongest heuristic": ("over_strong", "over_strong_low", "over_strong_high", "shows_strong", "strong_mean"),
+}
+"""Opponent → columns of a study's table: improvement, its interval, what that shows, the opponent's mean."""
+BACKFILL = {"none": "no backfilling", "greedy": "greedy backfilling", "easy": "EASY"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One comparison; the page's template says the rest from its row."""
+
+    study: Study
+    index: int
+    """Of the row in the study's CSV."""
+    row: pd.Series
+    base: str
+    setting: str
+    """What distinguishes it from others of the same base policy; "" where nothing must."""
+    learned: str
+    """A remark on the agent's learning; "" where it learned."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The comparisons of one trace."""
+
+    title: str
+    data: str
+    notebook: str
+    """Where the agents of the trace are compared."""
+    summary: Markup
+    """The results in one sentence."""
+    lines: list[Line]
+
+
+def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
+    """One per trace; ``rows``: the best measured rows of each study's table, by the index of its CSV."""
+    made = []
+    for title in dict.fromkeys(str(t) for frame in rows.values() for t in frame["trace_title"]):
+        mine = {study: part for study, frame in rows.items() if len(part := frame[frame["trace_title"] == title])}
+        first = next(iter(mine.values())).iloc[0]
+        lines = [
+            _line(study, int(i), row, bool(same[i]))
+            for study, part in mine.items()
+            for same in [part.duplicated("policy", keep=False)]
+            for i, row in part.iterrows()
+        ]
+        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", summary(mine, title), lines))
+    return made
+
+
+def summary(rows: dict[Study, pd.DataFrame], trace: str) -> Markup:
+    """The results of a trace in one sentence."""
+    parts = []
+    for name, (_, _, _, shows, _) in OPPONENTS.items():
+        known = {s: f[shows] for s, f in rows.items() if shows in f and f[shows].isin(OUTCOME).any()}
+        if not known:
+            continue
+        of = sum(int(column.isin(OUTCOME).sum()) for column in known.values())
+        counts = {word: sum(int((column == word).sum()) for column in known.values()) for word in ("better", "worse")}
+        marked = (count([s.numbers for s in known], f"trace_title={trace},{shows}={w}", n) for w, n in counts.items())
+        parts.append(Markup("{}{}: better in {}, worse in {} of {}").format(name[0].lower(), name[1:], *marked, of))
+    return Markup("Against ") + Markup("; against ").join(parts) + "." if parts else Markup("")
+
+
+def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:
+    setting = [BACKFILL.get(row["backfill"], row["backfill"])]
+    setting += [row["preset"], row["estimate"]] if with_setting else []
+    learned = ""
+    if str(row.get("learned")).startswith("no"):
+        never = "on validation it does not beat both its base policy and a random order"
+        learned = f"learned nothing: {never if row['learned'] == 'no' else 'kept the heuristic that it started from'}"
+    return Line(study, index, row, policy_title(row["policy"]), ", ".join(map(str, setting)), learned)

@@ -1,0 +1,284 @@
+"""RLTune against other schedulers: QSSF (Table 8, Figure 17) and other learners (Table 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from rltune.config.comparisons import for_metric
+from rltune.evaluation.intervals import Intervals
+from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
+from rltune.report.common import NAN, about, compared, constant_settings, holm_note, lengths, policy_title
+from rltune.report.common import seeds_note, setting_columns, where, with_holm
+from rltune.report.format import show
+from rltune.report.paper import PaperResults
+from rltune.report.style import scheduler_title
+from rltune.report.transferred import SAME_AGENT
+from rltune.report.verdict import ABSENT, verdict
+
+TESTED = {"p": "holm"}
+METRICS = {"wait": "Wait, s", "bsld": "Bounded slowdown", "jct": "JCT, s", "utilisation": "Utilisation, share"}
+"""Metrics in the paper's order, with their units."""
+PRINTED = {"wait": "wait_s", "bsld": "bsld", "jct": "jct_s", "utilisation": "utilisation_pct"}
+"""Metric → key of the paper's figure."""
+AGAINST = {
+    "qssf": "QSSF",
+    "qssf_best_fit": "QSSF, best-fit",
+    "fifo_easy": "FIFO + EASY",
+    "saf_lognormal": "SAF + EASY, lognormal-1",
+}
+"""Opponents of Table 8, as its windows name them."""
+LEARNERS = {
+    "fifo": "FIFO",
+    "schedinspector": "SchedInspector",
+    "rlscheduler": "RLScheduler",
+    "linear": "Linear score",
+    "rltune": "RLTune",
+}
+"""Schedulers in the order of the paper's Table 9, the linear score added."""
+IN_PAPER = ("fifo", "schedinspector", "rlscheduler", "rltune")
+MEANS = {"wait_s": "wait", "bsld": "bsld", "jct_s": "jct", "utilisation": "utilisation"}
+
+
+def printed(paper: PaperResults, artefact: str, metric: str, *who: str) -> float:
+    """The paper's figure of a metric, in our unit; NaN where it has none. ``who``: the key before the metric's."""
+    entry = paper.find(artefact, *who, PRINTED[metric])
+    return NAN if entry is None or entry.value is None else entry.value * (0.01 if metric == "utilisation" else 1.0)
+
+
+def improvement(metric: str, ours: float, theirs: float) -> float:
+    """How much better ours is, as a fraction of theirs; of utilisation more is better."""
+    if pd.isna(ours) or pd.isna(theirs) or theirs == 0:
+        return NAN
+    return ours / theirs - 1 if metric == "utilisation" else 1 - ours / theirs
+
+
+def opponent_row(
+    windows: pd.DataFrame | Sequence[pd.DataFrame],
+    metric: str,
+    n: int,
+    ours: str,
+    theirs: str,
+    paper: tuple[float, float],
+    by: Intervals,
+) -> dict[str, Any]:
+    """One metric of RLTune against one opponent on the same windows of n jobs.
+
+    ``windows``: a table, or one per training seed; ``ours`` and ``theirs`` are values of the column ``who``; ``paper``:
+    its figures of theirs and ours, NaN for none.
+    """
+    found = compared(by, windows, metric, n, {"who": ours}, {"who": theirs})
+    return {
+        "measure": METRICS[metric],
+        **{k: getattr(found, k) for k in ("p", "seeds", "theirs_mean", "ours_mean")},
+        **evaluated(metric, found.improvement, found.low, found.high, found.windows, *paper),
+    }
+
+
+def evaluated(
+    metric: str, value: float, low: float, high: float, windows: int, paper_theirs: float, paper_ours: float
+) -> dict[str, Any]:
+    """An improvement with its interval, the paper's two figures, the improvement they imply, and the verdict."""
+    claimed = improvement(metric, paper_ours, paper_theirs)
+    return {
+        **{k: v + 0.0 for k, v in (("improvement", value), ("low", low), ("high", high))},  # + 0.0: no minus zero
+        "windows": windows,
+        "paper_theirs": paper_theirs,
+        "paper_ours": NAN if pd.isna(paper_theirs) else paper_ours,
+        "paper_improvement": claimed,
+        "verdict": verdict(None if pd.isna(claimed) else claimed, low, high, windows),
+    }
+
+
+def _facts(frame: pd.DataFrame, by: Intervals) -> dict[str, Any]:
+    """What the texts of both tables of opponents need."""
+    return {
+        "confidence": by.confidence,
+        "has_paper": len(frame) and frame["paper_improvement"].notna().any(),
+        "several": len(frame) and frame["seeds"].max() > 1,
+        "holm": holm_note(frame, TESTED, "over these opponents", by.confidence, by.bootstrap),
+    }
+
+
+def table8(
+    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals
+) -> tuple[Artefact, pd.DataFrame]:
+    """One row per trace × window length × opponent × metric. ``windows``: who, cell, backfill, and those of a window.
+
+    Of each metric the agents trained for it are shown; where a run has none, those trained for wait. Agents that differ
+    by their seed are one row.
+    """
+    used = cells[cells["cell"].isin(windows["cell"])]
+    rows: list[dict[str, Any]] = []
+    for _, group in used.groupby(["trace_title", "estimate"], sort=False):
+        agents = {m: [c.cell for c in for_metric(list(group.itertuples()), m)] for m in METRICS}
+        for n in lengths(windows[windows["cell"].isin(group["cell"])]):
+            for theirs in AGAINST:
+                for metric, names in agents.items():
+                    for _, alike in group[group["cell"].isin(names)].groupby(SAME_AGENT, sort=False):
+                        rows += _table8_row(alike, windows, paper, n, theirs, metric, by)
+    frame = with_holm(pd.DataFrame(rows), TESTED)
+    return describe(
+        "table8",
+        frame,
+        paper,
+        rows=used,
+        **_facts(frame, by),
+        settings=setting_columns(used, without=["metric", "seed"]),
+        seeds=seeds_note(frame),
+        shared_settings=constant_settings(used, without=["metric", "seed"]),
+    ), frame
+
+
+def _table8_row(
+    alike: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, n: int, theirs: str, metric: str, by: Intervals
+) -> list[dict[str, Any]]:
+    """The row of the agents that differ by seed only; none where the opponent did not run."""
+    cell, each = alike.iloc[0], [where(windows, cell=name) for name in alike["cell"]]
+    if not (each[0]["who"] == theirs).any():
+        return []
+    is_papers = cell["paper_trace"] == "Philly"
+    claimed = tuple(printed(paper, "table8", metric, who) if is_papers else NAN for who in (theirs, "rltune"))
+    row = {
+        **about(cell),
+        "sequence_jobs": n,
+        "against": AGAINST[theirs],
+        "reserves": ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique()),
+    }
+    return [row | opponent_row(each, metric, n, "rltune", theirs, claimed, by)]
+
+
+def fig17_numbers(
+    cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, by: Intervals
+) -> tuple[Artefact, pd.DataFrame]:
+    """One row per cell: mean JCT of one long sequence under QSSF and RLTune.
+
+    ``comparisons``: cell, and the fields of rltune.evaluation.studies.learners.LongComparison.
+    """
+    rows = []
+    for _, one in comparisons.iterrows():
+        cell = where(cells, cell=one["cell"]).iloc[0]
+        entry = paper.find("fig17", cell["paper_trace"], "qssf", "jct")
+        claimed = NAN if entry is None or entry.value is None else entry.value
+        rows.append(
+            {
+                **about(cell),
+                "jobs": int(one["jobs"]),
+                "sequence_jobs": int(one["jobs"]),
+                "theirs_mean": one["theirs_mean"],
+                "ours_mean": one["ours_mean"],
+                # the paper prints the improvement alone: theirs is 1, ours what is left
+                **evaluated("jct", one["improvement"], one["low"], one["high"], int(one["blocks"]), 1.0, 1 - claimed),
+            }
+        )
+    frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
+    used = cells[cells["cell"].isin(frame["cell"])]
+    return describe(
+        "fig17-numbers",
+        frame,
+        paper,
+        rows=used,
+        confidence=by.confidence,
+        asked=show(paper.value("fig17", "jobs"), "int"),
+        settings=setting_columns(used, without=["seed"]),
+        shared_settings=constant_settings(used),
+    ), frame
+
+
+def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
+    """The batches with ``trace_title``, ``paper_trace``, ``data``, and ``title``, a scheduler's name, with its preset
+    where a trace has several of its kind."""
+    traces = cells.drop_duplicates(["trace", "cluster"])[["trace", "cluster", "trace_title", "paper_trace", "data"]]
+    frame = batches.merge(traces, on=["trace", "cluster"], how="left")
+    kinds = frame.groupby(["trace_title", "who"])["preset"].transform("nunique")
+
+    def title(row: pd.Series, several: int) -> str:
+        if row["who"] == "strong":
+            return f"Best heuristic: {scheduler_title(row['policy'], row['backfill'])}"
+        return LEARNERS[row["who"]] + (f", {row['preset']}" if several > 1 else "")
+
+    titles = [title(row, several) for (_, row), several in zip(frame.iterrows(), kinds)]
+    return frame.assign(title=titles).rename(columns={"who": "kind"})
+
+
+def table9(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame]:
+    """One row per trace × scheduler with its means, then the paper's rows; a scheduler that the run lacks is marked.
+
+    ``batches``: who, trace, cluster, preset, policy, backfill, placement, base, cell, and the columns of a window.
+    ``row``: ours, paper or missing.
+    """
+    frame = named(cells, batches)
+    rows: list[dict[str, Any]] = []
+    for trace, group in frame.groupby("trace_title", sort=False):
+        mine: list[dict[str, Any]] = []
+        for kind in (*LEARNERS, "strong"):
+            mine += [_means(one) for _, one in where(group, kind=kind).groupby("title", sort=False)]
+            if kind not in set(group["kind"]) and kind in LEARNERS:
+                mine.append({"row": "missing", "title": LEARNERS[kind], "remark": ABSENT})
+        mine += _paper_rows(paper, group["paper_trace"].iloc[0])
+        rows += [{"trace_title": trace, "data": group["data"].iloc[0], **row} for row in mine]
+    sizes = frame.groupby("trace_title", sort=False).agg(n=("window", "nunique"), jobs=("sequence_jobs", "max"))
+    counted = ", ".join(f"{trace} {r['n']} of {r['jobs']} jobs" for trace, r in sizes.iterrows())
+    table = pd.DataFrame(rows)
+    return describe("table9", table, paper, rows=frame, counted=counted), table
+
+
+def _means(windows: pd.DataFrame) -> dict[str, Any]:
+    first = windows.iloc[0]
+    return {
+        "row": "ours",
+        "title": first["title"],
+        **{c: windows[c].mean() for c in (*MEANS, "utilisation_span")},
+        "time_s": windows["seconds"].sum(),
+        "windows": len(windows),
+        "sequence_jobs": int(first["sequence_jobs"]),
+        "base": policy_title(first["base"]),
+        **{k: first[k] for k in ("backfill", "placement", "preset", "cell")},
+        "remark": "",
+    }
+
+
+def _paper_rows(paper: PaperResults, trace: str) -> list[dict[str, Any]]:
+    if pd.isna(printed(paper, "table9", "wait", trace, "fifo")):
+        return []
+    times = {kind: paper.find("table9", kind, "time_s") for kind in IN_PAPER}
+    return [
+        {
+            "row": "paper",
+            "title": f"{LEARNERS[kind]}, the paper",
+            **{column: printed(paper, "table9", metric, trace, kind) for column, metric in MEANS.items()},
+            "time_s": NAN if time is None else time.value,
+            "remark": paper.ref("table9"),
+        }
+        for kind, time in times.items()
+    ]
+
+
+def table9_numbers(
+    cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults, by: Intervals
+) -> tuple[Artefact, pd.DataFrame]:
+    """One row per trace × opponent × metric: how much better RLTune is, of several presets the first.
+
+    Empty where no trace has an RLTune agent.
+    """
+    frame = named(cells, batches)
+    rows: list[dict[str, Any]] = []
+    for trace, group in frame.groupby("trace_title", sort=False):
+        agents = where(group, kind="rltune")["title"].unique()
+        if not len(agents):
+            continue
+        ours, n, paper_trace = agents[0], int(group["sequence_jobs"].iloc[0]), group["paper_trace"].iloc[0]
+        same = {"trace_title": trace, "data": group["data"].iloc[0], "agent": ours}
+        for theirs, kind in group.groupby("title", sort=False)["kind"].first().items():
+            for metric in METRICS if theirs != ours else ():
+                claimed = tuple(
+                    printed(paper, "table9", metric, paper_trace, who) if kind != "rltune" else NAN
+                    for who in (kind, "rltune")
+                )
+                row = opponent_row(group.assign(who=group["title"]), metric, n, ours, theirs, claimed, by)
+                rows.append({**same, "against": theirs, **row})
+    table = with_holm(pd.DataFrame(rows), TESTED)
+    return describe("table9-numbers", table, paper, rows=frame, **_facts(table, by)), table

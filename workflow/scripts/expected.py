@@ -1,0 +1,28 @@
+"""Compare a finished run's headline numbers with those expected of it (config/expected.yaml)."""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+from logged import logged
+
+from rltune.config import project_root
+from rltune.report.expected import as_table, check, load_expectations
+
+
+def main(rule) -> None:
+    expectations = load_expectations(Path(rule.input.expected), project_root())
+    checked = check(rule.params.config, Path(rule.params.artefacts), expectations)
+    print(as_table(checked))
+    rows = [
+        {"artefact": c.number.artefact, "what": c.number.says, "found": c.found, "inside": c.inside} for c in checked
+    ]
+    outside = [row for row in rows if not row["inside"]]
+    print(f"{len(rows) - len(outside)} of {len(rows)} numbers are within their tolerance")
+    if outside:
+        sys.exit(1)
+    pd.DataFrame(rows).to_csv(rule.output.checked, index=False)
+
+
+with logged(snakemake.log[0]):  # noqa: F821
+    main(snakemake)  # noqa: F821
