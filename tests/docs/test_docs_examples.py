@@ -17,16 +17,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.config import LookaheadConfig, Workspace
+from rltune.config import CACHE, LookaheadConfig, load_trace
 from rltune.config.load import load_run
 from rltune.environment.example import example_workload
-from rltune.pipeline.prepare import ensure_clean
 from rltune.placement.placers import OWN as OWN_PLACEMENTS
 from rltune.placement.placers import fitting_nodes, placement, placer_of
 from rltune.policies import OWN as OWN_POLICIES
 from rltune.simulator.batch import Run, SchedulerConfig, simulate
 from rltune.simulator.config import ASKED
 from rltune.simulator.metrics import chunk_table, job_table
+from rltune.traces.clean import clean_trace
+from rltune.traces.fetch import obtain
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -88,7 +89,8 @@ def test_a_csv_trace(project: Any) -> None:
     (project.root / "docs" / "examples").mkdir(parents=True)
     shutil.copy(EXAMPLES / "jobs.csv", project.root / "docs" / "examples")
     project.trace.write_text((EXAMPLES / "csv_trace.yaml").read_text())
-    jobs, _ = ensure_clean(Workspace.open("config/tiny.yaml"), "tiny")
+    trace = load_trace("tiny", project.root)
+    jobs = clean_trace("tiny", trace, obtain("tiny", trace, project.root / CACHE, project.root)).jobs
     assert jobs["job_id"].tolist() == ["a1", "a2", "a4"]
     assert jobs["run_s"].tolist() == [5400.0, 750.0, 14400.0] and jobs["gpus"].tolist() == [4, 1, 8]
     assert jobs["submit_s"].diff().dropna().tolist() == [600.0, 3000.0]

@@ -147,43 +147,22 @@ def test_agents_have_the_rule_they_were_evaluated_under(evaluated: list, expecte
     assert {key: rows["wait_s"].tolist() for key, rows in frame.groupby(keys, sort=False)} == expected
 
 
-def stepped(agent: float = 20.0, pools: int = 2) -> pd.DataFrame:
-    """Twelve equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by step, saf half of it; the agent as given."""
-    rows = []
-    for w in range(12):
-        shared = {
-            "workload": "W",
-            "data": "synthetic",
-            "sequence_jobs": 64,
-            "pools": pools,
-            "window": w,
-            "first_job": w * 64,
-        }
-        for policy, factor in (("fifo", 1.0), ("saf", 0.5)):
-            for (step, rules), wait in zip(STEPS.items(), (100, 80, 60, 40, 30, 25), strict=True):
-                rows.append(
-                    {
-                        **shared,
-                        "who": "order",
-                        "policy": policy,
-                        "step": step,
-                        "backfill": rules.backfill,
-                        "wait_s": wait * factor,
-                    }
-                )
-        rows.append(
-            {
-                **shared,
-                "who": "agent",
-                "policy": "fifo",
-                "base_backfill": "none",
-                "other": "",
-                "step": "",
-                "backfill": "none",
-                "wait_s": agent,
-            }
-        )
-    return pd.DataFrame(rows)
+def rows(names: str, *values: tuple, windows: int = 10, **shared: object) -> pd.DataFrame:
+    """These values in each of so many equal windows."""
+    one = pd.DataFrame(values, columns=names.split()).assign(workload="W", data="own", sequence_jobs=64, **shared)
+    return pd.concat([one.assign(window=w, first_job=64 * w) for w in range(windows)], ignore_index=True)
+
+
+def stepped(agent: float = 20.0) -> pd.DataFrame:
+    """Equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by step, saf half of it; the agent as given."""
+    levels = zip(STEPS.items(), (100, 80, 60, 40, 30, 25), strict=True)
+    orders = [
+        ("order", policy, "", "", step, rules.backfill, wait * factor)
+        for (step, rules), wait in levels
+        for policy, factor in (("fifo", 1.0), ("saf", 0.5))
+    ]
+    agents = ("agent", "fifo", "none", "", "", "none", agent)
+    return rows("who policy base_backfill other step backfill wait_s", *orders, agents, pools=2)
 
 
 def test_steps_and_shares_of_a_gain() -> None:
@@ -204,11 +183,8 @@ def test_steps_and_shares_of_a_gain() -> None:
 def test_agents_of_one_base_policy_and_rule_stay_apart() -> None:
     frame = stepped()
     other = frame[frame["who"] == "agent"].assign(other="tuned", wait_s=60.0)
-    mine = (
-        summaries.rule_steps(pd.concat([frame, other], ignore_index=True), QUICK)
-        .query("who == 'agent'")
-        .set_index("other")
-    )
+    found = summaries.rule_steps(pd.concat([frame, other], ignore_index=True), QUICK)
+    mine = found[found["who"] == "agent"].set_index("other")
     assert mine["wait_s"].to_dict() == {"": 20, "tuned": 60}
     assert mine["share"].tolist() == pytest.approx([1, 0.5]), "of what the first gains"
 
@@ -236,62 +212,34 @@ def test_headroom_with_exact_estimates_and_bound(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_picked_from_the_headroom() -> None:
-    told = {
-        ("given", "fifo", "none"): 100.0,
-        ("given", "sjf", "easy"): 40.0,
-        ("given", "saf", "easy"): 50.0,
-        ("exact", "fifo", "none"): 100.0,
-        ("exact", "sjf", "easy"): 36.0,
-        ("exact", "saf", "easy"): 30.0,
-        ("agent", "fifo", "none"): 44.0,
-        ("bound", "", ""): 10.0,
-    }
-    rows = [
-        {
-            "workload": "W",
-            "data": "own",
-            "sequence_jobs": 8,
-            "window": w,
-            "kind": k,
-            "policy": p,
-            "backfill": b,
-            "base_backfill": "none",
-            "other": "",
-            "wait_s": v,
-        }
-        for w in range(10)
-        for (k, p, b), v in told.items()
+    values = [
+        ("given", "fifo", "none", 100.0),
+        ("given", "sjf", "easy", 40.0),
+        ("given", "saf", "easy", 50.0),
+        ("exact", "fifo", "none", 100.0),
+        ("exact", "sjf", "easy", 36.0),
+        ("exact", "saf", "easy", 30.0),
+        ("agent", "fifo", "none", 44.0),
+        ("bound", "", "", 10.0),
     ]
-    frame = summaries.headroom(pd.DataFrame(rows), QUICK).set_index("what")
+    results = rows("kind policy backfill wait_s", *values, base_backfill="none", other="")
+    frame = summaries.headroom(results, QUICK).set_index("what")
     assert frame["wait_s"].to_dict() == pytest.approx(
         {"basic": 100, "strong": 40, "agent": 44, "same_exact": 36, "strong_exact": 30, "bound": 10}
     )
     assert frame.loc["same_exact", ["policy", "less"]].tolist() == ["sjf", pytest.approx(0.1)]
     assert frame.loc["agent", ["less", "over_bound", "windows"]].tolist() == pytest.approx([-0.1, 4.4, 10])
-    without = summaries.headroom(
-        pd.DataFrame(rows).query("not (policy == 'fifo' and kind in ('given', 'exact'))"), QUICK
-    )
+    without = summaries.headroom(results.query("not (policy == 'fifo' and kind in ('given', 'exact'))"), QUICK)
     assert "basic" not in set(without["what"]), "a run without it"
 
 
 def paying() -> pd.DataFrame:
     """Ten windows with a large job of user b and three small of user a; ours lets the large one pay."""
-    rows = []
-    for w in range(10):
-        for scheduler, small, large in (("base", 100.0, 100.0), ("strong", 50.0, 100.0), ("rltune", 20.0, 180.0)):
-            shared = {
-                "workload": "W",
-                "data": "own",
-                "sequence_jobs": 4,
-                "scheduler": scheduler,
-                "policy": "fifo",
-                "backfill": "none",
-                "window": w,
-                "vc": None,
-            }
-            rows += [{**shared, "user": "a", "size": "1", "wait_s": small, "bsld": 1 + small / 10}] * 3
-            rows.append({**shared, "user": "b", "size": "over 8", "wait_s": large, "bsld": 1 + large / 100})
-    return pd.DataFrame(rows)
+    values = []
+    for scheduler, small, large in (("base", 100.0, 100.0), ("strong", 50.0, 100.0), ("rltune", 20.0, 180.0)):
+        values += [(scheduler, "a", "1", small, 1 + small / 10)] * 3
+        values.append((scheduler, "b", "over 8", large, 1 + large / 100))
+    return rows("scheduler user size wait_s bsld", *values, policy="fifo", backfill="none", vc=None)
 
 
 def test_size_classes() -> None:
@@ -308,22 +256,14 @@ def test_groups_next_to_the_base_policy() -> None:
 
 def test_indices_are_the_simulators_and_their_intervals_hold_them() -> None:
     rng = np.random.default_rng(2)
-    jobs = pd.DataFrame(
-        {
-            "window": np.repeat(np.arange(20), 30),
-            "group": rng.choice(["a", "b", "c", "d"], 600),
-            "gpus": 1,
-            "run_s": 60.0,
-            "wait_s": rng.lognormal(4, 1, 600),
-            "bsld": 1 + rng.lognormal(0, 1, 600),
-        }
-    )
+    values = {"wait_s": rng.lognormal(4, 1, 600), "bsld": 1 + rng.lognormal(0, 1, 600), "gpus": 1, "run_s": 60.0}
+    jobs = pd.DataFrame({"window": np.repeat(np.arange(20), 30), "group": rng.choice(list("abcd"), 600), **values})
     both = pd.concat([jobs.assign(scheduler="base"), jobs.assign(scheduler="other", wait_s=jobs["wait_s"] * 3)])
     frame = unequal(both, "base", QUICK).set_index("scheduler")
-    told = fairness_summary(jobs, jobs["group"].to_numpy())
+    expected = fairness_summary(jobs, jobs["group"].to_numpy())
     for index in ("jain_bsld", "gini_wait"):
-        assert frame.loc["base", index] == pytest.approx(told[index])
-        assert frame.loc["base", f"{index}_low"] < told[index] < frame.loc["base", f"{index}_high"]
+        assert frame.loc["base", index] == pytest.approx(expected[index])
+        assert frame.loc["base", f"{index}_low"] < expected[index] < frame.loc["base", f"{index}_high"]
         more = frame.loc["other", [f"more_{index}", f"more_{index}_low", f"more_{index}_high"]].astype(float)
         assert more.to_numpy() == pytest.approx(0), "the same slowdowns, and waits three times as long for all"
     one = unequal(jobs[jobs["window"] == 0].assign(scheduler="base"), "base", QUICK)
@@ -349,39 +289,17 @@ def test_who_pays_by_every_grouping_there_is() -> None:
 
 
 def test_slices_next_to_balanced_clusters() -> None:
-    rows = []
-    for load, factor in (("slice", 10.0), ("balanced", 1.0)):
-        for role, policy, backfill, wait in (
-            ("base", "fifo", "none", 10.0),
-            ("baseline", "fifo", "none", 10.0),
-            ("baseline", "sjf", "easy", 4.0 if load == "slice" else 9.0),
-            ("rltune", "fifo", "none", 5.0),
-        ):
-            rows += [
-                {
-                    "workload": "W",
-                    "data": "own",
-                    "sequence_jobs": 8,
-                    "load": load,
-                    "cluster": load,
-                    "offered": factor,
-                    "role": role,
-                    "policy": policy,
-                    "backfill": backfill,
-                    "window": w,
-                    "wait_s": wait * factor,
-                }
-                for w in range(9)
-            ]
-    frame = summaries.loads(pd.DataFrame(rows), QUICK)
+    names, parts = "role policy backfill wait_s", []
+    for load, factor, sjf in (("slice", 10.0, 4.0), ("balanced", 1.0, 9.0)):
+        simple = [("baseline", "fifo", "none", 10.0 * factor), ("baseline", "sjf", "easy", sjf * factor)]
+        agent = [("base", "fifo", "none", 10.0 * factor), ("rltune", "fifo", "none", 5.0 * factor)]
+        parts.append(rows(names, *agent[:1], *simple, *agent[1:], load=load, cluster=load, offered=factor, windows=9))
+    frame = summaries.loads(pd.concat(parts, ignore_index=True), QUICK)
     assert frame[["role", "policy"]].values.tolist() == [["baseline", "fifo"], ["baseline", "sjf"], ["rltune", "fifo"]]
     assert frame["slice_less"].tolist() == pytest.approx([0, 0.6, 0.5])
     assert frame["balanced_less"].tolist() == pytest.approx([0, 0.1, 0.5])
-    assert frame["balanced_wait_s"].tolist() == pytest.approx([10, 9, 5]) and frame["slice_best"].tolist() == [
-        False,
-        True,
-        False,
-    ]
+    assert frame["balanced_wait_s"].tolist() == pytest.approx([10, 9, 5])
+    assert frame["slice_best"].tolist() == [False, True, False]
     assert (frame["slice_windows"] == 9).all() and frame["base"].tolist() == ["fifo"] * 3
 
 

@@ -6,7 +6,6 @@ from rltune.config.load import CACHE, load_cluster, load_run, load_trace, projec
 from rltune.config.preset import Preset
 from rltune.config.run import LookaheadConfig, RunConfig, SimulationConfig
 from rltune.config.trace import TraceConfig
-from rltune.config.workspace import Workspace
 
 __all__ = [
     "CACHE",
@@ -19,7 +18,6 @@ __all__ = [
     "SimulationConfig",
     "TraceConfig",
     "Workload",
-    "Workspace",
     "load_cluster",
     "load_run",
     "load_trace",

@@ -11,11 +11,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from rltune.agent.task import RANDOM_ORDERS
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker
 from rltune.agent.scheduler_choice import chosen_scheduler
+from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.fit import Jobs
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, LookaheadConfig, RunConfig
@@ -95,7 +95,7 @@ def run(
 def windows_of(
     workload: Workload, contender: Contender, first: np.ndarray, length: int, placer: CountingPlacer | None = None
 ) -> tuple[pd.DataFrame, State]:
-    """(A row a window of ``length`` jobs, the state behind it): window, the columns of
+    """(A row per window of ``length`` jobs, the state behind it): window, the columns of
     rltune.simulator.metrics.sequence_table, and ``seconds`` of one window on the clock.
 
     A random order is run RANDOM_ORDERS times on each window, and the row has the mean.
@@ -111,7 +111,7 @@ def windows_of(
 def by_window(
     workload: Workload, contenders: Mapping[str, Contender], first: np.ndarray, length: int, timed: bool = False
 ) -> pd.DataFrame:
-    """A row a contender × window: ``who`` (its name), what it ran with (RAN), sequence_jobs, and :func:`windows_of`.
+    """A row per contender × window: ``who`` (its name), what it ran with (RAN), sequence_jobs, and :func:`windows_of`.
 
     ``timed``: compile before ``seconds`` are measured; all windows run side by side on one core.
     """

@@ -15,7 +15,6 @@ from rltune.config import Cell, RunConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError, DataError
 from rltune.evaluation.contenders import Contender, contender_of, heuristics, scheduler_used, windows_of
-from rltune.placement.agreement import resolve_sample
 from rltune.placement.counts import Counts
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.placers import placer_of
@@ -30,6 +29,7 @@ COUNTED = ("asked", "presolved", "cached", "calls", "infeasible", "limit", "fail
 """How the placement model answered: columns milp_… of the windows."""
 SAMPLE = 32
 """Placement questions of the agent, or else of its base policy, that are solved a second time."""
+SOLVED_TWICE = ["jobs", "nodes", "slots", "glpk", "cvxpy", "agree", "glpk_ms", "cvxpy_ms"]
 SHOWN = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}
 
 
@@ -37,11 +37,11 @@ class Evaluation(NamedTuple):
     """What an evaluation found."""
 
     windows: pd.DataFrame
-    """A row a scheduler × test window."""
+    """A row per scheduler × test window."""
     jobs: pd.DataFrame
-    """A row a job of the agent and of its base policy."""
+    """A row per job of the agent and of its base policy."""
     placements: pd.DataFrame
-    """A row a placement question of the sample that is solved twice (rltune.placement.agreement)."""
+    """A row per placement question of the sample that is solved twice (rltune.placement.agreement)."""
 
 
 def evaluate(
@@ -61,7 +61,7 @@ def evaluate(
     """
     base = contender_of(config, cell)
     agent = replace(base, policy=policy)
-    chosen, _ = scheduler_used(workload, agent, f"policy of {cell.name}")
+    scheduler_used(workload, agent, f"policy of {cell.name}")  # raises now what would be raised later without the name
     simple = replace(base.scheduler, placement="best_fit")
     runs = [
         ("rltune", agent),
@@ -79,7 +79,7 @@ def evaluate(
             also = replace(policy, facts=facts)
             other_base = replace(base, scheduler=replace(base.scheduler, **names))
             runs += [("rltune_also", replace(other_base, policy=also)), ("base_also", other_base)]
-    windows, tables, twice = [], [], pd.DataFrame()
+    windows, tables, twice = [], [], pd.DataFrame(columns=SOLVED_TWICE)
     for length, first in test_windows(workload.split, config.evaluation).items():
         for role, contender in runs:
             scheduler, _ = scheduler_used(workload, contender)
@@ -88,6 +88,8 @@ def evaluate(
             table, state = windows_of(workload, contender, first, length, placer)
             windows.append(_labelled(table, role, contender, workload, placer.counts if placer else Counts()))
             if sample and isinstance(placer, Lookahead):
+                from rltune.placement.agreement import resolve_sample  # CVXPY takes seconds to load
+
                 twice = resolve_sample(placer, sample, config.evaluation.seed)
             if role in ("rltune", "base"):
                 jobs = job_table(workload.jobs, state).rename(columns={"sequence": "window"})
@@ -100,7 +102,7 @@ def evaluate(
 
 
 def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequence[str] = ("strict",)) -> pd.DataFrame:
-    """A row a heuristic × window: every policy under every backfill rule and locality, with best_fit.
+    """A row per heuristic × window: every policy under every backfill rule and locality, with best_fit.
 
     Roles: ``baseline`` on the test windows of :func:`evaluate`; ``baseline_validation`` on windows of the validation
     part, which is what an operator could choose a heuristic by. Custom policies have to be loaded. ``bound_s`` of a

@@ -29,10 +29,10 @@ def size_class(gpus: np.ndarray) -> np.ndarray:
 
 
 def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame:
-    """One row a group × scheduler: group, scheduler, jobs, wait_s, bsld (means over its jobs), and of each how much
+    """One row per group × scheduler: group, scheduler, jobs, wait_s, bsld (means over its jobs), and of each how much
     less than under ``base``: ``less_wait``, ``less_bsld``, fractions with intervals (…_low, …_high; NaN for the base).
 
-    ``jobs``: a row a job × scheduler with scheduler, window, group, wait_s, bsld; every scheduler has the same jobs.
+    ``jobs``: a row per job × scheduler with scheduler, window, group, wait_s, bsld; every scheduler has the same jobs.
     """
     rows = []
     groups, schedulers = list(dict.fromkeys(jobs["group"])), list(dict.fromkeys(jobs["scheduler"]))
@@ -54,7 +54,7 @@ def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFram
 
 
 def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame:
-    """One row a scheduler: scheduler, groups, windows, and of each index of INDICES its value, the difference from that
+    """One row per scheduler: scheduler, groups, windows, and of each index of INDICES its value, the difference from that
     under ``base``, and intervals of both: ``jain_bsld``, ``…_low``, ``…_high``, ``more_jain_bsld``, ``…_low``, ….
 
     ``jobs`` as for :func:`by_group`. Values are those of rltune.simulator.fairness on all jobs together. For the

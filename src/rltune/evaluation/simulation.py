@@ -75,7 +75,7 @@ class Result:
         return bool(self.workload.table["requested_s"].notna().any())
 
     def jobs(self) -> pd.DataFrame:
-        """A row a job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
+        """A row per job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
         table = job_table(self.workload.jobs, self.state).rename(columns={"sequence": "window"})
         table.insert(1, "job_id", self.workload.job_ids[table["job"]])
         return table

@@ -44,19 +44,19 @@ class Characterisation:
     """Frames with a column ``trace`` (title), ``data`` (what rows they are) and ``type`` (GPU or CPU) each."""
 
     workloads: pd.DataFrame
-    """Table 2, a row a trace: rltune.traces.statistics.workload_row, ``wait_is`` (recorded, or which simulation)."""
+    """Table 2, a row per trace: rltune.traces.statistics.workload_row, ``wait_is`` (recorded, or which simulation)."""
     summary: pd.DataFrame
-    """Table 4, a row a trace: rltune.traces.statistics.summary_row, and what is published of its system."""
+    """Table 4, a row per trace: rltune.traces.statistics.summary_row, and what is published of its system."""
     loads: pd.DataFrame
-    """A row a trace × cluster: gpus, load_all, load_test."""
+    """A row per trace × cluster: gpus, load_all, load_test."""
     batches: pd.DataFrame
-    """Figure 6, a row a batch of a GPU trace, with ``wait_is``."""
+    """Figure 6, a row per batch of a GPU trace, with ``wait_is``."""
     arrivals: pd.DataFrame
     """By hour and weekday, with ``busiest`` (share of the jobs in the busiest tenth of the hours)."""
     run_times: pd.DataFrame
     sizes: pd.DataFrame
     estimates: pd.DataFrame
-    """A row a trace × estimate: accuracy on what is not the test part, ``jobs`` there, ``modelled`` (share of them the
+    """A row per trace × estimate: accuracy on what is not the test part, ``jobs`` there, ``modelled`` (share of them the
     model itself made, not its fall-back)."""
 
 

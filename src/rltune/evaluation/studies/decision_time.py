@@ -56,7 +56,7 @@ def at_once(jobs: Jobs, first: int, n: int) -> Jobs:
 
 
 def decisions(jobs: Jobs, layout: Layout, ranker: Ranker, placer: Placer) -> pd.DataFrame:
-    """A row a decision, until the first job does not fit: ``inference_s`` (features, actor, ranking), ``placement_s``
+    """A row per decision, until the first job does not fit: ``inference_s`` (features, actor, ranking), ``placement_s``
     (the placement model, 0 where there was nothing to choose), ``decision_s`` (both, and the simulator's part)."""
     n, timed = len(jobs.row), TimedPlacer(placer)
     run = Run(

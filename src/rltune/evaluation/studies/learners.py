@@ -51,7 +51,7 @@ def workload_of(cell: Cell, workloads: Workloads) -> Workload:
 
 
 def qssf_windows(config: RunConfig, workloads: Workloads, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row a cell × scheduler × test window, of the cells that are compared with QSSF, with ``cell`` and ``who``.
+    """A row per cell × scheduler × test window, of the cells that are compared with QSSF, with ``cell`` and ``who``.
 
     ``rltune``, as it was evaluated (``windows``: the run's test results, with ``cell``); ``qssf``: smallest predicted
     area first with EASY, in the cell's placement and locality; ``qssf_best_fit``: the same with best_fit, where that
@@ -73,7 +73,7 @@ def qssf_windows(config: RunConfig, workloads: Workloads, windows: pd.DataFrame)
 
 
 def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(A row a cell × {rltune, qssf} × job of one long sequence of the test part; a row a cell: how their JCT compares,
+    """(A row per cell × {rltune, qssf} × job of one long sequence of the test part; a row per cell: how their JCT compares,
     the fields of LongComparison), both with ``cell``; empty where nothing is compared with QSSF.
 
     One cell a workload and estimate: one trained for JCT, else for wait.
@@ -97,7 +97,7 @@ def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) 
 
 
 def long_run(workload: Workload, contenders: Mapping[str, Contender], most: int = LONGEST) -> pd.DataFrame:
-    """A row a contender × job of the first ``most`` of the test part, in the order of submission and as one sequence
+    """A row per contender × job of the first ``most`` of the test part, in the order of submission and as one sequence
     from an idle cluster: ``who``, and the columns of rltune.simulator.metrics.job_table."""
     begin, end = workload.split.test
     first, n = np.array([begin]), np.array([min(most, end - begin)])
@@ -122,7 +122,7 @@ def compare_long(ours: np.ndarray, theirs: np.ndarray, intervals: Intervals) -> 
 
 
 def batches(config: RunConfig, comparison: Comparison, workloads: Workloads, policies: Policies) -> pd.DataFrame:
-    """A row a scheduler × window: BATCHES windows of BATCH_JOBS jobs of the test part, disjoint and evenly spread;
+    """A row per scheduler × window: BATCHES windows of BATCH_JOBS jobs of the test part, disjoint and evenly spread;
     fewer, or shorter, where it has not so many.
 
     ``who``: fifo, strong (of the run's heuristics under its backfill rules with best_fit the one that waits least on

@@ -129,7 +129,7 @@ class Study:
 def studies(run: Run, chosen: pd.DataFrame, workloads: Workloads, evaluated: pd.DataFrame) -> list[Study]:
     """The workloads of some cells, each once.
 
-    ``chosen``: a row a cell of RLTune proper with its name as cell, trace_title, data, trace, cluster, estimate and
+    ``chosen``: a row per cell of RLTune proper with its name as cell, trace_title, data, trace, cluster, estimate and
     locality; ``evaluated``: as in Study.
     """
     keys = ["trace_title", "data", "trace", "cluster", "estimate", "locality"]
@@ -168,7 +168,7 @@ def rule_steps(these: Sequence[Study]) -> pd.DataFrame:
 def steps_of(
     workload: Workload, first: np.ndarray, length: int, policies: Sequence[str], locality: str, config: RunConfig
 ) -> pd.DataFrame:
-    """A row a policy × step × window: policy, step, backfill, window, first_job, wait_s (the mean over its jobs).
+    """A row per policy × step × window: policy, step, backfill, window, first_job, wait_s (the mean over its jobs).
 
     All with best_fit, and with the other rules of the run's ``simulation``. Raises ValueError for a policy that goes by fair
     shares.
@@ -207,7 +207,7 @@ def _pools_apart(workload: Workload, contender: Contender, first: np.ndarray, le
 
 
 def agents(study: Study) -> pd.DataFrame:
-    """A row an agent × window; agents that differ in their seed alone are one, with their mean wait.
+    """A row per agent × window; agents that differ in their seed alone are one, with their mean wait.
 
     Columns: who, policy (its base policy), base_backfill (the base's rule), other (values of the further axes in which
     agents of this base and rule differ), step, backfill (what it was evaluated under; "easy or conservative" where
@@ -234,7 +234,7 @@ def with_exact_estimates(workload: Workload) -> Workload:
 
 
 def headroom(these: Sequence[Study]) -> pd.DataFrame:
-    """How much there is to gain at all: a row a scheduler × window.
+    """How much there is to gain at all: a row per scheduler × window.
 
     ``kind``: given (heuristics with the workload's estimates), exact (with true run times), bound (what no schedule goes
     below), agent (those of :func:`agents`). Columns: workload, data, sequence_jobs, kind and WINDOW.
@@ -255,7 +255,7 @@ def headroom(these: Sequence[Study]) -> pd.DataFrame:
 
 def jobs_of(these: Sequence[Study], test_jobs: pd.DataFrame) -> pd.DataFrame:
     """Every job of the windows under the first agent (``rltune``), its base policy (``base``) and the heuristic that
-    is best on these windows (``strong``): a row a job × scheduler.
+    is best on these windows (``strong``): a row per job × scheduler.
 
     ``test_jobs``: those of the run's cells, with ``cell``. Columns: workload, data, sequence_jobs, scheduler, policy
     (of rltune: its base policy), backfill (of rltune: what it was evaluated under), window, job_id, gpus, wait_s, bsld,

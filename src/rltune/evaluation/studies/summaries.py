@@ -23,7 +23,7 @@ WORKLOAD = ["workload", "data", "sequence_jobs"]
 
 
 def rule_steps(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
-    """One row a workload × order × step, and one an agent, from scheduling_rules.rule_steps.
+    """One row per workload × order × step, and one an agent, from scheduling_rules.rule_steps.
 
     wait_s: mean; before_s: that of the step before (of the first: itself; of an agent: of the first step of its base
     policy); less: how much less than there, a fraction with interval (less_low, less_high, less_p); share: of what the
@@ -74,7 +74,7 @@ def rule_steps(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
 
 
 def headroom(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
-    """One row a workload × scheduler of interest, from scheduling_rules.headroom.
+    """One row per workload × scheduler of interest, from scheduling_rules.headroom.
 
     what: basic (FIFO, nothing behind the head; where the run has it), strong (the heuristic that waits least on these
     windows), agent (the first agent), same_exact (the strong heuristic with exact run times), strong_exact (the one
@@ -147,7 +147,7 @@ def fairness(jobs: pd.DataFrame, intervals: Intervals) -> Fairness:
 
 
 def loads(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
-    """One row a workload × scheduler, from scheduling_rules.balanced.
+    """One row per workload × scheduler, from scheduling_rules.balanced.
 
     role (baseline | rltune), policy, backfill, base and base_backfill (what it is compared with) and, for the slice and
     the balanced cluster, as ``slice_…`` and ``balanced_…``: cluster, offered, windows, wait_s, less: than the agent's

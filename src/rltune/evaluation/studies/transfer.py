@@ -1,7 +1,7 @@
 """Agents away from where they were trained: other base policies, traces, clusters and run-time estimates.
 
 Features are shares, ranks or logarithms (rltune.environment.features), so an agent runs on any cluster; what it learned
-about their usual values stays that of where it learned. Every function returns a row a scheduler × test window with its
+about their usual values stays that of where it learned. Every function returns a row per scheduler × test window with its
 mean wait. ``cells``: the agents to evaluate; none is trained.
 """
 
