@@ -29,10 +29,10 @@ from rltune.slurm.emulate import Emulation, packages
 from rltune.slurm.experiment.accounts import jobs_of
 from rltune.slurm.experiment.nodes import UNKILLABLE_S, Nodes
 from rltune.slurm.experiment.submission import Submission, submit_all
-from rltune.slurm.folder import Folder
 from rltune.slurm.observe import observe
 from rltune.slurm.records import SlurmNode
 from rltune.slurm.service import DONE, Service
+from rltune.slurm.state_directory import StateDirectory
 
 OVER_LIMIT_MIN = 10
 """Minutes by which a job may exceed its limit: otherwise the time that the daemons need to start it would end it."""
@@ -273,19 +273,19 @@ class _Driver:
         self.config = SlurmConfig.model_validate(
             {
                 "policy": str(folder / "policy.npz"),
-                "scope": {"partitions": partitions},
+                "eligible": {"partitions": partitions},
                 "interval_s": order.interval_s,
                 "base_policy": order.base_policy,
                 "placement": order.placement,
-                "folder": str(folder / "state"),
-                "watchdog": {"enabled": False},  # the experiment keeps the order to the end
+                "state_directory": str(folder / "state"),
+                "watchdog": None,  # the experiment is to show the order to its end
             }
         )
         self.slurm, self.order, self.said = slurm, order, []
         self.controller = _Timed(
             self.config,
             slurm.client(),
-            Folder(folder / "state"),
+            StateDirectory(folder / "state"),
             folder / "policy.npz",
             True,
             clock=slurm.now,
