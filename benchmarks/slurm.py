@@ -5,7 +5,7 @@ length; `next`: ten more jobs have come. With no GPU free nothing can be placed:
 queue if every node were idle, with the placement model asked. The policy is untrained, which costs the same. CPU is the
 controller's and that of Slurm's commands it starts, not of the daemons. `watch` is what the watchdog needs to take note
 of the queue in each cycle, `all` a cycle of the service, with it. `compare` is one comparison of the watchdog's, of which
-it makes one in ten minutes; neither `all` nor CPU has it. At the end all is handed back. The last line is one JSON
+it makes one in ten minutes; neither `all` nor CPU has it. At the end all jobs are released. The last line is one JSON
 object.
 """
 
@@ -31,9 +31,9 @@ from rltune.config.slurm import SlurmConfig
 from rltune.slurm.controller import Controller
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.folder import Folder
+from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.observe import observe
-from rltune.slurm.shadow import Watchdog
+from rltune.slurm.watchdog import Watchdog
 
 INTERVAL_S = 60.0
 
@@ -84,16 +84,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queues", nargs="+", type=int, default=[128, 256, 512, 1024, 10_000])
     args = parser.parse_args()
-    figures: dict[str, object] = {}
+    metrics: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder, Emulation(settings={"MaxJobCount": "30000"}) as slurm:
         path = Path(folder)
-        never = {"every_s": 1e9, "begin_anew_s": 1e9}  # the comparison is timed apart
-        config = SlurmConfig.model_validate({"policy": "-", "scope": {"partitions": ["all"]}, "watchdog": never})
+        never = {"every_s": 1e9, "restart_s": 1e9}  # the comparison is timed apart
+        config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}, "watchdog": never})
         for gpus in (4, 4, 2, 2, 1):
             submit(slurm, 1, f"--gres=gpu:{gpus}")
         waiting, kinds = 0, ("--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4")
         controller = Controller(
-            config, slurm.client(), Folder(path), policy(path / "policy.npz"), True, say=lambda _: None
+            config, slurm.client(), StateDirectory(path), policy(path / "policy.npz"), True, say=lambda _: None
         )
         submit(slurm, 2, "--gres=gpu:1")
         watchdog = Watchdog(config, lambda _: None)
@@ -126,15 +126,15 @@ def main() -> None:
                 )
                 told = {"": took, "cpu_": used, "watch_": watched, "compare_": compared, "free_": idle}
                 for what, value in told.items():
-                    figures[f"cycle_{n}_{name}_{what}s"] = round(value, 3)
+                    metrics[f"cycle_{n}_{name}_{what}s"] = round(value, 3)
         began = time.perf_counter()
-        count, _ = controller.hand_back("end of the benchmark")
-        figures["hand_back_s"] = round(time.perf_counter() - began, 3)
+        count, _ = controller.release_all("end of the benchmark")
+        metrics["release_s"] = round(time.perf_counter() - began, 3)
         print(
-            f"handed back {count} jobs in {figures['hand_back_s']:.2f} s; {os.cpu_count()} cores, on average"
+            f"released {count} jobs in {metrics['release_s']:.2f} s; {os.cpu_count()} cores, on average"
             f" {os.getloadavg()[2]:.1f} programs wanting one"
         )
-    print(json.dumps(figures))
+    print(json.dumps(metrics))
 
 
 if __name__ == "__main__":

@@ -149,34 +149,40 @@ def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: A
     )
 
 
+ONE_NODE = "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:a100:2|idle\n"
+OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8|idle\n"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "parts"),
+    ("changes", "parts"),
     [
-        (["jobs.txt", "--nodes", "nodes.txt", "--name", "a/b"], ["name: found 'a/b'"]),
+        ({"--name": "a/b"}, ["name: found 'a/b'"]),
+        ({"log": "nodes.txt"}, ["nodes.txt: this is sinfo's list of nodes", "--nodes", "sacct --allusers"]),
+        ({"log": "config"}, ["config: a folder"]),
+        ({"--time-zone": "Mars"}, ["time zone: found 'Mars'"]),
+        ({"--time-zone": "Berlin"}, ["found 'Berlin'", "did you mean 'Europe/Berlin'?"]),
+        ({"--current-policy": "lifo"}, ["current-policy: found 'lifo'", "fifo, sjf, saf"]),
+        ({"--current-backfill": "off"}, ["current-backfill: found 'off'", "none, greedy, easy"]),
+        ({"jobs.txt": sacct(500, odd=False)}, ["500 jobs fit the cluster, at least 3,000"]),
         (
-            ["nodes.txt", "--nodes", "nodes.txt", "--name", "mine"],
-            ["nodes.txt: this is sinfo's list of nodes", "--nodes", "sacct --allusers"],
+            {"jobs.txt": sacct(odd=False).replace("gres/gpu", "gres/tape")},
+            ["no job asks for a GPU, and nodes.txt lists 32", "AccountingStorageTRES=gres/gpu"],
         ),
-        (["config", "--nodes", "nodes.txt", "--name", "mine"], ["config: a folder"]),
-        (["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Mars"], ["time zone: found 'Mars'"]),
-        (
-            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Berlin"],
-            ["found 'Berlin'", "did you mean 'Europe/Berlin'?"],
+        (  # what was understood of both files comes first
+            {"nodes.txt": OTHER_PARTITIONS},
+            ["partitions in the log: gpu, in the list of nodes: fast, slow", "jobs.txt:", "nodes.txt:"],
         ),
-        (
-            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--current-policy", "lifo"],
-            ["current-policy: found 'lifo'", "fifo, sjf, saf"],
-        ),
-        (
-            ["jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--current-backfill", "off"],
-            ["current-backfill: found 'off'", "none, greedy, easy"],
-        ),
-        (["short.txt", "--nodes", "nodes.txt", "--name", "mine"], ["500 jobs fit the cluster, at least 3,000"]),
+        ({"nodes.txt": ONE_NODE}, ["check the list of nodes", "of the largest pool: 2"]),
     ],
 )
-def test_what_is_wrong_is_said(arguments: list[str], parts: list[str], files: Any, cli: Cli) -> None:
-    (files.root / "short.txt").write_text(sacct(500, odd=False))
-    cli("init", *arguments, "--yes").explains(*parts)
+def test_mistakes_are_explained(changes: dict[str, str], parts: list[str], files: Any, cli: Cli) -> None:
+    options = {"--nodes": "nodes.txt", "--name": "mine", "--time-zone": "UTC"}
+    options |= {name: value for name, value in changes.items() if name.startswith("--")}
+    for name in changes.keys() & {"jobs.txt", "nodes.txt"}:
+        (files.root / name).write_text(changes[name])
+    words = [word for option in options.items() for word in option]
+    outcome = cli("init", changes.get("log", "jobs.txt"), *words, "--yes")
+    assert outcome.status == 1 and not [part for part in parts if part not in outcome.err], outcome
     assert not (files.root / "config" / "mine.yaml").exists()
 
 
@@ -224,31 +230,24 @@ def test_types_that_the_nodes_do_not_name_are_ignored_and_said(files: Any, cli: 
     assert outcome.status == 0 and "h200" in outcome.out and "types are ignored" in outcome.out, outcome
 
 
-def with_limits(folder: Path, factor: float) -> None:
-    """A CSV whose TimelimitRaw is ``factor`` times the run time, in minutes as Slurm has it."""
-    rows = ["job_id,user,submit_time,start_time,end_time,gpus,TimelimitRaw"]
-    for i in range(3100):
+@pytest.mark.parametrize(
+    ("factor", "part"), [(2, "median time limit: 18,540 s (of 100% of"), (0.5, "is it in another unit?")]
+)
+def test_slurms_raw_time_limit_in_a_csv_is_in_minutes_and_questioned_if_most_jobs_exceed_it(
+    factor: float, part: str, files: Any, cli: Cli
+) -> None:
+    def row(i: int) -> str:
         minutes = 10 + i % 300
-        rows.append(
-            f"{i},u{i % 7},{stamp(30 * i)},{stamp(30 * i + 5)},{stamp(30 * i + 5 + minutes)},{1 << i % 4},{factor * minutes:.0f}"
+        return (
+            f"{i},{stamp(30 * i)},{stamp(30 * i + 5)},{stamp(30 * i + 5 + minutes)},{1 << i % 4},{factor * minutes:.0f}"
         )
-    (folder / "own.csv").write_text("\n".join(rows) + "\n")
 
-
-def test_slurms_raw_time_limit_in_a_csv_is_in_minutes(files: Any, cli: Cli) -> None:
-    with_limits(files.root, 2)
+    write_csv(files.root, "job_id,submit_time,start_time,end_time,gpus,TimelimitRaw", row, 3100)
     outcome = cli("init", "own.csv", *INIT[2:])
-    assert outcome.status == 0, outcome
-    told = yaml.safe_load((files.root / "config/traces/mine.yaml").read_text())["columns"]["requested_s"]
-    assert told == {"column": "TimelimitRaw", "unit": "min"}
-    assert "median run time: 9,300 s; median time limit: 18,540 s (of 100% of the jobs)" in outcome.out, outcome.out
-    assert "ran longer than it" not in outcome.out
-
-
-def test_limits_that_most_jobs_exceed_are_questioned(files: Any, cli: Cli) -> None:
-    with_limits(files.root, 0.5)
-    outcome = cli("init", "own.csv", *INIT[2:])
-    assert "of the jobs with a time limit ran longer than it: is it in another unit?" in outcome.out, outcome
+    assert outcome.status == 0 and part in outcome.out, outcome
+    assert ("ran longer than it" in outcome.out) == (factor < 1)
+    found = yaml.safe_load((files.root / "config/traces/mine.yaml").read_text())["columns"]["requested_s"]
+    assert found == {"column": "TimelimitRaw", "unit": "min"}
 
 
 @pytest.mark.parametrize("name", ["2024", "null", "1.5"])
@@ -270,53 +269,20 @@ def test_it_looks_at_the_log_once_and_says_so_when_asked(files: Any, cli: Cli, m
         assert part in outcome.err, outcome
 
 
-def test_a_log_that_counts_no_gpus_is_refused_beside_nodes_that_have_some(files: Any, cli: Callable[..., Any]) -> None:
-    (files.root / "jobs.txt").write_text(sacct(odd=False).replace("gres/gpu", "gres/tape"))
-    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
-    assert outcome.status == 1 and "no job asks for a GPU, and nodes.txt lists 32" in outcome.err
-    assert "AccountingStorageTRES=gres/gpu" in outcome.err and not (files.root / "config/mine.yaml").exists()
-
-
-def test_partitions_that_are_not_alike_are_shown_side_by_side(files: Any, cli: Callable[..., Any]) -> None:
-    two = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8|idle\n"
-    (files.root / "nodes.txt").write_text(two)
-    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
-    assert outcome.status == 1 and "partitions in the log: gpu, in the list of nodes: fast, slow" in outcome.err
-    assert "jobs.txt:" in outcome.err and "nodes.txt:" in outcome.err, "what was understood of both comes first"
-
-
-def test_jobs_larger_than_the_listed_nodes_speak_of_the_list(files: Any, cli: Callable[..., Any]) -> None:
-    (files.root / "nodes.txt").write_text(
-        "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:a100:2|idle\n"
-    )
-    outcome = cli("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--yes")
-    assert outcome.status == 1 and "check the list of nodes" in outcome.err and "of the largest pool: 2" in outcome.err
-
-
 def test_slurms_states_are_known_in_a_csv_too(files: Any, cli: Cli) -> None:
-    states = [
-        "COMPLETED",
-        "OUT_OF_MEMORY",
-        "CANCELLED by 1000",
-        "CANCELLED by 1001",
-        "NODE_FAIL",
-        "PREEMPTED",
-        "DEADLINE",
-        "BOOT_FAIL",
-        "TIMEOUT",
-        "FAILED",
-    ]
-    write_csv(
-        files.root,
-        "job_id,submit_time,duration,gpus,State",
-        lambda i: (
-            f"{i},{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 8},{states[i % 10] if i < 2990 else f'CANCELLED by {i}'}"
-        ),
+    states = (
+        "COMPLETED OUT_OF_MEMORY CANCELLED@1000 CANCELLED@1001 NODE_FAIL PREEMPTED DEADLINE BOOT_FAIL TIMEOUT FAILED"
     )
+    states = [state.replace("@", " by ") for state in states.split()]
+
+    def row(i: int) -> str:
+        state = states[i % 10] if i < 2990 else f"CANCELLED by {i}"
+        return f"{i},{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 8},{state}"
+
+    write_csv(files.root, "job_id,submit_time,duration,gpus,State", row)
     outcome = cli("init", "own.csv", *INIT[2:])
     assert outcome.status == 0 and "NOT KNOWN" not in outcome.out, outcome
-    trace = Run.open("config/mine.yaml").traces["mine"]
-    jobs = clean_trace("mine", trace, files.root / "own.csv").jobs
+    jobs = clean_trace("mine", Run.open("config/mine.yaml").traces["mine"], files.root / "own.csv").jobs
     assert dict(jobs["status"].value_counts()) == {"failed": 6 * 299, "killed": 3 * 299 + 10, "passed": 299}
 
 

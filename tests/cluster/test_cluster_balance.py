@@ -18,7 +18,6 @@ from rltune.traces.clean import clean_trace
 from rltune.traces.fetch import obtain
 
 Cli = Callable[..., Any]
-RUN = ("--config", "config/tiny.yaml")
 
 
 @pytest.fixture
@@ -91,7 +90,7 @@ def test_a_factor_is_above_0(factor: float, small: ClusterConfig) -> None:
 
 
 def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, jobs: pd.DataFrame, cli: Cli) -> None:
-    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "0.25", *RUN)
+    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "0.25")
     assert outcome.status == 0, outcome
     path = project.cluster.with_name("scaled.yaml")
     path.write_text(outcome.out)
@@ -103,7 +102,7 @@ def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, jobs: pd.D
 
 
 def test_a_load_that_cannot_be_reached_is_named(project: Any, cli: Cli) -> None:
-    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "500", *RUN)
+    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "500")
     assert outcome.status == 0 and "# warning: a load of 500 cannot be reached" in outcome.out
     title, after = yaml.safe_load(outcome.out)["title"], outcome.out.split(" on small, ")[1].split()[0]
     assert title.endswith(f"scaled to a load of {after}") and after != "500"
@@ -111,7 +110,7 @@ def test_a_load_that_cannot_be_reached_is_named(project: Any, cli: Cli) -> None:
 
 def test_a_balance_that_is_dropped_is_named(project: Any, cli: Cli) -> None:
     (project.cluster.parent / "thin.yaml").write_text(project.cluster.read_text() + "balance: {load: 5}\n")
-    outcome = cli("cluster", "balance", "thin", "--trace", "tiny", "--load", "1", *RUN)
+    outcome = cli("cluster", "balance", "thin", "--trace", "tiny", "--load", "1")
     assert outcome.status == 0 and "# the balance of thin" in outcome.out
     assert "balance" not in yaml.safe_load(outcome.out)
 
@@ -126,4 +125,4 @@ def test_a_balance_that_is_dropped_is_named(project: Any, cli: Cli) -> None:
     ],
 )
 def test_balance_explains_what_is_wrong(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
-    cli("cluster", "balance", *arguments, *RUN).explains(*parts)
+    cli("cluster", "balance", *arguments).explains(*parts)

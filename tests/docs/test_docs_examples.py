@@ -150,18 +150,17 @@ import pandas as pd
 from rltune.config.metric import parse_metric
 from rltune.environment.reward import rewards
 from rltune.report.studies import curves_of, studies_of
-from rltune.report.figures.training import CURVES_TITLE
 base, agent = pd.DataFrame({"largest_wait_s": [100.0, 50.0]}), pd.DataFrame({"largest_wait_s": [25.0, 100.0]})
 cells = pd.DataFrame({"metric": ["largest_wait"], "policy": ["fifo"]})
 print(json.dumps([rewards("largest_wait", base, agent).tolist(), parse_metric("0.8*wait+0.2*largest_wait"),
-                  [s.numbers for s in studies_of(cells)], [CURVES_TITLE[c] for c in curves_of(cells)]]))
+                  [s.numbers for s in studies_of(cells)], list(curves_of(cells))]))
 """,
     )
     assert found == [
         [0.75, -0.5],
         {"wait": 0.8, "largest_wait": 0.2},
         ["largest-wait"],
-        ["Training curves, largest wait"],
+        ["training-largest-wait"],
     ]
 
 

@@ -9,6 +9,7 @@ import runpy
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,16 @@ def test_every_page_is_listed_and_in_the_navigation() -> None:
         "changelog.md",
         "contributing.md",
     }
+
+
+def test_the_picture_has_the_layers_that_are_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    picture = (ROOT / "docs" / "assets" / "layers.svg").read_text(encoding="utf-8")
+    drawn = re.findall(r"font-size='13'[^>]*>([^<]+)<", picture)
+    assert drawn == [layer.replace(" | ", ", ") for layer in layers]
 
 
 def test_documents_are_short() -> None:

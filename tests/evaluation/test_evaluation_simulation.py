@@ -132,7 +132,7 @@ def test_the_rules_of_the_run_hold_by_default(project: Any, cli: Cli) -> None:
 def test_interference_slows_jobs_of_several_gpus_down(project: Any, cli: Cli) -> None:
     rest = ("--windows", "64", "--csv")
     assert cli(*RUN, *rest, "alone.csv").status == 0
-    assert cli(*RUN, *rest, "shared.csv", "--interference_slowdown", "1.5").status == 0
+    assert cli(*RUN, *rest, "shared.csv", "--interference-slowdown", "1.5").status == 0
     project.change(project.run, "title: A tiny run", "title: T\nsimulation: {interference_slowdown: 1.5}")
     assert cli(*RUN, *rest, "run.csv").status == 0
     alone, shared, run_ = (pd.read_csv(project.root / f"{name}.csv") for name in ("alone", "shared", "run"))
@@ -161,9 +161,9 @@ def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
         (("--placement", "x"), ["--placement: found 'x'", "spread, exclusive", "lookahead"]),
         (("--locality", "x"), ["--locality: found 'x'", "strict, plus_one, any, worth_it, soonest_end"]),
         (("--overrun", "x"), ["--overrun: found 'x'", "double, now"]),
-        (("--multi_node_slowdown", "0.5"), ["--multi_node_slowdown: found 0.5", "1 to 100"]),
-        (("--interference_slowdown", "0.9"), ["--interference_slowdown: found 0.9", "1 to 100"]),
-        (("--estimate", "x"), ["found 'x'", "exact, lognormal-SIGMA"]),
+        (("--multi-node-slowdown", "0.5"), ["--multi-node-slowdown: found 0.5", "1 to 100"]),
+        (("--interference-slowdown", "0.9"), ["--interference-slowdown: found 0.9", "1 to 100"]),
+        (("--estimate", "x"), ["found 'x'", "lognormal-SIGMA"]),
         (("--placement", "algorithm1", "--locality", "any"), ["--placement algorithm1", "'any'", "strict"]),
         (("--part", "x"), ["--part: found 'x'", "all, train, validation, test"]),
         (("--from", "1200"), ["--from: found 1200", "0 to 1199"]),

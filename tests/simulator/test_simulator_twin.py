@@ -27,7 +27,7 @@ def test_random_cases_are_worth_comparing() -> None:
     """They queue, run past their estimates, span pools, types and nodes, are split and pass each other."""
     seen: Counter[str] = Counter()
 
-    @settings(proof, max_examples=300)
+    @settings(proof, max_examples=600)
     @given(cases())
     def look(case: Case) -> None:
         jobs, scheduler = case.jobs, case.scheduler

@@ -13,8 +13,8 @@ from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
 from rltune.config.slurm import BandConfig, SlurmConfig
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.controller import Controller
-from rltune.slurm.folder import Folder
-from rltune.slurm.records import Change, Outcome, Parsed, SlurmJob, SlurmNode, Standing
+from rltune.slurm.records import Change, JobState, Outcome, Parsed, SlurmJob, SlurmNode
+from rltune.slurm.state_directory import StateDirectory
 
 NOW_S = 1_700_000_000.0
 BAND = BandConfig()
@@ -144,18 +144,18 @@ class FakeSlurm:
                 outcomes.append(Outcome(number, False, "Invalid job id specified"))
         return outcomes
 
-    def standing(self, ids: Iterable[int]) -> dict[int, Standing]:
+    def states(self, ids: Iterable[int]) -> dict[int, JobState]:
         self._answer()
-        self.looked.append("standing")
+        self.looked.append("states")
         there = {number: self.queue[number] for number in ids if number in self.queue}
-        return {number: Standing(told.state, told.priority) for number, told in there.items()}
+        return {number: JobState(told.state, told.priority) for number, told in there.items()}
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         self._answer()
         self.looked.append("unknown")
         return frozenset(ids) - self.queue.keys()
 
-    def shared(self, ids: Iterable[int]) -> dict[int, str]:
+    def oversubscription(self, ids: Iterable[int]) -> dict[int, str]:
         return {number: self.queue[number].shared for number in ids if number in self.queue}
 
     def start(self, number: int, node: str = "p100-2") -> None:
@@ -184,7 +184,7 @@ def write_policy(path: Path, features: str = "engineered", seed: int = 1, **fact
 
 def make_config(**told: Any) -> SlurmConfig:
     """A configuration for partition gpu."""
-    base = {"policy": "policy.npz", "scope": {"partitions": ["gpu"]}, "interval_s": 0.01, "timeout_s": 5.0}
+    base = {"policy": "policy.npz", "eligible": {"partitions": ["gpu"]}, "interval_s": 0.01, "timeout_s": 5.0}
     return SlurmConfig.model_validate({**base, **told})
 
 
@@ -195,7 +195,7 @@ def controller(slurm: FakeSlurm, folder: Path, live: bool = True, **told: Any) -
     if not policy.is_file():
         write_policy(policy)
     said: list[str] = []
-    made = Controller(make_config(**told), slurm, Folder(folder), policy, live, lambda: NOW_S, said.append)
+    made = Controller(make_config(**told), slurm, StateDirectory(folder), policy, live, lambda: NOW_S, said.append)
     made.said = said  # type: ignore[attr-defined]
     return made
 

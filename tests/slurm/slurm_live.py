@@ -9,15 +9,15 @@ from fake_slurm import BAND, make_config, write_policy
 from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.folder import Folder
+from rltune.slurm.state_directory import StateDirectory
 
 
 def controller(slurm: Emulation, folder: Path, client: Client | None = None, **told: object) -> Controller:
     """A live controller; what it says is in ``.said``."""
-    config = make_config(**{"scope": {"partitions": ["all"]}, **told})
+    config = make_config(**{"eligible": {"partitions": ["all"]}, **told})
     said: list[str] = []
     policy = write_policy(folder / "policy.npz")
-    made = Controller(config, client or slurm.client(), Folder(folder), policy, True, say=said.append)
+    made = Controller(config, client or slurm.client(), StateDirectory(folder), policy, True, say=said.append)
     made.said = said  # type: ignore[attr-defined]
     return made
 

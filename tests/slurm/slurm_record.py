@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slurm_workload import many_kinds
 
-from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS, column_option
+from rltune.slurm.answers import JOB_OPTION, NODE_OPTION
 from rltune.slurm.emulate import Emulation
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -32,9 +32,9 @@ def record(folder: Path, accounting: bool) -> None:
         slurm.env = dict(client.env)
         answers = {
             "squeue.json": slurm.run("squeue", "--all", "--json"),
-            "squeue.txt": slurm.run("squeue", "--all", "--noheader", "-O", column_option(JOB_COLUMNS)),
+            "squeue.txt": slurm.run("squeue", "--all", "--noheader", "-O", JOB_OPTION),
             "sinfo.json": slurm.run("sinfo", "--all", "--json"),
-            "sinfo.txt": slurm.run("sinfo", "--all", "--noheader", "-N", "-O", column_option(NODE_COLUMNS)),
+            "sinfo.txt": slurm.run("sinfo", "--all", "--noheader", "-N", "-O", NODE_OPTION),
         }
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in answers.items():

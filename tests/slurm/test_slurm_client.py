@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from rltune.errors import SlurmError, SlurmUnavailable
-from rltune.slurm.as_text import JOB_COLUMNS
+from rltune.slurm.answers import JOB_COLUMNS
 from rltune.slurm.client import BATCH, PAUSES_S, Client
-from rltune.slurm.records import Change, Outcome, Standing
+from rltune.slurm.records import Change, JobState, Outcome
 
 RECORDED = Path(__file__).parent / "recorded" / "22.05"
 
@@ -127,7 +127,7 @@ def test_only_numbers_are_sent(commands: Commands, change: Change) -> None:
 def test_only_numbers_are_released_and_asked(commands: Commands) -> None:
     client = commands.client()
     for wrong in ("all", "5\nshutdown", 1.0):
-        for ask in (client.release, client.shared, client.standing, client.unknown):
+        for ask in (client.release, client.oversubscription, client.states, client.unknown):
             with pytest.raises(SlurmError, match="job id: found"):
                 ask([wrong])
     assert not commands.calls.exists()
@@ -143,7 +143,7 @@ def test_a_controller_that_does_not_answer(commands: Commands) -> None:
         "print('invalid keyword: rltune-mark-0', file=err); sys.exit(1)",
     )
     client = commands.client()
-    for ask in (client.jobs, client.nodes, lambda: client.shared([5]), lambda: client.update([Change(5, 1)])):
+    for ask in (client.jobs, client.nodes, lambda: client.oversubscription([5]), lambda: client.update([Change(5, 1)])):
         with pytest.raises(SlurmUnavailable, match="Unable to contact|Unexpected message"):
             ask()
 
@@ -204,7 +204,7 @@ def test_the_users_variables_do_not_change_the_question(commands: Commands) -> N
         "squeue", "print('7|' + ('NO' if any(k.startswith('SQUEUE') for k in os.environ) else 'YES'))\nprint('8|OK')"
     )
     client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
-    assert client.shared([7, 9]) == {7: "YES"} and client.shared([]) == {}
+    assert client.oversubscription([7, 9]) == {7: "YES"} and client.oversubscription([]) == {}
 
 
 def test_how_jobs_stand_that_are_asked_for_by_id(commands: Commands) -> None:
@@ -224,21 +224,21 @@ for job in wanted:
 """,
     )
     client = commands.client()
-    assert client.standing([60, 5, 6, 7, 50, 70]) == {
-        5: Standing("PENDING", 1_000_007),
-        6: Standing("CANCELLED", 12),
-        50: Standing("RUNNING", 8),
-        60: Standing("PENDING", 6),
+    assert client.states([60, 5, 6, 7, 50, 70]) == {
+        5: JobState("PENDING", 1_000_007),
+        6: JobState("CANCELLED", 12),
+        50: JobState("RUNNING", 8),
+        60: JobState("PENDING", 6),
     }
-    assert client.standing([7]) == {} and client.standing([]) == {}
-    assert len(client.standing([5, *range(1000, 1000 + 2 * BATCH)])) == 1 and commands.called("squeue") == 5
+    assert client.states([7]) == {} and client.states([]) == {}
+    assert len(client.states([5, *range(1000, 1000 + 2 * BATCH)])) == 1 and commands.called("squeue") == 5
 
 
 @pytest.mark.parametrize("said", ["5|5|PENDING|10000", "5|5|PEND", "x|x|PENDING|xxxxxxx|.", "slurm_load_jobs error"])
 def test_half_a_line_about_a_job_is_an_error(commands: Commands, said: str) -> None:
     commands.make("squeue", f"print({said!r})")
     with pytest.raises(SlurmError, match="expected ids, a state and a priority"):
-        commands.client().standing([5])
+        commands.client().states([5])
 
 
 def test_who_is_unknown_by_slurms_word(commands: Commands) -> None:

@@ -11,32 +11,32 @@ from fake_slurm import BAND, NOW_S, FakeSlurm, beside_one, busy, controller, job
 
 from rltune.config.load import project_root, read_block
 from rltune.config.slurm import SlurmConfig
-from rltune.slurm.folder import Folder
+from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Parsed, SlurmNode
-from rltune.slurm.service import told
-from rltune.slurm.touched import Touch
+from rltune.slurm.service import describe
+from rltune.slurm.state_directory import StateDirectory
 
 
 def test_the_example_is_valid() -> None:
     root = project_root()
     read = read_block(root / "config/slurm/example.yaml", SlurmConfig, root)
-    assert read.band == BAND and read.failures == SlurmConfig.model_fields["failures"].default
+    assert read.band == BAND and read.max_failures == SlurmConfig.model_fields["max_failures"].default
 
 
 def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path: Path) -> None:
     slurm = busy()
     done = controller(slurm, tmp_path, live=False).cycle()
-    assert done.ranked == 6 and done.changed == 6 and not slurm.writes and not Folder(tmp_path).touched()
+    assert done.ranked == 6 and done.changed == 6 and not slurm.writes and not StateDirectory(tmp_path).assigned()
     lines = [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()]
     assert {line["event"] for line in lines} == {"would change"} and {line["job"] for line in lines} == set(
         range(10, 16)
     )
     assert {line["rank"] for line in lines} == set(range(1, 7))
     first = next(line for line in lines if line["rank"] == 1)
-    assert f"job {first['job']}, priority {first['priority']}" in done.would[0] and len(done.would) == 6
-    assert "would change 6" in told(done, live=False) and told(done, live=False).endswith(done.would[-1])
+    assert f"job {first['job']}, priority {first['priority']}" in done.planned[0] and len(done.planned) == 6
+    assert "would change 6" in describe(done, live=False) and describe(done, live=False).endswith(done.planned[-1])
     slurm.add(job(99, dependency="afterok:1"))
-    left = told(controller(slurm, tmp_path, live=False).cycle(), live=False)
+    left = describe(controller(slurm, tmp_path, live=False).cycle(), live=False)
     assert left.endswith("left to Slurm, depends on other jobs: 99")
 
 
@@ -48,7 +48,7 @@ def test_only_what_has_changed_is_written_and_all_is_in_the_band(tmp_path: Path)
     assert made.cycle().changed == 0, "the same queue again: nothing to write"
     slurm.add(job(99, gpus=1))
     assert made.cycle().changed <= 2
-    assert set(Folder(tmp_path).touched()) == {*range(10, 16), 99}
+    assert set(StateDirectory(tmp_path).assigned()) == {*range(10, 16), 99}
 
 
 def test_what_leaves_the_scope_is_released_and_what_starts_is_forgotten(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_what_leaves_the_scope_is_released_and_what_starts_is_forgotten(tmp_path
     made.cycle()
     assert slurm.released == [10] and slurm.queue[10].priority == slurm.computed[10]
     made.cycle()
-    assert set(Folder(tmp_path).touched()) == {11, 14, 15}, "11 runs, and may be requeued"
+    assert set(StateDirectory(tmp_path).assigned()) == {11, 14, 15}, "11 runs, and may be requeued"
     assert slurm.queue[12].held, "a user's hold is the user's"
 
 
@@ -79,7 +79,7 @@ def test_a_job_that_starts_between_reading_and_writing_is_a_refusal(tmp_path: Pa
     assert (done.changed, done.refused) == (4, 2)
     made.cycle()
     made.cycle()
-    assert set(Folder(tmp_path).touched()) == {10, 12, 13, 14, 15}
+    assert set(StateDirectory(tmp_path).assigned()) == {10, 12, 13, 14, 15}
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -109,10 +109,10 @@ def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path
     slurm = beside_one("OK")
     made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
     made.cycle()
-    assert slurm.queue[10].shared == "NO" and made.folder.touched()[10].alone
+    assert slurm.queue[10].shared == "NO" and made.directory.assigned()[10].exclusive
     made.cycle()
     assert len(slurm.writes) == 1, "what is written once is not written again"
-    made.hand_back("test")
+    made.release_all("test")
     assert slurm.queue[10].shared == "YES" and slurm.queue[10].priority == slurm.computed[10]
 
 
@@ -122,7 +122,7 @@ def test_whole_nodes_are_remembered_while_only_the_priority_changes(tmp_path: Pa
     made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000}, **rules)
     made.cycle()
     assert slurm.writes[-1].oversubscribe is None and slurm.queue[10].priority >= 3_000_000
-    made.hand_back("test")
+    made.release_all("test")
     assert slurm.queue[10].shared == "YES"
 
 
@@ -141,7 +141,7 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
     for _ in range(3):
         made.cycle()
         assert slurm.queue[10].shared == shared
-    made.hand_back("test")
+    made.release_all("test")
     assert slurm.queue[10].shared == shared
 
 
@@ -169,9 +169,9 @@ def test_records_that_cannot_be_read_are_told_and_the_others_ranked(tmp_path: Pa
 def test_figures_and_decisions_are_left_for_others_to_read(tmp_path: Path) -> None:
     made = controller(busy(), tmp_path)
     made.cycle()
-    text = made.folder.metrics_path.read_text()
+    text = made.directory.metrics_path.read_text()
     assert "rltune_ranked_jobs 6.0\n" in text and "# TYPE rltune_changes_total counter" in text
-    assert Folder(tmp_path).touched()[10] == Touch(made.slurm.queue[10].priority)  # type: ignore[attr-defined]
+    assert StateDirectory(tmp_path).assigned()[10] == Assignment(made.slurm.queue[10].priority)  # type: ignore[attr-defined]
     assert f"rltune_last_cycle_time_seconds {NOW_S!r}\n" in text and "rltune_live 1.0\n" in text
-    made.gone()
-    assert "rltune_live 0.0\n" in made.folder.metrics_path.read_text()
+    made.mark_stopped()
+    assert "rltune_live 0.0\n" in made.directory.metrics_path.read_text()

@@ -80,7 +80,7 @@ def test_priorities_are_written_and_handed_back(idle: Emulation) -> None:
     assert "Invalid job id" in done[2].message and "held state" in done[3].message and "pending" in done[4].message
     now = {job.id: job for job in client.jobs().records}
     assert (now[first].priority, now[second].priority) == (5, 70000) and now[held].held
-    assert client.shared([first, second, 99999]) == {first: "OK", second: "NO"}
+    assert client.oversubscription([first, second, 99999]) == {first: "OK", second: "NO"}
     assert [outcome.ok for outcome in client.release([first, second, 99999])] == [True, True, False]
     wait_for(
         lambda: (

@@ -51,9 +51,9 @@ def test_whole_nodes_are_given_and_taken_back(idle: Emulation, tmp_path: Path) -
     assert shared(idle, job) == "OK"
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused) == (1, 1, 0) and first in done.left
-    assert shared(idle, job) == "NO" and made.folder.touched()[job].alone and shared(idle, first) == "OK"
+    assert shared(idle, job) == "NO" and made.directory.assigned()[job].exclusive and shared(idle, first) == "OK"
     assert made.cycle().changed == 0, "what is written once is not written again"
-    assert made.hand_back("test") == (1, []) and shared(idle, job) == "YES" and not made.folder.touched()
+    assert made.release_all("test") == (1, []) and shared(idle, job) == "YES" and not made.directory.assigned()
     wait_for(lambda: priorities(idle) == own)
 
 
@@ -62,9 +62,9 @@ def test_nobody_comes_beside_a_job_with_a_node_of_its_own(idle: Emulation, tmp_p
     ranking(idle, tmp_path).cycle()
     idle.run("scancel", str(first))
     wait_for(lambda: state(idle, job) == "RUNNING")
-    alone, beside = (submit(idle, "--gres=gpu:p100:1", f"--nodelist={node}") for node in ("p100-2", "p100-1"))
+    exclusive, beside = (submit(idle, "--gres=gpu:p100:1", f"--nodelist={node}") for node in ("p100-2", "p100-1"))
     wait_for(lambda: state(idle, beside) == "RUNNING")
-    wait_for(lambda: idle.run("squeue", "-h", "-j", str(alone), "-o", "%T %r").strip() == "PENDING Resources")
+    wait_for(lambda: idle.run("squeue", "-h", "-j", str(exclusive), "-o", "%T %r").strip() == "PENDING Resources")
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_what_a_user_asked_for_stays(
     job, _ = of_two(idle, *options)
     made = ranking(idle, tmp_path, **rules)
     assert made.cycle().ranked == 1 and shared(idle, job) == word
-    assert made.hand_back("test") == (1, []) and shared(idle, job) == word
+    assert made.release_all("test") == (1, []) and shared(idle, job) == word

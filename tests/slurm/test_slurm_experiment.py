@@ -69,7 +69,7 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
         assert not len(done.cycles)
         return
     assert done.cycles["ok"].all() and done.cycles["changed"].sum() >= 6 and not done.cycles["refused"].sum()
-    assert (done.cycles["took_s"] > 0).all() and "handed back" in (tmp_path / "log").read_text()
+    assert (done.cycles["took_s"] > 0).all() and "released " in (tmp_path / "log").read_text()
     wanted = (
         np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)
     )  # of one size: the shortest limit, the smallest area
@@ -181,7 +181,7 @@ def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
 ) -> None:
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
     slurm: Any = Standing(states)
-    watch = conducting._Watch(slurm, driver, 2, 60.0, 0.0, print, Nodes(slurm, print))
+    watch = conducting._Watch(slurm, driver, 60.0, 0.0, print, Nodes(slurm, print))
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
     assert type(raised.value) is kind

@@ -55,15 +55,15 @@ def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: lis
     made.slurm.update = starts_first  # type: ignore[method-assign]
     done = made.cycle()
     assert (done.refused, done.changed) == (0, 12) and state(slurm, started[0]) == "RUNNING"
-    assert started[0] in made.folder.touched(), "Slurm takes a running job's priority, too"
+    assert started[0] in made.directory.assigned(), "Slurm takes a running job's priority, too"
     slurm.run("scontrol", "requeue", str(started[0]))
     wait_for(lambda: state(slurm, started[0]) == "PENDING")
     made.cycle()
-    assert made.hand_back("test")[1] == []
+    assert made.release_all("test")[1] == []
     pending = priorities(slurm).keys()  # asked first: one may start meanwhile
     runs = {job for job in waiting if state(slurm, job) == "RUNNING"}  # another may have got the M40 in its stead
     assert len(runs) <= 1 and set(waiting) - runs <= pending
-    assert nobody_is_ours(slurm) and made.folder.touched().keys() <= runs
+    assert nobody_is_ours(slurm) and made.directory.assigned().keys() <= runs
 
 
 def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
@@ -93,10 +93,10 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
     finally:
         slurm.start_node("m40-1")
         wait_for(lambda: all(node.usable for node in slurm.client().nodes().records))
-    made.hand_back("test")
+    made.release_all("test")
     found = {job.id: job.state for job in slurm.client().jobs().records}  # the node back, the next one may have started
     assert nobody_is_ours(slurm) and {*waiting, more} <= found.keys()
-    assert all(found[number] == "RUNNING" for number in made.folder.touched())
+    assert all(found[number] == "RUNNING" for number in made.directory.assigned())
 
 
 def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
         (folder / name).chmod(0o755)
     client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
     client._json = True
-    made = controller(slurm, tmp_path, client, failures=6, interval_s=0.01)
+    made = controller(slurm, tmp_path, client, max_failures=6, interval_s=0.01)
     said: list[str] = []
     service, kept = Service(made, between_tries_s=0.0), set()
 
     def say(line: str) -> None:
         said.append(line)
-        kept.add(len(made.folder.touched()))
+        kept.add(len(made.directory.assigned()))
         if len(said) == 26:
             service.stop.set()
 
@@ -123,7 +123,7 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
     assert service.run() == DONE, said
     failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "12 ranked"))
     assert failed >= 12 and ranked >= 6 and kept <= {0, 12}
-    assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not made.folder.touched()
+    assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not made.directory.assigned()
 
 
 def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(
@@ -138,7 +138,7 @@ def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(
     (folder / "squeue").chmod(0o755)
     client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
     client._json = False
-    made = controller(slurm, tmp_path, client, scope={"partitions": ["all"], "priority_below": 100_000})
+    made = controller(slurm, tmp_path, client, eligible={"partitions": ["all"], "priority_below": 100_000})
     made.cycle()
     (folder / "cut").touch()
     assert made.cycle().ranked < 12
@@ -153,7 +153,7 @@ def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(
         return read
 
     made.slurm.jobs = whole_the_second_time  # type: ignore[method-assign,assignment]
-    assert made.hand_back("test") == (12, []) and nobody_is_ours(slurm)
+    assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
 
 
 def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
         assert made.cycle().refused == 0, "a change that is not possible right now is made again"
         jobs = {*waiting, *meanwhile, after}
         assert priorities(slurm).keys() == jobs and min(priorities(slurm).values()) >= BAND.low
-        assert made.hand_back("test") == (16, []) and nobody_is_ours(slurm)
+        assert made.release_all("test") == (16, []) and nobody_is_ours(slurm)
         wait_for(lambda: jobs <= {int(j) for j in slurm.run("sacct", "-n", "-X", "-P", "-o", "JobIDRaw").split()}, 60)
 
 
@@ -206,5 +206,7 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         assert "13 ranked" in lines[5] and "jumped by -7200 s" in lines[7] and "cycle failed" not in lines[8]
         assert all(least >= BAND.low for _, least in seen[:8])
         assert made.view is not None and made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
-        assert priorities(slurm).keys() == {*waiting, *later} and nobody_is_ours(slurm) and not made.folder.touched()
+        assert (
+            priorities(slurm).keys() == {*waiting, *later} and nobody_is_ours(slurm) and not made.directory.assigned()
+        )
         assert {job: p for job, p in priorities(slurm).items() if job in waiting} == own

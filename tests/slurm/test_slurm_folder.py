@@ -11,11 +11,11 @@ import pytest
 from fake_slurm import busy, controller, priorities
 
 from rltune.errors import DataError
-from rltune.slurm import folder as module
+from rltune.slurm import state_directory as module
 from rltune.slurm.controller import Stop
-from rltune.slurm.folder import Folder, told
+from rltune.slurm.ownership import Assignment, Ownership
 from rltune.slurm.service import DONE, GAVE_UP, Service
-from rltune.slurm.touched import Owned, Touch
+from rltune.slurm.state_directory import StateDirectory
 
 
 def taken_away(folder: Path, what: str) -> None:
@@ -25,11 +25,11 @@ def taken_away(folder: Path, what: str) -> None:
     elif what == "lock":
         (folder / "lock").unlink()
     elif what == "list":
-        (folder / "touched.json").unlink()
+        (folder / "assigned.json").unlink()
     elif what == "content":
-        (folder / "touched.json").write_text('{"format": 1, "jobs": {}}')
+        (folder / "assigned.json").write_text('{"format": 2, "jobs": {}, "overridden": {}}')
     else:
-        (folder / "touched.json").write_text("{half")
+        (folder / "assigned.json").write_text("{half")
 
 
 @pytest.mark.parametrize("what", ["folder", "lock", "list", "content", "half"])
@@ -37,7 +37,7 @@ def test_what_is_taken_away_while_it_runs_makes_it_hand_back(tmp_path: Path, wha
     slurm, said = busy(), []
     (tmp_path / "state").mkdir()
     made = controller(slurm, tmp_path)
-    made.folder = Folder(tmp_path / "state")
+    made.directory = StateDirectory(tmp_path / "state")
 
     def say(line: str) -> None:
         said.append(line)
@@ -47,16 +47,16 @@ def test_what_is_taken_away_while_it_runs_makes_it_hand_back(tmp_path: Path, wha
     made.say = say
     assert Service(made, between_tries_s=0.0).run() == GAVE_UP
     assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
-    assert "handed back 6 jobs" in said[-1] and str(tmp_path / "state") in said[-1]
+    assert "released 6 jobs" in said[-1] and str(tmp_path / "state") in said[-1]
     assert len([line for line in said if "ranked" in line]) == 1, "no further cycle"
-    assert not Folder(tmp_path / "state").touched(), "and the list is written anew"
+    assert not StateDirectory(tmp_path / "state").assigned(), "and the list is written anew"
 
 
 @pytest.mark.parametrize("what", ["folder", "list", "half"])
 def test_what_is_taken_away_just_before_it_is_told_to_stop(tmp_path: Path, what: str) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path, interval_s=600.0)
-    made.folder, made.say = Folder(tmp_path / "state"), lambda line: None
+    made.directory, made.say = StateDirectory(tmp_path / "state"), lambda line: None
     service = Service(made, between_tries_s=0.0)
     cycle = made.cycle
 
@@ -73,30 +73,31 @@ def test_what_is_taken_away_just_before_it_is_told_to_stop(tmp_path: Path, what:
 def test_a_second_controller_on_a_new_lock_is_noticed(tmp_path: Path) -> None:
     slurm = busy()
     first, second = controller(slurm, tmp_path), controller(slurm, tmp_path)
-    with first.folder.lock():
+    with first.directory.lock():
         first.cycle()
         (tmp_path / "lock").unlink()
-        with second.folder.lock(), pytest.raises(Stop, match="lock: somebody has removed it"):
+        with second.directory.lock(), pytest.raises(Stop, match="lock: somebody has removed it"):
             first.cycle()
 
 
 def test_a_list_that_is_not_there_at_a_start_is_an_empty_one(tmp_path: Path) -> None:
-    assert Folder(tmp_path / "none").owned() == Owned() and not (tmp_path / "none").exists()
+    assert StateDirectory(tmp_path / "none").ownership() == Ownership() and not (tmp_path / "none").exists()
 
 
 def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    jobs = {7: Touch(5, 6, True, 1, True), 12: Touch(9)}
-    Folder(tmp_path).write_touched(jobs, {3: 1})
-    assert Folder(tmp_path).owned() == Owned(jobs, {3: 1})
-    assert "2 jobs have been given" in told(Folder(tmp_path)) and "1 jobs had theirs set" in told(Folder(tmp_path))
+    jobs = {7: Assignment(5, 6, True, 1, True), 12: Assignment(9)}
+    StateDirectory(tmp_path).write(Ownership(jobs, {3: 1}))
+    assert StateDirectory(tmp_path).ownership() == Ownership(jobs, {3: 1})
+    assert (
+        "2 jobs have been assigned" in StateDirectory(tmp_path).describe()
+        and "priorities of 1 jobs" in StateDirectory(tmp_path).describe()
+    )
 
 
-def test_a_list_of_an_earlier_version_is_read(tmp_path: Path) -> None:
-    (tmp_path / "touched.json").write_text('{"format": 1, "jobs": {"7": {"priority": 5, "before": 0, "alone": false}}}')
-    assert Folder(tmp_path).owned() == Owned({7: Touch(5)})
-    (tmp_path / "touched.json").write_text('{"format": 2, "jobs": {}}')
-    with pytest.raises(DataError, match="format 2, expected 1"):
-        Folder(tmp_path).owned()
+def test_a_list_of_another_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "assigned.json").write_text('{"format": 3, "jobs": {}}')
+    with pytest.raises(DataError, match="format 3, expected 2"):
+        StateDirectory(tmp_path).ownership()
 
 
 def test_the_list_is_on_the_disk_before_it_has_its_name_and_its_name_then(
@@ -109,15 +110,15 @@ def test_the_list_is_on_the_disk_before_it_has_its_name_and_its_name_then(
         os, "fsync", lambda number: (done.append(os.readlink(f"/proc/self/fd/{number}")), sync(number))[1]
     )
     monkeypatch.setattr(os, "replace", lambda a, b: (done.append("rename"), replace(a, b))[1])
-    kept = Folder(tmp_path)
-    kept.write_touched({7: Touch(5)})
-    assert done == [str(tmp_path / f".touched.{os.getpid()}.json"), "rename", str(tmp_path)]
-    kept.write_touched({7: Touch(5)})
+    kept = StateDirectory(tmp_path)
+    kept.write(Ownership({7: Assignment(5)}))
+    assert done == [str(tmp_path / f".assigned.{os.getpid()}.json"), "rename", str(tmp_path)]
+    kept.write(Ownership({7: Assignment(5)}))
     assert len(done) == 3, "what is there is not written again"
 
 
 def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None:
-    kept = Folder(tmp_path)
+    kept = StateDirectory(tmp_path)
     kept.write_journal({"event": "one"})
     with open(kept.journal_path, "a") as file:
         file.write('{"event":"tw')  # no room for the rest
@@ -131,7 +132,7 @@ def test_a_long_journal_is_put_aside_and_the_one_before_it_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "JOURNAL_BYTES", 10)
-    kept = Folder(tmp_path)
+    kept = StateDirectory(tmp_path)
     for number in range(3):
         kept.write_journal({"event": f"number {number}"})
     assert "number 2" in kept.journal_path.read_text() and "number 1" in (tmp_path / "decisions.1.jsonl").read_text()

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from slurm_newer import newer_jobs, newer_nodes
 
 from rltune.errors import SlurmError
-from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS
-from rltune.slurm.parse import jobs_from_json, jobs_from_text, nodes_from_json, nodes_from_text
+from rltune.slurm.answers import (
+    JOB_COLUMNS,
+    NODE_COLUMNS,
+    jobs_from_json,
+    jobs_from_text,
+    nodes_from_json,
+    nodes_from_text,
+)
 from rltune.slurm.records import Parsed, SlurmJob, SlurmNode
 
 RECORDED = Path(__file__).parent / "recorded" / "22.05"

@@ -1,4 +1,4 @@
-"""Handing back: nothing but what is ours, nothing of it forgotten, whatever Slurm's answers lack or refuse."""
+"""Handing back: nothing but what is the controller's, nothing of it forgotten, whatever Slurm's answers lack or refuse."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 import typer
 from fake_slurm import BAND, busy, controller, job, priorities
 
-from rltune.cli import controller as command
+from rltune.cli import slurm as command
 from rltune.errors import SlurmUnavailable
-from rltune.slurm import giving_back
-from rltune.slurm.records import Outcome, Standing
-from rltune.slurm.touched import Touch
+from rltune.slurm import release as releasing
+from rltune.slurm.ownership import Assignment, Ownership
+from rltune.slurm.records import JobState, Outcome
 
 
 def test_it_says_how_many_running_jobs_stay_on_the_list(tmp_path: Path) -> None:
@@ -23,13 +23,15 @@ def test_it_says_how_many_running_jobs_stay_on_the_list(tmp_path: Path) -> None:
     made.cycle()
     slurm.start(12)
     slurm.start(13)
-    assert made.hand_back("test") == (4, []) and "handed back 4 jobs to Slurm; 2 on the list run" in made.said[-1]
+    assert made.release_all("test") == (4, []) and "released 4 jobs to Slurm; 2 jobs on the list run" in made.said[-1]
     slurm.requeue(12)
-    made.hand_back("later")
-    assert "handed back 1 jobs to Slurm; 1 on the list run" in made.said[-1] and set(made.folder.touched()) == {13}
+    made.release_all("later")
+    assert "released 1 jobs to Slurm; 1 jobs on the list run" in made.said[-1] and set(made.directory.assigned()) == {
+        13
+    }
     del slurm.queue[13]
-    made.hand_back("at last")
-    assert made.said[-1] == "handed back 0 jobs to Slurm: at last" and not made.folder.touched()
+    made.release_all("at last")
+    assert made.said[-1] == "released 0 jobs to Slurm: at last" and not made.directory.assigned()
 
 
 @pytest.mark.parametrize("then", ["held", "set", "started"])
@@ -37,7 +39,7 @@ def test_what_happens_to_a_job_while_others_are_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
     """Between two batches."""
-    monkeypatch.setattr(giving_back, "BATCH", 2)
+    monkeypatch.setattr(releasing, "BATCH", 2)
     slurm = busy()
     made = controller(slurm, tmp_path)
     made.cycle()
@@ -55,13 +57,13 @@ def test_what_happens_to_a_job_while_others_are_released(
         return done
 
     slurm.release = and_then  # type: ignore[method-assign]
-    assert made.hand_back("test") == (5, []) and 14 not in slurm.released
+    assert made.release_all("test") == (5, []) and 14 not in slurm.released
     assert slurm.queue[14].held == (then == "held") and (then != "set" or slurm.queue[14].priority == 777)
     slurm.release = release  # type: ignore[method-assign]
     made.cycle()
     assert made.view is not None
     assert made.view.left.get(14, "") == {"held": "held", "set": "somebody has set its priority", "started": ""}[then]
-    assert (14 in made.folder.touched()) == (then == "started"), "as it may be requeued"
+    assert (14 in made.directory.assigned()) == (then == "started"), "as it may be requeued"
 
 
 @pytest.mark.parametrize("then", ["held", "set"])
@@ -91,10 +93,10 @@ def test_the_queue_is_read_no_oftener_than_needed(tmp_path: Path, monkeypatch: p
     for _ in range(2):
         made.cycle()
     assert slurm.looked == ["jobs"] * 2, "once a cycle"
-    monkeypatch.setattr(giving_back, "BATCH", 2)
+    monkeypatch.setattr(releasing, "BATCH", 2)
     slurm.looked.clear()
-    made.hand_back("test")
-    assert slurm.looked == ["jobs", "standing", "standing"], "and of the second and third batch just its jobs"
+    made.release_all("test")
+    assert slurm.looked == ["jobs", "states", "states"], "and of the second and third batch just its jobs"
 
 
 def test_an_unreadable_record_does_not_keep_ended_jobs_on_the_list(tmp_path: Path) -> None:
@@ -106,15 +108,15 @@ def test_an_unreadable_record_does_not_keep_ended_jobs_on_the_list(tmp_path: Pat
     del slurm.queue[10]
     for _ in range(3):
         made.cycle()
-    assert set(made.folder.touched()) == {11, 12, 13, 14, 15}
+    assert set(made.directory.assigned()) == {11, 12, 13, 14, 15}
     slurm.queue[11] = replace(slurm.queue[11], state="COMPLETED")
     slurm.hidden.add(11)
     made.cycle()
     made.cycle()
-    assert set(made.folder.touched()) == {12, 13, 14, 15}
+    assert set(made.directory.assigned()) == {12, 13, 14, 15}
     del slurm.queue[12]
-    assert made.hand_back("test") == (3, []), "13, 14 and the one that cannot be read"
-    assert priorities(slurm)[15] == slurm.computed[15] and not made.folder.touched()
+    assert made.release_all("test") == (3, []), "13, 14 and the one that cannot be read"
+    assert priorities(slurm)[15] == slurm.computed[15] and not made.directory.assigned()
 
 
 def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> Non
     made.cycle()
     slurm.queue[15] = replace(slurm.queue[15], priority=0, held=True)
     slurm.hidden, slurm.faults = {15}, ("job 15: time_limit: found 'x'",)
-    assert made.hand_back("test") == (5, []) and 15 not in slurm.released and slurm.queue[15].held
+    assert made.release_all("test") == (5, []) and 15 not in slurm.released and slurm.queue[15].held
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_a_job_that_is_over_is_no_refusal(tmp_path: Path, word: str) -> None:
     slurm.release = lambda ids: [  # type: ignore[method-assign]
         Outcome(number, False, word) if number == 12 else release([number])[0] for number in ids
     ]
-    assert made.hand_back("test") == (5, []) and not made.folder.touched()
+    assert made.release_all("test") == (5, []) and not made.directory.assigned()
 
 
 @pytest.mark.parametrize("again", ["cycles", "hand back"])
@@ -155,9 +157,9 @@ def test_answers_that_lack_every_job_lose_none(tmp_path: Path, again: str) -> No
     if again == "cycles":
         for _ in range(5):
             made.cycle()
-        assert set(made.folder.touched()) == set(range(10, 16))
+        assert set(made.directory.assigned()) == set(range(10, 16))
         slurm.hidden = set()
-    assert made.hand_back("test") == (6, []) and not made.folder.touched()
+    assert made.release_all("test") == (6, []) and not made.directory.assigned()
     assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)}
 
 
@@ -173,9 +175,9 @@ def test_jobs_that_are_all_over_are_forgotten(tmp_path: Path, known: bool) -> No
         if not known:
             del slurm.queue[number]
     made.cycle()
-    assert len(made.folder.touched()) == 6
+    assert len(made.directory.assigned()) == 6
     made.cycle()
-    assert not made.folder.touched()
+    assert not made.directory.assigned()
 
 
 def test_an_empty_answer_about_the_jobs_themselves_says_nothing(tmp_path: Path) -> None:
@@ -183,25 +185,25 @@ def test_an_empty_answer_about_the_jobs_themselves_says_nothing(tmp_path: Path) 
     made = controller(slurm, tmp_path)
     made.cycle()
     slurm.hidden = set(range(10, 16))
-    nothing: dict[int, Standing] = {}
-    slurm.standing = lambda ids: nothing  # type: ignore[method-assign]
+    nothing: dict[int, JobState] = {}
+    slurm.states = lambda ids: nothing  # type: ignore[method-assign]
     for _ in range(4):
         made.cycle()
-    made.hand_back("test")
-    assert set(made.folder.touched()) == set(range(10, 16)), "not unknown by Slurm's word, and so kept"
+    made.release_all("test")
+    assert set(made.directory.assigned()) == set(range(10, 16)), "not unknown by Slurm's word, and so kept"
 
 
 def test_the_band_is_searched_in_the_ranked_partitions_alone(tmp_path: Path) -> None:
     slurm = busy()
     slurm.add(job(70, partition="other", priority=BAND.low + 1), job(71, partition="other,gpu", priority=BAND.low + 2))
     made = controller(slurm, tmp_path)
-    assert made.hand_back("test", band_too=True)[0] == 1
+    assert made.release_all("test", band_too=True)[0] == 1
     assert slurm.released == [71] and slurm.queue[70].priority == BAND.low + 1
 
 
 def test_slurm_falls_silent_between_two_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it has given back by then is not taken for somebody else's doing."""
-    monkeypatch.setattr(giving_back, "BATCH", 2)
+    monkeypatch.setattr(releasing, "BATCH", 2)
     slurm = busy()
     made = controller(slurm, tmp_path)
     made.cycle()
@@ -215,10 +217,14 @@ def test_slurm_falls_silent_between_two_batches(tmp_path: Path, monkeypatch: pyt
 
     slurm.release = once  # type: ignore[method-assign]
     with pytest.raises(SlurmUnavailable):
-        made.hand_back("test")
-    assert set(made.folder.touched()) == set(range(10, 16)) and len(slurm.released) == 2
+        made.release_all("test")
+    assert set(made.directory.assigned()) == set(range(10, 16)) and len(slurm.released) == 2
     slurm.silent, slurm.release = False, release  # type: ignore[method-assign]
-    assert made.hand_back("again") == (4, []) and not made.folder.touched() and not made.folder.owned().theirs
+    assert (
+        made.release_all("again") == (4, [])
+        and not made.directory.assigned()
+        and not made.directory.ownership().overridden
+    )
     assert made.cycle().ranked == 6
 
 
@@ -236,7 +242,7 @@ def test_release_without_a_list_says_what_is_in_the_band(
     slurm = busy()
     controller(slurm, tmp_path).cycle()
     slurm.add(job(70, partition="other", priority=BAND.low + 1))
-    (tmp_path / "touched.json").unlink()
+    (tmp_path / "assigned.json").unlink()
     for _ in range(2):
         assert release(controller(slurm, tmp_path), False, monkeypatch) == 3
         said = capsys.readouterr().out
@@ -256,6 +262,6 @@ def test_whole_nodes_of_a_job_with_another_priority_are_taken_back_and_it_stays_
     made.cycle()
     made.cycle()
     slurm.queue[12] = replace(slurm.queue[12], priority=777, shared="NO")
-    made.folder.write_touched(made.folder.touched() | {12: Touch(BAND.low, alone=True, seen=True)})
-    assert made.hand_back("test") == (5, []) and slurm.queue[12].shared == "YES" and slurm.queue[12].priority == 777
-    assert made.folder.owned().theirs == {12: 0}
+    made.directory.write(Ownership(made.directory.assigned() | {12: Assignment(BAND.low, exclusive=True, seen=True)}))
+    assert made.release_all("test") == (5, []) and slurm.queue[12].shared == "YES" and slurm.queue[12].priority == 777
+    assert made.directory.ownership().overridden == {12: 0}

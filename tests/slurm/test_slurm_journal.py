@@ -12,8 +12,8 @@ import pytest
 from fake_slurm import beside_one, busy, controller, job
 
 from rltune.errors import SlurmUnavailable
-from rltune.slurm.folder import Folder
 from rltune.slurm.records import Change, Outcome
+from rltune.slurm.state_directory import StateDirectory
 
 
 def lines(folder: Path, *events: str) -> list[dict[str, Any]]:
@@ -62,9 +62,9 @@ def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
 def test_released_is_what_was_released_where_slurm_falls_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rltune.slurm import giving_back
+    from rltune.slurm import release as releasing
 
-    monkeypatch.setattr(giving_back, "BATCH", 1)
+    monkeypatch.setattr(releasing, "BATCH", 1)
     slurm = busy()
     made = controller(slurm, tmp_path)
     made.cycle()
@@ -104,7 +104,7 @@ def test_why_a_job_is_left_is_told_once_and_when_it_changes(tmp_path: Path, live
     for _ in range(3):
         made.cycle()
     assert [(line["job"], line["why"]) for line in lines(tmp_path, "left")] == [
-        (98, "asks for no GPU"),
+        (98, "requests no GPU"),
         (99, "depends on other jobs"),
     ]
     slurm.queue[99] = replace(slurm.queue[99], priority=0, held=True)
@@ -134,7 +134,7 @@ def test_on_a_full_disk_slurm_is_not_written_to_without_a_line(tmp_path: Path, m
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", str(tmp_path))
 
-    monkeypatch.setattr(Folder, "write_journal", full)
+    monkeypatch.setattr(StateDirectory, "write_journal", full)
     with pytest.raises(OSError, match="No space left"):
         made.cycle()
     assert not slurm.writes

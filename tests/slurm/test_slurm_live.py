@@ -18,8 +18,8 @@ from slurm_workload import state, submit, wait_for
 from rltune.errors import RLTuneError
 from rltune.slurm.client import Client
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.folder import Folder
 from rltune.slurm.service import FAILED, Service
+from rltune.slurm.state_directory import StateDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,12 +29,12 @@ def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiti
     made.clock = lambda: now_s  # waits are features: an order may change as they grow
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused, done.faults) == (12, 12, 0, ())
-    ours = priorities(slurm)
-    assert set(ours) == set(waiting) and all(BAND.low <= priority <= BAND.high for priority in ours.values())
+    ranked = priorities(slurm)
+    assert set(ranked) == set(waiting) and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
     assert made.cycle().changed == 0
     order = slurm.run("squeue", "-h", "-t", "PD", "-S", "-p", "-o", "%A").split()
-    assert [int(job) for job in order] == sorted(ours, key=lambda job: -ours[job])
-    assert made.hand_back("test")[0] == 12
+    assert [int(job) for job in order] == sorted(ranked, key=lambda job: -ranked[job])
+    assert made.release_all("test")[0] == 12
     wait_for(lambda: priorities(slurm) == own)
 
 
@@ -42,9 +42,9 @@ def test_the_first_of_the_ranking_starts_first(slurm: Emulation, waiting: list[i
     made = controller(slurm, tmp_path)
     made.cycle()
     assert made.view is not None
-    ours = priorities(slurm)
+    ranked = priorities(slurm)
     small = [job.id for job in made.view.ranked if job.gpus == 1 and job.gpu_type is None]
-    first = max(small, key=lambda job: ours[job])
+    first = max(small, key=lambda job: ranked[job])
     m40 = next(job.id for job in slurm.client().jobs().records if job.node_names == ("m40-1",))
     slurm.run("scancel", str(m40))
     wait_for(lambda: state(slurm, first) == "RUNNING")
@@ -58,11 +58,11 @@ def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: li
         more = list(users.map(lambda _: submit(slurm, "--gres=gpu:1"), range(1000)))
     done = made.cycle()
     assert (done.ranked, done.refused, done.faults) == (1012, 0, ()) and done.changed >= 1000
-    ours = priorities(slurm)
-    assert ours.keys() == {*waiting, *more} and all(BAND.low <= priority <= BAND.high for priority in ours.values())
-    assert len(set(ours.values())) == 1012, "an order of all of them"
-    assert made.hand_back("test") == (1012, []) and not made.folder.touched()
-    assert nobody_is_ours(slurm) and priorities(slurm).keys() == ours.keys()
+    ranked = priorities(slurm)
+    assert ranked.keys() == {*waiting, *more} and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
+    assert len(set(ranked.values())) == 1012, "an order of all of them"
+    assert made.release_all("test") == (1012, []) and not made.directory.assigned()
+    assert nobody_is_ours(slurm) and priorities(slurm).keys() == ranked.keys()
 
 
 def test_slurmctld_is_restarted_and_killed_in_the_middle(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_slurmctld_is_restarted_and_killed_in_the_middle(slurm: Emulation, waiti
         controller(slurm, tmp_path, slurm.client(2.0)).cycle()
     slurm.start_controller()
     made.cycle()
-    assert made.hand_back("test")[1] == [] and nobody_is_ours(slurm)
+    assert made.release_all("test")[1] == [] and nobody_is_ours(slurm)
 
 
 def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[i
     made.slurm.update = restarted_first  # type: ignore[method-assign]
     done = made.cycle()
     assert restarts == [12] and (done.ranked, done.changed, done.refused) == (12, 12, 0)
-    ours = priorities(slurm)
-    assert ours.keys() == set(waiting) and all(BAND.low <= priority <= BAND.high for priority in ours.values())
-    assert made.hand_back("test") == (12, []) and not made.folder.touched()
+    ranked = priorities(slurm)
+    assert ranked.keys() == set(waiting) and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
+    assert made.release_all("test") == (12, []) and not made.directory.assigned()
     wait_for(lambda: priorities(slurm) == own)
 
 
@@ -110,10 +110,10 @@ def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int]
 
     made.slurm.update = killed_first  # type: ignore[method-assign]
     service = Service(made, between_tries_s=0.0)
-    assert service.run() == 3 and set(made.folder.touched()) == set(waiting)
+    assert service.run() == 3 and set(made.directory.assigned()) == set(waiting)
     slurm.start_controller()  # what it knows is what it had saved last
-    assert controller(slurm, tmp_path).hand_back("later")[1] == []
-    assert nobody_is_ours(slurm) and not made.folder.touched()
+    assert controller(slurm, tmp_path).release_all("later")[1] == []
+    assert nobody_is_ours(slurm) and not made.directory.assigned()
 
 
 def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: li
         assert made.view is not None and "k80-1" not in made.view.nodes
     finally:
         slurm.set_node("k80-1", "RESUME")
-    made.hand_back("test")
+    made.release_all("test")
     assert nobody_is_ours(slurm)
 
 
@@ -149,7 +149,7 @@ class Command:
             yaml.safe_dump(
                 {
                     "policy": str(folder / "policy.npz"),
-                    "scope": {"partitions": ["all"]},
+                    "eligible": {"partitions": ["all"]},
                     "folder": str(self.state),
                     "slurm_conf": str(slurm.conf),
                     "interval_s": 1.0,
@@ -185,7 +185,7 @@ def test_the_command_is_told_to_stop(slurm: Emulation, waiting: list[int], tmp_p
     run = command.start("run", "--live")
     wait_for(lambda: all(p >= BAND.low for p in priorities(slurm).values()), 300)
     told = command.told("status")
-    assert "is at work" in told and "12 jobs" in told
+    assert "is running" in told and "12 jobs" in told
     run.send_signal(how)
     assert signal.Signals(how).name in run.communicate(timeout=120)[0] and run.returncode == 0
     wait_for(lambda: priorities(slurm) == own)
@@ -207,13 +207,13 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     own[waiting[1]] = 0
     told = command.told("run", "--live", "--once")
     assert "going on with" in told and "13 ranked" in told
-    ours = priorities(slurm)
-    assert ours.pop(waiting[1]) == 0 and all(BAND.low <= priority <= BAND.high for priority in ours.values())
-    assert ours.keys() == {*waiting[2:], *more}
+    ranked = priorities(slurm)
+    assert ranked.pop(waiting[1]) == 0 and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
+    assert ranked.keys() == {*waiting[2:], *more}
     assert "rltune_live 0.0" in (command.state / "metrics.prom").read_text()
-    assert "handed back 13 jobs" in command.told("release")
+    assert "released 13 jobs" in command.told("release")
     wait_for(lambda: priorities(slurm) == own)
-    assert not Folder(command.state).touched()
+    assert not StateDirectory(command.state).assigned()
 
 
 def test_an_answer_that_cannot_be_read_is_a_failed_cycle(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -224,17 +224,17 @@ def test_an_answer_that_cannot_be_read_is_a_failed_cycle(slurm: Emulation, waiti
     (fake / "squeue").write_text(f'#!/bin/sh\n{real} "$@" | head -c 2000\n')
     (fake / "squeue").chmod(0o755)
     client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{fake}:{slurm.env['PATH']}"})
-    made = controller(slurm, tmp_path, failures=2, interval_s=0.1)
+    made = controller(slurm, tmp_path, max_failures=2, interval_s=0.1)
     whole = made.slurm
 
     def say(line: str) -> None:
         made.slurm = client  # from the end of the first cycle on
 
     made.say = say
-    assert Service(made, between_tries_s=0.0).run() == 3 and len(made.folder.touched()) == 12
+    assert Service(made, between_tries_s=0.0).run() == 3 and len(made.directory.assigned()) == 12
     made.slurm, made.say = whole, print
     assert Service(made, once=True).run() == 0
-    assert made.hand_back("test")[0] == 12 and nobody_is_ours(slurm)
+    assert made.release_all("test")[0] == 12 and nobody_is_ours(slurm)
 
 
 def test_a_folder_that_cannot_be_written_to_stops_the_writing(
@@ -246,8 +246,8 @@ def test_a_folder_that_cannot_be_written_to_stops_the_writing(
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=False).returncode:
         pytest.skip("no right to mount a small file system here")
     try:
-        made = controller(slurm, tmp_path, failures=2)
-        made.folder = Folder(folder)
+        made = controller(slurm, tmp_path, max_failures=2)
+        made.directory = StateDirectory(folder)
         assert Service(made, once=True).run() == 0
         with pytest.raises(OSError):  # noqa: PT011
             (folder / "fill").write_bytes(b"x" * 100_000)

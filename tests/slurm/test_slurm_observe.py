@@ -47,7 +47,7 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
         job(11, gpus=16),
         job(12, time_limit_s=None),
     ]
-    view = observe(jobs, five_nodes(1, 3), make_config(default_limit_s=777.0), NOW_S)
+    view = observe(jobs, five_nodes(1, 3), make_config(default_time_limit_s=777.0), NOW_S)
     assert view is not None and view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
     assert view.left == {11: "no pool could hold it now"} and [told.id for told in view.ranked] == [10, 12]
     assert view.jobs.estimate_s[-1] == 777.0
@@ -58,7 +58,7 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
 def test_partitions_that_share_nodes_are_one_pool_and_others_are_ranked_apart() -> None:
     machines = [node("a", partitions=("gpu", "long")), node("b", partitions=("long",)), node("c", partitions=("x",))]
     jobs = [job(1, partition="gpu"), job(2, partition="long"), job(3, partition="x")]
-    config = make_config(scope={"partitions": ["gpu", "long", "x"]})
+    config = make_config(eligible={"partitions": ["gpu", "long", "x"]})
     view = observe(jobs, machines, config, NOW_S)
     assert view is not None and [len(pool.groups) for pool in view.cluster.pools] == [1, 1]
     orders = decide(view, controller_policy(), config).orders
@@ -117,4 +117,4 @@ def test_jobs_that_others_hold_the_room_of_do_not_stop_it(tmp_path: Path) -> Non
     ]
     made = controller(FakeSlurm({told.id: told for told in jobs}, nodes), tmp_path)
     assert made.cycle().ranked == 2 and made.view is not None
-    assert "held by jobs without GPUs" in made.view.left[10]
+    assert "in use by jobs without GPUs" in made.view.left[10]

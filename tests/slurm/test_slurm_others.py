@@ -11,7 +11,7 @@ from slurm_workload import submit, wait_for
 
 from rltune.slurm.client import Client
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.records import Standing
+from rltune.slurm.records import JobState
 
 
 def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
@@ -21,13 +21,13 @@ def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
     own = priorities(slurm)
     slurm.run("scontrol", "update", f"jobid={array}_2", "priority=777")
     task = next(job.id for job in client.jobs().records if job.array_id == array != job.id)
-    assert client.standing([*waiting[:2], array, task, 999_998, 999_999]) == {
-        waiting[0]: Standing("CANCELLED", own[waiting[1]]),
-        waiting[1]: Standing("PENDING", own[waiting[1]]),
-        array: Standing("PENDING", own[array]),
-        task: Standing("PENDING", 777),
+    assert client.states([*waiting[:2], array, task, 999_998, 999_999]) == {
+        waiting[0]: JobState("CANCELLED", own[waiting[1]]),
+        waiting[1]: JobState("PENDING", own[waiting[1]]),
+        array: JobState("PENDING", own[array]),
+        task: JobState("PENDING", 777),
     }
-    assert client.standing([999_999]) == {}
+    assert client.states([999_999]) == {}
     assert client.unknown([*waiting[:2], array, 999_998, 999_999]) == {999_998, 999_999}
 
 
@@ -48,7 +48,7 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
         }
     slurm.run("scontrol", "release", str(held))
     assert made.cycle().ranked == 10 and priorities(slurm)[held] in BAND, "its user's hold is over"
-    assert made.hand_back("test") == (10, [])
+    assert made.release_all("test") == (10, [])
     wait_for(lambda: priorities(slurm) == {**own, higher: 5_000_000, lower: 777})
     assert controller(slurm, tmp_path).cycle().ranked == 10, "after a new start, too"
     slurm.run("scontrol", "hold", str(lower))
@@ -56,7 +56,7 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
     again.cycle()
     slurm.run("scontrol", "release", str(lower))
     assert again.cycle().ranked == 11, "given to the controller again by a hold of one cycle"
-    again.hand_back("test")
+    again.release_all("test")
     assert {job: p for job, p in priorities(slurm).items() if p > BAND.low} == {higher: 5_000_000}
 
 
@@ -74,12 +74,12 @@ def test_answers_without_a_single_job(slurm: Emulation, waiting: list[int], tmp_
     (folder / "mute").touch()
     for _ in range(4):
         assert made.cycle().ranked == 0
-    assert set(made.folder.touched()) == set(waiting)
+    assert set(made.directory.assigned()) == set(waiting)
     (folder / "mute").unlink()
-    assert made.cycle().ranked == 12 and made.hand_back("test") == (12, []) and nobody_is_ours(slurm)
+    assert made.cycle().ranked == 12 and made.release_all("test") == (12, []) and nobody_is_ours(slurm)
     made.cycle()
     slurm.run("scancel", f"--user={slurm.user}")
     wait_for(lambda: not slurm.client().jobs().records)
     for _ in range(2):
         made.cycle()
-    assert not made.folder.touched(), "all are over, and Slurm says so"
+    assert not made.directory.assigned(), "all are over, and Slurm says so"

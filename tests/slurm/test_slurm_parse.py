@@ -10,10 +10,16 @@ import pytest
 from slurm_newer import newer_jobs, newer_nodes
 
 from rltune.errors import SlurmError, SlurmUnavailable
-from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS
-from rltune.slurm.gres import gpus
-from rltune.slurm.parse import jobs_from_json, jobs_from_text, nodes_from_json, nodes_from_text
+from rltune.slurm.answers import (
+    JOB_COLUMNS,
+    NODE_COLUMNS,
+    jobs_from_json,
+    jobs_from_text,
+    nodes_from_json,
+    nodes_from_text,
+)
 from rltune.slurm.records import SlurmJob, SlurmNode
+from rltune.slurm.resources import gpus
 from rltune.slurm.values import Fault, array_tasks, duration, expand, memory, number
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rltune.config.slurm import BandConfig
-from rltune.slurm.priorities import assign
+from rltune.slurm.decide import assign
 
 
 @given(st.data())

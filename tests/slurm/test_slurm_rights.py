@@ -57,11 +57,11 @@ def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: P
         set_level(slurm, f"{told[1]}{USER}{told[2]}")
         done = made.cycle()
         assert (done.ranked, done.changed, done.refused) == (12, 12, 0)
-        ours = priorities(slurm)
-        assert ours.keys() == set(waiting) and all(priority in BAND for priority in ours.values())
-        assert made.hand_back("test") == (12, []) and nobody_is_ours(slurm)
+        ranked = priorities(slurm)
+        assert ranked.keys() == set(waiting) and all(priority in BAND for priority in ranked.values())
+        assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
         made.cycle()
         set_level(slurm, f"sacctmgr modify user {USER} set adminlevel=None")
-        given, refused = made.hand_back("the right is gone")
+        given, refused = made.release_all("the right is gone")
         assert given == 0 and {outcome.job for outcome in refused} == set(waiting)
-        assert set(made.folder.touched()) == set(waiting), "for an operator to hand back"
+        assert set(made.directory.assigned()) == set(waiting), "for an operator to hand back"

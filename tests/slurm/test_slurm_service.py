@@ -15,8 +15,8 @@ from fake_slurm import BAND, NOW_S, busy, controller, job, priorities, write_pol
 
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.controller import Controller
-from rltune.slurm.folder import Busy, Folder, told
-from rltune.slurm.service import DONE, FAILED, GAVE_UP, NOT_HANDED_BACK, Service, doubts
+from rltune.slurm.service import DONE, FAILED, GAVE_UP, NOT_RELEASED, Service, warnings
+from rltune.slurm.state_directory import Busy, StateDirectory
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def test_the_list_of_touched_jobs_is_written_before_slurm_is(tmp_path: Path) -> 
     slurm.before_update = killed
     with pytest.raises(KeyboardInterrupt):
         controller(slurm, tmp_path).cycle()
-    assert set(Folder(tmp_path).touched()) == set(range(10, 16))
+    assert set(StateDirectory(tmp_path).assigned()) == set(range(10, 16))
 
 
 def test_a_crashed_controllers_jobs_are_gone_on_with_or_released(tmp_path: Path) -> None:
@@ -55,20 +55,20 @@ def test_a_crashed_controllers_jobs_are_gone_on_with_or_released(tmp_path: Path)
         Service(controller(slurm, tmp_path, live=False), once=True).run()
     again = controller(slurm, tmp_path)
     assert Service(again, once=True).run() == DONE and "going on with 6 jobs" in again.said[0]
-    assert again.hand_back("test")[0] == 6
+    assert again.release_all("test")[0] == 6
     assert priorities(slurm) == {n: p for n, p in slurm.computed.items() if n >= 10}
-    assert not Folder(tmp_path).touched()
+    assert not StateDirectory(tmp_path).assigned()
 
 
 def test_a_lost_list_is_made_up_for_by_the_band(tmp_path: Path) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path)
     made.cycle()
-    made.folder.touched_path.write_text("{half")
+    made.directory.assigned_path.write_text("{half")
     with pytest.raises(DataError, match="release --band"):
         made.cycle()
-    assert made.hand_back("test", band_too=True)[0] == 6 and priorities(slurm).keys() == set(range(10, 16))
-    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.folder.touched()
+    assert made.release_all("test", band_too=True)[0] == 6 and priorities(slurm).keys() == set(range(10, 16))
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.directory.assigned()
 
 
 @pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -83,18 +83,18 @@ def test_a_signal_hands_every_job_back(tmp_path: Path, signal_: int) -> None:
 
 def test_slurm_that_does_not_answer_is_borne_for_some_cycles(tmp_path: Path) -> None:
     slurm = busy()
-    made = controller(slurm, tmp_path, failures=3)
+    made = controller(slurm, tmp_path, max_failures=3)
 
     def say(line: str) -> None:
         made.said.append(line)
         slurm.silent = True  # from the end of the first cycle on
 
     made.say = say
-    assert Service(made, between_tries_s=0.0).run() == NOT_HANDED_BACK
+    assert Service(made, between_tries_s=0.0).run() == NOT_RELEASED
     assert sum("cycle failed" in line for line in made.said) == 3
-    assert len(made.folder.touched()) == 6, "the list stays for rltune slurm release"
+    assert len(made.directory.assigned()) == 6, "the list stays for rltune slurm release"
     slurm.silent = False
-    assert made.hand_back("later")[0] == 6
+    assert made.release_all("later")[0] == 6
 
 
 def test_an_error_that_nobody_foresaw_hands_back_and_shows_itself(tmp_path: Path) -> None:
@@ -119,9 +119,9 @@ def test_where_such_an_error_keeps_jobs_from_being_given_back_the_status_says_so
         raise TypeError("a new word of Slurm's")
 
     slurm.jobs = jobs
-    made.left_over = lambda: (frozenset(range(10, 16)), frozenset())  # what a start had seen before
-    assert Service(made, between_tries_s=0.0).run() == NOT_HANDED_BACK
-    assert "a new word of Slurm's" in capsys.readouterr().err and set(made.folder.touched()) == set(range(10, 16))
+    made.from_before = lambda: (frozenset(range(10, 16)), frozenset())  # what a start had seen before
+    assert Service(made, between_tries_s=0.0).run() == NOT_RELEASED
+    assert "a new word of Slurm's" in capsys.readouterr().err and set(made.directory.assigned()) == set(range(10, 16))
 
 
 def test_told_to_stop_before_the_first_cycle_it_writes_nothing(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_told_to_stop_before_the_first_cycle_it_writes_nothing(tmp_path: Path) -
 @pytest.mark.parametrize("spoil", ["gone", "broken", "old"])
 def test_a_policy_that_cannot_be_used_hands_back(tmp_path: Path, spoil: str) -> None:
     slurm = busy()
-    made = controller(slurm, tmp_path, policy_days=3.0)
+    made = controller(slurm, tmp_path, max_policy_age_days=3.0)
     made.cycle()
     path = tmp_path / "policy.npz"
     if spoil == "gone":
@@ -144,7 +144,7 @@ def test_a_policy_that_cannot_be_used_hands_back(tmp_path: Path, spoil: str) -> 
     else:
         os.utime(path, (1e9, 1e9))
     assert Service(made).run() == GAVE_UP, "another start would stop for it again: somebody has to look"
-    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.folder.touched()
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.directory.assigned()
 
 
 def test_a_policy_trained_anew_is_taken_up_by_the_next_cycle(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_policy_trained_anew_is_taken_up_by_the_next_cycle(tmp_path: Path) -> 
 def test_the_watchdog_makes_it_hand_back_and_stay_stopped(tmp_path: Path) -> None:
     """Hours go by and nothing moves, where in the simulation the running jobs end and the waiting ones start."""
     slurm = busy()
-    rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 2}
+    rules = {"policy": "fifo", "min_jobs": 1, "every_s": 1.0, "patience": 2}
     made = controller(slurm, tmp_path, watchdog=rules, backfill="none")
     now_s, highest = [NOW_S], []
 
@@ -177,22 +177,22 @@ def test_the_watchdog_makes_it_hand_back_and_stay_stopped(tmp_path: Path) -> Non
 
     made.say, made.clock = say, lambda: now_s[0]
     assert Service(made, between_tries_s=0.0).run() == GAVE_UP
-    assert "worse 2 times in a row" in made.said[-1] and highest[0] >= BAND.low
-    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.folder.touched()
-    text = made.folder.metrics_path.read_text()
+    assert "longer in 2 comparisons in a row" in made.said[-1] and highest[0] >= BAND.low
+    assert priorities(slurm) == {n: slurm.computed[n] for n in range(10, 16)} and not made.directory.assigned()
+    text = made.directory.metrics_path.read_text()
     assert "rltune_live 0.0\n" in text and "rltune_watchdog_compared_jobs 6.0\n" in text
-    assert "rltune_watchdog_worse 1.0\n" in text, "as of the cycle before"
+    assert "rltune_watchdog_longer 1.0\n" in text, "as of the cycle before"
 
 
 def test_a_dry_run_says_what_the_watchdog_says_and_goes_on(tmp_path: Path) -> None:
-    rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 1}
+    rules = {"policy": "fifo", "min_jobs": 1, "every_s": 1.0, "patience": 1}
     made = controller(busy(), tmp_path, live=False, watchdog=rules, backfill="none")
     now_s, service = [NOW_S], Service(made)
 
     def say(line: str) -> None:
         made.said.append(line)
         now_s[0] += 3 * 3600.0
-        if sum("times in a row" in told for told in made.said) == 2:
+        if sum("comparisons in a row" in told for told in made.said) == 2:
             service.stop.set()
 
     made.say, made.clock = say, lambda: now_s[0]
@@ -203,7 +203,7 @@ def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_p
     slurm = busy()
     made = controller(slurm, tmp_path)
     assert Service(made, once=True).run() == DONE and min(priorities(slurm).values()) >= BAND.low
-    text = made.folder.metrics_path.read_text()
+    text = made.directory.metrics_path.read_text()
     assert "rltune_live 0.0\n" in text and "rltune_ranked_jobs 6.0\n" in text
 
 
@@ -211,15 +211,15 @@ def test_a_full_disk_stops_the_writing_but_not_the_handing_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slurm = busy()
-    made = controller(slurm, tmp_path, failures=2)
+    made = controller(slurm, tmp_path, max_failures=2)
     made.cycle()
     slurm.add(*(job(100 + k) for k in range(3)))
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", str(tmp_path))
 
-    monkeypatch.setattr(Folder, "write_touched", full)
-    monkeypatch.setattr(Folder, "write_journal", full)
+    monkeypatch.setattr(StateDirectory, "write", full)
+    monkeypatch.setattr(StateDirectory, "write_journal", full)
     writes = len(slurm.writes)
     assert Service(made, between_tries_s=0.0).run() == FAILED
     assert len(slurm.writes) == writes, "nothing is written that is not noted first"
@@ -229,7 +229,7 @@ def test_a_full_disk_stops_the_writing_but_not_the_handing_back(
 def test_after_the_clock_was_set_the_watchdog_begins_anew(tmp_path: Path) -> None:
     """Two hours forward: by then the simulation has started everything, and here nothing has moved."""
     slurm = busy()
-    rules = {"policy": "fifo", "jobs": 1, "every_s": 1.0, "times": 1}
+    rules = {"policy": "fifo", "min_jobs": 1, "every_s": 1.0, "patience": 1}
     made = controller(slurm, tmp_path, watchdog=rules, backfill="none")
     now_s, service, seen = [NOW_S], Service(made, between_tries_s=0.0), []
 
@@ -246,11 +246,11 @@ def test_after_the_clock_was_set_the_watchdog_begins_anew(tmp_path: Path) -> Non
 def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path)
-    with made.folder.lock():
+    with made.directory.lock():
         with pytest.raises(Busy, match=str(os.getpid())):
             Service(controller(slurm, tmp_path), once=True).run()
-        assert "is at work" in told(made.folder)
-    assert "no controller" in told(made.folder)
+        assert "is running" in made.directory.describe()
+    assert "no controller runs" in made.directory.describe()
 
 
 def test_a_signal_that_another_thread_is_given_is_seen_before_the_next_cycle(tmp_path: Path) -> None:
@@ -273,4 +273,4 @@ def test_what_a_policy_was_trained_for_is_told_before_the_first_cycle(tmp_path: 
     assert Service(made, once=True).run() == DONE
     estimate, learned, where = made.said[:3]
     assert "lognormal-1" in estimate and "not better" in learned and "philly-192" in where
-    assert not doubts({}) and len(doubts({"cell": cell | {"estimate": "requested"}, "learned": True})) == 1
+    assert not warnings({}) and len(warnings({"cell": cell | {"estimate": "requested"}, "learned": True})) == 1

@@ -10,16 +10,16 @@ from fake_slurm import NOW_S, five_nodes, job, make_config, running
 
 from rltune.config.slurm import SlurmConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
-from rltune.slurm import shadow
+from rltune.slurm import watchdog as module
 from rltune.slurm.observe import View, compiled, observe
 from rltune.slurm.records import SlurmJob, SlurmNode
-from rltune.slurm.shadow import Shadow, Watchdog
+from rltune.slurm.watchdog import Shadow, Watchdog
 
 STEP_S = 30.0
 
 
 def config(**told: object) -> SlurmConfig:
-    rules = {"policy": "fifo", "backfill": "none", "jobs": 5, "every_s": STEP_S, "times": 3, **told}
+    rules = {"policy": "fifo", "min_jobs": 5, "every_s": STEP_S, "patience": 3, **told}
     return make_config(watchdog=rules)
 
 
@@ -68,23 +68,23 @@ def played(
 def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) -> None:
     """With every third job another user's, whom the controller leaves to Slurm, too."""
     rules = config()
-    rules = rules.model_copy(update={"scope": rules.scope.model_copy(update={"not_users": ["grace"]})})
+    rules = rules.model_copy(update={"eligible": rules.eligible.model_copy(update={"exclude_users": ["grace"]})})
     jobs = arrivals(np.random.default_rng(seed), 60)
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
     begin = observe([one for one in jobs if one.submit_s <= NOW_S], five_nodes(), rules, NOW_S)
     assert begin is not None
     start_s, end_s = played(jobs, begin, "fifo", rules)
-    shadow, now_s = Shadow(begin, rules), NOW_S
+    shadow, now_s = Shadow(begin, rules, rules.watchdog), NOW_S
     while now_s <= end_s.max():
         there = seen_at(now_s, jobs, start_s, end_s)
         shadow.watch(there, [one for one in there if one.state == "PENDING" and one.user == "ada"], now_s)
         now_s += STEP_S
         if now_s == NOW_S + 10 * STEP_S:
             early = shadow.waits(now_s)
-            assert early.ours_s == pytest.approx(early.shadow_s), "jobs that still wait or run count up to now"
+            assert early.realised_s == pytest.approx(early.simulated_s), "jobs that still wait or run count up to now"
     waits, mine = shadow.waits(now_s), [one.user == "ada" for one in jobs]
-    assert waits.jobs == sum(mine) and waits.shadow_s == pytest.approx(waits.ours_s)
-    assert waits.ours_s == pytest.approx(np.mean((start_s - [one.submit_s for one in jobs])[mine]))
+    assert waits.jobs == sum(mine) and waits.simulated_s == pytest.approx(waits.realised_s)
+    assert waits.realised_s == pytest.approx(np.mean((start_s - [one.submit_s for one in jobs])[mine]))
 
 
 @pytest.mark.parametrize(("most", "backfill"), [(150, "conservative"), (149, "easy")])
@@ -92,20 +92,20 @@ def test_unless_told_otherwise_it_is_slurms_own_order_with_reservations(
     most: int, backfill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For every job, up to a number of jobs."""
-    monkeypatch.setattr(shadow, "MOST_RESERVED", most)
+    monkeypatch.setattr(module, "MOST_RESERVED", most)
     rules, jobs = make_config(), arrivals(np.random.default_rng(1), 150)
     begin = observe([one for one in jobs if one.submit_s <= NOW_S], five_nodes(), rules, NOW_S)
     assert begin is not None
     other = {"conservative": "easy", "easy": "conservative"}[backfill]
     (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", rules, how) for how in (backfill, other))
     assert (start_s != other_s).any()
-    watching, now_s = Shadow(begin, rules), NOW_S
+    watching, now_s = Shadow(begin, rules, rules.watchdog), NOW_S
     while now_s <= end_s.max():
         there = seen_at(now_s, jobs, start_s, end_s)
         watching.watch(there, [one for one in there if one.state == "PENDING"], now_s)
         now_s += STEP_S
     waits = watching.waits(now_s)
-    assert waits.jobs == len(jobs) and waits.shadow_s == pytest.approx(waits.ours_s)
+    assert waits.jobs == len(jobs) and waits.simulated_s == pytest.approx(waits.realised_s)
 
 
 @pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])
@@ -127,7 +127,7 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
     assert bool(said) == says
     if says:
         assert "3 times in a row" in said and watchdog.last is not None
-        assert watchdog.last.ours_s > 1.2 * watchdog.last.shadow_s
+        assert watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s
 
 
 def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:
@@ -143,14 +143,14 @@ def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:
 def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(why: str) -> None:
     """The M40 comes later, and the jobs for it wait on; the others are compared as if those were not there."""
     rules = config()
-    rules = rules.model_copy(update={"scope": rules.scope.model_copy(update={"partitions": ["gpu", "m40"]})})
+    rules = rules.model_copy(update={"eligible": rules.eligible.model_copy(update={"partitions": ["gpu", "m40"]})})
     jobs, (others, nodes) = arrivals(np.random.default_rng(1), 40), nodes_without_m40(why)
     begin = observe([*others, *(one for one in jobs if one.submit_s <= NOW_S)], nodes, rules, NOW_S)
     assert begin is not None
     start_s, end_s = played(jobs, begin, "fifo", rules)
     partition = "m40" if why == "another partition's" else "gpu"
     later = [job(800 + k, gpu_type="m40", partition=partition, submit_s=NOW_S + STEP_S * k) for k in range(4)]
-    plain, more, now_s = Shadow(begin, rules), Shadow(begin, rules), NOW_S
+    plain, more, now_s = Shadow(begin, rules, rules.watchdog), Shadow(begin, rules, rules.watchdog), NOW_S
     while now_s <= end_s.max():
         there = seen_at(now_s, jobs, start_s, end_s)
         waiting = [one for one in there if one.state == "PENDING"]
@@ -160,13 +160,13 @@ def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(wh
         now_s += STEP_S
     without, with_ = plain.waits(now_s), more.waits(now_s)
     assert (without.jobs, without.left_out, with_.left_out) == (40, 0, 4)
-    assert with_ == replace(without, left_out=4) and with_.ours_s == pytest.approx(with_.shadow_s)
+    assert with_ == replace(without, left_out=4) and with_.realised_s == pytest.approx(with_.simulated_s)
 
 
 def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> None:
     """Nodes come on which most jobs wait: with them it sees that nothing moves, without them it would be blind."""
     said: list[str] = []
-    watchdog = Watchdog(config(jobs=5, times=1, every_s=600.0), said.append)
+    watchdog = Watchdog(config(min_jobs=5, patience=1, every_s=600.0), said.append)
     few, all_ = five_nodes()[:2], five_nodes()
     waiting = [job(k + 1, gpu_type="p100") for k in range(2)] + [job(k + 11, gpu_type="k80") for k in range(8)]
     before = observe(waiting[:2], few, watchdog.config, NOW_S)
@@ -174,17 +174,17 @@ def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> 
     assert before is not None and after is not None and len(after.ranked) == 10
     assert watchdog.cycle(before, waiting[:2]) == "" == watchdog.cycle(after, waiting)
     assert said == [
-        "the watchdog begins anew: 2 ranked jobs to compare, 8 left out that could not start on the nodes it began with"
+        "the watchdog restarts: 2 ranked jobs to compare, 8 left out that could not start on the initial nodes"
     ]
     assert watchdog.shadow is not None and watchdog.shadow.begin is after
-    assert watchdog.figures()["watchdog_left_out_jobs"][2] == 8
+    assert watchdog.metrics()["watchdog_left_out_jobs"][2] == 8
     found = watchdog.cycle(replace(after, now_s=NOW_S + 9000), waiting)
     assert "10 jobs have waited" in found and "left out" not in found and len(said) == 1
 
 
 def test_a_verdict_says_how_many_jobs_it_leaves_out() -> None:
     said: list[str] = []
-    watchdog = Watchdog(config(jobs=5, times=1, every_s=600.0), said.append)
+    watchdog = Watchdog(config(min_jobs=5, patience=1, every_s=600.0), said.append)
     waiting = [job(k + 1, gpu_type="p100") for k in range(6)] + [job(k + 11, gpu_type="k80") for k in range(2)]
     before = observe(waiting[:6], five_nodes()[:2], watchdog.config, NOW_S)
     after = observe(waiting, five_nodes(), watchdog.config, NOW_S + 7200)
@@ -194,10 +194,10 @@ def test_a_verdict_says_how_many_jobs_it_leaves_out() -> None:
 
 
 def test_a_watchdog_that_is_off_says_nothing_and_few_jobs_are_no_verdict() -> None:
-    rules = config(enabled=False)
+    rules = make_config(watchdog=None)
     view = observe([job(1)], five_nodes(), rules, NOW_S)
     assert view is not None and Watchdog(rules).cycle(view, []) == ""
-    few = Watchdog(config(jobs=100))
+    few = Watchdog(config(min_jobs=100))
     for k in range(10):
         assert few.cycle(replace(view, now_s=NOW_S + 1000 * k), [job(1)]) == ""
-    assert few.worse == 0
+    assert few.longer == 0

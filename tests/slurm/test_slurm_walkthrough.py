@@ -117,6 +117,6 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
         assert all(BAND.low <= value <= BAND.high for value in written.values())
         lines = [json.loads(line) for line in (root / "results/slurm/decisions.jsonl").read_text().splitlines()]
         assert {line["job"]: line["priority"] for line in lines if line["event"] == "change"} == written
-        assert "12 jobs have been given" in rltune("slurm", "status", "--config", mine)
-        assert "handed back 12 jobs" in rltune("slurm", "release", "--config", mine)
+        assert "12 jobs have been assigned" in rltune("slurm", "status", "--config", mine)
+        assert "released 12 jobs" in rltune("slurm", "release", "--config", mine)
         assert priorities(slurm) == own

@@ -77,12 +77,6 @@ def test_pods_running_can_count_until_their_deletion(tmp_path: Path) -> None:
         TraceConfig(title="T", data="own", format="swf", path="x", pods_running="until_deletion")
 
 
-def test_shares_left_out(tmp_path: Path) -> None:
-    result = clean(tmp_path / "a.csv", PODS, gpu_share="leave_out")
-    assert result.jobs["job_id"].tolist() == ["p0", "p2", "p7"]
-    assert result.audit.left_out["asks for a share of a GPU (gpu_share: leave_out)"] == 1
-
-
 @pytest.mark.parametrize(
     ("rule", "expected", "noted"),
     [

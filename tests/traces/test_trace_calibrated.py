@@ -50,7 +50,7 @@ def test_a_posterior_known_in_closed_form() -> None:
     off = np.abs(np.log(made["calibrated_s"] / posterior))[late]
     assert off.median() < 0.03 and off.quantile(0.95) < 0.15
     assert made["spread"][late].mean() == pytest.approx(np.sqrt(1 / (1 / VARIANCE + 1)), rel=0.03)
-    assert rms(made["calibrated_s"], jobs, late) < 0.86 < 0.97 < rms(given, jobs, late)
+    assert rms(made["calibrated_s"], jobs, late) < 0.86 and rms(given, jobs, late) > 0.97
 
 
 def test_exact_estimates_are_calibrated() -> None:
@@ -91,7 +91,7 @@ def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.M
     """Neither run times that are not known yet nor later jobs and their estimates."""
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150)):
         monkeypatch.setattr(history_lightgbm, name, value)
-    monkeypatch.setattr(module, "JUDGED", 50)
+    monkeypatch.setattr(module, "EVALUATED", 50)
     jobs = generated(1500)
     given = blurred(jobs)
     now_s = when * jobs["submit_s"].iloc[-1]

@@ -53,19 +53,6 @@ def test_nothing_then_the_most_alike() -> None:
     ]
 
 
-def test_a_recorded_wait_delays_what_is_known() -> None:
-    rows = [{"submit_s": 0, "run_s": 10}, {"submit_s": 20, "run_s": 5}]
-    assert estimates(table(rows), META, "history-rolling", 0, 0)["estimate_s"][1] == pytest.approx(10)
-    rows[0]["wait_s"] = 11
-    assert estimates(table(rows), META, "history-rolling", 0, 0)["estimate_s"][1] == START_S
-
-
-def test_only_the_last_ones_count() -> None:
-    rows = [{"submit_s": 100.0 * i, "run_s": 1.0 + i} for i in range(2 * LAST + 1)]
-    last = np.log(1.0 + np.arange(LAST, 2 * LAST))
-    assert rolling_median(all_known(table(rows)))[0][-1] == pytest.approx(np.exp(np.median(last)))
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(

@@ -147,20 +147,6 @@ def test_files_are_read_in_full_once(tmp_path: Path, trace: Callable, source: Pa
         obtain("d", stale, tmp_path, tmp_path)
 
 
-def test_a_generated_trace_is_read_in_full_once(tmp_path: Path, trace: Callable, hashed: list[str]) -> None:
-    config = trace("philly", synthetic=SMALL)
-    folder = obtain("p", config, tmp_path, tmp_path)
-    hashed.clear()
-    obtain("p", config, tmp_path, tmp_path)
-    assert not hashed
-    os.utime(folder / "trace-data.tar.gz", ns=(1, 1))
-    for _ in range(2):
-        obtain("p", config, tmp_path, tmp_path)
-    assert hashed == ["trace-data.tar.gz"]
-    obtain("p", config, tmp_path, tmp_path, verify=True)
-    assert len(hashed) == 2
-
-
 def test_a_cache_that_cannot_be_written_will_do(tmp_path: Path, trace: Callable, source: Path, monkeypatch) -> None:
     config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
     folder = obtain("d", config, tmp_path, tmp_path)
@@ -247,12 +233,6 @@ def test_a_link_whose_file_is_gone_is_replaced(tmp_path: Path, trace: Callable, 
     monkeypatch.delenv("RLTUNE_TRACE_FILES")
     assert obtain("d", config, tmp_path, tmp_path) == folder
     assert not (folder / "data.zip").is_symlink() and (folder / "data.zip").read_bytes() == b"an archive"
-
-
-def test_a_folder_in_place_of_the_file(tmp_path: Path, trace: Callable, source: Path) -> None:
-    (tmp_path / "raw" / "d" / "data.zip").mkdir(parents=True)
-    with pytest.raises(DataError, match="data.zip is a folder, expected the file data.zip as it was downloaded"):
-        obtain("d", trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}]), tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -72,16 +72,11 @@ def test_any_bytes_are_refused_or_counted(name: str, content: bytes, tmp_path: P
     sound(tmp_path, trace, name, content)
 
 
+JOB = json.loads(philly())[1]
+JSON_KEYS = [*JOB, *JOB["attempts"][0], "gpus"]
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8) | poison,
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from("status vc jobid attempts submitted_time user start_time end_time detail gpus".split()),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(JSON_KEYS), inner, max_size=4),
     max_leaves=20,
 )
 
@@ -101,7 +96,7 @@ def test_odd_numbers_in_json(number: str, tmp_path: Path, trace: Callable) -> No
 
 
 def test_deep_json_is_no_crash(tmp_path: Path, trace: Callable) -> None:
-    deep = "[" * 50_000 + "]" * 50_000
+    deep = "[" * 5_000 + "]" * 5_000
     with pytest.raises(DataError, match="entry 8 is a list; expected a job"):
         clean(tmp_path, trace, "philly", (philly()[:-2] + "," + deep + "]").encode())
     for field in ("j0", "v", "gpu0", "2017-10-02 10:00:00"):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
@@ -111,18 +110,6 @@ def test_helios_one_log_is_not_read_as_four(tmp_path: Path, trace: Callable, mak
         {f"{part}/cluster_log.csv": "\n".join(HELIOS[:2]) + "\n" for part in ("Earth", "Saturn", "Uranus", "Venus")},
     )
     assert clean_trace("t", trace("helios", part="all"), tmp_path / "four.zip").audit.rows_kept == 4
-
-
-def test_helios_parts_are_named(trace: Callable) -> None:
-    with pytest.raises(ValidationError, match="found 'venus'; .*Earth or Saturn or Uranus or Venus or all"):
-        trace("helios", part="venus")
-
-
-def test_helios_a_column_twice(tmp_path: Path, trace: Callable) -> None:
-    path = tmp_path / "cluster_log.csv"
-    path.write_text(HEADER.replace("end_time", "start_time") + "\n" + HELIOS[1] + "\n")
-    with pytest.raises(DataError, match="column 'start_time' is in the header more than once"):
-        clean_trace("t", trace("helios"), path)
 
 
 def test_helios_log_of_all_null_states_or_without_optional_columns(tmp_path: Path, trace: Callable) -> None:
@@ -267,20 +254,6 @@ def write(folder: Path, **tables: list[str]) -> Path:
     for name, lines in tables.items():
         (folder / f"pai_{name}_table.csv").write_text("".join(line + "\n" for line in lines))
     return folder
-
-
-@pytest.mark.parametrize(
-    ("rule", "gpus"), [("round_up", [2, 1, 3]), ("round_up_each", [3, 1, 6]), ("nearest", [2, 1, 2]), ("leave_out", [])]
-)
-def test_alibaba_shares_of_a_gpu(rule: str, gpus: list[int], tmp_path: Path, trace: Callable) -> None:
-    """3 × 50 %, 1 × 25 %, 6 × 40 % of a GPU; a task of 2 × 100 % stays 2 whatever the rule."""
-    tasks = [
-        f"j1,{name},{n},Terminated,{1005 + i},1105,,,{plan},T4"
-        for i, (name, n, plan) in enumerate([("a", 3, 50), ("b", 1, 25), ("c", 6, 40), ("d", 2, 100)])
-    ]
-    clean = clean_trace("t", trace("alibaba2020", gpu_share=rule), write(tmp_path, job=JOBS, task=tasks))
-    assert clean.jobs.set_index("job_id")["gpus"].tolist() == [*gpus, 2]
-    assert sum(clean.audit.left_out.values()) == (3 if rule == "leave_out" else 0)
 
 
 TIMED = [

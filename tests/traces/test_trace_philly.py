@@ -104,21 +104,6 @@ def test_what_cannot_be_a_job_is_counted(philly_folder: Callable, trace: Callabl
     }
 
 
-def test_daylight_saving_time(philly_folder: Callable, trace: Callable) -> None:
-    """On 2017-11-05 Pacific clocks went back at 2:00: 1:00–2:00 came twice."""
-    folder = philly_folder(
-        [
-            job("across", "2017-11-05 00:30:00", attempts=[attempt("2017-11-05 00:30:00", "2017-11-05 02:30:00", 1)]),
-            job("second", "2017-11-05 01:50:00", attempts=[attempt("2017-11-05 01:10:00", "2017-11-05 01:30:00", 1)]),
-            job("later", "2017-11-05 02:00:00", attempts=[attempt("2017-11-05 02:00:10", "2017-11-05 03:00:10", 1)]),
-        ]
-    )
-    jobs = clean_trace("t", trace("philly"), folder).jobs.set_index("job_id")
-    assert jobs["run_s"].to_dict() == {"across": 3 * 3600, "second": 20 * 60, "later": 3600}
-    assert jobs["wait_s"].to_dict() == {"across": 0, "second": 20 * 60, "later": 10}
-    assert jobs["submit_s"].to_dict() == {"across": 0, "second": 80 * 60, "later": 150 * 60}
-
-
 def test_daylight_saving_time_in_spring(philly_folder: Callable, trace: Callable) -> None:
     """On 2018-03-11 Pacific clocks went on at 2:00: 2:00–3:00 never came, and 2:30 is taken for 3:00."""
     folder = philly_folder(
@@ -136,24 +121,6 @@ def test_daylight_saving_time_in_spring(philly_folder: Callable, trace: Callable
     assert clean.audit.noted["submitted_time within the hour skipped in spring: moved to its end"] == 1
     assert clean.audit.noted["start_time within the hour skipped in spring: moved to its end"] == 1
     assert clean.meta.t0 == "2018-03-11T01:00:00.000-08:00"
-
-
-def test_the_hour_that_comes_twice_is_its_first_unless_that_is_too_early(
-    philly_folder: Callable, trace: Callable
-) -> None:
-    """2017-11-05 1:00–2:00 Pacific, first at −7 h, then at −8 h."""
-    folder = philly_folder(
-        [
-            job("first", "2017-11-05 00:59:59", attempts=[attempt("2017-11-05 01:00:00", "2017-11-05 01:59:59", 1)]),
-            job("wraps", "2017-11-05 01:40:00", attempts=[attempt("2017-11-05 01:50:00", "2017-11-05 01:10:00", 1)]),
-            job("ends", "2017-11-05 01:45:00", attempts=[attempt("2017-11-05 01:45:00", "2017-11-05 02:00:00", 1)]),
-        ]
-    )
-    clean = clean_trace("t", trace("philly"), folder)
-    jobs = clean.jobs.set_index("job_id")
-    assert jobs["submit_s"].to_dict() == {"first": 0, "wraps": 2401, "ends": 2701}
-    assert jobs["run_s"].to_dict() == {"first": 3599, "wraps": 1200, "ends": 4500}
-    assert clean.audit.noted["end_time within the hour repeated in autumn"] == 2
 
 
 def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(

@@ -43,19 +43,6 @@ PADDED = "JobID           JobName  Partition    Account  AllocCPUS      State Ex
         ("12|ann|2024-01-03T00:00:00|COMPLETED|8\n", ["without its header line", "--noheader"]),
         ("12;ann;2024-01-03T00:00:00;CANCELLED by 1007;8\n", ["without its header line", "--noheader"]),
     ],
-    ids=[
-        "squeue",
-        "squeue-format",
-        "sinfo",
-        "sinfo-format",
-        "nodes",
-        "job",
-        "padded",
-        "headerless",
-        "parsable",
-        "others",
-        "semicolons",
-    ],
 )
 def test_what_is_no_log_is_named(text: str, parts: list[str], tmp_path: Path) -> None:
     path = tmp_path / "jobs.txt"

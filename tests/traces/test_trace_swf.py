@@ -109,7 +109,7 @@ def test_a_header_value_that_is_no_number_is_said(odd: str, tmp_path: Path) -> N
     assert result.meta.t0 == "1970-01-01T00:03:10.000+00:00"
     assert result.audit.noted == {
         "without a date, as the header's UnixStartTime is not a number: dates and hours mean nothing": 1,
-        "the header's MaxProcs is not a number: processors not held against it": 1,
+        "the header's MaxProcs is not a number: processors not compared with it": 1,
     }
 
 

@@ -94,12 +94,16 @@ rule ablation:
         "../scripts/notebook.py"
 
 
+OTHERS = ("table7", "fig17-numbers", "deployment-numbers")  # tables of other chapters with claims of the paper
+
+
 rule figures:
     input:
         notebook="notebooks/figures.ipynb",
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         histories=cells(RESULTS / "cells/{cell}/history.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
+        others=[f"{RESULTS}/artefacts/{name}.csv" for name in OTHERS if name in artefacts.of(run.config)],
         paper=PAPER,
     output:
         artefact_files("figures"),

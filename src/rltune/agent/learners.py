@@ -26,10 +26,10 @@ class Learner:
 
     ranker: str = "rltune.agent.rollout:AgentRanker"
     trainer: str = "rltune.agent.trainer:Trainer"
-    features: str | None = None
-    """Feature set; None: the cell's."""
-    columns: int | None = None
-    """Columns it makes of those of its feature set; None: it takes them as they are."""
+    features: str = ""
+    """Feature set; empty: the cell's."""
+    columns: int = 0
+    """Columns it makes of those of its feature set; 0: it takes them as they are."""
 
 
 LEARNERS = {

@@ -236,10 +236,10 @@ class PPO:
         rows, queues = tf.TensorSpec([None, width]), tf.TensorSpec([None, None])
         self._values = tf.function(lambda x: critic_values(self.critic, x), input_signature=[queues])
         self._actor_gradient = tf.function(
-            self._actor_gradient, input_signature=[rows, flat, whole, whole, flat, flat, one]
+            self._gradient_of_actor, input_signature=[rows, flat, whole, whole, flat, flat, one]
         )
-        self._critic_gradient = tf.function(self._critic_gradient, input_signature=[queues, flat, one])
-        self._actor_step, self._critic_step = tf.function(self._actor_step), tf.function(self._critic_step)
+        self._critic_gradient = tf.function(self._gradient_of_critic, input_signature=[queues, flat, one])
+        self._actor_step, self._critic_step = tf.function(self._step_actor), tf.function(self._step_critic)
 
     def weights(self) -> tuple[np.ndarray, ...]:
         """The actor's: kernel and bias of every layer (rltune.agent.policy_file.TrainedPolicy)."""
@@ -280,8 +280,9 @@ class PPO:
             facts = self._improve_actor(parts, 1 / size)
             if facts[0] > KL_FACTOR * preset.target_kl:
                 break
+        kl, entropy, clip_fraction = map(float, facts)
         if not preset.has_critic:
-            return UpdateLog(*map(float, facts), iterations, 0.0)
+            return UpdateLog(kl, entropy, clip_fraction, iterations, 0.0)
         padded: list[tuple[np.ndarray, np.ndarray]] = []
         for _ in range(preset.iterations):
             if not padded or size < count:
@@ -289,7 +290,7 @@ class PPO:
             loss = self._improve_critic(padded, returns.astype(np.float32), 1 / size)
         variance = returns.var()
         explained = 1.0 - float((returns - values).var() / variance) if variance > 0 else math.nan
-        return UpdateLog(*map(float, facts), iterations, loss, explained)
+        return UpdateLog(kl, entropy, clip_fraction, iterations, loss, explained)
 
     def _draw(self, count: int, size: int) -> np.ndarray:
         """Decisions of one gradient step, in order."""
@@ -327,7 +328,7 @@ class PPO:
         self._critic_step(sums)
         return loss
 
-    def _actor_gradient(self, obs, prior, segment, action, log_prob_old, advantage, share):
+    def _gradient_of_actor(self, obs, prior, segment, action, log_prob_old, advantage, share):
         """Gradient of the clipped loss (arXiv:1707.06347, equation 7), and what is logged; a decision counts ``share``.
 
         maximise Σ min(ρ A, clip(ρ, 1 ± CLIP) A) + entropy bonus,    ρ = π(action) / π_old(action)
@@ -344,14 +345,14 @@ class PPO:
         kl = tf.reduce_sum(log_prob_old - log_prob) * share
         return tape.gradient(loss, self.actor.trainable_variables), tf.stack([kl, entropy, clipped])
 
-    def _critic_gradient(self, queues, returns, share):
+    def _gradient_of_critic(self, queues, returns, share):
         """Gradient of the squared error, and the error; each decision counts ``share``."""
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(tf.square(critic_values(self.critic, queues) - returns)) * share
         return tape.gradient(loss, self.critic.trainable_variables), loss
 
-    def _actor_step(self, gradient):
+    def _step_actor(self, gradient):
         self.actor_optimiser.apply_gradients(zip(gradient, self.actor.trainable_variables, strict=True))
 
-    def _critic_step(self, gradient):
+    def _step_critic(self, gradient):
         self.critic_optimiser.apply_gradients(zip(gradient, self.critic.trainable_variables, strict=True))

@@ -60,7 +60,9 @@ class Trainer:
     def __init__(self, task: TrainingTask, folder: Path | str | None = None, threads: int | None = None) -> None:
         self.task, self.preset, self.cell = task, task.preset, task.cell
         self.folder = Path(folder) if folder else None
-        self.epoch, self.rows, self._row = 0, [], {}
+        self.epoch = 0
+        self.rows: list[dict[str, float]] = []
+        self._row: dict[str, float] = {}
         self.rng = np.random.default_rng([self.cell.seed, int(self.cell.hash, 16)])
         self.features = LEARNERS[self.preset.agent].features or self.cell.features
         self.device = self._set_up(threads)

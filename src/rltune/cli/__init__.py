@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from rltune import COMPILED, __version__, sources_digest
-from rltune.cli import controller
 from rltune.cli.cluster import cluster_app
 from rltune.cli.config import config_app
 from rltune.cli.init import init
@@ -32,8 +31,6 @@ app.command()(simulate)
 app.add_typer(trace_app, name="trace")
 app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
-for command in (controller.run, controller.status, controller.release):
-    slurm_app.command()(command)
 app.add_typer(slurm_app, name="slurm")
 
 

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from rltune.cli.choices import ConfigOption, check_named
+from rltune.cli.choices import check_named
 from rltune.cli.steps import VerboseOption, make_verbose, step
-from rltune.config import load_cluster, load_trace, project_root
-from rltune.config.context import Run
+from rltune.config import CACHE, load_cluster, load_trace, project_root
 
 cluster_app = typer.Typer(no_args_is_help=True, help="Look at clusters.")
 
@@ -19,12 +18,10 @@ def balance(
     name: Annotated[str, typer.Argument(help="Name of a file in config/clusters.")],
     trace: Annotated[str, typer.Option(help="Name of a file in config/traces.")],
     load: Annotated[float, typer.Option(help="Offered load to reach: GPU-seconds asked per second over GPUs.")] = 0.9,
-    config: ConfigOption = "config/default.yaml",
     verbose: VerboseOption = False,
 ) -> None:
     """Print a cluster file with as many nodes as bring a trace to an offered load; every node group stays."""
     make_verbose(verbose)
-    run = Run.open(config)
     check_named(trace)
     root = project_root()
     given, settings = load_cluster(name, root), load_trace(trace, root)
@@ -34,7 +31,7 @@ def balance(
         from rltune.traces.clean import clean_trace
         from rltune.traces.fetch import obtain
 
-        raw = obtain(trace, settings, root / run.config.cache, root)
+        raw = obtain(trace, settings, root / CACHE, root)
         found = scale(given, name, clean_trace(trace, settings, raw).jobs, trace, load)
     after = f"{found.after:.3g} on this ({found.cluster.gpus} GPUs)"
     print(f"# offered load of {trace}: {found.before:.3g} on {name}, {after}")

@@ -1,24 +1,77 @@
-"""Commands of the emulated Slurm cluster."""
+"""Commands for a live Slurm cluster: the controller, and an emulated cluster."""
 
 from __future__ import annotations
 
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rltune.errors import ConfigError
 
+if TYPE_CHECKING:
+    from rltune.slurm.controller import Controller
+
 slurm_app = typer.Typer(
-    no_args_is_help=True, help="A live Slurm cluster ranked by an agent; an emulated one to try it on."
+    no_args_is_help=True, help="A live Slurm cluster ranked by a trained policy; an emulated one to try it on."
 )
+ControllerConfig = Annotated[Path, typer.Option("--config", help="Configuration of the controller.")]
+EXAMPLE = Path("config/slurm/example.yaml")
 
 
-@slurm_app.callback()
-def group() -> None:
-    """A live Slurm cluster ranked by an agent; an emulated one to try it on."""
+@slurm_app.command()
+def run(
+    config: ControllerConfig = EXAMPLE,
+    live: Annotated[bool, typer.Option("--live", help="Write priorities; default: a dry run.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="One cycle, then stop; live jobs keep their priorities.")
+    ] = False,
+    speed: Annotated[float, typer.Option(min=0.001, help="Speed of Slurm's clock on an emulated cluster.")] = 1.0,
+) -> None:
+    """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; release them then.
+
+    Exit status: 0 stopped; 1 too many cycles failed; 3 jobs may still have priorities of the controller's; 4 stopped by the
+    watchdog, or because policy or list of assigned jobs cannot be used: look before it runs again. Jobs are released except
+    with status 3 and with --once.
+    """
+    from rltune.slurm.service import Service
+
+    raise typer.Exit(Service(_controller(config, live), once, speed).run())
+
+
+@slurm_app.command()
+def status(config: ControllerConfig = EXAMPLE) -> None:
+    """Show whether a controller is running, what it has assigned, and what its last cycle did."""
+    print(_controller(config, False).directory.describe())
+
+
+@slurm_app.command()
+def release(
+    config: ControllerConfig = EXAMPLE,
+    band: Annotated[
+        bool, typer.Option("--band", help="Also jobs with a priority in the band that no list has.")
+    ] = False,
+) -> None:
+    """Release every assigned job to Slurm: after a crash, or to be sure.
+
+    Exit status 3 where one is refused, or where there is no list of assigned jobs and some wait with priorities of the band.
+    """
+    controller = _controller(config, True)
+    path, limits = controller.directory.assigned_path, controller.config.band
+    with controller.directory.lock():
+        listed = path.is_file()
+        _, refused = controller.release_all("rltune slurm release", band)
+        others = frozenset() if listed or band else controller.from_before()[1]
+    for outcome in refused:
+        print(f"job {outcome.job}: {outcome.message}")
+    if others:
+        print(
+            f"{path}: no such list, and {len(others)} waiting jobs have priorities of {limits.low:,} to {limits.high:,} "
+            f"(for example job {min(others)}); `rltune slurm release --band` releases these"
+        )
+    raise typer.Exit(3 if refused or others else 0)
 
 
 @slurm_app.command()
@@ -26,29 +79,26 @@ def emulate(
     command: Annotated[list[str] | None, typer.Argument(help="To run inside, after --; default: a shell.")] = None,
     cluster: Annotated[str, typer.Option(help="Name of a file in config/clusters, or such a file.")] = "deployment",
     accounting: Annotated[bool, typer.Option("--accounting", help="With slurmdbd: age, fair share, sacct.")] = False,
-    account: Annotated[list[str], typer.Option(help="Account to make; may be given again.")] = [],  # noqa: B006
-    speed: Annotated[float, typer.Option(help="How fast the cluster's clock runs.")] = 1.0,
+    account: Annotated[list[str] | None, typer.Option(help="Account to make; may be repeated.")] = None,
+    speed: Annotated[float, typer.Option(help="Speed of the cluster's clock.")] = 1.0,
     settings: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Line of slurm.conf to replace or add; OverSubscribe and the like go to "
-            "every partition. May be given again.",
+            "--set", metavar="KEY=VALUE", help="Line of slurm.conf, or setting of all partitions; may be repeated."
         ),
-    ] = [],  # noqa: B006
+    ] = None,
     keep: Annotated[Path | None, typer.Option(help="New folder for configuration, logs, state; it stays.")] = None,
 ) -> None:
-    """Run a command, or a shell, in a Slurm cluster of real daemons with made-up GPUs on this machine.
+    """Run a command, or a shell, in a Slurm cluster of real daemons with simulated GPUs on this machine.
 
-    The cluster ends with the command, whose exit status this passes on. Needs Slurm's packages: make slurm-deps.
+    The cluster ends with the command, and this passes on its exit status. Needs Slurm's packages.
     """
     from rltune.config.cluster import ClusterConfig
     from rltune.config.load import read_block
     from rltune.slurm.emulate.command import run_inside
     from rltune.slurm.emulate.emulation import Emulation
 
-    for text in settings:
+    for text in settings or ():
         if not text.partition("=")[0].strip() or "=" not in text or "\n" in text:
             raise ConfigError(f"--set: found {text!r}, expected KEY=VALUE as in slurm.conf")
     started = time.monotonic()
@@ -59,10 +109,27 @@ def emulate(
     slurm = Emulation(
         read_block(Path(cluster), ClusterConfig) if cluster.endswith((".yaml", ".yml")) else cluster,
         accounting=accounting,
-        accounts=account,
+        accounts=account or (),
         speed=speed,
         directory=keep,
         say=say,
-        settings={key.strip(): value for key, _, value in (text.partition("=") for text in settings)},
+        settings={key.strip(): value for key, _, value in (text.partition("=") for text in settings or ())},
     )
     raise typer.Exit(run_inside(slurm, command or []))
+
+
+def _controller(config: Path, live: bool) -> Controller:
+    """The controller of a configuration, with paths relative to the project, or else to the current folder."""
+    from rltune.config.load import project_root, read_block
+    from rltune.config.slurm import SlurmConfig
+    from rltune.slurm.client import Client
+    from rltune.slurm.controller import Controller
+    from rltune.slurm.state_directory import StateDirectory
+
+    try:
+        root = project_root()
+    except ConfigError:  # a head node has the package alone
+        root = Path.cwd()
+    read = read_block(root / config, SlurmConfig, root)
+    client = Client(read.slurm_conf, read.timeout_s)
+    return Controller(read, client, StateDirectory(root / read.state_directory), root / read.policy, live)

@@ -1,4 +1,4 @@
-"""The configuration of the controller of a live Slurm cluster: ``config/slurm/example.yaml`` and its like."""
+"""The configuration of the controller of a live Slurm cluster: ``config/slurm/example.yaml`` and others like it."""
 
 from __future__ import annotations
 
@@ -7,37 +7,35 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from rltune.config.base import Block
-from rltune.config.run import LookaheadConfig
 
 MOST_PRIORITY = 2**32 - 3
-"""Largest priority that Slurm takes: larger numbers of 32 bits mean "not set" and "without end" (slurm.h)."""
+"""Largest priority that Slurm takes: larger numbers of 32 bits mean "not set" and "infinite" (slurm.h)."""
 
 
-class ScopeConfig(Block):
-    """Which waiting jobs are ranked. All others are left to Slurm, and never written to."""
+class EligibleConfig(Block):
+    """Which waiting jobs are ranked. All others are left to Slurm, and never changed."""
 
     partitions: list[str] = Field(min_length=1)
     """Partitions whose jobs are ranked."""
     users: list[str] | None = None
     """Users whose jobs are ranked; null: all."""
-    not_users: list[str] = []
+    exclude_users: list[str] = []
     """Users whose jobs are left to Slurm."""
     accounts: list[str] | None = None
     """Accounts whose jobs are ranked; null: all."""
     qos: list[str] | None = None
-    """QOS whose jobs are ranked; null: all but those of `not_qos`."""
-    not_qos: list[str] = []
+    """QOS whose jobs are ranked; null: all but those of `exclude_qos`."""
+    exclude_qos: list[str] = []
     """QOS whose jobs are left to Slurm: those under a service-level agreement (paper §3.1.2)."""
     priority_below: int | None = Field(None, ge=1, le=MOST_PRIORITY)
-    """A job to which Slurm itself has given this priority or a higher one is left to it; null: one above the band is."""
-    arrays: Literal["leave", "rank"] = "leave"
-    """Tasks of job arrays. The waiting rest of an array is one record, and ranked as one task of it."""
-    constraints: Literal["leave", "rank"] = "leave"
-    """Jobs that ask for features of nodes, which the ranking knows nothing of."""
+    """A job whose priority, computed by Slurm, is this or higher is left to it; null: one above the band is."""
+    also: list[Literal["arrays", "constraints"]] = []
+    """Jobs that are ranked too: `arrays`, tasks of job arrays (the waiting rest of an array is one record, and ranked as one
+    task); `constraints`, jobs that request features of nodes, which the ranking ignores."""
 
 
 class BandConfig(Block):
-    """Priorities that the controller writes; it never leaves them."""
+    """Priorities that the controller writes; it never writes others."""
 
     low: int = Field(1_000_000, ge=1, le=MOST_PRIORITY)
     """Lowest. Above what Slurm computes, so that ranked jobs come first, or below that of jobs that must come first."""
@@ -59,26 +57,21 @@ class BandConfig(Block):
 
 
 class WatchdogConfig(Block):
-    """Realised waits beside a simulation of Slurm's own order from the same beginning; where they are worse for long,
-    every job is handed back."""
+    """Compares realised waits with a simulation of Slurm's own order from the same state; where they are longer for a while,
+    every job is released."""
 
-    enabled: bool = True
-    """Whether it watches."""
     policy: Literal["multifactor_size", "multifactor", "fifo"] = "multifactor_size"
-    """Slurm's own order as the simulation has it; `multifactor` counts a shorter job for more, in place of a larger one."""
-    backfill: Literal["none", "greedy", "easy", "conservative"] = "conservative"
-    """What the simulation lets start behind a job that does not fit, as the controller's `backfill`. With more than 2,000
-    jobs `easy` takes the place of `conservative`, which takes too long then."""
+    """Slurm's own order in the simulation; `multifactor` favours shorter jobs in place of larger ones."""
     every_s: float = Field(600.0, gt=0)
     """Seconds between two comparisons."""
-    begin_anew_s: float = Field(86400.0, gt=0)
-    """How long one simulation goes on before it begins anew with the cluster as it is found."""
-    jobs: int = Field(20, ge=1)
+    restart_s: float = Field(86400.0, gt=0)
+    """How long one simulation continues before it restarts from the cluster's present state."""
+    min_jobs: int = Field(20, ge=1)
     """Fewest jobs for a comparison."""
-    worse_by: float = Field(0.2, gt=0)
-    """Share by which the waiting may be more than in the simulation."""
-    times: int = Field(6, ge=1)
-    """Comparisons in a row that have to be worse."""
+    tolerance: float = Field(0.2, gt=0)
+    """Fraction by which the mean wait may exceed that of the simulation."""
+    patience: int = Field(6, ge=1)
+    """Consecutive comparisons that have to exceed it."""
 
 
 class SlurmConfig(Block):
@@ -86,38 +79,36 @@ class SlurmConfig(Block):
 
     policy: str
     """The trained policy: `results/cells/<cell>/policy.npz`."""
-    scope: ScopeConfig
+    eligible: EligibleConfig
     """Which waiting jobs are ranked."""
     band: BandConfig = BandConfig()
     """Priorities that are written."""
     interval_s: float = Field(60.0, gt=0)
-    """Seconds from the beginning of one cycle to that of the next (paper §5.6: one minute)."""
+    """Seconds from the start of one cycle to the start of the next (paper §5.6: one minute)."""
     slurm_conf: str | None = None
     """Path of slurm.conf; null: where Slurm's commands look for it."""
     timeout_s: float = Field(30.0, gt=0)
     """How long a command of Slurm's may take."""
-    folder: str = "results/slurm"
-    """Where state, decisions and metrics are written."""
+    state_directory: str = "results/slurm"
+    """Where the list of assigned jobs, decisions and metrics are written."""
     base_policy: str | None = None
-    """Order of what the agent does not see (all but the first 256) and that it started from; null: the policy's."""
+    """Order of the jobs that the agent does not see (all but the first 256); null: that of the trained policy."""
     backfill: Literal["none", "greedy", "easy", "conservative"] = "easy"
-    """What Slurm's scheduler lets start behind a job that does not fit: sched/backfill reserves nodes for every job of the
-    queue, as `conservative` does; `easy` reserves for the first alone, which is quicker to plan."""
+    """Which jobs Slurm's scheduler lets overtake a job that does not fit: sched/backfill reserves nodes for every job of the
+    queue, as `conservative` does; `easy` reserves for the first alone, which is faster to plan."""
     placement: Literal["lookahead", "best_fit"] = "lookahead"
-    """How the nodes of jobs that could start now are thought out: by the placement model, or by best fit."""
-    lookahead: LookaheadConfig = LookaheadConfig()
-    """The placement model."""
+    """How nodes of jobs that could start now are chosen: by the placement model, or by best fit."""
     exclusive: Literal["never", "model"] = "never"
-    """Who gets OverSubscribe=NO, a node to itself: nobody, or a job of several GPUs that the placement model puts on idle
-    nodes although others would hold it (with `interference_slowdown` above 1). Slurm cannot be told to forget the flag: a job that is
-    given back has OverSubscribe=YES, which on a partition of OverSubscribe=YES lets it share."""
+    """Which jobs get OverSubscribe=NO, a node to themselves: none, or jobs of several GPUs that the placement model puts on
+    idle nodes although others would hold them (with `interference_slowdown` above 1). Slurm cannot remove the flag again: a
+    released job has OverSubscribe=YES, which on a partition of OverSubscribe=YES lets it share."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
-    """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time by itself."""
-    default_limit_s: float = Field(86400.0, gt=0)
+    """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time alone."""
+    default_time_limit_s: float = Field(86400.0, gt=0)
     """Expected run time of a job without a time limit."""
-    failures: int = Field(5, ge=1)
-    """Failed cycles in a row after which every job is handed back."""
-    policy_days: float | None = Field(None, gt=0)
-    """Age of the policy file from which every job is handed back; null: any."""
-    watchdog: WatchdogConfig = WatchdogConfig()
-    """When it gives up because jobs wait longer than without it."""
+    max_failures: int = Field(5, ge=1)
+    """Consecutive failed cycles after which every job is released."""
+    max_policy_age_days: float | None = Field(None, gt=0)
+    """Age of the policy's file above which every job is released; null: any."""
+    watchdog: WatchdogConfig | None = WatchdogConfig()
+    """When to stop because jobs wait longer than without the controller; null: never."""

@@ -42,13 +42,13 @@ class Contender:
     """Seed of an order that is drawn at random at every decision."""
 
 
-def contender_of(config: RunConfig, cell: Cell, policy: TrainedPolicy | None = None, **changes: str) -> Contender:
-    """A cell's agent, or without ``policy`` its base policy, under the rules of the run and the cell.
+def contender_of(config: RunConfig, cell: Cell, agent: TrainedPolicy | None = None, /, **changes: str) -> Contender:
+    """A cell's trained agent, or without ``agent`` its base policy, under the rules of the run and the cell.
 
     ``changes``: fields of RAN that differ from the cell's.
     """
     scheduler = SchedulerConfig.of(cell, config.simulation, **changes)
-    return Contender(scheduler, policy, lookahead=config.lookahead)
+    return Contender(scheduler, agent, lookahead=config.lookahead)
 
 
 def heuristics(config: RunConfig, locality: str = "strict") -> dict[str, Contender]:

@@ -143,6 +143,7 @@ def describe(
     name: str,
     frame: pd.DataFrame,
     paper: PaperResults | None = None,
+    /,
     *,
     paper_ref: str | None = None,
     rows: pd.DataFrame | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rltune.errors import SlurmError
-from rltune.slurm import gres
+from rltune.slurm.resources import gpus as gpus_of
 from rltune.slurm.values import Fault, count, expand, moment
 
 FIELDS = (
@@ -46,7 +46,7 @@ class Account:
     gpus: int
     """GPUs it asked for, over all nodes."""
     held_gpus: int
-    """GPUs it was given; a job that has its nodes for itself is given all of theirs. 0 where it never ran."""
+    """GPUs it was given; a job that has its nodes for itself is given all of overridden. 0 where it never ran."""
 
     @property
     def ended(self) -> bool:
@@ -93,7 +93,7 @@ def _account(row: dict[str, str]) -> Account:
         raise Fault(f"Submit: found {row['Submit']!r}, expected s since 1970")
     eligible_s, start_s, end_s = (moment(row[name], name) for name in ("Eligible", "Start", "End"))
     nodes = () if row["NodeList"] == "None assigned" else expand(row["NodeList"], "NodeList")
-    asked, held = (sum(gres.gpus(row[name], name).values()) for name in ("ReqTRES", "AllocTRES"))
+    asked, held = (sum(gpus_of(row[name], name).values()) for name in ("ReqTRES", "AllocTRES"))
     return Account(
         count(row["JobIDRaw"], "JobIDRaw"),
         row["JobName"],

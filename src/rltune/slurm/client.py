@@ -1,4 +1,4 @@
-"""Slurm's queue and nodes read, priorities written, through its own commands; never through a shell.
+"""Read Slurm's queue and nodes and write priorities with its own commands, never through a shell.
 
 Changes go to a ``scontrol`` on its standard input, a line each, with a line between them that is no command: what
 scontrol says of that line ("invalid keyword: ...") tells what it said before of one change from what it says of the
@@ -15,33 +15,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rltune.errors import SlurmError, SlurmUnavailable
-from rltune.slurm import parse
-from rltune.slurm.as_text import JOB_COLUMNS, NODE_COLUMNS, column_option
-from rltune.slurm.pace import own_speed
+from rltune.slurm import answers
+from rltune.slurm.answers import JOB_OPTION, NODE_OPTION
 from rltune.slurm.records import (
     ENDED_STATES,
     RUNNING_STATES,
     WAITING_STATES,
     Change,
+    JobState,
     Outcome,
     Parsed,
     SlurmJob,
     SlurmNode,
-    Standing,
 )
 
+SPEED = "RLTUNE_CLOCK_SPEED"
+"""Environment variable that an emulated cluster sets for programs on its fast clock."""
 LARGEST_PRIORITY = 2**32 - 3
 LARGEST_ID = 2**32 - 3
 """Slurm's larger 32-bit numbers mean "not set" and "without end" (slurm.h)."""
 MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
-STANDING = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
+STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
 NOT_NOW = "not available right now"
 """scontrol of a job that slurmdbd does not know yet, just after sbatch."""
 BATCH = 500
 """Most changes that one scontrol is given: each batch has the time limit to itself, and a long queue takes several."""
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 3.0)
-"""Between tries of changes that are not possible right now."""
+"""Pauses between tries of changes that are not possible yet."""
 UNKNOWN = re.compile(r"invalid job id", re.IGNORECASE)
 """Slurm's words for a job that it does not know."""
 UNCONFIGURED = re.compile(r"fetch_config|resolve_ctls_from_dns|establish_config_source", re.IGNORECASE)
@@ -88,21 +89,21 @@ class Client:
         self._version = ""
 
     def version(self) -> str:
-        """Slurm's version, such as 22.05.8, as its commands tell it (the controller is not asked)."""
+        """Slurm's version, such as 22.05.8, as its commands report it (without the controller)."""
         if not self._version:
-            told = self._run(["scontrol", "--version"]).stdout.split()
-            if not told or not re.match(r"\d+\.\d+", told[-1]):
-                raise SlurmError(f"scontrol --version: found {' '.join(told)!r}, expected slurm and its version")
-            self._version = told[-1]
+            words = self._run(["scontrol", "--version"]).stdout.split()
+            if not words or not re.match(r"\d+\.\d+", words[-1]):
+                raise SlurmError(f"scontrol --version: found {' '.join(words)!r}, expected slurm and its version")
+            self._version = words[-1]
         return self._version
 
     @property
     def json(self) -> bool:
-        """Whether this build of Slurm answers in JSON; asked once."""
+        """Whether this build of Slurm answers in JSON; tried once."""
         if self._json is None:
             done = self._run(["squeue", "--all", "--json"], check=False)
             if done.returncode == 0:
-                parse.jobs_from_json(done.stdout)
+                answers.jobs_from_json(done.stdout)
                 self._json = True
             elif SILENCE.search(done.stderr) or not NO_JSON.search(done.stderr):
                 raise _failure(["squeue", "--json"], done)
@@ -113,19 +114,17 @@ class Client:
     def jobs(self) -> Parsed[SlurmJob]:
         """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
         if self.json:
-            read = parse.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
+            read = answers.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
         else:
-            columns = column_option(JOB_COLUMNS)
-            read = parse.jobs_from_text(self._run(["squeue", "--all", "--noheader", "-O", columns]).stdout)
-        at_hand = WAITING_STATES | RUNNING_STATES  # the JSON has jobs that ended lately besides
-        return Parsed(tuple(job for job in read.records if job.state in at_hand), read.faults)
+            read = answers.jobs_from_text(self._run(["squeue", "--all", "--noheader", "-O", JOB_OPTION]).stdout)
+        present = WAITING_STATES | RUNNING_STATES  # the JSON also has jobs that ended recently
+        return Parsed(tuple(job for job in read.records if job.state in present), read.faults)
 
     def nodes(self) -> Parsed[SlurmNode]:
         """Every node."""
         if not self.json:
-            columns = column_option(NODE_COLUMNS)
-            return parse.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", columns]).stdout)
-        return parse.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
+            return answers.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", NODE_OPTION]).stdout)
+        return answers.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
 
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
         """Change waiting jobs, all in one scontrol where they are not many; one outcome a change, in their order.
@@ -133,13 +132,13 @@ class Client:
         A job that has started, ended or gone in the meantime is an outcome, not an error. Raises SlurmError for a
         change of nothing, or to what Slurm does not take, before any is sent.
         """
-        return self._tell([(change.job, _update_line(change)) for change in changes])
+        return self._order([(change.job, _update_line(change)) for change in changes])
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:
-        """Give jobs back to Slurm: it computes their priority again. Releases jobs that their users hold, too."""
-        return self._tell([(job, f"release {_id(job)}") for job in ids])
+        """Let Slurm compute the priorities of jobs again. Releases jobs that their users hold, too."""
+        return self._order([(job, f"release {_id(job)}") for job in ids])
 
-    def shared(self, ids: Iterable[int]) -> dict[int, str]:
+    def oversubscription(self, ids: Iterable[int]) -> dict[int, str]:
         """Over-subscription of jobs (``OK``, ``NO``, ``YES``, ...); jobs that are gone are not in it."""
         wanted = {_id(job) for job in ids}
         if not wanted:
@@ -153,23 +152,21 @@ class Client:
                 found[int(job)] = word.upper()
         return found
 
-    def standing(self, ids: Iterable[int]) -> dict[int, Standing]:
-        """State and priority of jobs, those that ended lately among them; jobs that Slurm does not show are not in it.
+    def states(self, ids: Iterable[int]) -> dict[int, JobState]:
+        """State and priority of jobs, including those that ended recently; without jobs that Slurm does not show.
 
         Under the id of an array is its waiting rest, or one of its tasks where that is all there is of it.
         """
         wanted = sorted({_id(job) for job in ids})
-        return {
-            job: found for k in range(0, len(wanted), BATCH) for job, found in self._standing(wanted[k : k + BATCH])
-        }
+        return {job: found for k in range(0, len(wanted), BATCH) for job, found in self._states(wanted[k : k + BATCH])}
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
-        """Of these jobs, the ones of which Slurm says that it does not know them; an empty answer is none that says so."""
+        """Those of these jobs that Slurm says it does not know; an empty answer does not say so."""
         orders = [(job, f"show job {_id(job)}") for job in ids]
         said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
         return frozenset(job for (job, _), text in zip(orders, said, strict=True) if UNKNOWN.search(text))
 
-    def _standing(self, wanted: list[int]) -> list[tuple[int, Standing]]:
+    def _states(self, wanted: list[int]) -> list[tuple[int, JobState]]:
         form = "%A|%F|%T|%Q|."  # the dot tells a whole line from one that was cut off
         argv = [
             "squeue",
@@ -186,15 +183,15 @@ class Client:
             done.stderr
         ):  # of several ids Slurm passes over those it does not know
             raise _failure(argv, done)
-        own: dict[int, Standing] = {}
-        tasks: dict[int, Standing] = {}
+        own: dict[int, JobState] = {}
+        tasks: dict[int, JobState] = {}
         for line in done.stdout.splitlines():
-            parts = STANDING.fullmatch(line.strip())
+            parts = STATE_LINE.fullmatch(line.strip())
             if parts is None:
                 raise SlurmError(
                     f"squeue -o {form!r}: found the line {line[:80]!r}, expected ids, a state and a priority"
                 )
-            found = Standing(parts[3], int(parts[4]))
+            found = JobState(parts[3], int(parts[4]))
             own[int(parts[1])] = found
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
@@ -204,8 +201,8 @@ class Client:
         }
         return [(job, found) for job, found in there.items() if found is not None]
 
-    def _tell(self, orders: list[tuple[int, str]]) -> list[Outcome]:
-        """Send orders, those again that are not possible right now; an outcome each, in their order."""
+    def _order(self, orders: list[tuple[int, str]]) -> list[Outcome]:
+        """Send orders, and again those that are not possible yet; an outcome each, in their order."""
         said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
         for pause in PAUSES_S:
             again = [k for k, text in enumerate(said) if NOT_NOW in text]
@@ -217,7 +214,7 @@ class Client:
         return [Outcome(job, not text, text) for (job, _), text in zip(orders, said, strict=True)]
 
     def _send(self, orders: list[tuple[int, str]]) -> list[str]:
-        """What one scontrol says of each order; empty where it did it without a word."""
+        """What one scontrol answers to each order; empty where it succeeded."""
         lines = "".join(f"{order}\n{MARK}{k}\n" for k, (_, order) in enumerate(orders))
         done = self._run(["scontrol"], lines, check=False)
         said: list[str] = []
@@ -234,8 +231,8 @@ class Client:
             raise SlurmUnavailable(f"scontrol: {silent}; {made} of {len(orders)} changes made")
         if len(said) != len(orders):
             raise SlurmError(
-                f"scontrol: told of {len(said)} of {len(orders)} changes, and then {' '.join(before)[-300:]!r}; "
-                "what became of the others is not known"
+                f"scontrol: answered {len(said)} of {len(orders)} changes, then {' '.join(before)[-300:]!r}; "
+                "the outcomes of the others are unknown"
             )
         return said
 
@@ -260,6 +257,11 @@ class Client:
         return done
 
 
+def own_speed(env: Mapping[str, str] = os.environ) -> float:
+    """Seconds of this process's clock in one true second; 1 outside an emulated cluster with compressed time."""
+    return float(env[SPEED]) if env.get("FAKETIME_SHARED") and env.get(SPEED) else 1.0
+
+
 def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmError:
     """The error for a command that failed."""
     text = " ".join(done.stderr.split())[-400:] or "no message"
@@ -270,7 +272,7 @@ def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmEr
 
 
 def _update_line(change: Change) -> str:
-    """The order for scontrol, of numbers alone."""
+    """The order for scontrol, of numbers exclusive."""
     parts = [f"update jobid={_id(change.job)}"]
     if change.priority is not None:
         if not _whole(change.priority) or not 0 <= change.priority <= LARGEST_PRIORITY:

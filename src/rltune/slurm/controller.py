@@ -1,4 +1,4 @@
-"""The controller: reads queue and nodes, ranks, writes priorities, and gives every job back when it had better not.
+"""The controller: reads queue and nodes, ranks, writes priorities, and releases every job when it should not go on.
 
 A cycle either ends well or changes nothing that the next one, or `rltune slurm release`, does not find again.
 """
@@ -14,34 +14,30 @@ from typing import Any
 from rltune.agent.policy_file import TrainedPolicy, load_policy
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
-from rltune.slurm.decide import Decision, decide
-from rltune.slurm.folder import Folder
-from rltune.slurm.giving_back import GivenBack, give_back, in_band
-from rltune.slurm.journal import Journal
+from rltune.slurm.apply import Journal, Plan, Writer
+from rltune.slurm.decide import Decision, assign, decide
+from rltune.slurm.eligibility import ABOVE
 from rltune.slurm.observe import View, observe
-from rltune.slurm.ownership import asked_for, doubted, due, is_ours, ours, remembered, theirs
-from rltune.slurm.priorities import assign
-from rltune.slurm.protocol import Slurm
-from rltune.slurm.records import Change, Outcome, SlurmJob
-from rltune.slurm.scope import ABOVE
-from rltune.slurm.touched import Owned, Touch
-from rltune.slurm.writing import Plan, Writer, is_alone
+from rltune.slurm.ownership import Ownership, look_up, update_ownership
+from rltune.slurm.records import Change, Outcome, Slurm, SlurmJob
+from rltune.slurm.release import Released, in_band, release_all
+from rltune.slurm.state_directory import StateDirectory
 
-LIVE_FIGURE = ("gauge", "1 while a controller writes priorities, 0 in a dry run and once it has ended")
+LIVE_METRIC = ("gauge", "1 while a controller writes priorities, 0 in a dry run and once it has ended")
 JUMP_S = 300.0
-"""Difference of the two clocks' progress over one interval from which the system's clock was set."""
+"""Difference between the two clocks' progress over one interval above which the system's clock was set."""
 
 
 class ClockSet(RLTuneError):
-    """The system's clock was set since the cycle before."""
+    """The system's clock was set since the last cycle."""
 
 
 class Stop(RLTuneError):
-    """The controller has to stop and hand every job back; its text is why."""
+    """The controller has to stop and release every job; the text is the reason."""
 
 
 class Lost(Stop, DataError):
-    """The list of touched jobs, or the lock, is gone or broken: what the controller knows of the list it hands back."""
+    """The list of assigned jobs, or the lock, is gone or broken; what the controller knows of the list it releases."""
 
 
 @dataclass
@@ -57,9 +53,9 @@ class Cycle:
     released: int = 0
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What its user should know of the configuration."""
-    would: tuple[str, ...] = ()
-    """Of a dry run: what would have been written, the first of each queue first."""
+    """What the user should know about the configuration."""
+    planned: tuple[str, ...] = ()
+    """In a dry run: what would have been written, in the order of each queue."""
     read_s: float = 0.0
     decide_s: float = 0.0
     write_s: float = 0.0
@@ -67,173 +63,176 @@ class Cycle:
 
 @dataclass
 class Controller:
-    """One controller of one cluster. ``live``: priorities are written; else only told."""
+    """One controller of one cluster. ``live``: priorities are written, not only printed."""
 
     config: SlurmConfig
     slurm: Slurm
-    folder: Folder
+    directory: StateDirectory
     policy_path: Path
     live: bool = False
     clock: Callable[[], float] = time.time
-    """s since 1970, on the clock that Slurm goes by."""
+    """s since 1970, on Slurm's clock."""
     say: Callable[[str], None] = print
     steady: Callable[[], float] | None = None
-    """A clock that nobody sets, beside which it is seen when `clock` is; default: the system's own, beside its own."""
+    """A clock that nobody sets, for noticing when `clock` is set; default: the system's own, with the system's clock."""
+    metrics: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
+    """Metrics of others (the watchdog), name → (kind, description, value), written with the next cycle's own."""
+    view: View | None = field(default=None, repr=False)
+    """What the last cycle saw."""
+    jobs: tuple[SlurmJob, ...] = field(default=(), repr=False)
+    """All jobs that Slurm reported to it."""
     _policy: TrainedPolicy | None = field(default=None, repr=False)
     _loaded_ns: int = field(default=0, repr=False)
     _last: tuple[float, float] | None = field(default=None, repr=False)
     _totals: dict[str, float] = field(default_factory=dict, repr=False)
-    figures: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
-    """Of others, the watchdog's, for Prometheus: name → (kind, what it is, value), with the next cycle's own."""
     _shown: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
-    view: View | None = field(default=None, repr=False)
-    """What the last cycle saw."""
-    jobs: tuple[SlurmJob, ...] = field(default=(), repr=False)
-    """All jobs that it was told of."""
-    _journal: Journal = field(default_factory=Journal, repr=False)
+    _journal: Journal = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._journal = Journal(self.directory)
 
     def cycle(self) -> Cycle:
         """One cycle: read, decide, write.
 
-        Raises Stop where the controller must not go on, RLTuneError where this cycle could not be done.
+        Raises Stop where the controller must not go on, RLTuneError where this cycle failed.
         """
         done, policy = Cycle(), self._ready_policy()
-        began = time.perf_counter()
-        view, owned, forgotten, done.faults = self._look()
-        if view.without_room & ours(self.jobs, owned.touched, self.config.band):
-            view, owned, forgotten, done.faults = self._look()
-        done.read_s = time.perf_counter() - began
+        started = time.perf_counter()
+        view, ownership, forgotten, done.faults = self._read()
+        if view.without_nodes & ownership.owned(self.jobs, self.config.band).keys():
+            view, ownership, forgotten, done.faults = self._read()
+        done.read_s = time.perf_counter() - started
         self.view = view
         done.notes = self._notes(view)
         done.ranked, done.left, done.running = len(view.ranked), view.left, len(view.running)
-        began = time.perf_counter()
+        started = time.perf_counter()
         decision = decide(view, policy, self.config) if view.ranked else Decision({}, {}, {}, frozenset())
-        changes = self._changes(view, decision, owned.touched)
-        done.decide_s = time.perf_counter() - began
-        began = time.perf_counter()
-        self._write(Plan(view, self.jobs, decision, changes, owned, forgotten, self.config.band), done)
-        done.write_s = time.perf_counter() - began
+        changes = self._changes(view, decision, ownership)
+        done.decide_s = time.perf_counter() - started
+        started = time.perf_counter()
+        self._write(Plan(view, self.jobs, decision, changes, ownership, forgotten, self.config.band), done)
+        done.write_s = time.perf_counter() - started
         self._report(done, view.now_s)
         return done
 
-    def _look(self) -> tuple[View, Owned, dict[int, str], tuple[str, ...]]:
-        """What Slurm says of queue and nodes, whose jobs are whose, which are forgotten and why, what could not be read.
+    def _read(self) -> tuple[View, Ownership, dict[int, str], tuple[str, ...]]:
+        """(Queue and nodes, the list after them, jobs removed from it and why, what could not be read).
 
-        Queue and nodes are two answers. Of a job that starts or ends between them only one tells, and its room then seems
-        to be taken by others; a second look has it in both.
+        Queue and nodes are two answers. A job that starts or ends between them is in one only, and its nodes then seem to be
+        used by others; a second reading has it in both.
         """
-        known, band = self._known(), self.config.band
+        known, band = self._ownership(), self.config.band
         queue, nodes = self.slurm.jobs(), self.slurm.nodes()
         now_s = self.clock()
         self._check_clock(now_s)
-        doubts = doubted(known, queue)
-        _, over = asked_for(self.slurm, due(known, doubts))
-        owned, forgotten = remembered(known, queue, band, doubts, over)
+        missing = known.unaccounted(queue)
+        _, over = look_up(self.slurm, known.nearly_forgotten(missing))
+        ownership, forgotten = update_ownership(known, queue, band, missing, over)
         self.jobs = queue.records
-        mine, others = ours(queue.records, owned.touched, band), theirs(queue.records, owned, band)
-        view = observe(queue.records, nodes.records, self.config, now_s, mine, others)
+        owned, others = ownership.owned(queue.records, band), ownership.set_by_others(queue.records, band)
+        view = observe(queue.records, nodes.records, self.config, now_s, owned, others)
         if view is None:
-            named = ", ".join(self.config.scope.partitions)
+            named = ", ".join(self.config.eligible.partitions)
             there = ", ".join(sorted({name for node in nodes.records for name in node.partitions})) or "none"
             raise RLTuneError(
-                f"no usable node with GPUs in `scope.partitions` ({named}); the cluster's partitions: {there}"
+                f"no usable node with GPUs in `eligible.partitions` ({named}); the cluster's partitions: {there}"
             )
-        self._check_strangers([job.id for job in view.ranked if job.priority in band and job.id not in mine])
-        return view, owned, forgotten, (*queue.faults, *nodes.faults, *view.faults)
+        self._check_strangers([job.id for job in view.ranked if job.priority in band and job.id not in owned])
+        return view, ownership, forgotten, (*queue.faults, *nodes.faults, *view.faults)
 
     def _check_strangers(self, jobs: Sequence[int]) -> None:
         """Raise Stop where jobs to be ranked have priorities of the band that this controller did not give them."""
         if self.live and jobs:
             raise Stop(
-                f"{len(jobs)} waiting jobs (job {min(jobs)} for one) have priorities of {self.config.band.low:,} to "
-                f"{self.config.band.high:,} that this controller did not give them: is a second one at work, or "
-                "somebody else in its `band`?"
+                f"{len(jobs)} waiting jobs (for example job {min(jobs)}) have priorities of {self.config.band.low:,} to "
+                f"{self.config.band.high:,} that this controller did not give them: is a second one running, or does "
+                "somebody else use its `band`?"
             )
 
-    def _known(self) -> Owned:
-        """The list of touched jobs. Raises Lost where it, or the lock, has been taken away."""
+    def _ownership(self) -> Ownership:
+        """The list of assigned jobs. Raises Lost where it, or the lock, has been removed."""
         try:
-            self.folder.check_lock()
-            return self.folder.owned()
+            self.directory.check_lock()
+            return self.directory.ownership()
         except DataError as error:
             raise Lost(str(error)) from None
 
     def _notes(self, view: View) -> tuple[str, ...]:
-        """What to set where jobs wait and none is ranked because Slurm itself ranks them above the band."""
+        """What to configure where jobs wait and none is ranked because Slurm itself ranks them above the band."""
         above = [job.priority for job in self.jobs if view.left.get(job.id) == ABOVE]
         if view.ranked or not above:
             return ()
         return (
-            f"no job is ranked: {len(above)} that could be have priorities above the band (up to {max(above):,}); "
-            "to rank them set `scope.priority_below` above that, or a `band` above what Slurm computes",
+            f"no job is ranked: {len(above)} eligible jobs have priorities above the band (up to {max(above):,}); "
+            "to rank them set `eligible.priority_below` above that, or a `band` above what Slurm computes",
         )
 
-    def hand_back(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
-        """Give every job that waits with a priority of ours back to Slurm: (how many, what Slurm refused).
+    def release_all(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
+        """Release every job that waits with an assigned priority: (number released, what Slurm refused).
 
-        A job that somebody holds, or has given another priority, is left so; whole nodes are taken back from it all the
-        same. Jobs that run stay on the list, for a requeued one comes back with its priority. ``band_too``: also jobs of
-        the ranked partitions with a priority in the band that nobody remembers. What this process knows of the list
-        counts, whatever has become of the file. Raises RLTuneError where Slurm does not answer; the list is kept then.
+        A job that somebody holds, or has given another priority, stays so; whole nodes are taken from it nevertheless.
+        Running jobs stay on the list, since a requeued one keeps its priority. ``band_too``: also jobs of the ranked
+        partitions with a priority in the band that are not on the list. What this process knows of the list counts,
+        whatever became of the file. Raises RLTuneError where Slurm does not answer; the list is kept then.
         """
-        done = GivenBack(self._to_hand_back(band_too))
-        line: dict[str, Any] = {"time_s": round(self.clock(), 3), "event": "handed back", "why": why}
+        done = Released(self._to_release(band_too))
+        line: dict[str, Any] = {"time_s": round(self.clock(), 3), "event": "released all", "why": why}
         try:
-            give_back(self.slurm, self.config, done, self._keep, band_too)
+            release_all(self.slurm, self.config, done, self._keep, band_too)
         except Exception as error:
-            text = str(error)
-            self._note(
-                lambda: self.folder.write_journal(
-                    {**line, "event": "unknown", "what": "release", "released": sorted(done.released), "why": text}
-                )
-            )
+            line |= {"event": "unknown", "what": "release", "released": sorted(done.jobs), "why": str(error)}
+            self._note(lambda: self.directory.write_journal(line))
             raise
         refused = {str(job): outcome.message for job, outcome in done.refused.items()}
-        line |= {"jobs": sorted(done.released), "refused": refused, "running": done.running}
-        self._note(lambda: self.folder.write_journal(line))
+        line |= {"jobs": sorted(done.jobs), "refused": refused, "running": done.running}
+        self._note(lambda: self.directory.write_journal(line))
         rest = (
-            f"; {done.running} on the list run, and keep their priority should they be requeued" if done.running else ""
+            f"; {done.running} jobs on the list run, and keep their priority if they are requeued"
+            if done.running
+            else ""
         )
-        self.say(f"handed back {len(done.released)} jobs to Slurm{rest}: {why}")
-        return len(done.released), list(done.refused.values())
+        self.say(f"released {len(done.jobs)} jobs to Slurm{rest}: {why}")
+        return len(done.jobs), list(done.refused.values())
 
-    def _to_hand_back(self, band_too: bool) -> Owned:
+    def _to_release(self, band_too: bool) -> Ownership:
         """What this process knows of the list; with ``band_too`` nothing where it knows nothing and cannot read it."""
         try:
-            return self.folder.kept()
+            return self.directory.known()
         except DataError:
             if band_too:
-                return Owned()
+                return Ownership()
             raise
 
-    def _keep(self, owned: Owned) -> None:
-        self.folder.keep(owned)
-        self._note(lambda: self.folder.write_touched(owned.touched, owned.theirs))
+    def _keep(self, ownership: Ownership) -> None:
+        self.directory.keep(ownership)
+        self._note(lambda: self.directory.write(ownership))
 
-    def trained(self) -> dict[str, Any]:
-        """What the policy's file says of its training. Raises Stop as a cycle does."""
+    def policy_facts(self) -> dict[str, Any]:
+        """What the policy's file says about its training. Raises Stop as a cycle does."""
         return self._ready_policy().facts
 
-    def left_over(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Of the jobs that wait now: (those with a priority of an earlier controller's; those in the ranked partitions
-        whose priority is in the band without anybody's doing)."""
-        owned, jobs, band = self.folder.owned(), self.slurm.jobs().records, self.config.band
-        mine = ours(jobs, owned.touched, band)
-        return mine, frozenset(in_band(jobs, self.config).keys() - mine - theirs(jobs, owned, band))
+    def from_before(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Waiting jobs: (those with a priority of an earlier controller's; those in the ranked partitions whose priority is
+        in the band and from no controller)."""
+        ownership, jobs, band = self.directory.ownership(), self.slurm.jobs().records, self.config.band
+        owned = ownership.owned(jobs, band).keys()
+        return frozenset(owned), frozenset(
+            in_band(jobs, self.config).keys() - owned - ownership.set_by_others(jobs, band)
+        )
 
-    def gone(self) -> None:
-        """Let the figures say that no controller writes any more; the others stay those of the last cycle."""
-        self._note(lambda: self.folder.write_metrics(self._shown | {"live": LIVE_FIGURE + (0.0,)}))
+    def mark_stopped(self) -> None:
+        """Let the metrics show that no controller writes any more; the others stay those of the last cycle."""
+        self._note(lambda: self.directory.write_metrics(self._shown | {"live": (*LIVE_METRIC, 0.0)}))
 
     def _note(self, write: Callable[[], None]) -> None:
-        """Write to disk; where that fails, say so and go on: giving jobs back must not depend on a disk."""
+        """Write to disk; on failure report it and go on: releasing jobs must not depend on a disk."""
         try:
             write()
         except OSError as error:
-            self.say(f"{error.filename or self.folder.path}: {error.strerror or error}")
+            self.say(f"{error.filename or self.directory.path}: {error.strerror or error}")
 
     def _ready_policy(self) -> TrainedPolicy:
-        """The policy, read again where its file has changed. Raises Stop where it cannot be used any more."""
+        """The policy, read again where its file has changed. Raises Stop where it cannot be used."""
         if not self.policy_path.is_file():
             raise Stop(
                 f"{self.policy_path}: no such policy; name a trained one under `policy:`, such as "
@@ -245,53 +244,49 @@ class Controller:
                 self._policy, self._loaded_ns = load_policy(self.policy_path), stat.st_mtime_ns
         except (RLTuneError, OSError) as error:
             raise Stop(f"the policy cannot be used: {error}") from None
-        days = (time.time() - stat.st_mtime) / 86400
-        if self.config.policy_days is not None and days > self.config.policy_days:
+        days, most = (time.time() - stat.st_mtime) / 86400, self.config.max_policy_age_days
+        if most is not None and days > most:
             raise Stop(
-                f"{self.policy_path} is {days:.1f} days old, expected {self.config.policy_days:g} at most: "
-                "train it again on what has happened since"
+                f"{self.policy_path} is {days:.1f} days old, expected at most {most:g}: train it again on recent jobs"
             )
         return self._policy
 
     def _check_clock(self, now_s: float) -> None:
-        """Raise ClockSet for a cycle before which the clock was set: waits and limits would be wrong."""
+        """Raise ClockSet in the first cycle after the clock was set: waits and limits would be wrong."""
         steady = self.steady or (time.monotonic if self.clock is time.time else None)
         if steady is None:
             return
         last, self._last = self._last, (now_s, steady())
-        if last is None:
-            return
-        jumped = (now_s - last[0]) - (self._last[1] - last[1])
+        jumped = 0.0 if last is None else (now_s - last[0]) - (self._last[1] - last[1])
         if abs(jumped) > JUMP_S:
-            raise ClockSet(f"the clock jumped by {jumped:+.0f} s; this cycle is left out")
+            raise ClockSet(f"the clock jumped by {jumped:+.0f} s; this cycle is skipped")
 
-    def _changes(self, view: View, decision: Decision, touched: dict[int, Touch]) -> list[Change]:
-        current = {job.id: job.priority if is_ours(job, touched, self.config.band) else 0 for job in view.ranked}
+    def _changes(self, view: View, decision: Decision, ownership: Ownership) -> list[Change]:
+        current = {job.id: job.priority if ownership.owns(job, self.config.band) else 0 for job in view.ranked}
         new: dict[int, int] = {}
         for order in decision.orders.values():
             new |= assign(order, current, self.config.band)
-        wanted = [j.id for j in view.ranked if (j.id in decision.alone) != is_alone(touched, j.id)]
-        given = [job for job in wanted if not is_alone(touched, job)]
-        own = self.slurm.shared(given) if given else {}
-        # a job whose user asked for whole nodes, or to share, keeps what was asked for
-        flags = {job: job not in decision.alone for job in wanted if job not in given or own.get(job) == "OK"}
+        wanted = [j.id for j in view.ranked if (j.id in decision.exclusive) != ownership.has_whole_nodes(j.id)]
+        first = [job for job in wanted if not ownership.has_whole_nodes(job)]
+        requested = self.slurm.oversubscription(first) if first else {}
+        # a job whose user requested whole nodes, or sharing, keeps that
+        flags = {job: job not in decision.exclusive for job in wanted if job not in first or requested.get(job) == "OK"}
         return [Change(job, new.get(job), flags.get(job)) for job in sorted(new.keys() | flags.keys())]
 
     def _write(self, plan: Plan, done: Cycle) -> None:
-        """Tell Slurm; in a dry run, the journal alone."""
+        """Write to Slurm; in a dry run, to the journal alone."""
         if self.live:
-            written = Writer(self.slurm, self.folder, self._journal, self._note).write(plan)
+            written = Writer(self.slurm, self._journal, self._note).write(plan)
             done.changed, done.released, done.refused = written.changed, written.released, written.refused
-            return
-        leave = plan.leave
-        self._journal.decided(self.folder, plan.view, plan.decision, plan.changes, leave, {}, live=False)
-        done.changed, done.released, done.would = len(plan.changes), len(leave), plan.would()
+        else:
+            self._journal.planned(plan, live=False)
+            done.changed, done.released, done.planned = len(plan.changes), len(plan.releases), plan.describe()
 
     def _report(self, done: Cycle, now_s: float) -> None:
         for name, value in (("cycles", 1), ("changes", done.changed), ("refusals", done.refused)):
             self._totals[name] = self._totals.get(name, 0) + value
         self._shown = {
-            "live": LIVE_FIGURE + (float(self.live),),
+            "live": (*LIVE_METRIC, float(self.live)),
             "last_cycle_time_seconds": ("gauge", "When the last cycle ended well, s since 1970", now_s),
             "ranked_jobs": ("gauge", "Waiting jobs that are ranked", done.ranked),
             "left_jobs": ("gauge", "Waiting jobs that are left to Slurm", len(done.left)),
@@ -302,6 +297,6 @@ class Controller:
             "cycles_total": ("counter", "Cycles that ended well", self._totals["cycles"]),
             "changes_total": ("counter", "Jobs changed", self._totals["changes"]),
             "refusals_total": ("counter", "Changes that Slurm refused", self._totals["refusals"]),
-            **self.figures,
+            **self.metrics,
         }
-        self.folder.write_metrics(self._shown)
+        self.directory.write_metrics(self._shown)

@@ -1,10 +1,12 @@
-"""The ranking of what was observed, and where the first jobs of it could go now: features, actor, placement model.
+"""Rank the observed jobs, place those that could start now, and turn the ranking into priorities.
 
-The very code of training and judging: the engine asks for the ranking and the placements of one instant.
+It runs the code of training and evaluation: the engine requests the ranking and the placements of one event time.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +14,8 @@ import numpy as np
 from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import Jobs
-from rltune.config.slurm import SlurmConfig
+from rltune.config.run import LookaheadConfig
+from rltune.config.slurm import BandConfig, SlurmConfig
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Run
 from rltune.simulator.config import SchedulerConfig
@@ -22,37 +25,37 @@ from rltune.slurm.observe import View
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be done about the jobs of a view."""
+    """What to do about the jobs of a view."""
 
     orders: dict[str, list[int]]
-    """Pool → job ids, the first to start first."""
+    """Pool → job ids, in the order of their start."""
     scores: dict[int, float]
-    """Logit of each job that the actor saw, higher first; others stand behind by the base policy."""
+    """Logit of each job that the actor saw, higher first; others follow in the order of the base policy."""
     starts: dict[int, dict[str, int]]
-    """Jobs that could start now if they are taken in this order → GPUs on each node."""
-    alone: frozenset[int]
-    """Of those, the ones the placement model keeps company away from."""
+    """Jobs that could start now, in this order → GPUs on each node."""
+    exclusive: frozenset[int]
+    """Those of them that the placement model isolates."""
 
 
 def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
-    """How decisions are thought out: whose order stands behind, what may start behind a job that does not fit, where."""
-    chosen = policy.facts.get("scheduler", {})
-    base = config.base_policy or chosen.get("policy") or policy.facts.get("policy", "fifo")
+    """The scheduler of the decision: base policy, backfill and placement."""
+    trained = policy.facts.get("scheduler", {})
+    base = config.base_policy or trained.get("policy") or policy.facts.get("policy", "fifo")
     return SchedulerConfig(base, config.backfill, config.placement, interference_slowdown=config.interference_slowdown)
 
 
 def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
     """Rank the jobs of a view, and place those that could start now."""
-    jobs = _with_one_to_come(view.jobs, view.found.now_s)
+    jobs = _with_later_job(view.jobs, view.found.now_s)
     scheduler = scheduler_of(policy, config)
-    run = resume(jobs, view.layout, view.found, scheduler, placer_of(scheduler.placement, config.lookahead), asks=True)
+    run = resume(jobs, view.layout, view.found, scheduler, placer_of(scheduler.placement, LookaheadConfig()), asks=True)
     ranker, state = ranker_of(policy, jobs, view.layout), run.state
     first = len(view.running)
     ids = {first + k: job.id for k, job in enumerate(view.ranked)}
     orders = _orders(view, ids)
     scores: dict[int, float] = {}
     seen: set[int] = set()
-    # each pool is ranked once: what comes after, as jobs start one by one, is the placement model's business
+    # each pool is ranked once; the rest, as jobs start one by one, is the placement model's
     while len(asking := run.advance()) and state.now[0] == view.found.now_s:
         ranker(state, asking)
         pool = int(state.status["queue"][0])
@@ -63,19 +66,20 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
             scores |= {ids[int(job)]: -float(value) for job, value in zip(mine, score, strict=True)}
             orders[view.layout.pools[pool]] = _order(run, ids, mine, score)
     starts = {ids[job]: _places(run, view, job) for job in ids if state.start[0, job] == view.found.now_s}
-    alone = _alone(view, starts) if config.exclusive == "model" and config.interference_slowdown > 1 else frozenset()
-    return Decision({pool: order for pool, order in orders.items() if order}, scores, starts, alone)
+    isolates = config.exclusive == "model" and config.interference_slowdown > 1
+    exclusive = _exclusive(view, starts) if isolates else frozenset()
+    return Decision({pool: order for pool, order in orders.items() if order}, scores, starts, exclusive)
 
 
-def _with_one_to_come(jobs: Jobs, now_s: float) -> Jobs:
-    """The same jobs and one that is submitted later, so that the run has an instant after now whatever happens."""
+def _with_later_job(jobs: Jobs, now_s: float) -> Jobs:
+    """The same jobs and a later one, so that the run always has an event after now."""
     last = jobs.take(np.array([len(jobs.row) - 1]))
     last.row["submit_s"] = now_s + 86400.0
     return Jobs(np.concatenate([jobs.row, last.row]), np.concatenate([jobs.cut, last.cut]))
 
 
 def _orders(view: View, ids: dict[int, int]) -> dict[str, list[int]]:
-    """Job ids of each pool by submission: of pools with one job, about which nothing is asked."""
+    """Job ids of each pool by submission, for pools with one job, which are not ranked."""
     orders: dict[str, list[int]] = {pool: [] for pool in view.layout.pools}
     for row, job in ids.items():
         orders[view.layout.pools[int(view.jobs.pool[row])]].append(job)
@@ -83,7 +87,7 @@ def _orders(view: View, ids: dict[int, int]) -> dict[str, list[int]]:
 
 
 def _order(run: Run, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -> list[int]:
-    """A queue in the order of the scores; behind it, as they stand, the jobs that the ranking did not see."""
+    """A queue in the order of the scores, followed by the jobs that the ranking did not see."""
     state = run.state
     q = state.status["queue"][0]
     at, n = int(state.queue["at"][0, q]), int(state.status["queued"][0])
@@ -98,15 +102,71 @@ def _places(run: Run, view: View, job: int) -> dict[str, int]:
     return {view.nodes[int(c["node"])]: int(c["gpus"]) for c in chunk}
 
 
-def _alone(view: View, starts: dict[int, dict[str, int]]) -> frozenset[int]:
+def _exclusive(view: View, starts: dict[int, dict[str, int]]) -> frozenset[int]:
     """Jobs of several GPUs placed on idle nodes although a node in use has as many GPUs free as one of their parts."""
     free, total = view.found.free["gpus"].astype(int).copy(), view.layout.nodes.gpus
-    at, alone = {name: m for m, name in enumerate(view.nodes)}, set()
+    at, exclusive = {name: m for m, name in enumerate(view.nodes)}, set()
     for job, places in starts.items():
         nodes = [at[name] for name in places]
         used = (free < total) & (free >= max(places.values()))
         if sum(places.values()) > 1 and all(free[m] == total[m] for m in nodes) and used.any():
-            alone.add(job)
+            exclusive.add(job)
         for name, gpus in places.items():
             free[at[name]] -= gpus
-    return frozenset(alone)
+    return frozenset(exclusive)
+
+
+def assign(order: Sequence[int], current: Mapping[int, int], band: BandConfig) -> dict[int, int]:
+    """Job → new priority, for the fewest jobs that have to change so that ``order`` (first goes first) holds.
+
+    The most jobs that are already in order, with priorities in the band, keep theirs (a longest decreasing subsequence);
+    the others are spread over the gaps. Where a gap is too narrow, all are spread again.
+    Raises ValueError for a queue longer than the band.
+    """
+    if len(order) > band.high - band.low + 1:
+        raise ValueError(
+            f"{len(order):,} jobs to rank, and {band.high - band.low + 1:,} priorities in the band: widen it"
+        )
+    stay = _longest_decreasing([current.get(job, 0) for job in order], band)
+    new = _fill(len(order), {i: current[order[i]] for i in stay}, band)
+    if new is None:
+        new = _fill(len(order), {}, band)
+        assert new is not None
+    return {job: value for job, value in zip(order, new, strict=True) if current.get(job) != value}
+
+
+def _longest_decreasing(values: Sequence[int], band: BandConfig) -> list[int]:
+    """Positions of a longest strictly decreasing subsequence of the values inside the band."""
+    tails: list[int] = []  # negative values that end the best subsequence of each length
+    ends: list[int] = []
+    before: dict[int, int] = {}
+    for i, value in enumerate(values):
+        if not band.low <= value <= band.high:
+            continue
+        at = bisect_left(tails, -value)
+        before[i] = ends[at - 1] if at else -1
+        if at == len(tails):
+            tails.append(-value)
+            ends.append(i)
+        else:
+            tails[at], ends[at] = -value, i
+    chosen, i = [], ends[-1] if ends else -1
+    while i >= 0:
+        chosen.append(i)
+        i = before[i]
+    return chosen[::-1]
+
+
+def _fill(n: int, kept: Mapping[int, int], band: BandConfig) -> list[int] | None:
+    """Strictly decreasing priorities with the kept ones in their positions; None where some gap is too narrow."""
+    values = [0] * n
+    marks = [(-1, band.high + 1), *sorted(kept.items()), (n, band.low - 1)]
+    for (left, above), (right, below) in zip(marks, marks[1:]):
+        missing = right - left - 1
+        if above - below - 1 < missing:
+            return None
+        for k in range(missing):
+            values[left + 1 + k] = above - (above - below) * (k + 1) // (missing + 1)
+        if right < n:
+            values[right] = below
+    return values

@@ -1,8 +1,8 @@
 """A live cluster as the simulator's own arrays: what the features, the ranking and the placement model read.
 
-Nodes that Slurm starts nothing on, and those without GPUs or with GPUs of several types, are not there. Partitions that
-share nodes make one pool. A job running on part of what is there keeps that part; whatever else is taken (by jobs
-without GPUs, by users of a whole node) is taken for good.
+Nodes that Slurm starts nothing on, and those without GPUs or with GPUs of several types, are left out. Partitions that
+share nodes make one pool. A running job keeps its part of the remaining nodes; whatever else is in use (by jobs without
+GPUs, by users of a whole node) counts as in use for ever.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
+from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
-from rltune.slurm.scope import RANKED, why_left
 from rltune.traces.columns import empty_columns
 
 GB_PER_MIB = 2**20 / 1e9
 WHOLE = frozenset({"NO", "EXCLUSIVE", "USER"})
 """Over-subscription of jobs that have their nodes to themselves."""
-NO_ROOM = "no pool could hold it now"
-HELD_BY_OTHERS = "what it asks for is held by jobs without GPUs, or by nodes that are out"
-BEHIND_S = 3600.0
-"""Least time that a running job past its limit is expected to go on, at which it counts as late."""
+NO_NODES = "no pool could hold it now"
+IN_USE = "what it requests is in use by jobs without GPUs, or on unusable nodes"
+OVERDUE_S = 3600.0
+"""Shortest expected rest of a running job that is past its limit."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What is to be ranked, on what; times in s since ``t0_s``."""
+    """The jobs to rank and the cluster they wait for; times in s since ``t0_s``."""
 
     now_s: float
     """Now, s since 1970."""
@@ -46,20 +46,19 @@ class View:
     cluster: ClusterConfig
     layout: Layout
     nodes: tuple[str, ...]
-    """[M] names, in the order of the layout."""
+    """[M] Names, in the order of the layout."""
     jobs: Jobs
-    """The running, then those to rank, by submission."""
+    """The running jobs, then those to rank, by submission."""
     found: Found
     running_jobs: tuple[SlurmJob, ...]
-    """[R] the running ones."""
     pool_of: dict[str, str]
     """Partition → pool."""
     ranked: tuple[SlurmJob, ...]
-    """[Q] the jobs to rank."""
+    """[Q] The jobs to rank."""
     left: dict[int, str]
     """Waiting jobs that are left to Slurm, each with the reason."""
     faults: tuple[str, ...]
-    """What of the cluster could not be used."""
+    """Parts of the cluster that could not be used."""
 
     @property
     def running(self) -> tuple[int, ...]:
@@ -67,9 +66,9 @@ class View:
         return tuple(job.id for job in self.running_jobs)
 
     @property
-    def without_room(self) -> frozenset[int]:
-        """Jobs that are left because nothing could hold them, were all that is known to run to end."""
-        return frozenset(job for job, why in self.left.items() if why in (NO_ROOM, HELD_BY_OTHERS))
+    def without_nodes(self) -> frozenset[int]:
+        """Jobs that no pool could hold even if all known running jobs ended."""
+        return frozenset(job for job, why in self.left.items() if why in (NO_NODES, IN_USE))
 
 
 def observe(
@@ -77,16 +76,16 @@ def observe(
     nodes: Iterable[SlurmNode],
     config: SlurmConfig,
     now_s: float,
-    ours: Collection[int] = frozenset(),
-    theirs: Collection[int] = frozenset(),
+    owned: Collection[int] = frozenset(),
+    overridden: Collection[int] = frozenset(),
 ) -> View | None:
     """The cluster of a configuration now; None where no node with GPUs is usable.
 
-    ``ours``: ids of jobs whose priority is the controller's own doing; ``theirs``: of those to which somebody else gave
-    another one after it.
+    ``owned``: ids of jobs whose priority is the controller's; ``overridden``: of those to which somebody else has given
+    another one since.
     """
     faults: list[str] = []
-    usable = _usable(nodes, config.scope.partitions, faults)
+    usable = _usable(nodes, config.eligible.partitions, faults)
     if not usable:
         return None
     cluster, names, pool_of = _cluster(usable)
@@ -95,9 +94,9 @@ def observe(
     ranked, left = [], {}
     for job in everyone:
         if job.state in WAITING_STATES:
-            why = why_left(job, config.scope, now_s, job.id in ours, job.id in theirs, config.band.high)
+            why = reason_to_leave(job, config.eligible, now_s, job.id in owned, job.id in overridden, config.band.high)
             if why == RANKED and not any(p in pool_of for p in job.partition.split(",")):
-                why = NO_ROOM
+                why = NO_NODES
             if why == RANKED:
                 ranked.append(job)
             else:
@@ -106,13 +105,13 @@ def observe(
     rows = [*running, *ranked]
     t0_s = min([now_s, *(min(job.submit_s, job.start_s or now_s) for job in rows)])
     arrays, kept = _compiled(rows, t0_s, now_s, pool_of, cluster, layout, config)
-    left |= {job.id: NO_ROOM for job in ranked if job.id not in kept}
+    left |= {job.id: NO_NODES for job in ranked if job.id not in kept}
     ranked = [job for job in ranked if job.id in kept]
     running = [job for job in running if job.id in kept]
     found = _found(running, len(ranked), arrays, layout, names, usable, everyone, now_s - t0_s, t0_s, faults)
     if ranked:
         fits = could_start(resume(arrays, layout, found, SchedulerConfig("fifo")), layout, found)
-        left |= {job.id: HELD_BY_OTHERS for job, fit_ in zip(ranked, fits, strict=True) if not fit_}
+        left |= {job.id: IN_USE for job, fit_ in zip(ranked, fits, strict=True) if not fit_}
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
         found = replace(found, queued=len(ranked))
@@ -122,7 +121,7 @@ def observe(
 
 
 def compiled(jobs: Sequence[SlurmJob], view: View, config: SlurmConfig) -> tuple[Jobs, set[int]]:
-    """(Jobs on a view's cluster, in this order, at its times; the ids of those that it could hold)."""
+    """(Jobs on a view's cluster, in this order, with its times; the ids of those that it could hold)."""
     return _compiled(jobs, view.t0_s, np.inf, view.pool_of, view.cluster, view.layout, config)
 
 
@@ -164,7 +163,7 @@ def _type(node: SlurmNode) -> str:
 def _cluster(nodes: Sequence[SlurmNode]) -> tuple[ClusterConfig, tuple[str, ...], dict[str, str]]:
     """(The cluster, its nodes' names in the order of its layout, partition → pool)."""
     pool_of: dict[str, str] = {}
-    for node in nodes:  # partitions of one node belong together, and whatever belonged to either of them
+    for node in nodes:  # partitions of one node belong together, with all that belonged to either
         mine = {pool_of.get(p, p) for p in node.partitions}
         first = min(mine)
         pool_of |= {p: first for p in node.partitions}
@@ -193,7 +192,7 @@ def _cluster(nodes: Sequence[SlurmNode]) -> tuple[ClusterConfig, tuple[str, ...]
 
 
 def _running(jobs: Sequence[SlurmJob], names: Sequence[str], now_s: float) -> list[SlurmJob]:
-    """Jobs that hold GPUs of nodes that are there, by start."""
+    """Jobs that hold GPUs of the usable nodes, by start."""
     there = set(names)
     found = [j for j in jobs if j.state in RUNNING_STATES and j.gpus > 0 and there & set(j.node_names)]
     return sorted(found, key=lambda job: (min(job.start_s or now_s, now_s), job.id))
@@ -202,9 +201,9 @@ def _running(jobs: Sequence[SlurmJob], names: Sequence[str], now_s: float) -> li
 def _table(
     jobs: Sequence[SlurmJob], t0_s: float, now_s: float, pool_of: dict[str, str], layout: Layout, config: SlurmConfig
 ) -> pd.DataFrame:
-    """The canonical job table of them (rltune.traces.table), run times as long as the limits."""
+    """Their canonical job table (rltune.traces.columns), with the time limits as run times."""
     table = empty_columns(len(jobs))
-    limit = [job.time_limit_s or config.default_limit_s for job in jobs]
+    limit = [job.time_limit_s or config.default_time_limit_s for job in jobs]
     table["job_id"] = pd.Series([str(job.id) for job in jobs], dtype="str")
     table["user"] = pd.Series([job.user or None for job in jobs], dtype="str")
     pools = [next((pool_of[p] for p in job.partition.split(",") if p in pool_of), layout.pools[0]) for job in jobs]
@@ -223,7 +222,7 @@ def _table(
 
 
 def _types_for(gpus: int, layout: Layout) -> str | None:
-    """Types of which a node has so many GPUs, as Slurm will ask of one for a job of that many; None where all have."""
+    """Types with so many GPUs on one node, as Slurm requires for a job of that many; None where all have."""
     nodes = layout.nodes.row
     able = [kind for t, kind in enumerate(layout.types) if nodes["gpus"][nodes["type"] == t].max() >= gpus]
     return "|".join(able) if 0 < len(able) < len(layout.types) else None
@@ -241,7 +240,7 @@ def _found(
     t0_s: float,
     faults: list[str],
 ) -> Found:
-    """What is found, made to add up: where Slurm's records contradict one another, more counts as taken."""
+    """What is found, made consistent: where Slurm's records contradict one another, the larger use counts."""
     at, by_name = {name: m for m, name in enumerate(names)}, {node.name: node for node in nodes}
     total, in_use = layout.nodes.gpus, np.zeros(len(names), np.int64)
     offsets, chunks = [0], []
@@ -249,7 +248,7 @@ def _found(
         for m, gpus in _places(job, at):
             fits = min(gpus, int(total[m] - in_use[m]))
             if fits < gpus:
-                faults.append(f"job {job.id}: {gpus} GPUs on node {names[m]}, of which {fits} are there")
+                faults.append(f"job {job.id}: {gpus} GPUs on node {names[m]}, of which {fits} are usable")
             if fits > 0:
                 chunks.append((m, fits))
                 in_use[m] += fits
@@ -267,14 +266,14 @@ def _found(
                     free[at[name]] = (0, 0, 0)
     start_s = np.array([min((job.start_s or now_s + t0_s) - t0_s, now_s) for job in running], np.float64)
     due_s = start_s + jobs.estimate_s[: len(running)]
-    # one past its limit goes on as long again as it has so far, as the engine expects of it
-    late_s = now_s + np.maximum(now_s - start_s, BEHIND_S)
+    # a job past its limit is expected to run as long again as it has, as in the engine
+    late_s = now_s + np.maximum(now_s - start_s, OVERDUE_S)
     end_s = np.where(due_s > now_s, due_s, late_s)
     return Found(now_s, start_s, end_s, np.array(offsets), np.array(chunks, CHUNK), free, queued)
 
 
 def _places(job: SlurmJob, at: dict[str, int]) -> list[tuple[int, int]]:
-    """(Node, GPUs) of a running job, on the nodes that are there; shared evenly where Slurm does not say."""
+    """(Node, GPUs) of a running job, on the usable nodes; split evenly where Slurm does not say."""
     if job.gpus_of_node:
         return [(at[name], gpus) for name, gpus in job.gpus_of_node.items() if name in at and gpus > 0]
     each, more = divmod(job.gpus, len(job.node_names))

@@ -1,147 +1,189 @@
-"""Which jobs have a priority of the controller's: told by the list of touched jobs and by the priority itself.
+"""Which jobs have a priority from the controller: decided by the list of assigned jobs and by the priority itself.
 
-Neither alone is enough. A job whose priority somebody else has changed since is theirs; a job whose own priority happens to
-lie in the band was never ours. A job that runs may be put back into the queue, and keeps its priority then; a task of an
-array takes over that of the array.
+Neither alone is enough. A job whose priority somebody else has changed since is overridden; a job whose own priority happens
+to lie in the band never was the controller's. A running job may be requeued, and keeps its priority then; a task of an
+array inherits that of the array.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from rltune.config.slurm import BandConfig
-from rltune.slurm.protocol import Slurm
-from rltune.slurm.records import ENDED_STATES, WAITING_STATES, Parsed, SlurmJob, Standing
-from rltune.slurm.touched import Owned, Touch
+from rltune.slurm.records import ENDED_STATES, WAITING_STATES, JobState, Parsed, Slurm, SlurmJob
 
+FORMAT = 2
 ANSWERS = 2
-"""So many in a row have to say that a job is gone, or is not ours any more: one may lack jobs and look whole."""
+"""Consecutive answers that have to show that a job is gone, or not the controller's any more: one may be incomplete."""
 
 
-def touch_of(job: SlurmJob, touched: Mapping[int, Touch]) -> Touch | None:
-    """What a job was given, by itself or as a task of its array."""
-    return touched.get(job.id) or (touched.get(job.array_id) if job.array_id is not None else None)
+@dataclass(frozen=True)
+class Assignment:
+    """What the controller gave a job."""
+
+    priority: int
+    """0 where only its over-subscription was changed."""
+    previous: int = 0
+    """The controller's own priority before this one, which the job still has where this one did not arrive; 0 for none."""
+    exclusive: bool = False
+    """Whether it was given whole nodes."""
+    missed: int = 0
+    """Consecutive answers that did not show it running, or waiting with a priority of the controller's."""
+    seen: bool = False
+    """Whether Slurm has shown it waiting with a priority of the controller's, and not running, held or released since:
+    another priority is somebody else's then."""
+
+    def includes(self, priority: int, band: BandConfig) -> bool:
+        """Whether the controller may have given the job this priority: any of the band, since one sent earlier may arrive
+        late; or one of the list, in case the band has changed."""
+        return priority > 0 and (priority in band or priority in (self.priority, self.previous))
 
 
-def is_ours(job: SlurmJob, touched: Mapping[int, Touch], band: BandConfig) -> bool:
-    """Whether a job waits with a priority that the controller gave it."""
-    touch = touch_of(job, touched)
-    return job.state in WAITING_STATES and touch is not None and touch.gave(job.priority, band)
+@dataclass(frozen=True)
+class Ownership:
+    """Jobs with priorities of the controller's, and jobs whose priorities somebody else has set since."""
+
+    assigned: dict[int, Assignment] = field(default_factory=dict)
+    overridden: dict[int, int] = field(default_factory=dict)
+    """Job → consecutive answers that lacked it."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of assigned.json."""
+        jobs = {str(job): asdict(assignment) for job, assignment in sorted(self.assigned.items())}
+        return {"format": FORMAT, "jobs": jobs, "overridden": {str(k): v for k, v in sorted(self.overridden.items())}}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Ownership:
+        """The inverse. Raises ValueError, KeyError, TypeError or AttributeError for what is none of this version."""
+        if content["format"] != FORMAT:
+            raise ValueError(f"format {content['format']}, expected {FORMAT}")
+        kinds = {"priority": int, "previous": int, "exclusive": bool, "missed": int, "seen": bool}
+        jobs = {int(job): {k: kind(fields[k]) for k, kind in kinds.items()} for job, fields in content["jobs"].items()}
+        overridden = {int(job): int(missed) for job, missed in content["overridden"].items()}
+        return cls({job: Assignment(**fields) for job, fields in jobs.items()}, overridden)
+
+    def has_whole_nodes(self, job: int) -> bool:
+        """Whether a job was given whole nodes."""
+        return job in self.assigned and self.assigned[job].exclusive
+
+    def owns(self, job: SlurmJob, band: BandConfig) -> bool:
+        """Whether a job waits with a priority that the controller gave it, or its array."""
+        assignment = self.assigned.get(job.id) or self.assigned.get(job.array_id or 0)
+        return job.state in WAITING_STATES and assignment is not None and assignment.includes(job.priority, band)
+
+    def owned(self, jobs: Iterable[SlurmJob], band: BandConfig) -> dict[int, int]:
+        """Jobs that wait with a priority that the controller gave them → that priority."""
+        return {job.id: job.priority for job in jobs if self.owns(job, band)}
+
+    def set_by_others(self, jobs: Iterable[SlurmJob], band: BandConfig) -> frozenset[int]:
+        """Jobs that wait with a priority that somebody else gave them after the controller had, including tasks that
+        inherit it from their array."""
+        others = [job for job in jobs if job.state in WAITING_STATES and job.priority and not self.owns(job, band)]
+        known = self.overridden.keys() | {j.id for j in others if j.id in self.assigned and self.assigned[j.id].seen}
+        return frozenset(j.id for j in others if j.id in known or (j.array_id in known and j.id not in self.assigned))
+
+    def unaccounted(self, read: Parsed[SlurmJob]) -> list[int]:
+        """Jobs of the list that an answer lacks although they may exist: some record of the answer could not be read, or
+        it lacks every job of the list."""
+        there = {number for job in read.records for number in (job.id, job.array_id)}
+        known = {**self.assigned, **self.overridden}
+        lacking = [job for job in known if job not in there]
+        return lacking if read.faults or len(lacking) == len(known) else []
+
+    def nearly_forgotten(self, jobs: Iterable[int]) -> list[int]:
+        """Of jobs that an answer lacks, those that the next such answer would remove from the list."""
+        missed = {**self.overridden, **{job: given.missed for job, given in self.assigned.items()}}
+        return [job for job in jobs if missed[job] + 1 >= ANSWERS]
+
+    def unseen(self, jobs: Iterable[int]) -> Ownership:
+        """The list just before jobs are released: whatever priority they have afterwards is Slurm's."""
+        changed = {job: replace(self.assigned[job], seen=False) for job in jobs if job in self.assigned}
+        return replace(self, assigned={**self.assigned, **changed})
 
 
-def ours(jobs: Iterable[SlurmJob], touched: Mapping[int, Touch], band: BandConfig) -> frozenset[int]:
-    """Ids of the jobs that wait with a priority that the controller gave them."""
-    return frozenset(job.id for job in jobs if is_ours(job, touched, band))
-
-
-def theirs(jobs: Iterable[SlurmJob], owned: Owned, band: BandConfig) -> frozenset[int]:
-    """Ids of the jobs that wait with a priority that somebody else gave them after the controller had, tasks among them
-    that have it from their array."""
-    touched = owned.touched
-    others = [job for job in jobs if job.state in WAITING_STATES and job.priority and not is_ours(job, touched, band)]
-    known = owned.theirs.keys() | {job.id for job in others if job.id in touched and touched[job.id].seen}
-    return frozenset(job.id for job in others if job.id in known or job.array_id in known and job.id not in touched)
-
-
-def doubted(owned: Owned, read: Parsed[SlurmJob]) -> list[int]:
-    """Jobs of the list that an answer lacks although they may be there: some record of it could not be read, or it lacks
-    every one of them."""
-    there = {number for job in read.records for number in (job.id, job.array_id)}
-    known = [*owned.touched, *(job for job in owned.theirs if job not in owned.touched)]
-    lacking = [job for job in known if job not in there]
-    return lacking if read.faults or len(lacking) == len(known) else []
-
-
-def due(owned: Owned, jobs: Iterable[int]) -> list[int]:
-    """Of jobs that an answer lacks, those that it would be the last to lack before they are forgotten."""
-    missed = {**owned.theirs, **{job: touch.missed for job, touch in owned.touched.items()}}
-    return [job for job in jobs if missed[job] + 1 >= ANSWERS]
-
-
-def asked_for(slurm: Slurm, jobs: Sequence[int]) -> tuple[dict[int, Standing], frozenset[int]]:
-    """(How jobs stand that are asked for by their ids, those of them that are over: ended, or unknown by Slurm's word)."""
+def look_up(slurm: Slurm, jobs: Sequence[int]) -> tuple[dict[int, JobState], frozenset[int]]:
+    """(States of jobs requested by their ids, those of them that have ended or that Slurm says it does not know)."""
     if not jobs:
         return {}, frozenset()
-    found = slurm.standing(jobs)
+    found = slurm.states(jobs)
     lacking = [job for job in jobs if job not in found]
-    over = {job for job, standing in found.items() if standing.state in ENDED_STATES}
+    over = {job for job, state in found.items() if state.state in ENDED_STATES}
     return found, frozenset(over | slurm.unknown(lacking) if lacking else over)
 
 
-def remembered(
-    owned: Owned, read: Parsed[SlurmJob], band: BandConfig, doubts: Collection[int] = (), over: Collection[int] = ()
-) -> tuple[Owned, dict[int, str]]:
-    """(What to keep of the list after an answer, job → why it is forgotten).
+def update_ownership(
+    old: Ownership,
+    read: Parsed[SlurmJob],
+    band: BandConfig,
+    unaccounted: Collection[int] = (),
+    over: Collection[int] = (),
+) -> tuple[Ownership, dict[int, str]]:
+    """(The list after an answer, job → why it is removed from the list).
 
-    Forgotten is what is gone, is held, or has another priority by now, each by ANSWERS in a row; of the last kind it is
-    noted that the priority is somebody else's. A job that runs is kept, for it may be requeued. ``doubts``: jobs that the
-    answer lacks and that stay for all that; ``over``: those of them that are over by Slurm's own word.
+    A job is removed that is gone, is held, or has another priority, each in ANSWERS consecutive answers; in the last case it
+    is noted that the priority is somebody else's. A running job stays, since it may be requeued. ``unaccounted``: jobs that
+    the answer lacks and that stay nevertheless; ``over``: those of them that have ended according to Slurm.
     """
-    doubts, over = frozenset(doubts), frozenset(over)
     members: dict[int, list[SlurmJob]] = defaultdict(list)
     for job in read.records:
-        for number in {job.id, job.array_id} - {None}:
-            members[number].append(job)  # type: ignore[index]
+        for number in {job.id, job.array_id or job.id}:
+            members[number].append(job)
     single = {job.id: job for job in read.records}
-    kept: dict[int, Touch] = {}
-    others: dict[int, int] = {}
+    inherited = {
+        job.id: Assignment(job.priority, exclusive=old.assigned[job.array_id or 0].exclusive)
+        for job in read.records
+        if job.id not in old.assigned and old.owns(job, band)
+    }
+    kept: dict[int, Assignment] = {}
+    overridden: dict[int, int] = {}
     forgotten: dict[int, str] = {}
-    for number, before in {**owned.touched, **_taken_over(read.records, owned.touched, band)}.items():
+    for number, before in {**old.assigned, **inherited}.items():
         own = single.get(number)
-        touch = replace(before, missed=_missed(before, members[number], band), seen=_is_seen(before, own, band))
-        if touch.missed >= ANSWERS and number in doubts:
-            touch = replace(touch, missed=0)
-        if touch.missed < ANSWERS and number not in over:
-            kept[number] = touch
+        missed = _missed(before, members[number], band)
+        new = replace(before, missed=missed, seen=_is_seen(before, own, band))
+        if missed >= ANSWERS and number in unaccounted:
+            new = replace(new, missed=0)
+        if new.missed < ANSWERS and number not in over:
+            kept[number] = new
             continue
-        forgotten[number] = _why(own, touch)
-        if own is not None and touch.seen:
-            others[number] = 0
-    for number, missed in owned.theirs.items():
+        forgotten[number] = _reason(own, new)
+        if own is not None and new.seen:
+            overridden[number] = 0
+    for number, before_missed in old.overridden.items():
         own = single.get(number)
-        missed = 0 if members[number] else missed + 1
-        if missed >= ANSWERS and number in doubts:
+        missed = 0 if members[number] else before_missed + 1
+        if missed >= ANSWERS and number in unaccounted:
             missed = 0
         if own is not None and own.state in WAITING_STATES and own.priority == 0:
             forgotten[number] = "held"
         elif missed < ANSWERS and number not in over:
-            others[number] = missed
-    return Owned(kept, others), forgotten
+            overridden[number] = missed
+    return Ownership(kept, overridden), forgotten
 
 
-def _taken_over(jobs: Iterable[SlurmJob], touched: Mapping[int, Touch], band: BandConfig) -> dict[int, Touch]:
-    """Touches of tasks that have taken over what their arrays were given."""
-    return {
-        job.id: Touch(job.priority, alone=touched[job.array_id].alone)
-        for job in jobs  # type: ignore[index]
-        if job.id not in touched and is_ours(job, touched, band)
-    }
-
-
-def _missed(touch: Touch, records: Iterable[SlurmJob], band: BandConfig) -> int:
-    """Answers in a row, this one too, that did not show any need of a touch."""
+def _missed(given: Assignment, records: Iterable[SlurmJob], band: BandConfig) -> int:
+    """Consecutive answers, including this one, that did not show that an assignment still matters."""
     for job in records:
-        if job.state not in WAITING_STATES or touch.gave(job.priority, band) or touch.alone:
+        if job.state not in WAITING_STATES or given.includes(job.priority, band) or given.exclusive:
             return 0
-    return touch.missed + 1
+    return given.missed + 1
 
 
-def _is_seen(touch: Touch, own: SlurmJob | None, band: BandConfig) -> bool:
-    """Whether the last that was seen of a job was that it waits with a priority of the controller's, somebody else's
-    aside."""
+def _is_seen(given: Assignment, own: SlurmJob | None, band: BandConfig) -> bool:
+    """Whether a job was last seen waiting with a priority of the controller's (priorities of others apart)."""
     if own is None:
-        return touch.seen
+        return given.seen
     if own.state not in WAITING_STATES or own.priority == 0:
         return False
-    return touch.seen or touch.gave(own.priority, band)
+    return given.seen or given.includes(own.priority, band)
 
 
-def _why(own: SlurmJob | None, touch: Touch) -> str:
+def _reason(own: SlurmJob | None, given: Assignment) -> str:
     if own is None:
         return "gone"
     if own.priority == 0:
         return "held"
-    whose = "which somebody has set" if touch.seen else "Slurm's own"
-    return f"has priority {own.priority}, {whose}"
+    return f"has priority {own.priority}, {'which somebody has set' if given.seen else 'computed by Slurm'}"

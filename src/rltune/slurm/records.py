@@ -1,4 +1,4 @@
-"""Jobs and nodes as Slurm tells them, in one form for all its versions. Times are epoch seconds, memory is MB.
+"""Jobs and nodes as Slurm reports them, in one form for all its versions. Times are epoch seconds, memory is MB.
 
 Slurm's own words are explained in its manuals squeue(1), sinfo(1) and scontrol(1).
 """
@@ -6,8 +6,9 @@ Slurm's own words are explained in its manuals squeue(1), sinfo(1) and scontrol(
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 PENDING = "PENDING"
 RUNNING = "RUNNING"
@@ -26,31 +27,8 @@ OVER = re.compile(r"invalid job id|already (completing|completed|finished)|(comp
 STARTED = re.compile(r"no longer pending", re.IGNORECASE)
 """Its words for one that has started."""
 UNUSABLE = frozenset(
-    {
-        "DOWN",
-        "DRAIN",
-        "DRAINED",
-        "DRAINING",
-        "FAIL",
-        "FAILING",
-        "ERROR",
-        "MAINT",
-        "MAINTENANCE",
-        "UNKNOWN",
-        "NO_RESPOND",
-        "NOT_RESPONDING",
-        "INVAL",
-        "INVALID",
-        "INVALID_REG",
-        "POWER_DOWN",
-        "POWERING_DOWN",
-        "REBOOT",
-        "REBOOT_REQUESTED",
-        "REBOOT_ISSUED",
-        "FUTURE",
-        "RESERVED",
-        "BLOCKED",
-    }
+    "DOWN DRAIN DRAINED DRAINING FAIL FAILING ERROR MAINT MAINTENANCE UNKNOWN NO_RESPOND NOT_RESPONDING INVAL INVALID "
+    "INVALID_REG POWER_DOWN POWERING_DOWN REBOOT REBOOT_REQUESTED REBOOT_ISSUED FUTURE RESERVED BLOCKED".split()
 )
 """Flags of a node on which Slurm starts no job now."""
 
@@ -188,9 +166,34 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Standing:
+class JobState:
     """State and priority of a job that was asked for by its id."""
 
     state: str
     """In Slurm's word: PENDING, RUNNING, COMPLETED, ..."""
     priority: int
+
+
+class Slurm(Protocol):
+    """What the controller needs of a Slurm: the client (rltune.slurm.client), or one in memory."""
+
+    def jobs(self) -> Parsed[SlurmJob]:
+        """Every job that waits or runs."""
+
+    def nodes(self) -> Parsed[SlurmNode]:
+        """Every node."""
+
+    def update(self, changes: Sequence[Change]) -> list[Outcome]:
+        """Change waiting jobs."""
+
+    def release(self, ids: Iterable[int]) -> list[Outcome]:
+        """Let Slurm compute the priorities of jobs again."""
+
+    def oversubscription(self, ids: Iterable[int]) -> dict[int, str]:
+        """OverSubscribe of jobs."""
+
+    def states(self, ids: Iterable[int]) -> dict[int, JobState]:
+        """State and priority of those jobs that Slurm shows."""
+
+    def unknown(self, ids: Iterable[int]) -> frozenset[int]:
+        """Those jobs that Slurm says it does not know."""

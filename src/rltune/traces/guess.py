@@ -32,7 +32,9 @@ _STATUS = {
     **{state.lower(): status for state, status in sacct.STATUS.items()},
     **dict.fromkeys(map(str.lower, sacct.RUNNING), "running"),
     **dict.fromkeys(("pass", "passed", "succeeded", "terminated", "success"), "passed"),
-    **{"error": "failed", "canceled": "killed", "killed": "killed"},
+    "error": "failed",
+    "canceled": "killed",
+    "killed": "killed",
 }
 NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
 """What stands beside a state of which it is not known what it means."""

@@ -95,7 +95,7 @@ def _members(names: list[str]) -> list[str]:
 
 
 def _gpu_tables(found: Found, path: Path) -> list[tuple[Path, str]]:
-    """(file or archive, cluster or "") of each Helios table of GPUs by day that is the file, in it or beside it."""
+    """(file or archive, cluster or "") of each Helios table of GPUs by day: the file, in it or next to it."""
     part = path.resolve().parent.name
     part = part if part in CLUSTERS else ""
     if found.members:
@@ -103,12 +103,12 @@ def _gpu_tables(found: Found, path: Path) -> list[tuple[Path, str]]:
         return [(path, match[1]) for match in map(pattern.search, sorted(found.members)) if match]
     if GPU_NUMBER in found.name:
         return [(path, part)]
-    beside = path.with_name(GPU_NUMBER)
-    return [(beside, part)] if found.format == "helios" and beside.is_file() else []
+    table = path.with_name(GPU_NUMBER)
+    return [(table, part)] if found.format == "helios" and table.is_file() else []
 
 
 def _gpus_by_day(path: Path, part: str) -> str:
-    """The size of a Helios cluster over its days, or why it cannot be told, in a line."""
+    """The size of a Helios cluster over its days, or why it is not known, in a line."""
     title = f"GPUs by day{f' ({part})' if part else ''}"
     try:
         gpus = daily_gpus(path, part)
@@ -163,10 +163,10 @@ def _audit(clean: CleanTrace) -> list[str]:
     first = pd.Timestamp(clean.meta.t0)
     last = first + pd.Timedelta(seconds=min(float(jobs["submit_s"].iloc[-1]), 3e9))
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in jobs["resource"].value_counts().items())
+    span, days = f"from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}", jobs["submit_s"].iloc[-1] / 86_400
     lines = [
         "cleaning with the lines below:",
-        f"  span: submissions from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} ({clean.meta.time_zone}), "
-        f"{jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
+        f"  span: submissions {span} ({clean.meta.time_zone}), {days:,.1f} days",
         f"  rows read: {audit.rows_read:,}",
         f"  kept: {audit.rows_kept:,} ({kinds} jobs)",
     ]

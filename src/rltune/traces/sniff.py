@@ -128,7 +128,7 @@ def _archive(members: list[str]) -> Found:
     known = [k for k in map(_known, members) if k]
     if not known:
         return Found("archive of no known trace", pd.DataFrame(), members=members)
-    match, format_name, name = known[0]
+    _, format_name, name = known[0]
     parts = [k[0]["part"] for k in known if "part" in k[0].groupdict()]
     fields = {"part": "Venus" if "Venus" in parts else parts[0]} if parts else {}
     if parts:
@@ -151,8 +151,8 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
         table = pd.read_csv(file, **_LENIENT, sep=r"\s+", comment=";", names=swf.COLUMNS)
         zone = swf.header(lines).get("TimeZoneString")
         return _found("SWF (Standard Workload Format)", table, "swf", {"time_zone": zone} if zone else {})
-    if told := mistaken(lines):
-        raise DataError(f"{path}: this is {told}")
+    if mistake := mistaken(lines):
+        raise DataError(f"{path}: this is {mistake}")
     if between := sacct.delimiter(line):
         plain = between == "|"
         table = pd.read_csv(file, **_LENIENT, sep=between, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL)

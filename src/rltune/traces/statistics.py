@@ -18,7 +18,7 @@ def span_s(jobs: pd.DataFrame) -> float:
     """Seconds from the first to the last submission.
 
     Raises:
-        DataError: fewer than two submissions, or all at one instant: no rate can be given.
+        DataError: fewer than two submissions, or all at the same time: no rate can be given.
     """
     span = float(jobs["submit_s"].iloc[-1] - jobs["submit_s"].iloc[0]) if len(jobs) else 0.0
     if span <= 0:

@@ -94,10 +94,8 @@ def _disorder(jobs: pd.DataFrame) -> list[str]:
     if not early.any():
         return []
     first = int(early.argmax()) + 1
-    return [
-        f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {when[first]:.15g}, "
-        f"{ids.iloc[first]!r} after {when[first - 1]:.15g}, {ids.iloc[first - 1]!r})"
-    ]
+    row, before = (f"{when[at]:.15g}, {ids.iloc[at]!r}" for at in (first, first - 1))
+    return [f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {row} after {before})"]
 
 
 def _faults(cases: pd.DataFrame) -> list[str]:

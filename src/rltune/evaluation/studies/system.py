@@ -83,8 +83,8 @@ def network(config: RunConfig) -> dict[str, Any]:
     """Actor and critic of the run's first RLTune agent, else of the paper's preset, as the figure takes them.
 
     features: name of its set; columns, critic_columns: what a job's row has; queue: rows at most; actor, critic: units
-    of every layer behind its input, the last 1; critic empty where it is trained without; attention: its units; others:
-    the same in a few words, of the run's other agents.
+    of every layer after its input, the last 1; critic empty where there is none; others: the same in a few words, of the
+    run's other agents.
     """
     found = [
         describe_network(cell.features, config.preset(cell.preset))
@@ -109,12 +109,10 @@ def describe_network(features: str, preset: Preset) -> dict[str, Any]:
         "actor": [*preset.actor_layers, 1],
         "critic": [*CRITIC_LAYERS, 1] if preset.has_critic else [],
         "base_policy_bias": preset.base_policy_bias > 0,
-        "attention": preset.attention,
     }
 
 
 def _in_words(network: dict[str, Any]) -> str:
     layers = "-".join(map(str, network["actor"]))
     critic = "a critic" if network["critic"] else "no critic"
-    attention = f" with {network['attention']} units of attention" if network["attention"] else ""
-    return f"feature set {network['features']}, actor {layers}{attention}, {critic}"
+    return f"feature set {network['features']}, actor {layers}, {critic}"

@@ -43,7 +43,6 @@ def fig9(
     actor: Sequence[int],
     critic: Sequence[int],
     base_policy_bias: bool,
-    attention: int,
     others: Sequence[str],
     paper: PaperResults,
 ) -> tuple[Artefact, pd.DataFrame, str]:
@@ -51,13 +50,11 @@ def fig9(
 
     ``features``: name of the set; ``columns``, ``critic_columns``: what a row of actor and critic has; ``queue``: rows
     at most; ``actor``, ``critic``: units of every layer, the last 1, ``critic`` empty where there is none;
-    ``base_policy_bias``: whether the base policy's order is added to the scores; ``attention``: columns that each row
-    gets from an attention over the queue; ``others``: other agents of the run, in words.
+    ``base_policy_bias``: whether the base policy's order is added to the scores; ``others``: other agents of the run, in words.
     """
-    seen = [f"{queue} × {len(columns)}", f"feature set {features}"]
-    seen.append(f"and {attention} from attention" if attention else "each row separately")
+    seen = [f"{queue} × {len(columns)}", f"feature set {features}", "each row separately"]
     last = ("base order", "added, then", "softmax") if base_policy_bias else ("softmax", "over the", "queue")
-    layers = _layers(len(columns) + attention, actor)
+    layers = _layers(len(columns), actor)
     networks: list[dict[str, Any]] = [
         {"title": "Actor: the queue", "rows": queue, "input": seen, "layers": layers, "out": ("Scores", *last)}
     ]
@@ -66,7 +63,6 @@ def fig9(
         seen = [f"{queue} × {len(critic_columns)}, flattened:", f"{show(flat, 'int')} numbers,", "all rows at once"]
         out, layers = ("Value", "expected", "reward"), _layers(flat, critic)
         networks.append({"title": "Critic: the queue", "rows": 1, "input": seen, "layers": layers, "out": out})
-    scores = (len(columns) + 1) * (1 + attention) if attention else 0
     frame = pd.DataFrame(
         [{"network": net["title"].partition(":")[0], **row} for net in networks for row in net["layers"]]
     )
@@ -79,9 +75,8 @@ def fig9(
         critic_columns=critic_columns,
         actor=actor,
         critic=critic,
-        attention=attention,
         others=others,
-        actor_weights=scores + weights(len(columns) + attention, actor),
+        actor_weights=weights(len(columns), actor),
         critic_weights=weights(queue * len(critic_columns), critic),
     )
     return artefact, frame, fill("fig9.svg.j2", networks=networks)

@@ -27,6 +27,6 @@ def environment() -> Environment:
     return made
 
 
-def fill(name: str, **facts: Any) -> str:
+def fill(name: str, /, **facts: Any) -> str:
     """A template's text."""
     return environment().get_template(name).render(facts)

@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rltune.errors import SlurmError
+from rltune.slurm.client import SPEED
 from rltune.slurm.emulate import packages
-from rltune.slurm.pace import SPEED
 
 FILE = "FAKETIME_TIMESTAMP_FILE"
 CLOCK = (

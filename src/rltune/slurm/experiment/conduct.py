@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,10 @@ from rltune.slurm.emulate import Emulation, packages
 from rltune.slurm.experiment.accounts import jobs_of
 from rltune.slurm.experiment.nodes import UNKILLABLE_S, Nodes
 from rltune.slurm.experiment.submission import Submission, submit_all
-from rltune.slurm.folder import Folder
 from rltune.slurm.observe import observe
 from rltune.slurm.records import SlurmNode
 from rltune.slurm.service import DONE, Service
+from rltune.slurm.state_directory import StateDirectory
 
 OVER_LIMIT_MIN = 10
 """Minutes by which a job may exceed its limit: otherwise the time that the daemons need to start it would end it."""
@@ -46,6 +46,8 @@ STALLED_S = 300.0
 """Real seconds without a start or an end, beyond the longest limit, after which a run has failed."""
 SAY_S = 20.0
 """Real seconds between two lines of progress."""
+COUNTED = ("ranked", "running", "changed", "refused", "released", "read_s", "decide_s", "write_s")
+"""What is recorded of a cycle of the controller."""
 
 
 @dataclass(frozen=True)
@@ -108,23 +110,15 @@ def conduct(
     accounts = sorted({job.account for job in submissions})
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
-        slurm = Emulation(
-            cluster, accounting=True, accounts=accounts, speed=speed, settings=settings(speed), small_first=True
-        )
+        options = {"accounting": True, "accounts": accounts, "speed": speed, "settings": settings(speed)}
+        slurm = Emulation(cluster, **options, small_first=True)
         with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
             driver = _Driver(slurm, order, Path(folder), words.write) if order is not None else None
             if driver is not None:
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
-            watch = _Watch(
-                slurm,
-                driver,
-                len(submissions),
-                max(job.limit_s for job in submissions),
-                began_s,
-                say,
-                Nodes(slurm, say),
-            )
+            longest_s = max(job.limit_s for job in submissions)
+            watch = _Watch(slurm, driver, longest_s, began_s, say, Nodes(slurm, say))
             try:
                 if driver is not None:
                     driver.start(began_s)
@@ -133,13 +127,8 @@ def conduct(
                     time.sleep(WATCH_S)
                 if driver is not None:
                     driver.end()
-                true_s = time.monotonic() - began
-                facts = {
-                    "true_s": true_s,
-                    "drift_s": _drift_s(slurm),
-                    "slurm": slurm.client().version(),
-                    "resumed": watch.nodes.resumed,
-                }
+                facts = {"true_s": time.monotonic() - began, "drift_s": _drift_s(slurm)}
+                facts |= {"slurm": slurm.client().version(), "resumed": watch.nodes.resumed}
                 jobs = jobs_of(slurm, submissions, began_s)
             except BaseException as error:
                 _keep_logs(slurm, log)
@@ -210,7 +199,6 @@ class _Watch:
 
     slurm: Emulation
     driver: _Driver | None
-    jobs: int
     longest_s: float
     began_s: float
     say: Callable[[str], None]
@@ -271,9 +259,7 @@ class _Timed(Controller):
         except Exception:
             self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": False})
             raise
-        counted = {
-            name: value for name, value in asdict(done).items() if name not in ("faults", "left", "notes", "would")
-        }
+        counted = {name: getattr(done, name) for name in COUNTED}
         self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": True, **counted})
         return done
 
@@ -287,19 +273,19 @@ class _Driver:
         self.config = SlurmConfig.model_validate(
             {
                 "policy": str(folder / "policy.npz"),
-                "scope": {"partitions": partitions},
+                "eligible": {"partitions": partitions},
                 "interval_s": order.interval_s,
                 "base_policy": order.base_policy,
                 "placement": order.placement,
-                "folder": str(folder / "state"),
-                "watchdog": {"enabled": False},  # the experiment keeps the order to the end
+                "state_directory": str(folder / "state"),
+                "watchdog": None,  # the experiment is to show the order to its end
             }
         )
         self.slurm, self.order, self.said = slurm, order, []
         self.controller = _Timed(
             self.config,
             slurm.client(),
-            Folder(folder / "state"),
+            StateDirectory(folder / "state"),
             folder / "policy.npz",
             True,
             clock=slurm.now,

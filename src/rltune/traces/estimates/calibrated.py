@@ -1,8 +1,8 @@
-"""Beliefs: what a scheduler makes of the run-time estimates it is given, once it has seen how such estimates turn out.
+"""Calibrated estimates: the run-time estimates that a scheduler is given, corrected by how such estimates turned out.
 
-A belief is the posterior of a job's run time given its estimate and what earlier jobs tell. Three candidates are
-carried along the trace, trained anew as it goes on (rltune.traces.estimates.kinds.history_lightgbm says when) on the jobs that have
-ended by then:
+A calibrated estimate is the posterior of a job's run time given its estimate and the jobs that ended before. There are
+three candidates, trained again along the trace (rltune.traces.estimates.kinds.history_lightgbm says when) on the jobs
+that have ended by then:
 
 ============  =======================================================================================
 given         the estimate as it is
@@ -10,10 +10,10 @@ recalibrated  the run time to be expected of such an estimate, from the estimate
 history       trees that correct the recalibrated one by what jobs like this one ran and were given
 ============  =======================================================================================
 
-Before each training every candidate is judged on jobs that have ended since it predicted them, none of which it was
-trained on; the nearest predicts until the next. So estimates that cannot be improved stay as they are: exact ones are
-calibrated to the last digit. Nothing is seen of a job but what its submission shows, nor of others before their ends as
-recorded. Same rows, same bytes: one thread, a fixed seed.
+Before each training every candidate is evaluated on jobs that have ended since it predicted them, none of which it was
+trained on; the nearest predicts until the next training. So estimates that cannot be improved stay as they are: exact
+ones are kept to the last digit. Nothing is used of a job but what its submission shows, nor of others before their ends
+as recorded. Same rows, same bytes: one thread, a fixed seed.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from rltune.traces.estimates.kinds.history_lightgbm import fit_and_predict, trai
 
 GIVEN, RECALIBRATED, HISTORY = "given", "recalibrated", "history"
 TOO_LITTLE_KNOWN = "too little known: given"
-JUDGED = 500
-"""Jobs that must have ended since their prediction before a candidate is judged. Our choice."""
+EVALUATED = 500
+"""Jobs that must have ended since their prediction before a candidate is evaluated. Our choice."""
 UNKNOWN_SPREAD = 1.0
 """Spread while nothing has ended: a factor of e. Our choice."""
 
 
 def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.DataFrame:
-    """What to believe of each job's run time when it is submitted, a row a job.
+    """The calibrated estimate of each job's run time when it is submitted, a row a job.
 
     Args:
         jobs: job table, in the order of submission; history is what it holds, no more.
@@ -63,18 +63,18 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
     begins = training_points(submit, ended)
     seen = inputs(jobs, meta, given) if begins else None
     candidates = {name: given.copy() for name in (GIVEN, RECALIBRATED, HISTORY)}
-    log_belief, spread = given.copy(), np.full(len(jobs), UNKNOWN_SPREAD)
+    log_calibrated, spread = given.copy(), np.full(len(jobs), UNKNOWN_SPREAD)
     source = np.full(len(jobs), TOO_LITTLE_KNOWN, dtype=object)
     for begin, stop in zip(begins, [*begins[1:], len(jobs)], strict=True) if begins else ():
         new, past = slice(begin, stop), np.flatnonzero(ended[:begin] <= submit[begin])
         weight = censoring_weights(submit[begin] - started[:begin], run[past])
-        # The later half of what models have predicted: enough to judge by, recent enough to see a drift.
+        # The later half of what models have predicted: enough to evaluate by, recent enough to see a drift.
         recent = past >= (begins[0] + begin) // 2
-        judged = past if recent.sum() < JUDGED else past[recent]
-        error = {name: (guess - log_run)[judged] ** 2 for name, guess in candidates.items()}
-        by = weight[np.searchsorted(past, judged)]
+        evaluated = past if recent.sum() < EVALUATED else past[recent]
+        error = {name: (guess - log_run)[evaluated] ** 2 for name, guess in candidates.items()}
+        by = weight[np.searchsorted(past, evaluated)]
         best = GIVEN
-        if recent.sum() >= JUDGED:
+        if recent.sum() >= EVALUATED:
             best = min(error, key=lambda name: np.average(error[name], weights=by))  # the first of equals
             source[new] = best
         if np.array_equal(given[past], log_run[past]):  # nothing to correct
@@ -86,9 +86,9 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
         candidates[HISTORY][new] = expected + fit_and_predict(
             seen.iloc[past], rest, seen.iloc[new], PARAMETERS, ROUNDS, weight
         )
-        log_belief[new] = candidates[best][new]
+        log_calibrated[new] = candidates[best][new]
         mean = np.average(error[best], weights=by)
-        spread[new] = np.sqrt(binned(candidates[best][judged], error[best], by, mean)(log_belief[new]))
+        spread[new] = np.sqrt(binned(candidates[best][evaluated], error[best], by, mean)(log_calibrated[new]))
     as_given = np.isin(source, (GIVEN, TOO_LITTLE_KNOWN))
-    belief = np.maximum(np.where(as_given, given_s, np.exp(log_belief)), MIN_ESTIMATE_S)
-    return pd.DataFrame({"calibrated_s": belief, "spread": spread, "source": pd.Series(source, dtype="str")})
+    calibrated_s = np.maximum(np.where(as_given, given_s, np.exp(log_calibrated)), MIN_ESTIMATE_S)
+    return pd.DataFrame({"calibrated_s": calibrated_s, "spread": spread, "source": pd.Series(source, dtype="str")})

@@ -1,9 +1,9 @@
-"""What beliefs are made of: weights for jobs still running, a recalibrated estimate, trees over it.
+"""Parts of calibrated estimates: weights for jobs still running, a recalibrated estimate, trees over it.
 
 Of the jobs submitted so far, those whose run time is known are mostly the short ones: the long ones still run. A model
-of the known ones alone takes every run time for too short, the more so the more its inputs tell how long ago a job was
+of the known ones alone underestimates every run time, the more so the more its inputs reveal how long ago a job was
 submitted. So each known job stands for those like it that still run (inverse probability of censoring, Robins and
-Rotnitzky 1992; for trees, Hothorn et al. 2006), and no input tells the date: neither counts that grow with the trace,
+Rotnitzky 1992; for trees, Hothorn et al. 2006), and no input reveals the date: neither counts that grow with the trace,
 nor hour and weekday, of which few have been seen.
 """
 

@@ -1,8 +1,8 @@
-"""What earlier jobs tell of a new one: the run times that are known when it is submitted, of jobs like it.
+"""The run times of earlier, similar jobs that are known when a job is submitted.
 
 A job's run time is known from its end on, which in a recorded trace is submission + recorded wait (0 where none is
-recorded) + run time; an end at the very instant of a submission is known to it, as completions come before arrivals.
-Only this decides what a model may see; neither later jobs nor those still running have a say.
+recorded) + run time; an end at the time of a submission is known to it, as completions come before arrivals.
+A model sees nothing else: neither later jobs nor those still running.
 """
 
 from __future__ import annotations

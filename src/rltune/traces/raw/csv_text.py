@@ -70,7 +70,7 @@ def csv_blocks(
     """
     text = Utf8(stream, where, csv=True)
     lines, delimiter = io.BufferedReader(text, BLOCK), ","
-    header = names is None
+    has_header = names is None
     if names is None:
         delimiter, names = _header(lines, where, once)
     columns = [c for c in names if keep is None or c in keep]
@@ -86,14 +86,14 @@ def csv_blocks(
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{where}: not readable as CSV ({reason}). Is there a quote that is never closed?") from None
     too_long, too_short = bad.count[LONG], bad.count[SHORT]
-    if text.open_end and bad.last is not None and bad.last.number == rows + stray + bad.count.total():
-        if bad.last.actual_columns < len(names):
-            raise DataError(
-                f"{where}: truncated: the last row has {bad.last.actual_columns} of {len(names)} fields and no end of "
-                f"line ({bad.last.text[-60:]!r}). Obtain the file again."
-            )
+    last = bad.last if bad.last and bad.last.number == rows + stray + bad.count.total() else None
+    if text.open_end and last and last.actual_columns < len(names):
+        raise DataError(
+            f"{where}: truncated: the last row has {last.actual_columns} of {len(names)} fields and no end of line "
+            f"({last.text[-60:]!r}). Obtain the file again."
+        )
     empty = text.empty + bad.count[EMPTY]
-    read = max(text.lines + text.open_end - empty - header, rows + stray + too_long + too_short)
+    read = max(text.lines + text.open_end - empty - has_header, rows + stray + too_long + too_short)
     audit.read(read)
     audit.leave_out(LONG, too_long)
     audit.leave_out(SHORT, too_short)
@@ -101,6 +101,11 @@ def csv_blocks(
     audit.note(EMPTY, empty)
     audit.note(OPEN_END, text.open_end)
     audit.note(NOT_UTF_8, text.latin_1)
+
+
+def column_names(line: str) -> list[str]:
+    """Column names as the header line of a CSV has them."""
+    return line.split(",")
 
 
 def delimiter_of(line: str) -> str:

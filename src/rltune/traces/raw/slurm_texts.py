@@ -42,8 +42,8 @@ def mistaken(lines: list[str]) -> str | None:
 
 
 def _headerless(first: str, log: str) -> str:
-    told = "sacct's text without its header line, so that nobody knows which column is which"
+    text = "sacct's text without its header line, so that nobody knows which column is which"
     if len(first.removesuffix("|").split("|")) != len(FORMAT.split(",")):
-        return f"{told} (it was made with --noheader, or the line was lost); {log}"
+        return f"{text} (it was made with --noheader, or the line was lost); {log}"
     header = FORMAT.replace(",", "|")
-    return f"{told}. If its columns are those of the command below, put the line {header} before it; {log}"
+    return f"{text}. If its columns are those of the command below, put the line {header} before it; {log}"

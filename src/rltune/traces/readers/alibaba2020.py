@@ -32,13 +32,15 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import holds, open_member
-from rltune.traces.raw.csv_text import csv_blocks
+from rltune.traces.raw.csv_text import column_names, csv_blocks
 from rltune.traces.raw.frame import numbers, raw_frame, read_csv_text, reasons
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
-TASK_COLUMNS = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type".split(",")
-INSTANCE_COLUMNS = "job_name,task_name,inst_name,worker_name,inst_id,status,start_time,end_time,machine".split(",")
+TASK_COLUMNS = column_names(
+    "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type"
+)
+INSTANCE_COLUMNS = column_names("job_name,task_name,inst_name,worker_name,inst_id,status,start_time,end_time,machine")
 TAG_COLUMNS = ["inst_id", "user", "gpu_type_spec", "group", "workload"]
 STATUS = {"Terminated": "passed", "Failed": "failed", "Running": "running"}
 

@@ -28,14 +28,14 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.csv_text import read_csv_text
+from rltune.traces.raw.csv_text import column_names, read_csv_text
 from rltune.traces.raw.frame import missing_column, numbers, raw_frame, reasons
 from rltune.traces.raw.lines import one_file
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
-COLUMNS = (
+COLUMNS = column_names(
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
-).split(",")
+)
 STATUS = {"Succeeded": "passed", "Failed": "failed", "Running": "killed"}
 GB_PER_MIB = 1048576e-9
 

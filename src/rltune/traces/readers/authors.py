@@ -29,15 +29,15 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.csv_text import read_csv_text
+from rltune.traces.raw.csv_text import column_names, read_csv_text
 from rltune.traces.raw.frame import numbers, raw_frame, reasons
 from rltune.traces.raw.lines import one_file
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
-COMMON = (
+COMMON = column_names(
     "job_id,submit_time,wait_time,run_time,num_gpus,cpu_time,used_memory,request_cpus,request_time,"
     "request_memory,status,user_id,group_id,executable,queue,partition,preceding_job"
-).split(",")
+)
 VARIANTS = {"readme": [*COMMON, "vc_id", "gpu_type"], "reader": [*COMMON, "unnamed", "vc_id", "gpu_type"]}
 PATTERNS = ("*_Formatted_withGPUType.csv", "*_Formatted_withGPUType.csv.gz")
 GPU_TYPES = {"0": "T4", "1": "MISC", "2": "P100", "3": "V100", "4": "V100M32"}
@@ -60,9 +60,9 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     rows = len(table)
     if not rows:
         raise DataError(f"{where}: no rows with {len(names)} columns; expected the authors' CSV without a header.")
-    told = "as the configuration says" if trace.part else f"as it has {fields} columns"
+    why = "as the configuration says" if trace.part else f"as it has {fields} columns"
     vc_at, type_at = names.index("vc_id"), names.index("gpu_type")
-    audit.note(f"read in the {variant} variant (column {vc_at} virtual cluster, {type_at} GPU type), {told}", rows)
+    audit.note(f"read in the {variant} variant (column {vc_at} virtual cluster, {type_at} GPU type), {why}", rows)
     values = {
         name: numbers(table[name], name, audit, where)
         for name in (

@@ -7,7 +7,7 @@ What to run on the cluster, as a user who may see all jobs (write the dates you 
       --format=JobID,User,Partition,Submit,Start,End,ElapsedRaw,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,ReqMem,\
     ReqTRES,AllocTRES > jobs.txt
 
-Columns may stand in any order, and others beside them. Needed: JobID, Submit, State; ElapsedRaw, or Elapsed, or Start
+Columns may stand in any order, among others. Needed: JobID, Submit, State; ElapsedRaw, or Elapsed, or Start
 and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocGRES, ReqGRES. Rules:
 
 - **Times** are wall clock in the trace's ``time_zone``, or seconds since 1970 (SLURM_TIME_FORMAT=%s).
@@ -20,7 +20,7 @@ and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocG
   (gres/shard) have no size here: left out.
 - ``cpus``: AllocTRES, AllocCPUS, NCPUS, ReqTRES, ReqCPUS, whichever comes first with a value; ``mem_gb``: AllocTRES,
   ReqTRES, ReqMem (``4Gn`` per node, ``2Gc`` per CPU in old versions); 1G = 1,024³ bytes. Where AllocTRES has memory
-  for no job, Slurm does not hand it out (SelectTypeParameters without ``_Memory``): null, as what it tells as asked for
+  for no job, Slurm does not allocate it (SelectTypeParameters without ``_Memory``): null, as what it reports as requested
   is then all the memory of some node, whoever asks for how much.
 - ``vc`` is the partition. ``sla`` stays false.
 - **Steps** (``123.batch``, ``123.0``, ``123.extern``) are parts of their job: left out. **Array** tasks (``123_7``)
@@ -199,7 +199,7 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
 def delimiter(header: str) -> str | None:
     """What stands between the names of sacct's header; None where it is not sacct's.
 
-    With another sign than sacct's own, a table of one's own may have the same names: one of GPUs has to be there.
+    With another sign than sacct's, any other table may have the same names: a column of GPUs has to be there.
     """
     for sign in "|;\t,":
         names = {name.strip().strip('"') for name in header.split(sign)}

@@ -31,14 +31,15 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.csv_text import column_names
 from rltune.traces.raw.frame import numbers, raw_frame, reasons
 from rltune.traces.raw.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
 
-COLUMNS = (
+COLUMNS = column_names(
     "job_number,submit_time,wait_time,run_time,allocated_processors,average_cpu_time,used_memory,"
     "requested_processors,requested_time,requested_memory,status,user_id,group_id,executable,queue,"
     "partition,preceding_job,think_time"
-).split(",")
+)
 PATTERNS = ("*.swf", "*.swf.gz")
 STATUS = {0.0: "failed", 1.0: "passed", 5.0: "killed"}
 PARTIAL = (2.0, 3.0, 4.0)
@@ -192,7 +193,7 @@ def _processors(known: dict[str, np.ndarray], head: dict[str, str], audit: Audit
     if most is not None and most > 0:
         audit.note("more processors than the machine has (MaxProcs)", (cpus > most).sum())
     elif most is None and head.get("MaxProcs"):
-        audit.note("the header's MaxProcs is not a number: processors not held against it", len(cpus))
+        audit.note("the header's MaxProcs is not a number: processors not compared with it", len(cpus))
     return cpus
 
 

@@ -18,10 +18,8 @@ _LEVEL = 6
 
 def write_gz(path: Path, content: bytes) -> Path:
     """Write one file as gzip; returns its path."""
-    with atomic_write(path) as temporary, open(temporary, "wb") as file:
-        # An empty name and mtime 0 keep the file's name and the clock out of the gzip header.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=_LEVEL) as zipped:
-            zipped.write(content)
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(gzip.compress(content, _LEVEL, mtime=0))  # no clock and no name in the header
     return path
 
 

@@ -1,4 +1,4 @@
-"""Run times predicted from earlier jobs by gradient-boosted trees (LightGBM), trained anew as the trace goes on.
+"""Run times predicted from earlier jobs by gradient-boosted trees (LightGBM), trained again and again along the trace.
 
 The predictor of QSSF (Hu et al., SC '21), which has a rolling estimate and trees as well: user, VC, size, GPU type,
 time of day and what jobs like this one ran lately. With these estimates, the order by smallest area (`saf`: estimate ×

@@ -1,9 +1,8 @@
-"""What Slurm's own order would have done since some instant: a simulation beside the live cluster.
+"""Compare realised waits with a simulation of Slurm's own order that starts from the same state of the cluster.
 
-It begins with the cluster as it was found, has the same jobs arrive, and lets each run as long as it did. A job that has
-not ended is taken to run up to its limit, and nodes that came or went since are not known to it: a job that could not
-start on those of the beginning is left out on both sides. Waits are counted up to now on both sides, so that jobs that
-still wait count too.
+The simulation has the same jobs arrive, and lets each run as long as it did. A job that has not ended is assumed to run up
+to its limit. Nodes that were added or removed since are unknown to it: a job that could not start on the initial nodes is
+left out on both sides. Waits count up to now on both sides, so that jobs that still wait count too.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rltune.cluster.fit import Jobs
-from rltune.config.slurm import ScopeConfig, SlurmConfig
+from rltune.config.slurm import EligibleConfig, SlurmConfig, WatchdogConfig
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import could_start, resume
+from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.observe import View, compiled
 from rltune.slurm.records import PENDING, RUNNING_STATES, SlurmJob
-from rltune.slurm.scope import RANKED, why_left
 
 MOST_RESERVED = 2_000
-"""Jobs beyond which nodes are reserved for the first one alone: to plan all reservations takes 0.4 s with 1,000 jobs on 40
-GPUs, 3 s with 2,000, 25 s with 4,000."""
+"""Jobs above which the simulation reserves nodes for the first job alone (EASY in place of conservative backfill): planning
+all reservations takes 0.4 s with 1,000 jobs on 40 GPUs, 3 s with 2,000, 25 s with 4,000."""
 
 
 @dataclass(frozen=True)
@@ -31,23 +30,24 @@ class Waits:
     """Mean waits of the same jobs up to now, s."""
 
     jobs: int
-    ours_s: float
-    shadow_s: float
+    realised_s: float
+    simulated_s: float
     left_out: int = 0
-    """Ranked jobs that are not among them, since they could not start on what was found at the beginning."""
+    """Ranked jobs that are not compared, since they could not start on the initial nodes."""
 
     @property
-    def says_little(self) -> bool:
+    def is_inconclusive(self) -> bool:
         """Whether more than half of the ranked jobs are left out."""
         return self.left_out > self.jobs
 
 
 @dataclass
 class Shadow:
-    """Watches a cluster's jobs from ``begin`` on: the ranked ones, which are compared, and those beside them."""
+    """Follows a cluster's jobs since ``begin``: the ranked ones, which are compared, and the others."""
 
     begin: View
     config: SlurmConfig
+    rules: WatchdogConfig
     _jobs: dict[int, SlurmJob] = field(default_factory=dict, repr=False)
     """Every job that has waited for nodes, or started, since, as it was when it was seen first."""
     _ranked: set[int] = field(default_factory=set, repr=False)
@@ -57,21 +57,21 @@ class Shadow:
     _end_s: dict[int, float] = field(default_factory=dict, repr=False)
     """When jobs started and ended, s since 1970; an end is noticed in the cycle after it."""
     _running: frozenset[int] = field(init=False, repr=False)
-    _anybody: ScopeConfig = field(init=False, repr=False)
+    _everybody: EligibleConfig = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._running = frozenset(self.begin.running)
-        self._anybody = ScopeConfig(partitions=self.config.scope.partitions, arrays="rank", constraints="rank")
+        self._everybody = EligibleConfig(partitions=self.config.eligible.partitions, also=["arrays", "constraints"])
 
     def watch(self, jobs: Iterable[SlurmJob], ranked: Iterable[SlurmJob], now_s: float) -> None:
-        """Take note of a cycle's queue."""
+        """Record a cycle's queue."""
         there = {job.id: job for job in jobs}
         ranked_now = {job.id for job in ranked}
         self._ranked |= ranked_now
         for job in there.values():
             if job.id not in self._jobs and job.id not in self._running and self._counts(job, now_s):
                 self._jobs[job.id] = job
-                if why_left(_as_it_waited(job), self.config.scope, now_s, ours=True) == RANKED:
+                if reason_to_leave(_as_it_waited(job), self.config.eligible, now_s, owned=True) == RANKED:
                     self._ranked.add(job.id)  # it started between two cycles
         self._elsewhere = ranked_now - self._jobs.keys() - self._running
         for number in (*self._jobs, *self._running):
@@ -85,20 +85,20 @@ class Shadow:
         self._jobs = {k: job for k, job in self._jobs.items() if k in there or k in self._start_s}
 
     def _counts(self, job: SlurmJob, now_s: float) -> bool:
-        """Whether a job takes part: it asks for GPUs of these partitions, and runs or waits for nodes only."""
+        """Whether a job takes part: it requests GPUs of these partitions, and runs or waits for nodes only."""
         if job.gpus < 1 or not any(p in self.begin.pool_of for p in job.partition.split(",")):
             return False
         if job.state in RUNNING_STATES:
             return job.start_s is not None and job.submit_s >= self.begin.now_s - self.config.interval_s
-        return why_left(job, self._anybody, now_s, ours=True) == RANKED
+        return reason_to_leave(job, self._everybody, now_s, owned=True) == RANKED
 
     def waits(self, now_s: float) -> Waits:
-        """Mean waits of the ranked jobs since the beginning, theirs and the simulation's."""
+        """Mean waits of the ranked jobs since the beginning, realised and simulated."""
         begin = self.begin
         jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
         rows, kept = compiled([*begin.running_jobs, *jobs], begin, self.config)
         ranked = len(self._ranked & self._jobs.keys()) + len(self._elsewhere)
-        if self._running - kept:  # the running ones are a view's own, all of which its cluster holds
+        if self._running - kept:  # a view's running jobs fit its cluster
             return Waits(0, 0.0, 0.0, ranked)
         first, ids = len(self._running), [job.id for job in jobs if job.id in kept]
         fits = self._could_start(rows)
@@ -113,18 +113,19 @@ class Shadow:
         ends = np.array([self._end_s.get(job, end + begin.t0_s) for job, end in zip(begin.running, begin.found.end_s)])
         ends = np.maximum(ends - begin.t0_s, begin.found.now_s + 1.0)
         found = replace(begin.found, end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
-        rules = self.config.watchdog
-        backfill = "easy" if rules.backfill == "conservative" and len(rows.row) > MOST_RESERVED else rules.backfill
-        run = resume(rows, begin.layout, found, SchedulerConfig(rules.policy, backfill))
+        backfill = "easy" if len(rows.row) > MOST_RESERVED else "conservative"
+        run = resume(rows, begin.layout, found, SchedulerConfig(self.rules.policy, backfill))
         run.advance()
         until = now_s - begin.t0_s
-        shadow = np.minimum(run.state.start[0, first:], until) - rows.submit_s[first:]
-        ours = np.array([min(self._start_s.get(job, now_s) - begin.t0_s, until) for job in ids]) - rows.submit_s[first:]
-        means = (float(np.maximum(waits[compared], 0).mean()) for waits in (ours, shadow))
-        return Waits(int(compared.sum()), *means, left_out=ranked - int(compared.sum()))
+        starts = np.array([min(self._start_s.get(job, now_s) - begin.t0_s, until) for job in ids])
+        simulated = np.minimum(run.state.start[0, first:], until)
+        realised_s, simulated_s = (
+            float(np.maximum((at - rows.submit_s[first:])[compared], 0).mean()) for at in (starts, simulated)
+        )
+        return Waits(int(compared.sum()), realised_s, simulated_s, ranked - int(compared.sum()))
 
     def _could_start(self, rows: Jobs) -> np.ndarray:
-        """Which of the jobs behind the running ones [Q] bool could start on what was found at the beginning."""
+        """Which of the jobs after the running ones [Q] bool could start on the initial nodes."""
         begin, first = self.begin, len(self._running)
         everyone = replace(begin.found, queued=len(rows.row) - first)
         at_once = Jobs(rows.row.copy(), rows.cut)
@@ -133,71 +134,67 @@ class Shadow:
 
 
 def _as_it_waited(job: SlurmJob) -> SlurmJob:
-    """A running job as it stood in the queue."""
+    """A running job as it was in the queue."""
     return replace(job, state=PENDING, reason="Priority", priority=max(job.priority, 1))
 
 
 @dataclass
 class Watchdog:
-    """Compares from time to time, and says when it has been worse for too long."""
+    """Compares at intervals, and reports when waits have been longer for too long."""
 
     config: SlurmConfig
     say: Callable[[str], None] = print
     shadow: Shadow | None = None
-    worse: int = 0
-    """Comparisons in a row that were worse."""
+    longer: int = 0
+    """Consecutive comparisons in which jobs waited longer than simulated."""
     last: Waits | None = None
     _next_s: float = 0.0
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Forget what was seen: after the clock was set, times before and after it cannot be compared."""
-        self.shadow, self.worse = None, 0
+        self.shadow, self.longer = None, 0
 
     def cycle(self, view: View, jobs: Iterable[SlurmJob]) -> str:
-        """Take note of a cycle; why to hand back, "" where there is no reason."""
+        """Record a cycle; the reason to release every job, "" where there is none."""
         rules = self.config.watchdog
-        if not rules.enabled:
+        if rules is None:
             return ""
-        if self.shadow is None or view.now_s - self.shadow.begin.now_s > rules.begin_anew_s:
-            self.shadow, self._next_s = Shadow(view, self.config), view.now_s + rules.every_s
+        if self.shadow is None or view.now_s - self.shadow.begin.now_s > rules.restart_s:
+            self.shadow, self._next_s = Shadow(view, self.config, rules), view.now_s + rules.every_s
         self.shadow.watch(jobs, view.ranked, view.now_s)
         if view.now_s < self._next_s:
             return ""
         self._next_s = view.now_s + rules.every_s
         self.last = waits = self.shadow.waits(view.now_s)
-        without = f"{waits.left_out} left out that could not start on the nodes it began with" if waits.left_out else ""
-        if waits.says_little:
-            self.say(f"the watchdog begins anew: {waits.jobs} ranked jobs to compare, {without}")
-            self.shadow = Shadow(view, self.config)
+        without = f"{waits.left_out} left out that could not start on the initial nodes" if waits.left_out else ""
+        if waits.is_inconclusive:
+            self.say(f"the watchdog restarts: {waits.jobs} ranked jobs to compare, {without}")
+            self.shadow = Shadow(view, self.config, rules)
             self.shadow.watch(jobs, view.ranked, view.now_s)
             return ""
         if without:
             self.say(f"the watchdog compares {waits.jobs} jobs, {without}")
-        if waits.jobs < rules.jobs:
+        if waits.jobs < rules.min_jobs:
             return ""
-        is_worse = waits.ours_s > (1 + rules.worse_by) * waits.shadow_s + 1.0
-        self.worse = self.worse + 1 if is_worse else 0
-        if self.worse < rules.times:
+        is_longer = waits.realised_s > (1 + rules.tolerance) * waits.simulated_s + 1.0
+        self.longer = self.longer + 1 if is_longer else 0
+        if self.longer < rules.patience:
             return ""
         return (
-            f"{waits.jobs} jobs have waited {waits.ours_s:.0f} s in the mean, in a simulation of Slurm's own order "
-            f"{waits.shadow_s:.0f} s, and it was worse {self.worse} times in a row"
+            f"{waits.jobs} jobs have waited {waits.realised_s:.0f} s on average, {waits.simulated_s:.0f} s in a simulation "
+            f"of Slurm's own order, and longer in {self.longer} comparisons in a row"
             + (f"; {without}" if without else "")
         )
 
-    def figures(self) -> Mapping[str, tuple[str, str, float]]:
-        """Of the last comparison, for Prometheus: name → (kind, what it is, value); none before the first."""
+    def metrics(self) -> Mapping[str, tuple[str, str, float]]:
+        """Metrics of the last comparison, for Prometheus: name → (kind, description, value); none before the first."""
         if self.last is None:
             return {}
-        about = "Ranked jobs left out of it, which could not start on the nodes it began with"
+        left_out = "Ranked jobs left out of it, which could not start on the initial nodes"
         return {
             "watchdog_compared_jobs": ("gauge", "Ranked jobs of the watchdog's last comparison", self.last.jobs),
-            "watchdog_left_out_jobs": ("gauge", about, self.last.left_out),
-            "watchdog_wait_seconds": ("gauge", "Mean wait of the jobs compared", self.last.ours_s),
-            "watchdog_slurm_wait_seconds": (
-                "gauge",
-                "The same in the simulation of Slurm's own order",
-                self.last.shadow_s,
-            ),
-            "watchdog_worse": ("gauge", "Comparisons in a row that were worse", self.worse),
+            "watchdog_left_out_jobs": ("gauge", left_out, self.last.left_out),
+            "watchdog_wait_seconds": ("gauge", "Mean wait of the jobs compared", self.last.realised_s),
+            "watchdog_slurm_wait_seconds": ("gauge", "The same, simulated in Slurm's own order", self.last.simulated_s),
+            "watchdog_longer": ("gauge", "Consecutive comparisons with longer waits", self.longer),
         }

@@ -1,0 +1,223 @@
+"""Write what a cycle decided to Slurm, and first to disk, so that a crash in between loses nothing.
+
+Lines of decisions.jsonl are objects with ``time_s`` (s since 1970), ``event`` and, except for those of many jobs, ``job``.
+Changes are written before Slurm gets them, and afterwards only what failed; of jobs left to Slurm, and in a dry run of
+changes too, only what differs from the job's last line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rltune.config.slurm import BandConfig
+from rltune.slurm.decide import Decision
+from rltune.slurm.observe import View
+from rltune.slurm.ownership import Assignment, Ownership
+from rltune.slurm.records import WAITING_STATES, Change, Outcome, Slurm, SlurmJob
+from rltune.slurm.release import release
+from rltune.slurm.state_directory import StateDirectory
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a cycle is about to write, and what it is based on."""
+
+    view: View
+    jobs: tuple[SlurmJob, ...]
+    """All jobs that Slurm reported."""
+    decision: Decision
+    changes: list[Change]
+    """Changes of ranked jobs."""
+    ownership: Ownership
+    forgotten: dict[int, str]
+    """Jobs that are no longer on the list, each with the reason."""
+    band: BandConfig
+
+    @property
+    def unranked(self) -> list[SlurmJob]:
+        """Waiting jobs that are not ranked."""
+        ranked = {job.id for job in self.view.ranked}
+        return [job for job in self.jobs if job.state in WAITING_STATES and job.id not in ranked]
+
+    @property
+    def releases(self) -> dict[int, int]:
+        """Unranked jobs that have a priority of the controller's → that priority."""
+        return self.ownership.owned(self.unranked, self.band)
+
+    def describe(self) -> tuple[str, ...]:
+        """What is to be written, a line a job, in the order of each queue."""
+        by_job, lines = {change.job: change for change in self.changes}, []
+        for pool, order in self.decision.orders.items():
+            for k, job in enumerate(order):
+                if job in by_job:
+                    change, nodes = by_job[job], self.decision.starts.get(job)
+                    line = f"{pool}, {k + 1} of {len(order)}: job {job}"
+                    line += "" if change.priority is None else f", priority {change.priority}"
+                    line += f", OverSubscribe={_flag(change)}" if _flag(change) else ""
+                    lines.append(line + (f", could start on {', '.join(nodes)}" if nodes else ""))
+        return (*lines, *(f"job {job}: released" for job in self.releases))
+
+    def assignments(self) -> dict[int, Assignment]:
+        """The list with what the ranked jobs are about to get."""
+        ranked, after = {job.id: job for job in self.view.ranked}, dict(self.ownership.assigned)
+        for change in self.changes:
+            job = ranked[change.job]
+            owned = self.ownership.owns(job, self.band)
+            last = job.priority if owned else 0
+            shares = change.oversubscribe
+            exclusive = self.ownership.has_whole_nodes(job.id) if shares is None else not shares
+            after[job.id] = Assignment(
+                last if change.priority is None else change.priority, last, exclusive, seen=owned
+            )
+        return after
+
+
+@dataclass
+class Journal:
+    """Writes the lines of decisions.jsonl, and remembers what it has written of the jobs that wait."""
+
+    directory: StateDirectory
+    _left: dict[int, str] = field(default_factory=dict)
+    _planned: dict[int, Change] = field(default_factory=dict)
+    _planned_releases: frozenset[int] = frozenset()
+
+    def planned(self, plan: Plan, live: bool) -> None:
+        """Write what a cycle is about to do; in a dry run (not ``live``), what it would do."""
+        view, decision = plan.view, plan.decision
+        new = [change for change in plan.changes if live or self._planned.get(change.job) != change]
+        rank = {job: (pool, k) for pool, order in decision.orders.items() for k, job in enumerate(order, 1)}
+        lines = [_changed(change, view, decision, *rank.get(change.job, ("", 0)), live) for change in new]
+        releases = frozenset() if live else frozenset(plan.releases)  # live: written once it is done
+        skipped = {job: why for job, why in view.left.items() if self._left.get(job) != why}
+        again = {job: view.left.get(job, "not ranked") for job in releases - self._planned_releases}
+        for event, reasons in (
+            ("would release", again),
+            ("forgotten", plan.forgotten if live else {}),
+            ("left", skipped),
+        ):
+            lines += [{**_line(view, event, job), "why": why} for job, why in sorted(reasons.items())]
+        self.directory.write_journal(*lines)
+        self._left, self._planned_releases = dict(view.left), releases
+        self._planned = {} if live else {change.job: change for change in plan.changes}
+
+    def outcomes(
+        self,
+        view: View,
+        what: str,
+        outcomes: Iterable[Outcome],
+        event: str = "",
+        reasons: Mapping[int, str] | None = None,
+    ) -> None:
+        """Write which changes were refused and, where ``event`` names it, which were made, with ``reasons`` by job."""
+        lines: list[Line] = []
+        for outcome in outcomes:
+            if not outcome.ok:
+                lines.append({**_line(view, "refused", outcome.job), "what": what, "why": outcome.message})
+            elif event:
+                why = {"why": reasons[outcome.job]} if reasons and outcome.job in reasons else {}
+                lines.append({**_line(view, event, outcome.job), **why})
+        self.directory.write_journal(*lines)
+
+    def unknown(self, view: View, what: str, jobs: Iterable[int], error: Exception) -> None:
+        """Write that the outcome of changes is unknown."""
+        line: Line = {"time_s": round(view.now_s, 3), "event": "unknown", "what": what, "jobs": sorted(jobs)}
+        self.directory.write_journal({**line, "why": str(error)})
+
+
+@dataclass(frozen=True)
+class Written:
+    """How many jobs were changed and released, and how many of either Slurm refused."""
+
+    changed: int
+    released: int
+    refused: int
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes plans. ``note`` runs what writes to disk where an error of the disk must not hide one of Slurm."""
+
+    slurm: Slurm
+    journal: Journal
+    note: Callable[[Callable[[], None]], None]
+
+    def write(self, plan: Plan) -> Written:
+        """Write the list of assigned jobs, then the plan to the journal, then to Slurm, then the outcomes.
+
+        Raises RLTuneError where Slurm does not answer, OSError where the disk is full: before Slurm gets anything, where
+        the disk has to come first.
+        """
+        directory, releases, old = self.journal.directory, plan.releases, plan.ownership.assigned
+        new = replace(plan.ownership, assigned=plan.assignments()).unseen(releases)
+        unflag = [Change(j.id, oversubscribe=True) for j in plan.unranked if plan.ownership.has_whole_nodes(j.id)]
+        directory.write(new)
+        self.journal.planned(plan, live=True)
+        outcomes = self._update(plan, unflag)
+        released_now = self._release(plan, releases)
+        unflagged = {o.job for o in outcomes[len(plan.changes) :] if o.ok}
+        released = {o.job for o in released_now if o.ok}
+        untried = releases.keys() - {o.job for o in released_now}
+        after = {
+            job: replace(given, exclusive=False) if job in unflagged else given
+            for job, given in {**new.assigned, **{job: old[job] for job in untried if job in old}}.items()
+        }
+        after = {job: given for job, given in after.items() if job not in released or given.exclusive}
+        directory.write(Ownership(after, new.overridden))
+        changed = sum(o.ok for o in outcomes[: len(plan.changes)])
+        return Written(changed, len(released), sum(not o.ok for o in (*outcomes, *released_now)))
+
+    def _update(self, plan: Plan, unflag: Sequence[Change]) -> list[Outcome]:
+        """Change jobs, the ranked ones first."""
+        changes = [*plan.changes, *unflag]
+        if not changes:
+            return []
+        try:
+            outcomes = self.slurm.update(changes)
+        except Exception as failure:
+            error = failure
+            self.note(lambda: self.journal.unknown(plan.view, "change", [change.job for change in changes], error))
+            raise
+        self.journal.outcomes(plan.view, "change", outcomes[: len(plan.changes)])
+        self.journal.outcomes(plan.view, "unflag", outcomes[len(plan.changes) :], "unflagged")
+        return outcomes
+
+    def _release(self, plan: Plan, releases: Mapping[int, int]) -> list[Outcome]:
+        """Release jobs that still wait with the assigned priority: a hold set meanwhile must not be undone."""
+        outcomes: list[Outcome] = []
+        reasons = {job: plan.view.left.get(job, "not ranked") for job in releases}
+
+        def write() -> None:
+            self.journal.outcomes(plan.view, "release", outcomes, "released", reasons)
+
+        try:
+            for outcome in release(self.slurm, releases, plan.band, fresh=False):
+                outcomes.append(outcome)
+        except Exception as failure:
+            error, rest = failure, releases.keys() - {outcome.job for outcome in outcomes}
+            self.note(write)
+            self.note(lambda: self.journal.unknown(plan.view, "release", rest, error))
+            raise
+        write()
+        return outcomes
+
+
+def _flag(change: Change) -> str:
+    return "" if change.oversubscribe is None else "YES" if change.oversubscribe else "NO"
+
+
+def _line(view: View, event: str, job: int) -> Line:
+    return {"time_s": round(view.now_s, 3), "event": event, "job": job}
+
+
+def _changed(change: Change, view: View, decision: Decision, pool: str, rank: int, live: bool) -> Line:
+    """A change, with the job's rank in its pool, 1 for the first."""
+    score = decision.scores.get(change.job)
+    line = _line(view, "change" if live else "would change", change.job)
+    line |= {"pool": pool, "rank": rank, "of": len(decision.orders.get(pool, ()))}
+    line |= {"score": None if score is None else round(score, 6), "priority": change.priority}
+    line |= {"oversubscribe": _flag(change)} if _flag(change) else {}
+    return line | ({"could_start_on": decision.starts[change.job]} if change.job in decision.starts else {})

@@ -1,0 +1,68 @@
+"""What imports what: layers (import-linter), and the packages that each part of the project needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MODULE_OF = {"pyyaml": "yaml"}
+
+
+def modules_of(requirements: list[str]) -> set[str]:
+    names = [Requirement(text).name for text in requirements]
+    return {MODULE_OF.get(name, name.replace("-", "_")) for name in names}
+
+
+EXTRAS = {name: modules_of(texts) for name, texts in PROJECT["optional-dependencies"].items()}
+ALL = set().union(*EXTRAS.values()) - modules_of(PROJECT["dependencies"]) - {"rltune"}
+
+
+def loaded_by(*modules: str, blocked: set[str] = frozenset()) -> set[str]:
+    """Top-level packages that importing these loads in a new process; ``blocked`` packages cannot be imported there."""
+    code = (
+        "import importlib, sys\n"
+        f"sys.modules |= dict.fromkeys({sorted(blocked)})\n"
+        f"for name in {modules}: importlib.import_module(name)\n"
+        "print(*{name.split('.')[0] for name, module in sys.modules.items() if module})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_imports_keep_the_contracts_of_pyproject() -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    linter = str(Path(sys.executable).with_name("lint-imports"))
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("rltune.cli", ""),
+        ("rltune.environment.gym_env", ""),
+        ("rltune.agent.policy_file", ""),
+        ("rltune.placement.placers", ""),
+        ("rltune.slurm.service", ""),
+        ("rltune.slurm.emulate.emulation", "slurm"),
+        ("rltune.traces.clean", "traces"),
+        ("rltune.evaluation.evaluate", "traces"),
+        ("rltune.report.page", "report"),
+    ],
+)
+def test_a_module_needs_no_more_than_its_extra(module: str, extra: str) -> None:
+    allowed = EXTRAS[extra] | EXTRAS["traces"] if extra == "report" else EXTRAS.get(extra, set())
+    loaded_by(module, blocked=ALL - allowed)
+
+
+def test_the_command_line_starts_without_the_heavy_packages() -> None:
+    assert not loaded_by("rltune.cli") & {"numba", "pandas", "gymnasium", "swiglpk"}
