@@ -106,7 +106,9 @@ def run_panel(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float,
     number = {node.name: m for m, node in enumerate(slurm.nodes)}
     runs[["submit_s", "start_s", "end_s"]] -= runs["submit_s"].min()
     runs = runs.assign(figure=panel.figure, job=runs.index, node=runs["node_list"].str.split(","))
-    runs = runs.assign(priority=[priority[job] for job in ids], gpus=runs["asked_gpus"] // runs["nodes"]).explode("node")
+    runs = runs.assign(priority=[priority[job] for job in ids], gpus=runs["asked_gpus"] // runs["nodes"]).explode(
+        "node"
+    )
     return runs.assign(node=runs["node"].map(number).astype(int))[list(COLUMNS)].reset_index(drop=True)
 
 
