@@ -32,6 +32,7 @@ GAIN = {"fifo": 0.85, "sjf": 0.4, "f1": -0.02, "wfp3": 0.6, "saf": 0.0, "multifa
 LEVEL = {"fifo": 1.0, "sjf": 0.35, "f1": 0.12, "wfp3": 0.4, "saf": 0.2, "multifactor": 0.9}
 HEURISTICS = ("fifo", "sjf", "f1", "wfp3", "saf")
 WINDOWS = {256: 24, 1024: 8}
+PAGES = ("figures", "clean-philly")
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Project:
             [self.results / "workloads" / name / "audit.json" for name in fitted],
         )
 
-    def build(self, pages: tuple[str, ...] = ("figures", "clean-philly")) -> Path:
+    def build(self, pages: tuple[str, ...] = PAGES) -> Path:
         out = self.results / "report" / "index.html"
         return build(self.run, self.artefacts, out, pages, self.results / "benchmarks", self.root)
 

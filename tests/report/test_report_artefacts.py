@@ -56,5 +56,7 @@ def test_what_is_saved_is_what_the_list_says(made: Made) -> None:
     for name, saved in made.there.items():
         entry = artefacts.entry_of(name)
         assert (saved.artefact.kind, saved.artefact.source) == (entry.kind, entry.stage)
-        text = " ".join([saved.artefact.title, saved.artefact.caption, saved.artefact.alt, *saved.artefact.notes])
+        text = " ".join(
+            filter(None, [saved.artefact.title, saved.artefact.caption, saved.artefact.alt, *saved.artefact.notes])
+        )
         assert "{" not in text and "  " not in text, name

@@ -33,15 +33,15 @@ def test_waits_have_a_column_a_seed_in_order_of_time() -> None:
 
 def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows() -> None:
     theirs = pd.DataFrame({"": [4.0, 8.0, 2.0]}, index=[0, 64, 128])
-    assert less(theirs / 4, theirs, 200, 0.95, 1)[:3] == pytest.approx((0.75, 0.75, 0.75))
-    assert np.isnan(less(theirs, theirs * 0, 200, 0.95, 1)).all()
-    assert np.isnan(less(theirs.head(0), theirs, 200, 0.95, 1)).all()
+    assert less(theirs / 4, theirs, JUDGE)[:3] == pytest.approx((0.75, 0.75, 0.75))
+    assert np.isnan(less(theirs, theirs * 0, JUDGE)).all()
+    assert np.isnan(less(theirs.head(0), theirs, JUDGE)).all()
     seeds = pd.DataFrame({"a": theirs[""] / 4, "b": theirs[""] / 2})
-    two = less(seeds, theirs, 200, 0.95, 1)
+    two = less(seeds, theirs, JUDGE)
     assert two.gain == pytest.approx(0.625) and two.low < 0.5 and two.high > 0.75, "what another seed would do is open"
-    assert less(seeds, seeds, 200, 0.95, 1).gain == 0, "seeds are paired where both have them"
+    assert less(seeds, seeds, JUDGE).gain == 0, "seeds are paired where both have them"
     with pytest.raises(ValueError, match="different windows"):
-        less(theirs, theirs.rename(index={0: 1}), 200, 0.95, 1)
+        less(theirs, theirs.rename(index={0: 1}), JUDGE)
 
 
 def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: pd.DataFrame) -> None:
@@ -98,7 +98,7 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
     assert set(frame["shows"]) == {"better"} and set(frame["windows"]) == {24}
     fifo = frame[frame["policy"] == "fifo"]
     assert fifo["random"].to_numpy() == pytest.approx(1 - 4 / 3)
-    assert "This run’s matrix has no such agent." in " ".join(made.there["transfer"].artefact.notes)
+    assert "This run has no such agent." in " ".join(made.there["transfer"].artefact.notes)
 
 
 def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix: pd.DataFrame) -> None:

@@ -67,7 +67,7 @@ def test_several_seeds_are_one_row_that_says_so(metrics: Made) -> None:
     assert set(saved.frame["seed"]) == {"1, 2, 3"} and {"seeds", "seed_low"} < set(saved.artefact.columns)
     assert any("resamples seeds" in note for note in saved.artefact.notes)
     alone = metrics.there["fig14-numbers"].artefact
-    assert "seeds" not in alone.columns and any("One training seed a row" in note for note in alone.notes)
+    assert "seeds" not in alone.columns and any("One training seed per row" in note for note in alone.notes)
 
 
 def test_holm_corrects_over_the_whole_table(metrics: Made) -> None:
@@ -173,7 +173,7 @@ def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) ->
 
 def test_without_table_7_its_diagonal_is_the_comparison_with_ones_own_base_policy(made: Made) -> None:
     numbers = {"fig12-numbers": made.there["fig12-numbers"].frame}
-    _, frame = tables.verdicts(numbers, pd.DataFrame(), PAPER)
+    _, frame = tables.claims(numbers, pd.DataFrame(), PAPER)
     mine = frame[(frame["verdict"] != ABSENT) & frame["key"].str.startswith("table7")]
     assert set(mine["key"]) == {f"table7: Helios.{p}.{p}.wait" for p in ("fifo", "sjf", "f1", "wfp3")}
     assert set(mine["artefact"]) == {"fig12-numbers"}

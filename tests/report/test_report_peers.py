@@ -100,7 +100,7 @@ def test_fig17_draws_what_its_frame_has_and_its_numbers_stand_beside_the_papers(
         assert (curve["jct_s"].iloc[0], curve["jct_s"].iloc[-1]) == (own.min(), own.max())
         assert curve["mean_s"].unique() == pytest.approx([own.mean()]) and set(curve["jobs"]) == {3000}
     assert len(drawn.axes) == 2 and "50.0\u00a0% less with RLTune" in artefact.alt
-    artefact, numbers = tables.fig17_numbers(some, compared, PAPER, confidence=0.95)
+    artefact, numbers = tables.fig17_numbers(some, compared, PAPER, fakes.JUDGE)
     assert numbers["improvement"].to_list() == pytest.approx([0.5, 0.5])
     assert numbers["paper_improvement"][0] == pytest.approx(0.4843) and np.isnan(numbers["paper_improvement"][1])
     assert numbers["verdict"].to_list() == ["holds", ""]

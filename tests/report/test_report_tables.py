@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -180,13 +182,13 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> 
         ({"estimate": "exact"}, ["FIFO, lognormal-1", "FIFO, exact"], False),
         ({"seed": 2}, ["FIFO"], True),
     ):
-        artefact, frame, drawn = figures.boxes(twice(cells, name, "other", **changed), jobs, PAPER)
+        artefact, frame, drawn = figures.boxes(twice(cells, name, "other", **changed), jobs, PAPER, WAIT)
         mine = frame[(frame["trace_title"] == "Philly") & (frame["base"] == "FIFO") & (frame["role"] == "rltune")]
         assert mine["setting"].tolist() == called and set(mine["seeds"]) == {2 if pooled else 1}
         wait, count = own.loc["rltune"]
         assert mine["mean"].tolist() == pytest.approx([2 * wait] if pooled else [wait, 3 * wait])
         assert mine["jobs"].tolist() == ([2 * count] if pooled else [count, count])
-        assert ("Pooled are the jobs of several seeds: Philly, FIFO (2)." in artefact.notes) is pooled
+        assert ("Jobs of several seeds are pooled: Philly, FIFO (2)." in artefact.notes) is pooled
         ticks = [label.get_text().replace("\n", ", ") for label in drawn.axes[0].get_xticklabels()]
         assert set(called) <= set(ticks) and all(f"Philly, {label}: " in artefact.alt for label in called)
 
@@ -211,8 +213,7 @@ def test_titles_tell_workloads_apart(made: Made) -> None:
     experiment = config.experiments[0].model_dump()
     experiment["workloads"].append({"trace": "philly", "cluster": "pai-140"})
     both = config.model_copy(update={"experiments": [type(config.experiments[0]).model_validate(experiment)]})
-    workspace = type(made.workspace)(made.project.root, made.workspace.base, made.run.config_path, both)
-    assert set(read.cells(fakes.run_of(workspace), PAPER)["trace_title"]) == {
+    assert set(read.cells(replace(made.run, config=both), PAPER)["trace_title"]) == {
         "Philly · Cluster philly-192",
         "Philly · Cluster pai-140",
         "Helios Venus",

@@ -67,7 +67,7 @@ def test_figure_6_draws_every_batch() -> None:
     assert [bar.get_height() for bar in lower.patches] == [float(i) ** 2 for i in range(100)]
     titles = [axis.get_title(loc="left") for axis in figure.axes[:3]]
     assert titles == ["Philly", "Helios Venus\n(simulated waits)", "Alibaba PAI"]
-    assert "the 100 in a row" in artefact.caption and len(artefact.notes) == 3
+    assert "the 100 consecutive batches" in artefact.caption and len(artefact.notes) == 3
 
 
 def test_distributions_add_up() -> None:
