@@ -43,7 +43,7 @@ def run_schedules(log: Callable[[str], None] = print) -> tuple[pd.DataFrame, dic
     Raises SlurmError if a daemon fails or Slurm does not do what it is asked.
     """
     if lacks := packages.absent(accounting=True, speed=SPEED):
-        log(f"Slurm is not installed (missing: {', '.join(lacks)}); make slurm-deps installs it")
+        log(f"Slurm is not installed ; as root: apt-get install --no-install-recommends {' '.join(lacks)}")
         return pd.DataFrame(columns=list(COLUMNS)), {"lacks": lacks, "speed": SPEED}
     began = time.monotonic()
     runs, version = on_slurm(SPEED, log)
