@@ -50,7 +50,7 @@ def play(env: gymnasium.Env, act: Any, **reset: Any) -> tuple[list[float], dict[
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"features": "raw", "reward": "dense"}, {"features": "rich", "setting": SchedulerConfig("wfp3", "easy")}],
+    [{}, {"features": "raw", "reward": "dense"}, {"features": "rich", "scheduler": SchedulerConfig("wfp3", "easy")}],
 )
 def test_gymnasiums_checker_has_nothing_to_say(small: dict, options: dict) -> None:
     with warnings.catch_warnings():

@@ -189,7 +189,7 @@ def test_wrong_arguments_are_refused(begun: VectorEnvironment) -> None:
         for message, scheduler, options in (
             ("visible: found 0, expected 1 job or more", SchedulerConfig("fifo"), {"visible": 0}),
             ("features: found 'x'", SchedulerConfig("fifo"), {"features": "x"}),
-            ("own policy cannot be the base", SchedulerConfig("mine_for_a_test"), {}),
+            ("a custom policy cannot be the base", SchedulerConfig("mine_for_a_test"), {}),
         ):
             with pytest.raises(ValueError, match=message):
                 VectorEnvironment(begun.jobs, begun.layout, scheduler, **options)

@@ -250,7 +250,7 @@ def test_the_simulators_error_and_what_it_predicts_are_told(there: dict) -> None
 
 def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:
     none = pd.DataFrame()
-    why, simulated = "9 of 9 … make slurm-deps does it.", per_run(in_simulator({"slurm": 1.0}), GPUS)
+    why, simulated = "9 of 9 … apt-get install …", per_run(in_simulator({"slurm": 1.0}), GPUS)
     artefact, frame = tables.deployment_runs(none, simulated, FACTS, why)
     assert set(frame["system"]) == {"simulator"} and why in artefact.notes
     assert "there is no run on a Slurm cluster" in artefact.caption

@@ -188,14 +188,16 @@ def make_config(**told: Any) -> SlurmConfig:
     return SlurmConfig.model_validate({**base, **told})
 
 
-def controller(slurm: FakeSlurm, folder: Path, live: bool = True, **told: Any) -> Controller:
+def controller(slurm: FakeSlurm, folder: Path, live: bool = True, state: Path | None = None, **told: Any) -> Controller:
     """A controller of a fake Slurm, its clock at NOW_S; what it says is in ``.said``."""
     folder.mkdir(exist_ok=True)
     policy = folder / "policy.npz"
     if not policy.is_file():
         write_policy(policy)
     said: list[str] = []
-    made = Controller(make_config(**told), slurm, StateDirectory(folder), policy, live, lambda: NOW_S, said.append)
+    made = Controller(
+        make_config(**told), slurm, StateDirectory(state or folder), policy, live, lambda: NOW_S, said.append
+    )
     made.said = said  # type: ignore[attr-defined]
     return made
 

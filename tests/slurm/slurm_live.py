@@ -12,12 +12,14 @@ from rltune.slurm.emulate import Emulation
 from rltune.slurm.state_directory import StateDirectory
 
 
-def controller(slurm: Emulation, folder: Path, client: Client | None = None, **told: object) -> Controller:
+def controller(
+    slurm: Emulation, folder: Path, client: Client | None = None, state: Path | None = None, **told: object
+) -> Controller:
     """A live controller; what it says is in ``.said``."""
     config = make_config(**{"eligible": {"partitions": ["all"]}, **told})
     said: list[str] = []
     policy = write_policy(folder / "policy.npz")
-    made = Controller(config, client or slurm.client(), StateDirectory(folder), policy, True, say=said.append)
+    made = Controller(config, client or slurm.client(), StateDirectory(state or folder), policy, True, say=said.append)
     made.said = said  # type: ignore[attr-defined]
     return made
 

@@ -15,7 +15,7 @@ SLEEP_S = 600
 def need(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> None:
     """Skip the test where packages are absent."""
     if lacking := packages.missing(packages.needed(accounting, speed, settable)):
-        pytest.skip(f"not installed, make slurm-deps does it: {packages.install_command(lacking)}")
+        pytest.skip(f"not installed; as root: {packages.install_command(lacking)}")
 
 
 def sleeping(sleep_s: int = SLEEP_S) -> str:

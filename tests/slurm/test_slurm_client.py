@@ -173,7 +173,7 @@ def test_half_an_answer_to_changes_is_an_error(commands: Commands) -> None:
     commands.make(
         "scontrol", "print('invalid keyword: rltune-mark-0', file=err)\nprint('Segmentation fault', file=err)"
     )
-    with pytest.raises(SlurmError, match="told of 1 of 2 changes, and then 'Segmentation fault'"):
+    with pytest.raises(SlurmError, match="answered 1 of 2 changes, then 'Segmentation fault'"):
         commands.client().update([Change(5, 1), Change(6, 1)])
 
 
@@ -257,7 +257,7 @@ for line in sys.stdin.read().splitlines():
     )
     assert commands.client().unknown([5, 7, 9]) == {7} and commands.client().unknown([]) == frozenset()
     commands.make("scontrol", "")
-    with pytest.raises(SlurmError, match="told of 0 of 2"):
+    with pytest.raises(SlurmError, match="answered 0 of 2"):
         commands.client().unknown([5, 7])
 
 

@@ -327,7 +327,7 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypa
     with pytest.raises(SlurmError) as caught:
         Emulation(accounting=True).start()
     expected = "apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurmdbd mariadb-server"
-    assert expected in str(caught.value) and "make slurm-deps" in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(

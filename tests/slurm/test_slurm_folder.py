@@ -36,8 +36,7 @@ def taken_away(folder: Path, what: str) -> None:
 def test_what_is_taken_away_while_it_runs_makes_it_hand_back(tmp_path: Path, what: str) -> None:
     slurm, said = busy(), []
     (tmp_path / "state").mkdir()
-    made = controller(slurm, tmp_path)
-    made.directory = StateDirectory(tmp_path / "state")
+    made = controller(slurm, tmp_path, state=tmp_path / "state")
 
     def say(line: str) -> None:
         said.append(line)
@@ -55,8 +54,8 @@ def test_what_is_taken_away_while_it_runs_makes_it_hand_back(tmp_path: Path, wha
 @pytest.mark.parametrize("what", ["folder", "list", "half"])
 def test_what_is_taken_away_just_before_it_is_told_to_stop(tmp_path: Path, what: str) -> None:
     slurm = busy()
-    made = controller(slurm, tmp_path, interval_s=600.0)
-    made.directory, made.say = StateDirectory(tmp_path / "state"), lambda line: None
+    made = controller(slurm, tmp_path, state=tmp_path / "state", interval_s=600.0)
+    made.say = lambda line: None
     service = Service(made, between_tries_s=0.0)
     cycle = made.cycle
 

@@ -246,8 +246,7 @@ def test_a_folder_that_cannot_be_written_to_stops_the_writing(
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=False).returncode:
         pytest.skip("no right to mount a small file system here")
     try:
-        made = controller(slurm, tmp_path, max_failures=2)
-        made.directory = StateDirectory(folder)
+        made = controller(slurm, tmp_path, state=folder, max_failures=2)
         assert Service(made, once=True).run() == 0
         with pytest.raises(OSError):  # noqa: PT011
             (folder / "fill").write_bytes(b"x" * 100_000)

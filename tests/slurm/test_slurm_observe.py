@@ -87,7 +87,7 @@ def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
     write_policy(
         tmp_path / "policy.npz",
         base_policy_bias=1e6,
-        way={
+        scheduler={
             "policy": "sjf",
             "backfill": "easy",
             "placement": "best_fit",

@@ -261,7 +261,7 @@ def test_somebody_else_in_the_band_ends_it(tmp_path: Path) -> None:
     first, second = controller(slurm, tmp_path / "a"), controller(slurm, tmp_path / "b")
     first.cycle()
     given = dict(slurm.queue)
-    with pytest.raises(Stop, match="6 waiting jobs .job 10.* is a second one running"):
+    with pytest.raises(Stop, match="6 waiting jobs .for example job 10.* is a second one running"):
         second.cycle()
     assert slurm.queue == given and controller(slurm, tmp_path / "c", live=False).cycle().ranked == 6
     slurm.add(job(40, priority=BAND.low + 3))

@@ -17,7 +17,7 @@ from slurm_workload import need, wait_behind, wait_for
 from rltune.slurm.client import Client
 from rltune.slurm.emulate import Emulation
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "controller.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "controller.md"
 USER = "nobody"
 """A user that every Debian has, and no job here is of."""
 

@@ -56,7 +56,7 @@ def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.n
 
 
 def played(
-    jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig, backfill: str = "none"
+    jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig, backfill: str = "conservative"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends, s since 1970, of all of them under a policy on the idle cluster."""
     rows, _ = compiled(jobs, view, rules)
@@ -126,7 +126,7 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
         now_s += STEP_S
     assert bool(said) == says
     if says:
-        assert "3 times in a row" in said and watchdog.last is not None
+        assert "longer in 3 comparisons in a row" in said and watchdog.last is not None
         assert watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s
 
 

@@ -104,6 +104,7 @@ rule figures:
         histories=cells(RESULTS / "cells/{cell}/history.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
         others=[f"{RESULTS}/artefacts/{name}.csv" for name in OTHERS if name in artefacts.of(run.config)],
+        placements=cells(RESULTS / "cells/{cell}/placements.csv"),
         paper=PAPER,
     output:
         artefact_files("figures"),

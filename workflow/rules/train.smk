@@ -25,7 +25,7 @@ rule train:
     params:
         config=CONFIG,
         cell="{cell}",
-        training=RESULTS / "cells/{cell}/training",
+        training=lambda w: f"{RESULTS}/cells/{w.cell}/training",
         settings=training_of,
         code=CODE["training"],
     message:

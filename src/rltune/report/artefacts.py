@@ -245,6 +245,9 @@ CONDITIONS: dict[str, Callable[[RunConfig, str], str | None]] = {
     "trained": _trained,
     "ablation": _ablation,
     "placements": _placements,
+    "looked_ahead": lambda c, _: _unless(
+        any(x.placement == "lookahead" for x in c.cells()), "no agent of the run has the placement lookahead"
+    ),
     "balanced": _balanced,
     "transfer": lambda c, _: _unless(has_transfer(c), "no two workloads of the run have agents of the same rules"),
     "robustness": lambda c, _: _unless(

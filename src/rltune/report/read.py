@@ -57,6 +57,11 @@ def histories(run: Run, paths: Paths, cells: Sequence[Cell] | None = None) -> pd
     return _gather(run, paths, pd.read_csv, cells)
 
 
+def placements(run: Run, paths: Paths) -> pd.DataFrame:
+    """Placement questions solved twice, one row per question; cells without any have none. Raises as `windows`."""
+    return _gather(run, paths, pd.read_csv, None)
+
+
 def jobs(
     run: Run, paths: Paths, columns: Iterable[str] = ("role", "sequence_jobs", "wait_s", "jct_s", "bsld")
 ) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from rltune.report.tables.latency import latency as latency
 from rltune.report.tables.loads_compared import loads_compared as loads_compared
 from rltune.report.tables.peers import fig17_numbers as fig17_numbers, table8 as table8
 from rltune.report.tables.peers import table9 as table9, table9_numbers as table9_numbers
-from rltune.report.tables.placements import placements as placements
+from rltune.report.tables.placements import placements as placements, solvers as solvers
 from rltune.report.tables.scheduling_rules import scheduling_rules as scheduling_rules
 from rltune.report.tables.transfer import policies_of as policies_of, table7 as table7, transfer as transfer
 from rltune.report.tables.whatif import whatif_groups as whatif_groups, whatif_numbers as whatif_numbers

@@ -32,7 +32,7 @@ def how_made(how: Mapping[str, object]) -> str:
     if how["asked"]:
         return (
             f"Simulated: the run asks for Slurm, but its packages are not installed ({', '.join(how['lacks'])}); "
-            "`make slurm-deps` installs them."
+            f"`apt-get install --no-install-recommends {' '.join(how['lacks'])}`, as root, installs them."
         )
     return "Simulated: the run does not ask for Slurm daemons (`example_schedules: slurm` in its configuration)."
 

@@ -79,3 +79,29 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
             **{name: row[name] + int(found[name].sum()) for name in ("milp_asked", "milp_calls")},
         }
     return row
+
+
+def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
+    """One row per cell with placement questions: how many, how many answers agree, times in ms (medians).
+
+    ``answers``: one row per cell × question (rltune.placement.agreement.resolve_sample).
+    """
+    asked = cells[cells["cell"].isin(answers["cell"])]
+    rows = []
+    for _, cell in asked.iterrows():
+        mine = where(answers, cell=cell["cell"])
+        rows.append(
+            {
+                **about(cell),
+                "questions": len(mine),
+                "agree": int(mine["agree"].sum()),
+                "difference": (mine["glpk"] - mine["cvxpy"]).abs().max(),
+                "glpk_ms": mine["glpk_ms"].median(),
+                "cvxpy_ms": mine["cvxpy_ms"].median(),
+            }
+        )
+    questions, agree = len(answers), int(answers["agree"].sum())
+    frame = pd.DataFrame(rows)
+    return describe(
+        "solvers", frame, rows=asked, settings=setting_columns(asked), questions=questions, agree=agree
+    ), frame

@@ -91,5 +91,5 @@ def check(groups: list[Group]) -> None:
         what = "; ".join(f"{g.purpose} (packages {', '.join(g.packages)})" for g in lacking)
         raise SlurmError(
             f"the emulated cluster needs what is not installed: {what}. On Debian or Ubuntu, as root: "
-            f"{install_command(lacking)}   (make slurm-deps does it)"
+            f"{install_command(lacking)}"
         )

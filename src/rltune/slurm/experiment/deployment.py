@@ -104,5 +104,5 @@ def missing_runs(settings: Deployment, found: int) -> str:
     what = "; ".join(f"{', '.join(group.packages)} for {group.purpose}" for group in lacking)
     return (
         f"{text}: what they need is not installed ({what}). On Debian or Ubuntu, as root: "
-        f"{packages.install_command(lacking)}; make slurm-deps does it."
+        f"{packages.install_command(lacking)}"
     )

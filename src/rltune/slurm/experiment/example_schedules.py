@@ -43,7 +43,7 @@ def run_schedules(log: Callable[[str], None] = print) -> tuple[pd.DataFrame, dic
     Raises SlurmError if a daemon fails or Slurm does not do what it is asked.
     """
     if lacks := packages.absent(accounting=True, speed=SPEED):
-        log(f"Slurm is not installed (missing: {', '.join(lacks)}); make slurm-deps installs it")
+        log(f"Slurm is not installed ; as root: apt-get install --no-install-recommends {' '.join(lacks)}")
         return pd.DataFrame(columns=list(COLUMNS)), {"lacks": lacks, "speed": SPEED}
     began = time.monotonic()
     runs, version = on_slurm(SPEED, log)
@@ -106,7 +106,9 @@ def run_panel(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float,
     number = {node.name: m for m, node in enumerate(slurm.nodes)}
     runs[["submit_s", "start_s", "end_s"]] -= runs["submit_s"].min()
     runs = runs.assign(figure=panel.figure, job=runs.index, node=runs["node_list"].str.split(","))
-    runs = runs.assign(priority=[priority[job] for job in ids], gpus=runs["asked_gpus"] // runs["nodes"]).explode("node")
+    runs = runs.assign(priority=[priority[job] for job in ids], gpus=runs["asked_gpus"] // runs["nodes"]).explode(
+        "node"
+    )
     return runs.assign(node=runs["node"].map(number).astype(int))[list(COLUMNS)].reset_index(drop=True)
 
 

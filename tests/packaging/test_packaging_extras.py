@@ -1,0 +1,109 @@
+"""Each extra in a bare virtual environment does its main thing. Slow, and needs the package index: RLTUNE_TEST_PACKAGING=1."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "tests" / "slurm" / "recorded" / "22.05"
+MOST_MB = 400
+pytestmark = [
+    pytest.mark.packaging,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif("RLTUNE_TEST_PACKAGING" not in os.environ, reason="slow, downloads: RLTUNE_TEST_PACKAGING=1"),
+]
+ENVIRONMENT = """
+import gymnasium
+env = gymnasium.make("rltune.environment.registration:rltune/Scheduling-v0", sequence_jobs=32)
+env.reset(seed=1)
+done = False
+while not done:
+    _, reward, done, _, _ = env.step(0)
+assert reward == 0.0
+"""
+POLICY = """
+import sys
+import numpy as np
+from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
+widths = [shapes_of("engineered")["actor"][1], 16, 1]
+weights = [np.zeros(shape, np.float32) for a, b in zip(widths, widths[1:]) for shape in ((a, b), (b,))]
+save_policy(sys.argv[1], TrainedPolicy(tuple(weights), {"features": "engineered", "agent": "rltune"}))
+"""
+COMMANDS = {
+    "squeue": f'#!/bin/sh\ncat "{RECORDED}/squeue.json"\n',
+    "sinfo": f'#!/bin/sh\ncat "{RECORDED}/sinfo.json"\n',
+    "scontrol": "#!/bin/sh\ncat > /dev/null\n",
+}
+
+Installed = Callable[[str], Callable[..., str]]
+
+
+def call(*command: object, **options: object) -> str:
+    """What a command printed; fails with what it said."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's wheel, built once."""
+    folder = tmp_path_factory.mktemp("wheel")
+    call(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture
+def installed(wheel: Path, tmp_path: Path) -> Installed:
+    """Makes a virtual environment with an extra of the wheel; runs programs of it in an empty folder."""
+
+    def install(extra: str) -> Callable[..., str]:
+        folder, name = tmp_path / "venv", f"rltune{extra} @ {wheel.as_uri()}"
+        if uv := shutil.which("uv"):
+            call(uv, "venv", "-q", "--python", sys.executable, folder)
+            call(uv, "pip", "install", "-q", "--python", folder / "bin" / "python", name)
+        else:
+            call(sys.executable, "-m", "venv", folder)
+            call(folder / "bin" / "python", "-m", "pip", "install", "-q", name)
+        work = tmp_path / "work"
+        work.mkdir()
+        path = os.pathsep.join([str(tmp_path / "bin"), str(folder / "bin"), os.environ["PATH"]])
+        env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "RLTUNE_ROOT")} | {"PATH": path}
+        return lambda program, *args: call(folder / "bin" / program, *args, cwd=work, env=env)
+
+    return install
+
+
+def test_the_core_has_the_environment(installed: Installed) -> None:
+    installed("")("python", "-c", ENVIRONMENT)
+
+
+def test_the_controller_on_a_head_node(installed: Installed, tmp_path: Path) -> None:
+    run = installed("[slurm]")
+    files = [path for path in (tmp_path / "venv").rglob("*") if path.is_file() and not path.is_symlink()]
+    assert sum(path.stat().st_size for path in files) < MOST_MB * 1e6
+    assert "--live" in run("rltune", "slurm", "run", "--help")
+    (tmp_path / "bin").mkdir()
+    for name, text in COMMANDS.items():
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    run("python", "-c", POLICY, tmp_path / "policy.npz")
+    config = tmp_path / "mine.yaml"
+    config.write_text(
+        f"policy: {tmp_path}/policy.npz\neligible: {{partitions: [all]}}\nstate_directory: {tmp_path}/state\n"
+    )
+    assert " ranked, " in run("rltune", "slurm", "run", "--config", config, "--once")
+
+
+def test_training_has_tensorflow_and_no_jupyter(installed: Installed) -> None:
+    run = installed("[train]")
+    run("python", "-c", "import rltune.agent.trainer, rltune.agent.networks, rltune.placement.model")
+    with pytest.raises(AssertionError, match="No module named 'snakemake'"):
+        run("python", "-c", "import snakemake")
