@@ -15,7 +15,7 @@ _verbose = False
 
 
 def make_verbose(verbose: bool) -> None:
-    """Whether the steps of this command are told one by one."""
+    """Whether the steps of this command are printed one by one."""
     global _verbose
     _verbose = verbose
 

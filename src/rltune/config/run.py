@@ -64,7 +64,7 @@ class SimulationConfig(Block):
 
 
 class EvaluationConfig(Block):
-    """How trained agents are judged on the test part."""
+    """How trained agents are evaluated on the test part."""
 
     sequence_jobs: Annotated[list[Annotated[int, Field(ge=2)]], EachOnce] = Field([256, 1024], min_length=1)
     """Lengths of the disjoint test windows, each from an idle cluster (paper §4.1, §5.2)."""

@@ -1,4 +1,4 @@
-"""A simulation by hand, told: its metrics as text, its jobs as a Gantt chart."""
+"""A single simulation: its metrics as text, its jobs as a Gantt chart."""
 
 from __future__ import annotations
 

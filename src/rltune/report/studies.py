@@ -1,4 +1,4 @@
-"""What agents are judged on, as the paper groups it: metric → its figures in the paper, our artefacts, words and units.
+"""What agents are evaluated on, as the paper groups it: metric → its figures in the paper, our artefacts, words and units.
 
 An agent belongs to the study of the metric it was trained for; one trained for a mix, to that of each of its parts.
 """
@@ -50,7 +50,7 @@ class Study:
         return self.noun[0].upper() + self.noun[1:] + (" (Slurm multifactor)" if self.slurm else "")
 
     def covers(self, metric: str, policy: str) -> bool:
-        """Whether an agent trained for ``metric`` against ``policy`` is judged here."""
+        """Whether an agent trained for ``metric`` against ``policy`` is evaluated here."""
         special = policy in MULTIFACTOR and self.metric == "bsld"
         return self.metric in parse_metric(metric) and special == self.slurm
 
@@ -76,7 +76,7 @@ CURVES: dict[str, tuple[Study, ...]] = {
 
 
 def cells_of(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `report.read.cells` that are judged in a study."""
+    """The rows of `report.read.cells` that are evaluated in a study."""
     mine = [study.covers(m, p) for m, p in zip(cells["metric"], cells["policy"], strict=True)]
     return cells[pd.Series(mine, index=cells.index, dtype=bool)]
 

@@ -125,7 +125,7 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals
     block_high, dropped.
 
     Of the jobs that ran under both; ``dropped`` have not. A window is a repetition. Of wait, jct and bsld there is a second
-    interval, of ``blocks`` of ``block_jobs`` consecutive submissions, drawn anew within the repetitions: it knows nothing of
+    interval, of ``blocks`` of ``block_jobs`` consecutive submissions, resampled within the repetitions: it knows nothing of
     what another repetition would change, and neighbouring blocks share a queue. It is for no verdict.
     """
     rows = []

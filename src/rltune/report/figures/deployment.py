@@ -70,4 +70,4 @@ def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> tuple[Artef
         legend_above(figure, axes[0][0], 4)
     busy = frame[frame["hour"] <= facts["hours"]].groupby("scheduler", sort=False)["utilisation"].mean()
     shares = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
-    return describe("fig19", frame, paper, told=shares), frame, figure
+    return describe("fig19", frame, paper, summary=shares), frame, figure

@@ -31,7 +31,7 @@ ON = {BLUE: LIGHT, ORANGE: DARK, SKY: DARK, GREEN: LIGHT, GREY: DARK, BROWN: LIG
 MAX_LANES = 30
 """With more waiting jobs than this, the strip below shows the length of the queue instead of a lane for each."""
 UNITS = ((5 * 60.0, 1.0, "s"), (5 * 3600.0, 60.0, "min"), (float("inf"), 3600.0, "h"))
-"""Spans up to the first number of seconds are told in units of the second."""
+"""Spans up to the first number of seconds are given in units of the second."""
 DOTTED = (0, (1, 1.2))
 FONT, SMALLEST_FONT = 8.0, 4.5
 GLYPH = 0.64
@@ -69,7 +69,7 @@ def gantt(
     frame = bars.sort_values(["start_s", "job", "node", "gpu"], ignore_index=True)
     for column in ("submit", "start", "end"):
         frame[column] = ((frame[f"{column}_s"] - begin) / unit_s).clip(upper=shown_s / unit_s)
-    told = (
+    subtitle = (
         f"makespan {three_digits(makespan_s / unit_s)} {unit}",
         f"total wait {three_digits(float(wait_s.sum()) / unit_s)} {unit}",
         f"{_count(len(jobs), 'job')}, {show(int(_waited(jobs, least_wait_s).sum()), 'int')} of them had to wait",
@@ -79,7 +79,7 @@ def gantt(
         figure = _draw(
             frame, sizes, names, (shown_s / unit_s) or 1.0, unit, whole=shown_s == makespan_s, least_wait_s=least_wait_s
         )
-        _head(figure.axes[0], title, " · ".join(told))
+        _head(figure.axes[0], title, " · ".join(subtitle))
     return figure
 
 
@@ -260,10 +260,10 @@ def _queue(axis: Axes, waiting: pd.DataFrame) -> None:
     axis.grid(axis="x", visible=False)
 
 
-def _head(axis: Axes, title: str, told: str) -> None:
+def _head(axis: Axes, title: str, subtitle: str) -> None:
     axis.set_title(title, pad=19 if title else 6)
     axis.annotate(
-        told,
+        subtitle,
         (0, 1),
         xytext=(0, 5),
         xycoords="axes fraction",

@@ -48,7 +48,7 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> tuple[Arte
         axis.set_xlabel(f"Hours waited by {show(facts['jobs'], 'int')} jobs in {show(facts['days'], 'number')} days")
         axis.xaxis.set_major_formatter(COUNT)
     hours = "; ".join(f"{r['title']} {show(r['wait_h'], 'int')} h" for _, r in frame.iterrows())
-    return describe("whatif", frame, confidence=confidence, told=hours), frame, figure
+    return describe("whatif", frame, confidence=confidence, summary=hours), frame, figure
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:
@@ -91,7 +91,7 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> tuple[Ar
         figure.legend(loc="outside upper center", ncols=3)
     worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
     most = [f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows()]
-    return describe("whatif-days", frame, told="; ".join(most)), frame, figure
+    return describe("whatif-days", frame, summary="; ".join(most)), frame, figure
 
 
 def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
@@ -120,4 +120,4 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.Data
         + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h" for _, r in part.iterrows())
         for (grouping, group), part in frame.groupby(["grouping", "group"], sort=False)
     ]
-    return describe("whatif-groups", frame, told="; ".join(means)), frame, figure
+    return describe("whatif-groups", frame, summary="; ".join(means)), frame, figure

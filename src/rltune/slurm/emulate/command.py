@@ -15,7 +15,7 @@ from rltune.slurm.emulate.emulation import Emulation
 from rltune.slurm.emulate.supervisor import adopt_orphans, end_all
 
 GRACE_S = 10.0
-"""How long a command may take to end once this process was told to end."""
+"""How long a command may take to end once this process was seen to end."""
 NOT_FOUND = 127
 """A shell's exit status for a command that is not there."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -71,22 +71,22 @@ class _Inside:
         leash = ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
         self.process = subprocess.Popen([*leash, *argv], env=self.slurm.env)
         self.phase = "run"
-        told: set[str] = set()
+        seen: set[str] = set()
         while True:
             try:
                 status = self.process.wait(0.5)
                 break
             except subprocess.TimeoutExpired:
-                self._watch(told)
+                self._watch(seen)
                 if self.kill_at is not None and time.monotonic() > self.kill_at:
                     self.process.kill()
         self.phase = "end"
         end_all(keep=frozenset({self.slurm.supervisor}))
         return status if status >= 0 else 128 - status
 
-    def _watch(self, told: set[str]) -> None:
+    def _watch(self, seen: set[str]) -> None:
         """Say once of each daemon that it has ended."""
         for name, status in self.slurm.ended().items():
-            if name not in told:
-                told.add(name)
+            if name not in seen:
+                seen.add(name)
                 self.slurm.say(f"{name} has ended with status {status}; its log: {self.slurm.log_of(name)}")

@@ -35,7 +35,7 @@ class Emulation:
     ``speed``: how fast the cluster's clock runs; its daemons, clients and jobs have it, this process does not.
     ``settable``: the cluster's clock, at the true speed, can be set (:meth:`set_clock`).
     ``settings``: lines of slurm.conf to replace or add; ``OverSubscribe`` and the like go to every partition.
-    ``directory``: a folder, empty or not there yet, to keep; default: a temporary one. ``say``: told of each step.
+    ``directory``: a folder, empty or not there yet, to keep; default: a temporary one. ``say``: called with each step.
     ``small_first``: jobs are put on nodes with few GPUs before those with many, where either would do.
 
     Entering raises :class:`rltune.errors.SlurmError` where packages are missing or a daemon does not start.
@@ -166,9 +166,9 @@ class Emulation:
         reads = []
         for _ in range(3):
             before = time.time()
-            told = subprocess.run(["date", "+%s.%N"], env={**base, **fast}, capture_output=True, text=True, check=True)
+            shown = subprocess.run(["date", "+%s.%N"], env={**base, **fast}, capture_output=True, text=True, check=True)
             after = time.time()
-            reads.append((after - before, (before + after) / 2, float(told.stdout)))
+            reads.append((after - before, (before + after) / 2, float(shown.stdout)))
         self._zero = min(reads)[1:]
         return fast
 
@@ -214,10 +214,10 @@ class Emulation:
 
         def ready() -> bool:
             try:
-                told = self.run("sinfo", "-h", "-N", "-o", "%N|%T|%E").splitlines()
+                lines = self.run("sinfo", "-h", "-N", "-o", "%N|%T|%E").splitlines()
             except SlurmError:
                 return False
-            words = [line.split("|", 2) for line in dict.fromkeys(told)]
+            words = [line.split("|", 2) for line in dict.fromkeys(lines)]
             if wrong := [f"{name}: {state}, {why}" for name, state, why in words if "inval" in state]:
                 raise SlurmError(f"Slurm refuses nodes of the emulated cluster: {'; '.join(wrong[:3])}")
             return sum(state == "idle" for _, state, _ in words) >= len(self.nodes)

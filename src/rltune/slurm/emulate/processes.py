@@ -86,7 +86,7 @@ class Processes:
                     line = ""
                 if not line:
                     raise ClusterDied(
-                        "the emulated cluster's supervisor has ended: its daemons are gone; start it anew"
+                        "the emulated cluster's supervisor has ended: its daemons are gone; start it again"
                     )
                 reply = json.loads(line)
         if "error" in reply:
