@@ -15,7 +15,7 @@ from rltune.slurm.emulate.emulation import Emulation
 from rltune.slurm.emulate.supervisor import adopt_orphans, end_all
 
 GRACE_S = 10.0
-"""How long a command may take to end once this process was seen to end."""
+"""How long a command may take to end once this process was asked to end."""
 NOT_FOUND = 127
 """A shell's exit status for a command that is not there."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
