@@ -116,12 +116,11 @@ class Shell:
             "HOME": str(self.home),
         }
 
-    def start(self, *command: object, cwd: Path, output: Path) -> subprocess.Popen[bytes]:
-        """Start a command as the leader of a process group; what it prints goes to a file."""
+    def start_make(self, *arguments: object, cwd: Path, output: Path) -> subprocess.Popen[bytes]:
+        """Start ``make`` as the leader of a process group; what it prints goes to a file."""
+        given = {"cwd": cwd, "env": self.environment(), "start_new_session": True}
         with open(output, "wb") as file:
-            return subprocess.Popen(
-                [*map(str, command)], cwd=cwd, env=self.environment(), stdout=file, stderr=file, start_new_session=True
-            )
+            return subprocess.Popen([*MAKE, *map(str, arguments)], stdout=file, stderr=file, **given)
 
     def run(self, *command: object, cwd: Path, timeout: float = 900) -> Outcome:
         """Run a command to its end."""

@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import MAKE
 
 RUN = ("report", "CONFIG=config/tiny.yaml", "CORES=1", "ARGS=--until train")
 WAIT_S = 120
@@ -42,7 +41,7 @@ def finished(root: Path) -> dict[Path, int]:
 def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     tale = Story(make_project().root)
     output = tmp_path_factory.mktemp("output") / "first.txt"
-    first = shell.start(*MAKE, *RUN, cwd=tale.root, output=output)
+    first = shell.start_make(*RUN, cwd=tale.root, output=output)
 
     def wait_for(condition: Callable[[], bool]) -> None:
         began = time.monotonic()

@@ -10,11 +10,11 @@ from pathlib import Path
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"), "1"))
 
 import numpy as np  # noqa: E402
-from rltune.agent.task import TrainingTask  # noqa: E402
-from rltune.agent.trainer import fit  # noqa: E402
 
 from rltune.agent.learners import make_trainer  # noqa: E402
 from rltune.agent.policy_file import save_policy  # noqa: E402
+from rltune.agent.task import TrainingTask  # noqa: E402
+from rltune.agent.trainer import fit  # noqa: E402
 from rltune.cluster.workload import Workload, add_calibrated, load_workload, make_workload, read_fitted  # noqa: E402
 from rltune.config import Cell  # noqa: E402
 from rltune.config.context import Run  # noqa: E402

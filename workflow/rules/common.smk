@@ -1,5 +1,6 @@
 # The run's configuration, and what the rules share.
 
+import os
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -13,7 +14,7 @@ from rltune.evaluation.studies.scheduling_rules import balanced_cells
 from rltune.report import artefacts
 from rltune.traces.fetch import given_file
 
-CONFIG = str(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
+CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
 
 try:
     run = Run.open(CONFIG)
