@@ -184,7 +184,8 @@ def copy_project(root: Path) -> Path:
     """What a run needs of the checkout, in another folder; the virtual environment is the one that runs the tests."""
     for folder in ("config", "notebooks", "workflow"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    shutil.copy(ROOT / "Makefile", root)
+    for file in ("Makefile", "environment.yml"):
+        shutil.copy(ROOT / file, root)
     (root / ".venv").symlink_to(sys.prefix)
     return root
 
