@@ -182,13 +182,14 @@ def test_on_paper_there_is_no_navigation_and_nothing_is_cut(opened: Chromium) ->
 
 
 def test_it_is_printed_to_a_pdf(browser: Chromium, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = pdf.print_page(page)
-    assert written == page.with_name("report.pdf")
+    target = page.with_name("report.pdf")
+    written = pdf.print_page(page, target)
+    assert written == target
     held = written.read_bytes()
     assert held.startswith(b"%PDF-") and held.rstrip().endswith(b"%%EOF") and len(held) > 50_000
     written.unlink()
     with pytest.raises(DataError, match="make report"):
-        pdf.print_page(page.with_name("nothing.html"))
+        pdf.print_page(page.with_name("nothing.html"), target)
     monkeypatch.setattr(pdf, "find_chromium", lambda: None)
     with pytest.raises(RLTuneError, match="no Chromium found"):
-        pdf.print_page(page)
+        pdf.print_page(page, target)

@@ -100,7 +100,7 @@ def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[i
 
 def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     client = slurm.client()
-    made = controller(slurm, tmp_path, client, failures=1)
+    made = controller(slurm, tmp_path, client, max_failures=1)
     update = made.slurm.update
 
     def killed_first(changes: list) -> list:
@@ -150,7 +150,7 @@ class Command:
                 {
                     "policy": str(folder / "policy.npz"),
                     "eligible": {"partitions": ["all"]},
-                    "folder": str(self.state),
+                    "state_directory": str(self.state),
                     "slurm_conf": str(slurm.conf),
                     "interval_s": 1.0,
                 }
