@@ -94,7 +94,8 @@ rule ablation:
         "../scripts/notebook.py"
 
 
-OTHERS = ("table7", "fig17-numbers", "deployment-numbers")  # tables of other chapters with claims of the paper
+# tables of other chapters with claims of the paper
+OTHERS = {"transfer": "table7", "peers": "fig17-numbers", "deployment": "deployment-numbers"}
 
 
 rule figures:
@@ -103,7 +104,7 @@ rule figures:
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         histories=cells(RESULTS / "cells/{cell}/history.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
-        others=[f"{RESULTS}/artefacts/{name}.csv" for name in OTHERS if name in artefacts.of(run.config)],
+        others=[f"{RESULTS}/artefacts/{name}.csv" for stage, name in OTHERS.items() if name in artefact_names(stage)],
         placements=cells(RESULTS / "cells/{cell}/placements.csv"),
         paper=PAPER,
     output:

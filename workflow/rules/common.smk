@@ -80,9 +80,17 @@ def workloads(name, some=CELLS.values()):
     return list(dict.fromkeys(workload(name, cell) for cell in some))
 
 
+def artefact_names(stage):
+    """Ids of the tables and figures that a notebook makes; of the deployment without runs, the table that says so."""
+    names = artefacts.of(run.config, stage)
+    return names if stage != "deployment" or DEPLOYED_RUNS else [name for name in names if name == "deployment-runs"]
+
+
 def artefact_files(stage):
-    """The files of every table and figure that a notebook makes."""
-    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run.config, stage)]
+    """Their files."""
+    names = artefact_names(stage)
+    files = artefacts.files(run.config, stage)
+    return [f"{RESULTS}/artefacts/{file}" for file in files if file.partition(".")[0] in names]
 
 
 def more(amount):
