@@ -44,7 +44,7 @@ def test_linter_and_formatter_find_nothing() -> None:
 
 def test_the_snakefile_and_its_parts_are_short() -> None:
     assert len((ROOT / "workflow" / "Snakefile").read_text().splitlines()) < 60
-    assert all(len(path.read_text().splitlines()) < 250 for path in RULES.glob("*.smk"))
+    assert all(len(path.read_text().splitlines()) < 200 for path in RULES.glob("*.smk"))
 
 
 @pytest.mark.parametrize("notebook", sorted(rules()))

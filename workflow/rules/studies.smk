@@ -1,0 +1,129 @@
+# Chapters that simulate: other rules, other traces, other learners, an operator's cluster.
+
+
+rule semantics:
+    input:
+        PLUGINS,
+        notebook="notebooks/semantics.ipynb",
+        windows=cells(RESULTS / "cells/{cell}/windows.csv"),
+        test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
+        jobs=workloads("jobs", [*CELLS.values(), *BALANCED]),
+        estimates=workloads("estimates", [*CELLS.values(), *BALANCED]),
+        paper=PAPER,
+    output:
+        artefact_files("semantics"),
+        notebook=RESULTS / "notebooks/semantics.ipynb",
+    log:
+        RESULTS / "logs/semantics.ipynb",
+    benchmark:
+        RESULTS / "benchmarks/semantics.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(3000),
+        runtime=more(120),
+    params:
+        config=CONFIG,
+        artefacts=RESULTS / "artefacts",
+        settings=SETTINGS | run.config.evaluation.model_dump(),
+        code=[CODE["evaluation"], CODE["report"]],
+    message:
+        "what scheduling rules do, and who pays"
+    script:
+        "../scripts/notebook.py"
+
+
+rule transfer:
+    input:
+        notebook="notebooks/transfer.ipynb",
+        windows=cells(RESULTS / "cells/{cell}/windows.csv"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
+        jobs=workloads("jobs"),
+        estimates=workloads("estimates"),
+        paper=PAPER,
+    output:
+        artefact_files("transfer"),
+        notebook=RESULTS / "notebooks/transfer.ipynb",
+    log:
+        RESULTS / "logs/transfer.ipynb",
+    benchmark:
+        RESULTS / "benchmarks/transfer.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(3000),
+        runtime=more(120),
+    params:
+        config=CONFIG,
+        artefacts=RESULTS / "artefacts",
+        settings=SETTINGS | run.config.evaluation.model_dump(),
+        code=[CODE["evaluation"], CODE["report"]],
+    message:
+        "agents on other base policies, traces and estimates"
+    script:
+        "../scripts/notebook.py"
+
+
+rule peers:
+    input:
+        PLUGINS,
+        notebook="notebooks/peers.ipynb",
+        windows=cells(RESULTS / "cells/{cell}/windows.csv"),
+        histories=cells(RESULTS / "cells/{cell}/history.csv"),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz"),
+        jobs=workloads("jobs"),
+        estimates=workloads("estimates", [*CELLS.values(), *BY_YARDSTICK]),
+        paper=PAPER,
+    output:
+        artefact_files("peers"),
+        notebook=RESULTS / "notebooks/peers.ipynb",
+    log:
+        RESULTS / "logs/peers.ipynb",
+    benchmark:
+        RESULTS / "benchmarks/peers.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(3000),
+        runtime=more(120),
+    params:
+        config=CONFIG,
+        artefacts=RESULTS / "artefacts",
+        settings=SETTINGS | run.config.evaluation.model_dump(),
+        code=[CODE["evaluation"], CODE["report"]],
+    message:
+        "RLTune next to other learners and predictors"
+    script:
+        "../scripts/notebook.py"
+
+
+rule whatif:
+    input:
+        notebook="notebooks/whatif.ipynb",
+        policies=cells(RESULTS / "cells/{cell}/policy.npz", FIRST),
+        histories=cells(RESULTS / "cells/{cell}/history.csv", FIRST),
+        jobs=workload("jobs", FIRST[0]),
+        estimates=workload("estimates", FIRST[0]),
+        qssf_estimates=workload("estimates", FIRST[0].but(estimate=QSSF_ESTIMATE)),
+    output:
+        artefact_files("whatif"),
+        notebook=RESULTS / "notebooks/whatif.ipynb",
+    log:
+        RESULTS / "logs/whatif.ipynb",
+    benchmark:
+        RESULTS / "benchmarks/whatif.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(3000),
+        runtime=more(120),
+    params:
+        config=CONFIG,
+        artefacts=RESULTS / "artefacts",
+        settings=SETTINGS | JUDGING | run.config.model_dump(include={"whatif"}),
+        code=[CODE["evaluation"], CODE["report"]],
+    message:
+        "your cluster, what if"
+    script:
+        "../scripts/notebook.py"
