@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import report_fakes_peers as fakes_peers
 import semantics_fakes
 from report_runs import CLUSTER, RUN, TRACE
 
-import report_fakes_peers as fakes_peers
 from rltune.config.cells import Cell
 from rltune.config.context import Run
-from rltune.files import write_json, write_text
 from rltune.evaluation.studies import system
+from rltune.files import write_json, write_text
 from rltune.report import figures, read, tables
 from rltune.report.artefact import Artefact, Saved, save_drawing, save_figure, save_table
 from rltune.report.artefacts import of

@@ -10,8 +10,13 @@ rule characterise:
         notebook="notebooks/characterise.ipynb",
         tables=expand(RESULTS / "traces/{trace}/jobs.parquet", trace=run.traces),
         audits=expand(RESULTS / "traces/{trace}/audit.json", trace=run.traces),
-        fitted=[f"{RESULTS}/workloads/{w.trace}__{w.cluster}/jobs.parquet" for w in WORKLOADS],
-        fit_audits=[f"{RESULTS}/workloads/{w.trace}__{w.cluster}/audit.json" for w in WORKLOADS],
+        fitted=[
+            f"{RESULTS}/workloads/{w.trace}__{w.cluster}/jobs.parquet"
+            for w in WORKLOADS
+        ],
+        fit_audits=[
+            f"{RESULTS}/workloads/{w.trace}__{w.cluster}/audit.json" for w in WORKLOADS
+        ],
         paper=PAPER,
     output:
         artefact_files("characterise"),
@@ -57,7 +62,9 @@ rule system:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
-        settings=run.config.model_dump(include={"experiments", "presets", "example_schedules"}),
+        settings=run.config.model_dump(
+            include={"experiments", "presets", "example_schedules"}
+        ),
         code=[CODE["training"], CODE["report"], CODE["slurm"]],
     message:
         "the system, and why the order of a queue matters"
@@ -94,7 +101,11 @@ rule ablation:
         "../scripts/notebook.py"
 
 
-OTHERS = ("table7", "fig17-numbers", "deployment-numbers")  # tables of other chapters with claims of the paper
+OTHERS = (
+    "table7",
+    "fig17-numbers",
+    "deployment-numbers",
+)  # tables of other chapters with claims of the paper
 
 
 rule figures:
@@ -103,7 +114,11 @@ rule figures:
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         histories=cells(RESULTS / "cells/{cell}/history.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
-        others=[f"{RESULTS}/artefacts/{name}.csv" for name in OTHERS if name in artefacts.of(run.config)],
+        others=[
+            f"{RESULTS}/artefacts/{name}.csv"
+            for name in OTHERS
+            if name in artefacts.of(run.config)
+        ],
         placements=cells(RESULTS / "cells/{cell}/placements.csv"),
         paper=PAPER,
     output:

@@ -18,7 +18,9 @@ CONFIG = str(workflow.configfiles[0]) if workflow.configfiles else "config/defau
 try:
     run = Run.open(CONFIG)
     OWN_FILES = {
-        name: str(given_file(name, trace.path, project_root())) for name, trace in run.traces.items() if trace.path
+        name: str(given_file(name, trace.path, project_root()))
+        for name, trace in run.traces.items()
+        if trace.path
     }
 except RLTuneError as error:
     raise WorkflowError(str(error)) from None
@@ -29,7 +31,9 @@ WORKLOADS = run.config.all_workloads()
 PAPER = "config/paper_results.yaml"
 ENVIRONMENT = "../../environment.yml"  # heeded with --software-deployment-method conda
 PLUGINS = list(run.config.plugins)
-BALANCED = balanced_cells(run, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
+BALANCED = balanced_cells(
+    run, CELLS.values()
+)  # the cells on balanced clusters, which no agent is trained on
 BY_YARDSTICK = [cell.but(estimate=YARDSTICK) for cell in against_qssf(run.config)]
 JUDGING = run.config.evaluation.model_dump(include={"bootstrap", "confidence", "seed"})
 SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "split"})
@@ -37,9 +41,24 @@ SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "split"})
 # digests of the sources that a result depends on: a change of one makes the result again
 CODE = {
     "traces": sources_digest("traces"),
-    "training": sources_digest("traces", "cluster", "policies", "simulator", "placement", "environment", "agent"),
+    "training": sources_digest(
+        "traces",
+        "cluster",
+        "policies",
+        "simulator",
+        "placement",
+        "environment",
+        "agent",
+    ),
     "evaluation": sources_digest(
-        "traces", "cluster", "policies", "simulator", "placement", "environment", "agent", "evaluation"
+        "traces",
+        "cluster",
+        "policies",
+        "simulator",
+        "placement",
+        "environment",
+        "agent",
+        "evaluation",
     ),
     "report": sources_digest("evaluation", "report"),
     "slurm": sources_digest("slurm"),
@@ -81,7 +100,9 @@ def workloads(name, some=CELLS.values()):
 
 def artefact_files(stage):
     """The files of every table and figure that a notebook makes."""
-    return [f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run.config, stage)]
+    return [
+        f"{RESULTS}/artefacts/{file}" for file in artefacts.files(run.config, stage)
+    ]
 
 
 def more(amount):
@@ -93,13 +114,17 @@ def predictions_of(wildcards):
     """The file of published run times, where the estimates are taken from one."""
     file = run.traces[wildcards.trace].predictions
     return (
-        [given_file(wildcards.trace, file.path, project_root())] if file and wildcards.estimate == "published" else []
+        [given_file(wildcards.trace, file.path, project_root())]
+        if file and wildcards.estimate == "published"
+        else []
     )
 
 
 def training_of(wildcards):
     """The settings that a cell's training depends on."""
-    return SETTINGS | {"preset": run.config.preset(CELLS[wildcards.cell].preset).model_dump()}
+    return SETTINGS | {
+        "preset": run.config.preset(CELLS[wildcards.cell].preset).model_dump()
+    }
 
 
 def baselines_of(wildcards):
@@ -110,4 +135,7 @@ def baselines_of(wildcards):
 
 def of_trace(path):
     """A path with {cell} in it, for the cells of the rule's trace."""
-    return lambda wildcards: [str(path).format(cell=cell.name) for cell in run.config.cells_of(wildcards.trace)]
+    return lambda wildcards: [
+        str(path).format(cell=cell.name)
+        for cell in run.config.cells_of(wildcards.trace)
+    ]

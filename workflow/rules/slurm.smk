@@ -9,7 +9,9 @@ DEPLOYED = run.config.deployed_cell() if DEPLOYMENT else None
 RUNS = DEPLOYMENT.runs() if DEPLOYMENT else []
 # where Slurm's packages are absent, the chapters do without these runs and say so
 ABSENT = packages.absent(accounting=True, speed=2.0)
-EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules.csv"] if EXAMPLES == "slurm" else []
+EXAMPLE_SCHEDULES = (
+    [f"{RESULTS}/slurm/example_schedules.csv"] if EXAMPLES == "slurm" else []
+)
 DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}/jobs.csv" for name, k in RUNS]
 if ABSENT and not all(os.path.exists(path) for path in DEPLOYED_RUNS):
     DEPLOYED_RUNS = []
@@ -47,7 +49,11 @@ rule deploy:
     input:
         jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
         estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
-        policy=lambda w: f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if w.scheduler == "rltune" else [],
+        policy=lambda w: (
+            f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz"
+            if w.scheduler == "rltune"
+            else []
+        ),
     output:
         jobs=RESULTS / "deployment/{scheduler}-{repetition}/jobs.csv",
         cycles=RESULTS / "deployment/{scheduler}-{repetition}/cycles.csv",
@@ -64,7 +70,11 @@ rule deploy:
         runtime=more(240),
     params:
         config=CONFIG,
-        settings=DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None,
+        settings=(
+            DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"})
+            if DEPLOYMENT
+            else None
+        ),
         split=run.config.split.model_dump(),
     message:
         "deploy {wildcards.scheduler} {wildcards.repetition}"
