@@ -31,8 +31,8 @@ from rltune.config.slurm import SlurmConfig
 from rltune.slurm.controller import Controller
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.observe import observe
+from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.watchdog import Watchdog
 
 INTERVAL_S = 60.0

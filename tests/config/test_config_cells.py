@@ -7,8 +7,7 @@ import re
 from dataclasses import FrozenInstanceError, fields
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rltune.config import Cell, Experiment, RunConfig, parse_estimate
 from rltune.config.cells import AXES, BACKFILLS, LOCALITIES, POLICIES

@@ -11,9 +11,9 @@ import pytest
 from rltune.cluster.layout import build_layout
 from rltune.cluster.search import RULES
 from rltune.config import load_cluster, load_run, load_trace
-from rltune.config.cells import PLACEMENTS, POLICIES, Backfill, Features, OtherPlacement, Locality, Placement, Policy
+from rltune.config.cells import PLACEMENTS, POLICIES, Features, OtherPlacement
 from rltune.config.preset import BUILT_IN
-from rltune.config.run import EvaluationConfig, Overrun, SimulationConfig
+from rltune.config.run import EvaluationConfig, SimulationConfig
 from rltune.config.schema import MEND, schema_text
 from rltune.config.trace import Format, Status
 from rltune.environment.features import FEATURE_SETS

@@ -20,8 +20,7 @@ import pytest
 from rltune.config import CACHE, LookaheadConfig, load_trace
 from rltune.config.load import load_run
 from rltune.environment.example import example_workload
-from rltune.placement.placers import OWN as OWN_PLACEMENTS
-from rltune.placement.placers import fitting_nodes, placement, placer_of
+from rltune.placement.placers import OWN as OWN_PLACEMENTS, fitting_nodes, placement, placer_of
 from rltune.policies import OWN as OWN_POLICIES
 from rltune.simulator.batch import Run, SchedulerConfig, simulate
 from rltune.simulator.config import ASKED
@@ -156,12 +155,7 @@ print(json.dumps([rewards("largest_wait", base, agent).tolist(), parse_metric("0
                   [s.numbers for s in studies_of(cells)], list(curves_of(cells))]))
 """,
     )
-    assert found == [
-        [0.75, -0.5],
-        {"wait": 0.8, "largest_wait": 0.2},
-        ["largest-wait"],
-        ["training-largest-wait"],
-    ]
+    assert found == [[0.75, -0.5], {"wait": 0.8, "largest_wait": 0.2}, ["largest-wait"], ["training-largest-wait"]]
 
 
 def test_a_placement() -> None:

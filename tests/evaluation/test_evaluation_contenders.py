@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from agent_fakes import whole_workload
 
-from rltune.agent.task import RANDOM_ORDERS
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.scheduler_choice import AgentScheduler
+from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.workload import Workload
 from rltune.config import LookaheadConfig
 from rltune.errors import DataError

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.deployment import compare, in_use, per_run
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
-from rltune.evaluation.intervals import Intervals
 
 JUDGE = Intervals(bootstrap=300)
 GPUS = 4

@@ -36,6 +36,16 @@ widths = [shapes_of("engineered")["actor"][1], 16, 1]
 weights = [np.zeros(shape, np.float32) for a, b in zip(widths, widths[1:]) for shape in ((a, b), (b,))]
 save_policy(sys.argv[1], TrainedPolicy(tuple(weights), {"features": "engineered", "agent": "rltune"}))
 """
+TRAINING = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from agent_fakes import task_of, trained, workload
+from rltune.config import Cell, Preset
+cell = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "engineered", "exact", "quick", 1)
+preset = Preset(epochs=2, trajectories=2, sequence_jobs=48, iterations=2, validate_every=2, validation_windows=1)
+policy, history = trained(task_of(cell, preset, workload(2000, seed=9)))
+assert policy.agent == "rltune" and len(history) == 2
+"""
 COMMANDS = {
     "squeue": f'#!/bin/sh\ncat "{RECORDED}/squeue.json"\n',
     "sinfo": f'#!/bin/sh\ncat "{RECORDED}/sinfo.json"\n',
@@ -104,6 +114,6 @@ def test_the_controller_on_a_head_node(installed: Installed, tmp_path: Path) -> 
 
 def test_training_has_tensorflow_and_no_jupyter(installed: Installed) -> None:
     run = installed("[train]")
-    run("python", "-c", "import rltune.agent.trainer, rltune.agent.networks, rltune.placement.model")
+    run("python", "-c", TRAINING, ROOT / "tests" / "agent")
     with pytest.raises(AssertionError, match="No module named 'snakemake'"):
         run("python", "-c", "import snakemake")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from placement_allocations import Allocation, Allocations
@@ -177,7 +177,7 @@ class Enumeration(Allocations):
         """Whether the chosen job has more nodes than it would as a whole."""
         return len(allocation) > self.strict_nodes(self.chosen, self.node["type"][allocation[0][0]])
 
-    @lru_cache(maxsize=None)  # noqa: B019
+    @cache  # noqa: B019
     def values(self) -> dict[tuple, float]:
         """Sorted allocation → the most it can be worth."""
         best: dict[tuple, float] = {}
@@ -194,7 +194,7 @@ class Enumeration(Allocations):
         """What an answer is worth; KeyError for one that is none."""
         return self.values()[tuple(sorted(allocation))]
 
-    @lru_cache(maxsize=None)  # noqa: B019
+    @cache  # noqa: B019
     def rest(self, i: int, free: Free) -> float:
         """The most that the next jobs from the i-th on can be worth on what is free."""
         if i == len(self.places):

@@ -7,8 +7,7 @@ from placement_enumeration import Enumeration
 from workload_cases import compiled, random_cluster, random_rows
 
 from rltune.cluster.fit import Jobs
-from rltune.cluster.free import Free as Index
-from rltune.cluster.free import change
+from rltune.cluster.free import Free as Index, change
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
 from rltune.simulator.config import SchedulerConfig

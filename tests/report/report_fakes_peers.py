@@ -7,7 +7,6 @@ import pandas as pd
 
 from rltune.evaluation.intervals import Intervals
 
-
 JUDGE = Intervals(200)
 FACTOR = {
     "rltune": 0.7,

@@ -11,9 +11,8 @@ from report_fakes import Made
 from rltune.evaluation.intervals import Intervals
 from rltune.report import tables
 from rltune.report.paper import load_paper
-from rltune.report.transferred import less, waits
-from rltune.report.transferred import transferred
 from rltune.report.tables import policies_of
+from rltune.report.transferred import less, transferred, waits
 
 PAPER = load_paper(fakes.SOURCE)
 JUDGE = Intervals(200)
@@ -103,7 +102,7 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
 
 def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix: pd.DataFrame) -> None:
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
-    artefact, frame = tables.transfer(cpu, fakes.away(matrix), PAPER, JUDGE)
+    artefact, _ = tables.transfer(cpu, fakes.away(matrix), PAPER, JUDGE)
     told = " ".join(artefact.notes)
     assert "of 8 such pairs against the base policy there: better in 8." in told
     assert PAPER.without_figures["cpu-transfer"].title in told

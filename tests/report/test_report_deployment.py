@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from rltune.config.load import project_root
-from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, per_run
-from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
-from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, per_run
+from rltune.evaluation.studies.deployment_machinery import machinery
+from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save_figure, save_table
 from rltune.report.paper import load_paper

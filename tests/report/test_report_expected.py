@@ -11,9 +11,9 @@ import pytest
 
 from rltune.config import load_run
 from rltune.errors import ConfigError, DataError
+from rltune.report import artefacts
 from rltune.report.artefact import Artefact, save_table
 from rltune.report.expected import FILE, Checked, Number, as_table, check, expected_text, load_expectations
-from rltune.report import artefacts
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """\

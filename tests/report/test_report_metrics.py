@@ -13,9 +13,9 @@ from report_fakes import Made
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
 from rltune.report import figures, tables
+from rltune.report.common import proper
 from rltune.report.paper import load_paper
 from rltune.report.studies import SLURM, STUDIES, UTILISATION
-from rltune.report.common import proper
 from rltune.report.tables.comparison import TESTED
 from rltune.report.verdict import ABSENT, verdict
 

@@ -15,13 +15,13 @@ import pytest
 from report_fakes import Made, Project
 
 from rltune.config import RunConfig
-from rltune.report.artefact import Saved, load_artefacts
-from rltune.report.deviations import load_deviations
 from rltune.report import artefacts
+from rltune.report.artefact import Saved, load_artefacts
+from rltune.report.common import best_measured
+from rltune.report.deviations import load_deviations
 from rltune.report.page import contents, provenance
 from rltune.report.page.build import render
 from rltune.report.page.claims import claims, untested
-from rltune.report.common import best_measured
 from rltune.report.verdict import ABSENT
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}

@@ -17,12 +17,12 @@ from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
 from rltune.evaluation.studies import system
 from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedules, simulated
 from rltune.policies import OWN, policy
-from rltune.report.figures.gantt import gantt
-from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.diagrams import fig7, fig9, weights
+from rltune.report.figures.example_schedules import schedule
+from rltune.report.figures.gantt import gantt
 from rltune.report.paper import load_paper
-from rltune.report.tables.example_schedules import example_schedules as numbers, how_made
 from rltune.report.tables.design import OURS, table1, table3, table5
+from rltune.report.tables.example_schedules import example_schedules as numbers, how_made
 
 PAPER = load_paper(SOURCE)
 SMOKE = load_run("config/smoke.yaml", SOURCE)

@@ -22,7 +22,6 @@ JUDGE = Intervals(200)
 
 def test_comparison_means_and_improvements_are_those_of_the_windows(made: Made) -> None:
     frame = made.there["fig12-numbers"].frame
-    cells = {c.name: c for c in made.run.config.cells()}
     assert len(frame) == 12 * 2
     for _, row in frame.iterrows():
         windows = pd.read_csv(made.project.results / "cells" / row["cell"] / "windows.csv")

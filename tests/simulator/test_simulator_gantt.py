@@ -52,7 +52,7 @@ def test_no_gpu_has_two_jobs_and_none_is_forgotten(seed: int) -> None:
     frame = bars(job_table, chunk_table, nodes)
     taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for row in frame.itertuples():
-        assert 0 <= row.gpu and row.gpus > 0 and row.gpu + row.gpus <= nodes.gpus[row.node]
+        assert row.gpu >= 0 and row.gpus > 0 and row.gpu + row.gpus <= nodes.gpus[row.node]
         for g in range(row.gpu, row.gpu + row.gpus):
             taken.setdefault((row.node, g), []).append((row.start_s, row.end_s))
     for stretches in taken.values():

@@ -8,8 +8,7 @@ from math import log2, log10
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from twin_cases import BACKFILLS, PLACEMENTS, SETTINGS, Case, assert_same, cases, played, workloads
 from workload_cases import cluster, compiled, group, random_cluster, random_rows, simple, table
 

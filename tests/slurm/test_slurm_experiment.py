@@ -17,9 +17,7 @@ from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.accounting import FIELDS
 from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
-from rltune.slurm.experiment import accounts, submission
-from rltune.slurm.experiment import conduct as conducting
-from rltune.slurm.experiment import nodes as nodes_module
+from rltune.slurm.experiment import accounts, conduct as conducting, nodes as nodes_module, submission
 from rltune.slurm.experiment.accounts import read
 from rltune.slurm.experiment.conduct import Order, conduct, policy_of_rule
 from rltune.slurm.experiment.nodes import REASON, Nodes

@@ -248,7 +248,7 @@ def test_a_folder_that_cannot_be_written_to_stops_the_writing(
     try:
         made = controller(slurm, tmp_path, state=folder, max_failures=2)
         assert Service(made, once=True).run() == 0
-        with pytest.raises(OSError):  # noqa: PT011
+        with pytest.raises(OSError):
             (folder / "fill").write_bytes(b"x" * 100_000)
         more = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
         assert Service(made, between_tries_s=0.0).run() == FAILED

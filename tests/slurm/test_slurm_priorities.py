@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_slurm import BAND
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rltune.config.slurm import BandConfig
 from rltune.slurm.decide import assign

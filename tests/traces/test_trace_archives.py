@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, PAI_JOBS, config, helios, philly
 
 from rltune.errors import DataError

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from history_cases import META, generated, poisoned, table
 
-from rltune.traces.estimates import calibrated as module
-from rltune.traces.estimates import estimates
+from rltune.traces.estimates import calibrated as module, estimates
 from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.estimates.calibrated import (
     GIVEN,

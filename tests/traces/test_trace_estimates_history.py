@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from history_cases import META, generated, poisoned, table
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.estimates import FALL_BACKS, HISTORY, estimates

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from rltune.config.trace import Predictions
 from rltune.errors import ConfigError, DataError
 from rltune.traces.estimates import FALL_BACKS, estimates
-from rltune.traces.estimates.kinds.published import FALL_BACK as NOT_PUBLISHED
-from rltune.traces.estimates.kinds.published import published_run_s
+from rltune.traces.estimates.kinds.published import FALL_BACK as NOT_PUBLISHED, published_run_s
 
 GPU_TIME = Predictions(path="qssf.csv", gpu_time_s="priority")
 

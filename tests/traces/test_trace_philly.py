@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 
 import ijson
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace

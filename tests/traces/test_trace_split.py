@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rltune.errors import ConfigError
 from rltune.traces.split import Split, disjoint_windows, split_points

@@ -9,17 +9,17 @@ from pathlib import Path
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"), "1"))
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from rltune.agent.learners import make_trainer  # noqa: E402
-from rltune.agent.policy_file import save_policy  # noqa: E402
-from rltune.agent.task import TrainingTask  # noqa: E402
-from rltune.agent.trainer import fit  # noqa: E402
-from rltune.cluster.workload import Workload, add_calibrated, load_workload, make_workload, read_fitted  # noqa: E402
-from rltune.config import Cell  # noqa: E402
-from rltune.config.context import Run  # noqa: E402
-from rltune.evaluation.evaluate import evaluate  # noqa: E402
-from rltune.traces.estimates import estimate_jobs  # noqa: E402
+from rltune.agent.learners import make_trainer
+from rltune.agent.policy_file import save_policy
+from rltune.agent.task import TrainingTask
+from rltune.agent.trainer import fit
+from rltune.cluster.workload import Workload, add_calibrated, load_workload, make_workload, read_fitted
+from rltune.config import Cell
+from rltune.config.context import Run
+from rltune.evaluation.evaluate import evaluate
+from rltune.traces.estimates import estimate_jobs
 
 
 def variant(run: Run, cell: Cell, workload: Workload, out: Path) -> None:

@@ -13,7 +13,10 @@ rule report:
             *cells(RESULTS / "notebooks/train-{cell}.ipynb"),
             *cells(RESULTS / "notebooks/evaluate-{cell}.ipynb"),
             *expand(RESULTS / "notebooks/clean-{trace}.ipynb", trace=run.traces),
-            *expand(RESULTS / "notebooks/compare-{trace}.ipynb", trace={cell.trace: 0 for cell in CELLS.values()}),
+            *expand(
+                RESULTS / "notebooks/compare-{trace}.ipynb",
+                trace={cell.trace: 0 for cell in CELLS.values()},
+            ),
             *expand(RESULTS / "notebooks/{chapter}.ipynb", chapter=CHAPTERS),
         ],
         paper=PAPER,

@@ -47,7 +47,7 @@ rule deploy:
     input:
         jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
         estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
-        policy=lambda w: f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if w.scheduler == "rltune" else [],
+        policy=lambda w: (f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if w.scheduler == "rltune" else []),
     output:
         jobs=RESULTS / "deployment/{scheduler}-{repetition}/jobs.csv",
         cycles=RESULTS / "deployment/{scheduler}-{repetition}/cycles.csv",
@@ -64,7 +64,7 @@ rule deploy:
         runtime=more(240),
     params:
         config=CONFIG,
-        settings=DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None,
+        settings=(DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None),
         split=run.config.split.model_dump(),
     message:
         "deploy {wildcards.scheduler} {wildcards.repetition}"

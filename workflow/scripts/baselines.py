@@ -5,8 +5,8 @@ from logged import logged
 from rltune.cluster.workload import load_workload
 from rltune.config.context import Run
 from rltune.evaluation.evaluate import evaluate_baselines
-from rltune.files import write_text
 from rltune.evaluation.plugins import explaining, load_plugins
+from rltune.files import write_text
 
 
 def main(rule) -> None:

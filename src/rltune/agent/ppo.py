@@ -22,17 +22,17 @@ from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import keras  # noqa: E402
-import numpy as np  # noqa: E402
-import tensorflow as tf  # noqa: E402
+import keras
+import numpy as np
+import tensorflow as tf
 
-from rltune.agent.policy_file import CRITIC_LAYERS  # noqa: E402
-from rltune.agent.rollout import Batch  # noqa: E402
-from rltune.config import Preset  # noqa: E402
-from rltune.environment.observation import CRITIC_WIDTH  # noqa: E402
-from rltune.kernels import kernel  # noqa: E402
-from rltune.simulator.metrics import BSLD_FLOOR_S  # noqa: E402
-from rltune.simulator.state import MAX_VISIBLE, State  # noqa: E402
+from rltune.agent.policy_file import CRITIC_LAYERS
+from rltune.agent.rollout import Batch
+from rltune.config import Preset
+from rltune.environment.observation import CRITIC_WIDTH
+from rltune.kernels import kernel
+from rltune.simulator.metrics import BSLD_FLOOR_S
+from rltune.simulator.state import MAX_VISIBLE, State
 
 CLIP = 0.2
 """Clipping range of the probability ratio (Spinning Up)."""

@@ -6,6 +6,7 @@ import errno
 import os
 import platform
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ from rltune.cli.simulate import simulate
 from rltune.cli.slurm import slurm_app
 from rltune.cli.trace import trace_app
 from rltune.config.load import project_root
-from rltune.errors import RLTuneError
+from rltune.errors import ConfigError, RLTuneError
 
 EPILOG = (
     "Exit status: 0 done; 1 a mistake in what was given, which the message explains; 2 a command or option that does not "
@@ -79,9 +80,10 @@ ADVICE = {
 def main() -> None:
     """Entry point: a user's mistake ends in its explanation, not in a traceback."""
     try:
-        cache = project_root() / ".cache"
-        for name, folder in CACHES.items():
-            os.environ.setdefault(name, str(cache / folder))
+        with suppress(ConfigError):  # the package alone, as on a head node, has no project folder
+            cache = project_root() / ".cache"
+            for name, folder in CACHES.items():
+                os.environ.setdefault(name, str(cache / folder))
         app()
     except RLTuneError as error:
         print(f"rltune: {error}", file=sys.stderr)

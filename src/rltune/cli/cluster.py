@@ -26,8 +26,7 @@ def balance(
     root = project_root()
     given, settings = load_cluster(name, root), load_trace(trace, root)
     with step(f"reading {trace}, and what {name} can hold of it"):
-        from rltune.cluster.balance import as_yaml
-        from rltune.cluster.balance import balance as scale
+        from rltune.cluster.balance import as_yaml, balance as scale
         from rltune.traces.clean import clean_trace
         from rltune.traces.fetch import obtain
 

@@ -160,7 +160,7 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
         except ValueError as error:
             raise DataError(f"{path}:{number}: GRES: {error}") from None
         if told["name"] in rows:
-            rows[told["name"]]["partitions"] = (*rows[told["name"]]["partitions"], partition)  # type: ignore[misc]
+            rows[told["name"]]["partitions"] = (*rows[told["name"]]["partitions"], partition)
         else:
             rows[told["name"]] = row
     return pd.DataFrame(list(rows.values()))
@@ -252,7 +252,7 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         title=title,
         source=f"{nodes.source}, {len(table):,} node{'s' * (len(table) != 1)}",
         pools=pools,
-        slots=slots,  # type: ignore[arg-type]
+        slots=slots,
         gpu_types="ignore" if slots == "cpu" or len(types) == 1 else "match",
     ), told
 

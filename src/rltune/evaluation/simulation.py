@@ -185,7 +185,7 @@ def make_scheduler(config: RunConfig, **names: str | float | None) -> SchedulerC
     """
     given = {name: value for name, value in names.items() if value is not None}
     try:
-        return SchedulerConfig(**{**config.simulation.model_dump(), **given})  # type: ignore[arg-type]
+        return SchedulerConfig(**{**config.simulation.model_dump(), **given})
     except ValueError as error:
         raise ConfigError(f"--{error}") from None
 

@@ -19,9 +19,9 @@ import yaml
 from rltune.config.comparisons import against_qssf, agent_of, by_features
 from rltune.config.run import RunConfig
 from rltune.report.artefact import Artefact, Column
+from rltune.report.common import NAIVE, PRO, data_labels
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
-from rltune.report.common import NAIVE, PRO, data_labels
 from rltune.report.templates import environment
 from rltune.report.transferred import has_robustness, has_transfer
 from rltune.report.verdict import RULE

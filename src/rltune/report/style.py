@@ -12,9 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from rltune.report.format import show, three_digits
-
 from rltune.policies import TITLES
+from rltune.report.format import show, three_digits
 
 # Okabe & Ito's palette, without its yellow and black (too light and too heavy on paper)
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"

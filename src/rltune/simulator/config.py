@@ -71,7 +71,7 @@ class SchedulerConfig:
     def of(cls, *parts: object, **changes: object) -> SchedulerConfig:
         """The rules that the parts have: a cell, a block of the configuration, another SchedulerConfig; the last counts."""
         known = {f.name: getattr(part, f.name) for part in parts for f in fields(cls) if hasattr(part, f.name)}
-        return cls(**{**known, **changes})  # type: ignore[arg-type]
+        return cls(**{**known, **changes})
 
     def options(
         self, external: bool = False, visible: int = 0, track: bool = False, check: bool = False, alone: bool = False

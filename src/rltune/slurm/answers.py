@@ -175,9 +175,10 @@ def _job(item: Any) -> SlurmJob:
     nodes, tasks, cpus = (counts(key, 1) for key in ("node_count", "tasks", "cpus"))
     names = () if waiting else expand(texts("nodes"))
     request = Request(
-        *(texts(f"tres_per_{k}") for k in ("job", "node", "socket", "task")),
-        texts("tres_req_str"),
-        texts("tres_alloc_str"),
+        *map(
+            texts,
+            ("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task", "tres_req_str", "tres_alloc_str"),
+        )
     )
     detail = [] if waiting else _detail(job.get("gres_detail"))
     by_type = added(detail) or request.gpus(

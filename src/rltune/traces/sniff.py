@@ -22,8 +22,8 @@ from rltune.errors import DataError
 from rltune.traces.raw.archive import decompressed, guarded
 from rltune.traces.raw.csv_text import delimiter_of
 from rltune.traces.raw.encoding import Utf8
-from rltune.traces.slurm_texts import mistaken
 from rltune.traces.readers import alibaba2020, alibaba2023, authors, rows, sacct, swf
+from rltune.traces.slurm_texts import mistaken
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""

@@ -10,8 +10,7 @@ import pytest
 from fetch_server import QUICK, Site, start
 
 from rltune.errors import DataError
-from rltune.traces.fetch import download as downloads
-from rltune.traces.fetch import obtain, progress
+from rltune.traces.fetch import download as downloads, obtain, progress
 
 
 @pytest.fixture

@@ -23,12 +23,10 @@ from typing import Any
 import numpy as np
 import pytest
 from fetch_server import DATA, OTHER, QUICK, SHA, Site, chunked, file, in_turn, refuse
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rltune.errors import DataError
-from rltune.traces.fetch import RetryPolicy
-from rltune.traces.fetch import download as downloads
+from rltune.traces.fetch import RetryPolicy, download as downloads
 from rltune.traces.fetch.download import RemoteFile, download, media_address
 from rltune.traces.fetch.progress import Progress, size_text, time_text
 

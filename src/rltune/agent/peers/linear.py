@@ -34,7 +34,7 @@ class LinearTrainer(Trainer):
         self._scores_so_far: list[np.ndarray] = []
         return "one core"
 
-    def collect(self) -> np.ndarray:  # type: ignore[override]
+    def collect(self) -> np.ndarray:
         """Run a generation; the mean score of each candidate."""
         self._candidates = np.array(self._search.ask())
         task = self.task
@@ -42,11 +42,11 @@ class LinearTrainer(Trainer):
         agent, _ = self._roll_out(ranker, len(self._candidates))
         return agent["score"].to_numpy().reshape(-1, len(self._candidates)).mean(axis=0)
 
-    def advantages(self, scores: np.ndarray) -> np.ndarray:  # type: ignore[override]
+    def advantages(self, scores: np.ndarray) -> np.ndarray:
         """The scores themselves: the search compares candidates by rank."""
         return scores
 
-    def update(self, scores: np.ndarray, advantages: np.ndarray) -> None:  # type: ignore[override]
+    def update(self, scores: np.ndarray, advantages: np.ndarray) -> None:
         """Move the search towards the better candidates."""
         start = time.perf_counter()
         self._search.tell(list(self._candidates), advantages.tolist())

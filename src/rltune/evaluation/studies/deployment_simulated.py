@@ -17,8 +17,7 @@ from rltune.cluster.workload import Workload
 from rltune.config.context import Run
 from rltune.config.deployment import Deployment
 from rltune.errors import ConfigError
-from rltune.evaluation.contenders import contender_of
-from rltune.evaluation.contenders import run as simulate
+from rltune.evaluation.contenders import contender_of, run as simulate
 from rltune.evaluation.studies.deployment import COLUMN, JOB, RUN, Pair, pairs_of, per_run, with_measures
 from rltune.simulator.metrics import job_table
 

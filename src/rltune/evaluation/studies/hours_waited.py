@@ -225,7 +225,7 @@ def recommend(totals: pd.DataFrame, steps: pd.DataFrame, min_saving: float) -> A
         fewest = str(totals.loc[totals["wait_h"].idxmin(), "scheduler"])
         looks = fewest != CURRENT and compared.loc[(fewest, CURRENT), "high"] >= min_saving
         return Advice("open" if looks else "keep", CURRENT, reached, blocks)
-    return Advice("rule" if chosen == best else chosen, chosen, reached, blocks)  # type: ignore[arg-type]
+    return Advice("rule" if chosen == best else chosen, chosen, reached, blocks)
 
 
 def days_needed(log_days: float, blocks: int) -> int:

@@ -22,8 +22,8 @@ from rltune.evaluation.studies.hours_waited import days_needed
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.guess import guess_columns, quoted
 from rltune.traces.inspect import suggested
-from rltune.traces.readers import sacct
 from rltune.traces.raw import slurm_fields as slurm
+from rltune.traces.readers import sacct
 from rltune.traces.sniff import Found
 
 FEWEST_JOBS = 3000

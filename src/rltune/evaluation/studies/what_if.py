@@ -12,8 +12,7 @@ import pandas as pd
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.load import offered_load
 from rltune.cluster.workload import Workload
-from rltune.config import Cell
-from rltune.config import whatif as settings
+from rltune.config import Cell, whatif as settings
 from rltune.config.context import Run
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError

@@ -7,13 +7,30 @@ from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import constant_settings, distinct_names, where
 from rltune.report.figures.curves import HOW_TO_READ, curve, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import BLUE, INK, MUTED, ORANGE, PERCENT, PURPLE, SKY, VERMILION, WIDTH_IN, label, legend_above
-from rltune.report.style import name_ticks, percent_ticks, rows_only, scheduler_title, styled, upright_in
+from rltune.report.style import (
+    BLUE,
+    INK,
+    MUTED,
+    ORANGE,
+    PERCENT,
+    PURPLE,
+    SKY,
+    VERMILION,
+    WIDTH_IN,
+    label,
+    legend_above,
+    name_ticks,
+    percent_ticks,
+    rows_only,
+    scheduler_title,
+    styled,
+    upright_in,
+)
 from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
-from rltune.report.common import constant_settings, distinct_names, where
 
 COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
 BETWEEN = (SKY, PURPLE, MUTED)

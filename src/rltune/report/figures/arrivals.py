@@ -9,10 +9,10 @@ from matplotlib.lines import Line2D
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import where
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import INK, MARKERS, WIDTH_IN, styled, trace_colours
-from rltune.report.common import where
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 

@@ -13,13 +13,23 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import SETTINGS, constant_settings, distinct_names, lengths, policy_title, proper, where
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
 from rltune.report.studies import Study, cells_of
-from rltune.report.style import INK, PAPER, SCHEDULER, WIDTH_IN, label, name_ticks, rows_only, scheduler_title, styled
-from rltune.report.style import upright_in
+from rltune.report.style import (
+    INK,
+    PAPER,
+    SCHEDULER,
+    WIDTH_IN,
+    label,
+    name_ticks,
+    rows_only,
+    scheduler_title,
+    styled,
+    upright_in,
+)
 from rltune.report.transferred import SAME_AGENT
-from rltune.report.common import SETTINGS, constant_settings, distinct_names, lengths, policy_title, proper, where
 
 LINEAR_BELOW_S = 10.0
 """The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""

@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from rltune.metrics import METRICS
-from rltune.report.style import INK, MARKERS, MUTED, WIDTH_IN, marks, styled
 from rltune.report.common import where
+from rltune.report.style import INK, MARKERS, MUTED, WIDTH_IN, marks, styled
 
 SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""

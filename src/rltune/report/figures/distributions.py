@@ -9,10 +9,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, PercentFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import where
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import COUNT, MARKERS, WIDTH_IN, styled, trace_colours
-from rltune.report.common import where
 
 TICKS_S = {1: "1 s", 60: "1 min", 3600: "1 h", 86_400: "1 d", 30 * 86_400: "30 d"}
 

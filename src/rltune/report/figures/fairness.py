@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import where
 from rltune.report.format import show
 from rltune.report.style import SCHEDULER, WIDTH_IN, marks, rows_only, styled, symlog_ticks
-from rltune.report.common import where
 from rltune.report.tables.fairness import scheduler_names
 
 LOOKS = {

@@ -12,10 +12,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import constant_settings, where
 from rltune.report.format import show, three_digits
 from rltune.report.paper import PaperResults
 from rltune.report.style import BLUE, INK, MUTED, ORANGE, PAPER, PERCENT, WIDTH_IN, styled
-from rltune.report.common import constant_settings, where
 
 LOOKS: dict[str, tuple[str, str, Any]] = {"qssf": ("QSSF", ORANGE, (0, (4, 1.5))), "rltune": ("RLTune", BLUE, "solid")}
 POINTS = 201

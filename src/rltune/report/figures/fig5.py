@@ -10,10 +10,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import where
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import MUTED, WIDTH_IN, marks, styled, trace_colours
-from rltune.report.common import where
 
 PANELS = {"avg_run_s": "Mean run time (s)", "alloc": "Allocated GPUs or CPUs (per 30 days)"}
 MARKER = {"CPU": "o", "GPU": "s"}

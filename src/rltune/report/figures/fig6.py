@@ -8,10 +8,10 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import where
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import WIDTH_IN, styled, trace_colours
-from rltune.report.common import where
 
 ACROSS = 3
 

@@ -11,9 +11,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.format import show, show_interval, three_digits
-from rltune.report.style import GRID, GREEN, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, label, marks, scheduler_title, styled
 from rltune.report.common import where
+from rltune.report.format import show, show_interval, three_digits
+from rltune.report.style import GREEN, GRID, INK, MUTED, SCHEDULER, SKY, WIDTH_IN, label, marks, scheduler_title, styled
 
 LOOKS = {
     "basic": ("FIFO, no backfilling", "o", SCHEDULER["base"]),

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from rltune.metrics import METRICS
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import best_measured, distinct_names
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import (
@@ -27,7 +28,6 @@ from rltune.report.style import (
     styled,
     trace_colours,
 )
-from rltune.report.common import best_measured, distinct_names
 
 SIDES = (
     ("Over its base policy", "improvement", "low", "high"),

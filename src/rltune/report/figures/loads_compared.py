@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import where
 from rltune.report.format import show
 from rltune.report.style import (
     BLUE,
@@ -21,7 +22,6 @@ from rltune.report.style import (
     styled,
     symlog_ticks,
 )
-from rltune.report.common import where
 from rltune.report.tables.loads_compared import AGENT, LOADS
 
 SHOWN = ("fifo", "sjf", "saf")

@@ -14,11 +14,24 @@ from matplotlib.ticker import FuncFormatter
 from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.format import show
-from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, ORANGE, PERCENT, PURPLE, SKY, VERMILION, WIDTH_IN
-from rltune.report.style import scheduler_title, styled
-from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 from rltune.report.common import policy_title, varying, where
+from rltune.report.format import show
+from rltune.report.style import (
+    BLUE,
+    GREEN,
+    INK,
+    MARKERS,
+    MUTED,
+    ORANGE,
+    PERCENT,
+    PURPLE,
+    SKY,
+    VERMILION,
+    WIDTH_IN,
+    scheduler_title,
+    styled,
+)
+from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 
 SIDES = (("share", "Mean wait / FIFO’s"), ("more", "More wait than\nwith exact estimates"))
 COLOUR = {"FIFO": MUTED, "SJF": VERMILION, "SAF": PURPLE, "FIFO + EASY": ORANGE, "SAF + EASY": GREEN}

@@ -13,10 +13,9 @@ from matplotlib.ticker import MaxNLocator
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.format import show
-from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, PURPLE, SKY, VERMILION, WIDTH_IN, label, marks
-from rltune.report.style import styled
 from rltune.report.common import policy_title, where
+from rltune.report.format import show
+from rltune.report.style import BLUE, GREEN, INK, MARKERS, MUTED, PURPLE, SKY, VERMILION, WIDTH_IN, label, marks, styled
 from rltune.report.tables.scheduling_rules import AGENT, STEPS, step_title
 
 ACROSS = 3

@@ -13,6 +13,17 @@ from matplotlib.ticker import MaxNLocator
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
+from rltune.report.common import (
+    NAN,
+    about,
+    best_measured,
+    compared,
+    constant_settings,
+    distinct_names,
+    gain,
+    seeds_note,
+    where,
+)
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import (
@@ -28,17 +39,6 @@ from rltune.report.style import (
 )
 from rltune.report.tables.ablation import OTHER, OURS, of_the_same_seed, side_by_side
 from rltune.report.tables.peers import METRICS
-from rltune.report.common import (
-    NAN,
-    about,
-    best_measured,
-    compared,
-    constant_settings,
-    distinct_names,
-    gain,
-    seeds_note,
-    where,
-)
 
 EIGHT = "engineered"
 """The paper's eight."""

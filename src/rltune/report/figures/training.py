@@ -7,11 +7,11 @@ from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe, entry_of
+from rltune.report.common import SETTING_TITLE, constant_settings, policy_title, proper, varying, where
 from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, in_curves
 from rltune.report.style import trace_colours
-from rltune.report.common import SETTING_TITLE, constant_settings, policy_title, proper, varying, where
 
 METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
 

@@ -12,8 +12,24 @@ from matplotlib.ticker import FuncFormatter
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show
-from rltune.report.style import BLUE, COUNT, GREEN, INK, MARKERS, MUTED, ORANGE, PURPLE, SKY, VERMILION, WIDTH_IN, label
-from rltune.report.style import legend_above, marks, rows_only, styled
+from rltune.report.style import (
+    BLUE,
+    COUNT,
+    GREEN,
+    INK,
+    MARKERS,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    WIDTH_IN,
+    label,
+    legend_above,
+    marks,
+    rows_only,
+    styled,
+)
 from rltune.report.tables.whatif import GROUP_TITLE, names
 
 LOOKS = {"recorded": MUTED, "current": ORANGE, "rule": SKY, "qssf": PURPLE, "configuration": GREEN, "rltune": BLUE}

@@ -67,7 +67,7 @@ def for_an_operator(there: dict[str, Saved]) -> tuple[Chapters, Chapters]:
     first += [(chapter, [there[n] for n in names if n in there]) for chapter, names in OPERATOR.items()]
     used = {saved.artefact.id for _, shown in first for saved in shown}
     rest = chapters({name: saved for name, saved in there.items() if name not in used})
-    return tuple([(c, shown) for c, shown in some if shown] for some in (first, rest))  # type: ignore[return-value]
+    return tuple([(c, shown) for c, shown in some if shown] for some in (first, rest))
 
 
 def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:

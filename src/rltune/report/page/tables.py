@@ -43,8 +43,9 @@ def _width(text: str) -> Markup | str:
 def _head(columns: dict[str, Column]) -> Markup:
     grouped = any(c.group for c in columns.values())
     top, bottom = Markup(""), Markup("")
-    for group, members in groupby(columns.values(), key=lambda c: c.group):
-        for i, column in enumerate(members := list(members)):
+    for group, of_group in groupby(columns.values(), key=lambda c: c.group):
+        members = list(of_group)
+        for i, column in enumerate(members):
             cell = _heading(column, span=2 if grouped and not group else 1)
             if grouped and not group:
                 top += cell

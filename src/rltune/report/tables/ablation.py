@@ -10,8 +10,22 @@ from rltune.config.cells import AXES
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAIVE, NAIVE_PAPER, NAN, PRO, about, compared, constant_settings
-from rltune.report.common import gain, holm_note, lengths, seeds_note, setting_columns, where, with_holm
+from rltune.report.common import (
+    NAIVE,
+    NAIVE_PAPER,
+    NAN,
+    PRO,
+    about,
+    compared,
+    constant_settings,
+    gain,
+    holm_note,
+    lengths,
+    seeds_note,
+    setting_columns,
+    where,
+    with_holm,
+)
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.studies import PAPER_POLICY, STUDIES, main_part

@@ -13,8 +13,19 @@ from rltune.evaluation.compare import SPAN, Comparison, picked_baseline, strong_
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, about, compared, constant_settings, holm_note, lengths, proper
-from rltune.report.common import seeds_note, setting_columns, where, with_holm
+from rltune.report.common import (
+    NAN,
+    about,
+    compared,
+    constant_settings,
+    holm_note,
+    lengths,
+    proper,
+    seeds_note,
+    setting_columns,
+    where,
+    with_holm,
+)
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperEntry, PaperResults
 from rltune.report.studies import PAPER_POLICY, UTILISATION, Study, cells_of

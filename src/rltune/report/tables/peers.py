@@ -11,8 +11,19 @@ from rltune.config.comparisons import for_metric
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, about, compared, constant_settings, holm_note, lengths, policy_title
-from rltune.report.common import seeds_note, setting_columns, where, with_holm
+from rltune.report.common import (
+    NAN,
+    about,
+    compared,
+    constant_settings,
+    holm_note,
+    lengths,
+    policy_title,
+    seeds_note,
+    setting_columns,
+    where,
+    with_holm,
+)
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import scheduler_title

@@ -10,8 +10,17 @@ from rltune.evaluation.compare import select
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact, Column
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, about, compared, constant_settings, holm_note, lengths
-from rltune.report.common import setting_columns, where, with_holm
+from rltune.report.common import (
+    NAN,
+    about,
+    compared,
+    constant_settings,
+    holm_note,
+    lengths,
+    setting_columns,
+    where,
+    with_holm,
+)
 from rltune.report.verdict import direction
 
 ALSO = {"rltune": "rltune_also", "base": "base_also"}

@@ -9,8 +9,18 @@ import pandas as pd
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, SETTING_TITLE, about, constant_settings, gain, holm_note, policy_title
-from rltune.report.common import setting_columns, where, with_holm
+from rltune.report.common import (
+    NAN,
+    SETTING_TITLE,
+    about,
+    constant_settings,
+    gain,
+    holm_note,
+    policy_title,
+    setting_columns,
+    where,
+    with_holm,
+)
 from rltune.report.paper import PaperResults
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 from rltune.report.verdict import direction, verdict

@@ -68,7 +68,7 @@ class Emulation:
         self.user = user_name()
         self.env: dict[str, str] = {}
         self.nodes: list[configure.Node] = []
-        self._processes: Processes | None = None
+        self._running: Processes | None = None
         self._sent_away: set[str] = set()
 
     def __enter__(self) -> Emulation:
@@ -114,9 +114,9 @@ class Emulation:
 
         ``at_once``: jobs are not cancelled first, their processes are just ended.
         """
-        if self._processes is None:
+        if self._running is None:
             return
-        processes, self._processes = self._processes, None
+        processes, self._running = self._running, None
         try:
             if not at_once:
                 self._cancel_all(processes)
@@ -125,7 +125,7 @@ class Emulation:
             processes.end()
 
     def _start(self) -> None:
-        self._processes = Processes()
+        self._running = Processes()
         sockets = Path(tempfile.mkdtemp(prefix="rltune-slurm-"))
         self._processes.remove_at_end(sockets)
         self.folders = configure.Folders(self.kept or sockets / "cluster", sockets)
@@ -331,6 +331,12 @@ class Emulation:
         """Daemons that have ended of themselves, with their exit statuses."""
         states = self._processes.states().items()
         return {name: status for name, status in states if status is not None and name not in self._sent_away}
+
+    @property
+    def _processes(self) -> Processes:
+        """The daemons of a started cluster."""
+        assert self._running is not None, "the cluster has not been started"
+        return self._running
 
     @property
     def supervisor(self) -> int:

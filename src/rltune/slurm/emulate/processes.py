@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.emulate import supervisor
@@ -70,8 +71,10 @@ class Processes:
                 if self._supervisor.stdout:
                     self._supervisor.stdout.close()
 
-    def _ask(self, order: dict) -> object:
+    def _ask(self, order: dict) -> Any:
         """The answer to one order; the answer to one that a signal broke off before is passed over."""
+        to, back = self._supervisor.stdin, self._supervisor.stdout
+        assert to is not None and back is not None
         with self._lock:
             self._orders += 1
             order = {"number": self._orders, **order}
@@ -79,9 +82,9 @@ class Processes:
             while reply.get("number") != order["number"]:
                 try:
                     if not reply:
-                        self._supervisor.stdin.write(json.dumps(order) + "\n")
-                        self._supervisor.stdin.flush()
-                    line = self._supervisor.stdout.readline()
+                        to.write(json.dumps(order) + "\n")
+                        to.flush()
+                    line = back.readline()
                 except (OSError, ValueError):
                     line = ""
                 if not line:
