@@ -38,7 +38,7 @@ def test_linter_and_formatter_find_nothing() -> None:
     smoke = ["--configfile", "config/smoke.yaml"]
     lint = subprocess.run([BIN / "snakemake", "--lint", *smoke], cwd=ROOT, capture_output=True, text=True)
     assert lint.returncode == 0, lint.stderr
-    form = [BIN / "snakefmt", "--check", "-l", "120", "workflow"]
+    form = [BIN / "snakefmt", "--check", "workflow"]
     assert subprocess.run(form, cwd=ROOT, capture_output=True).returncode == 0
 
 
