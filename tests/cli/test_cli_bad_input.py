@@ -130,7 +130,7 @@ def test_inspect_a_good_file(project: Any, cli: Cli) -> None:
     ("name", "content", "words"),
     [
         ("nope.csv", None, "no such file"),
-        ("noise.bin", bytes(range(128, 256)) * 40, "cannot be read"),
+        ("noise.bin", bytes(range(128, 256)) * 40, "no rows in it"),
         ("empty.csv", b"", "empty"),
         ("half.csv.gz", gzip.compress(b"a,b\n" * 9000)[:60], "truncated or damaged"),
         ("half.json", b'[{"jobid": "a"', "cannot be read"),
