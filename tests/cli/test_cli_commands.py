@@ -48,7 +48,7 @@ def test_the_installed_command_answers() -> None:
     command = Path(sys.executable).parent / "rltune"
     done = subprocess.run([command, "config", "check", "nope.yaml"], capture_output=True, text=True)
     assert done.returncode == 1 and not done.stdout
-    assert done.stderr.startswith("rltune: nope.yaml: no such file; there is none in ")
+    assert done.stderr.startswith("rltune: nope.yaml: no such file")
 
 
 def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_schema_mends_drift(project: Any, cli: Cli) -> None:
         (["--backfill", "gredy"], ["--backfill: found 'gredy' (did you mean 'greedy'?)"]),
         (["--part", "tests"], ["--part: found 'tests' (did you mean 'test'?)", "validation"]),
         (["--by", "usr"], ["--by: found 'usr' (did you mean 'user'?)", "vc"]),
-        (["--estimate", "lognormal"], ["--estimate: found 'lognormal', expected exact, lognormal-SIGMA"]),
+        (["--estimate", "lognormal"], ["--estimate: found 'lognormal', expected lognormal-SIGMA"]),
         (["--multi-node-slowdown", "0.5"], ["--multi-node-slowdown: found 0.5, expected a factor of 1 to 100"]),
         (["--warm-up", "0.5"], ["--warm-up: goes with --replay"]),
         (["--replay", "--warm-up", "50"], ["--warm-up: found 50, expected a share"]),

@@ -46,7 +46,7 @@ def test_a_lineup_has_the_rules_that_most_kinds_of_agents_know() -> None:
     )
     (lineup,) = learners_compared(config)
     assert [agent_of(config, c) for c in lineup] == ["rlscheduler", "linear", "rltune"]
-    assert {(c.policy, c.backfill) for c in lineup.cells} == {("sjf", "easy")}, "the base policy that most of them know"
+    assert {(c.policy, c.backfill) for c in lineup} == {("sjf", "easy")}, "the base policy that most of them know"
 
 
 def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_preset_once() -> None:
@@ -63,7 +63,7 @@ def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_p
 
 def test_every_workload_has_a_lineup() -> None:
     two = [*SPOT, {"trace": "venus", "cluster": "venus-160"}]
-    assert [{(c.trace, c.cluster) for c in x.cells} for x in learners_compared(run({"workloads": two}))] == [
+    assert [{(c.trace, c.cluster) for c in x} for x in learners_compared(run({"workloads": two}))] == [
         {("philly", "philly-192")},
         {("venus", "venus-160")},
     ]

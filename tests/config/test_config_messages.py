@@ -128,4 +128,4 @@ def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_read(tmp_path: Path
 def test_a_preset_of_the_run_inherits_the_papers(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(RUN + "    preset: [mine]\npresets: {mine: {epochs: 3}}\n")
     run = load_run(tmp_path / "mine.yaml", ROOT)
-    assert run.preset("mine").epochs == 3 and run.preset("mine").clip == run.preset("paper").clip
+    assert run.preset("mine").epochs == 3 and run.preset("mine").actor_lr == run.preset("paper").actor_lr
