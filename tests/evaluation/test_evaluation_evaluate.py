@@ -97,8 +97,8 @@ def test_agent_and_base_are_run_in_other_placements_and_localities_too(results, 
 
 
 def test_a_sample_of_placement_questions_is_solved_twice_to_the_same_optimum(results):
-    twice = results.placements
-    assert 0 < len(twice) <= SAMPLE and twice["agree"].all()
+    twice = results.placements  # here presolve may answer all; the smoke run's has some
+    assert len(twice) <= SAMPLE and twice["agree"].all() and {"glpk_ms", "cvxpy_ms"} <= set(twice)
     assert evaluate_best_fit().placements.empty, "without the placement model there is no question"
 
 
