@@ -52,7 +52,8 @@ test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS
 	@python -m pytest $(ARGS)
 
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, decision, quality, … (benchmarks/)
-	@python benchmarks/$(if $(BENCH),$(BENCH),help).py $(ARGS)
+	@test -f "benchmarks/$(BENCH).py" || { echo "make bench BENCH=name, one of:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }
+	@python benchmarks/$(BENCH).py $(ARGS)
 
 docs: $(READY)  ## the documents as a site, results/docs/index.html
 	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet $(ARGS)
