@@ -111,12 +111,14 @@ AFTER |= {"RLTune next to other learners and predictors", "tables and figures", 
 """What depends on the results of every agent."""
 FIRST = {"your cluster, what if", "on a Slurm cluster"}
 """… and on those of the first one."""
+NETWORKS = {"the system, and why the order of a queue matters"}
+"""What shows the presets' networks."""
 
 
 @pytest.mark.parametrize(
     ("old", "new", "counted", "others"),
     [
-        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "the agents": 2}, AFTER | FIRST),
+        ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "the agents": 2}, AFTER | FIRST | NETWORKS),
         ("{placement: best_fit}, ", "", {"evaluate": 3, "the agents": 2}, AFTER),
         ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "the agents": 2}, AFTER | FIRST),
         ("whatif: {}", "whatif: {min_saving: 0.1}", {}, {"your cluster, what if", "report"}),
