@@ -28,7 +28,7 @@ rule characterise:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
-        settings=SETTINGS | JUDGING,
+        settings=SETTINGS | {"seed": run.config.evaluation.seed},
         code=[CODE["training"], CODE["report"]],
     message:
         "what the traces look like"
