@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ def test_it_runs_alone_from_its_own_folder(
     """As JupyterLab runs it: the kernel starts in the notebook's folder, the parameters are those that stand there."""
     import papermill
 
-    monkeypatch.chdir(smoke_run.root / "notebooks")
+    root = shutil.copytree(smoke_run.root, tmp_path / "run", symlinks=True)  # it writes what the parameters name
+    monkeypatch.chdir(root / "notebooks")
     monkeypatch.delenv("RLTUNE_ROOT", raising=False)
     papermill.execute_notebook(f"{name}.ipynb", tmp_path / "out.ipynb", progress_bar=False, cwd=os.getcwd())
     executed = json.loads((tmp_path / "out.ipynb").read_text(encoding="utf-8"))
