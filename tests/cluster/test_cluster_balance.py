@@ -32,7 +32,7 @@ def small(project: Any) -> ClusterConfig:
 
 
 def balanced(small: ClusterConfig, load: float) -> ClusterConfig:
-    return ClusterConfig.model_validate({**small.model_dump(), "balance": {"load": load}})
+    return ClusterConfig.model_validate({**small.model_dump(), "balance": load})
 
 
 @pytest.mark.parametrize("load", [3.0, 6.0])
@@ -109,7 +109,7 @@ def test_a_load_that_cannot_be_reached_is_named(project: Any, cli: Cli) -> None:
 
 
 def test_a_balance_that_is_dropped_is_named(project: Any, cli: Cli) -> None:
-    (project.cluster.parent / "thin.yaml").write_text(project.cluster.read_text() + "balance: {load: 5}\n")
+    (project.cluster.parent / "thin.yaml").write_text(project.cluster.read_text() + "balance: 5\n")
     outcome = cli("cluster", "balance", "thin", "--trace", "tiny", "--load", "1")
     assert outcome.status == 0 and "# the balance of thin" in outcome.out
     assert "balance" not in yaml.safe_load(outcome.out)

@@ -232,7 +232,7 @@ def test_thirds_are_rounded_down_so_that_they_still_fit() -> None:
 def test_held_out_jobs_have_no_say_in_how_a_trace_is_thinned() -> None:
     rng = np.random.default_rng(3)
     rows = [{"submit_s": 10.0 * i, "run_s": float(rng.integers(10, 2000)), "gpus": 2} for i in range(400)]
-    config = cluster([group(4, 4)], balance={"load": 3.0})
+    config = cluster([group(4, 4)], balance=3.0)
     kept, audit = fit(table(rows), config, known_share=0.9)
     assert 0 < len(kept) < 400 and audit.left_out
     later = [{**row, "run_s": 4 * row["run_s"]} if i >= 360 else row for i, row in enumerate(rows)]

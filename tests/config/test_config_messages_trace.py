@@ -111,5 +111,5 @@ def test_pools_and_their_virtual_clusters_are_told_apart(mistake: Mistake) -> No
 
 
 def test_a_load_to_balance_for_is_above_0(mistake: Mistake) -> None:
-    message = mistake(CLUSTER + "balance: {load: 0}\n", ClusterConfig)
-    assert "mine.yaml:6: balance.load: found 0" in message, message
+    message = mistake(CLUSTER + "balance: 0\n", ClusterConfig)
+    assert "mine.yaml:6: balance: found 0" in message, message

@@ -23,6 +23,11 @@ MORE = {"strict": 0, "plus_one": 1, "any": 10**6}
 """Nodes more than strict that a locality allows any job."""
 
 
+def weighted(weights: dict[str, float], **settings: float) -> LookaheadConfig:
+    """A placement model with other weights in its objective than the configuration's."""
+    return type("Weighted", (LookaheadConfig,), dict(weights))(**settings)
+
+
 class Enumeration(Allocations):
     """The question of sequence 0 of a state in which jobs run, one is chosen and others follow in the ranking.
 

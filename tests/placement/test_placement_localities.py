@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from placement_compare import Compare, per_node, small_cases, written
-from placement_enumeration import NOW, SPLIT, WAIT, Allocation, Enumeration
+from placement_enumeration import NOW, SPLIT, WAIT, Allocation, Enumeration, weighted
 from workload_cases import cluster, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
@@ -26,7 +26,7 @@ from rltune.simulator.metrics import chunk_table
 from rltune.simulator.state import State
 
 LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
-SMALL = LookaheadConfig(jobs=3, slot_s=200.0, rank_decay=0.7, whole_node=0.05)
+SMALL = weighted({"rank_decay": 0.7, "whole_node": 0.05}, jobs=3, slot_s=200.0)
 
 
 def random_scheduler(seed: int) -> SchedulerConfig:
@@ -89,7 +89,7 @@ def test_waiting_for_the_sake_of_the_next_job(others: float, start_s: float) -> 
     """Thirty seconds before they end, with a job of one GPU queued behind: split, the job loses 20 s and the next one
     starts in the second slot, waiting it loses 30 s and the next one starts now. Of 60 s, w = ``others``: w/2 − 1/3
     against w − 1/2."""
-    config = LookaheadConfig(others=others)
+    config = weighted({"others": others})
     rows = [(0, 1000, 3), (0, 1000, 3), (970, 100, 2), (970, 10, 1)]
     scheduler = SchedulerConfig("fifo", "greedy", "lookahead", "worth_it", multi_node_slowdown=1.2)
     state, placer = run(scheduler, config, 2, *rows)
@@ -129,7 +129,7 @@ def test_the_neighbour_that_loses_least() -> None:
     node, where fewer GPUs are left, would be best_fit's."""
     jobs, layout = simple(cluster([group(2, 8)]), (0, 10, 2), (0, 900, 3), (1, 100, 2), (1, 5, 2))
     placer, scheduler = (
-        Lookahead(LookaheadConfig(tightness=0.0)),
+        Lookahead(weighted({"tightness": 0.0})),
         SchedulerConfig("fifo", "none", "lookahead", interference_slowdown=1.5),
     )
     state = simulate(jobs, layout, [0], [4], scheduler, placer=placer, check=True)

@@ -7,6 +7,7 @@ from array import array
 import numpy as np
 import pytest
 import swiglpk as glp
+from placement_enumeration import weighted
 from placement_questions import empty_state, leave_free, question
 from workload_cases import cluster, compiled, group, random_case
 
@@ -56,7 +57,7 @@ def test_whole_nodes_are_kept_where_nothing_else_tells_ways_apart() -> None:
     config = cluster([group(1, 16), group(1, 8)])
     assert answer(config, [{"gpus": 3}, {"gpus": 1}], [8, 8], Lookahead(CONFIG)) in ([(0, 3)], [(1, 3)])
     # only nodes of the pool's largest size are whole: 16 free against 8 free
-    strong = LookaheadConfig(whole_node=1.0, tightness=0.0)
+    strong = weighted({"whole_node": 1.0, "tightness": 0.0})
     assert answer(config, [{"gpus": 3}, {"gpus": 1}], [16, 8], Lookahead(strong)) == [(1, 3)]
 
 

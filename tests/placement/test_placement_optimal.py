@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from placement_compare import per_node, written
-from placement_enumeration import Enumeration
+from placement_enumeration import Enumeration, weighted
 from placement_questions import SCHEDULER, ask, empty_state, question
 from workload_cases import cluster, compiled, group, random_case
 
@@ -28,8 +28,8 @@ SMALL = LookaheadConfig(jobs=5)
 # several weights, so that neither term always wins
 WEIGHTS = (
     SMALL,
-    LookaheadConfig(jobs=5, whole_node=0.3, tightness=0.05, rank_decay=0.5),
-    LookaheadConfig(jobs=5, whole_node=0.0, tightness=0.2, rank_decay=1.0),
+    weighted({"whole_node": 0.3, "tightness": 0.05, "rank_decay": 0.5}, jobs=5),
+    weighted({"whole_node": 0.0, "tightness": 0.2, "rank_decay": 1.0}, jobs=5),
 )
 
 
@@ -68,7 +68,7 @@ def test_solver_and_presolve_equal_enumeration(weights: int) -> None:
 
 def test_presolve_counts_what_the_job_takes_of_a_wholly_free_node() -> None:
     """CPUs cut the job in two chunks of two on whole V100 nodes; one P100 node holds it and is no whole node."""
-    config = LookaheadConfig(jobs=2, whole_node=0.5, tightness=0.01)
+    config = weighted({"whole_node": 0.5, "tightness": 0.01}, jobs=2)
     types = cluster([group(3, 4, "V100", cpus=8), group(1, 4, "P100", cpus=64)])
     jobs, layout = compiled(types, [{"gpus": 4, "cpus": 16.0}, {"gpus": 1, "cpus": 1.0}, {"gpus": 2, "cpus": 8.0}])
     state = empty_state(jobs, layout, config.jobs)  # nothing runs

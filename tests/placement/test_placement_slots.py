@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from placement_compare import Compare, small_cases
+from placement_enumeration import weighted
 from workload_cases import cluster, group, simple
 
 from rltune.config import LookaheadConfig
@@ -16,7 +17,7 @@ from rltune.simulator.metrics import chunk_table
 @pytest.mark.parametrize("overrun", ["double", "now"])
 @pytest.mark.parametrize(("slots", "slot_s"), [(2, 30.0), (3, 60.0)])
 def test_both_models_equal_enumeration_in_runs(slots: int, slot_s: float, overrun: str) -> None:
-    config = LookaheadConfig(jobs=3, slots=slots, slot_s=slot_s, rank_decay=0.7, whole_node=0.05)
+    config = weighted({"rank_decay": 0.7, "whole_node": 0.05}, jobs=3, slots=slots, slot_s=slot_s)
     scheduler = SchedulerConfig("saf", "easy", "lookahead", overrun=overrun)
     placer = Compare(config, scheduler)
     for _, jobs, layout in small_cases(range(200), nodes=4, n=25):

@@ -120,7 +120,7 @@ def fit(
     if cluster.balance is not None and keep.any():
         held = jobs[keep]
         first = max(1, int(len(held) * known_share))
-        target, load = cluster.balance.load, offered_load(held.iloc[:first], cluster.gpus)
+        target, load = cluster.balance, offered_load(held.iloc[:first], cluster.gpus)
         if load > target:
             thinned = np.zeros(len(jobs), dtype=bool)
             thinned[keep] = ~within_load(held, cluster.gpus, target, first)

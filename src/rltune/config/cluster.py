@@ -40,13 +40,6 @@ class Pool(Block):
     """Partition priority in Slurm's multifactor order; counts relative to the largest of the cluster."""
 
 
-class Balance(Block):
-    """Fewer arrivals, so that the cluster could keep up."""
-
-    load: float = Field(gt=0)
-    """Offered load to thin the fitted trace to: requested GPU-seconds per second over the cluster's GPUs."""
-
-
 class ClusterConfig(Block):
     """A cluster: pools, and how jobs of a trace find theirs."""
 
@@ -69,8 +62,9 @@ class ClusterConfig(Block):
     what it asks for in the place of GPUs, and neither CPUs nor memory limit it besides."""
     max_job_gpus: int | None = Field(None, ge=1)
     """Leave out jobs of more GPUs than this (counted)."""
-    balance: Balance | None = None
-    """Leave out jobs, chosen by their ids alone, until no more than this load is left (counted); never adds any."""
+    balance: float | None = Field(None, gt=0)
+    """Leave out jobs, chosen by their ids alone, until no more than this offered load (requested GPU-seconds per second
+    over the cluster's GPUs) is left (counted); never adds any."""
     source: str = ""
     """Where the layout comes from."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -36,17 +36,17 @@ class LookaheadConfig(Block):
     """T: time slots looked at; the present is slot 1."""
     slot_s: float = Field(600.0, gt=0)
     """Seconds from one slot to the next; a start in slot t counts (T + 1 − t) / T of one now."""
-    rank_decay: float = Field(0.8, gt=0, le=1)
-    """Weight of starting the next-ranked job relative to the one before."""
-    whole_node: float = Field(0.01, ge=0)
-    """Gain of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
-    tightness: float = Field(0.01, ge=0)
-    """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
-    others: float = Field(0.1, ge=0)
-    """Where the chosen job may be split or wait: what a second of the next jobs' waiting counts, in seconds of its own."""
     solver: Literal["glpk", "cvxpy"] = "glpk"
     """What solves it: `glpk`, kept in memory, or `cvxpy`, the program as it is to be read, with HiGHS: slower."""
-    time_limit_s: float = Field(5.0, gt=0)
+    rank_decay: ClassVar[float] = 0.8
+    """Weight of starting the next-ranked job relative to the one before."""
+    whole_node: ClassVar[float] = 0.01
+    """Gain of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
+    tightness: ClassVar[float] = 0.01
+    """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
+    others: ClassVar[float] = 0.1
+    """Where the chosen job may be split or wait: what a second of the next jobs' waiting counts, in seconds of its own."""
+    time_limit_s: ClassVar[float] = 5.0
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
 
 
