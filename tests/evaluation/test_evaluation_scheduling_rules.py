@@ -43,7 +43,10 @@ FIFO = SAF.but(policy="fifo", backfill="none")
 
 def work_of(made: tuple) -> Workload:
     """A workload of these jobs and this layout."""
-    return replace(whole_workload(60), jobs=made[0], layout=made[1])
+    jobs, layout = made
+    return replace(
+        whole_workload(60), table=pd.DataFrame({"calibrated_s": jobs.row["estimate_s"]}), jobs=jobs, layout=layout
+    )
 
 
 def steps(made: tuple, policies: list[str], first: list[int], length: int) -> pd.DataFrame:

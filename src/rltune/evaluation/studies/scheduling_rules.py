@@ -199,8 +199,8 @@ def _pools_apart(workload: Workload, contender: Contender, first: np.ndarray, le
         begin, end = np.searchsorted(mine, first), np.searchsorted(mine, first + length)
         some = np.flatnonzero(end > begin)
         if len(some):
-            pool, n = replace(workload, jobs=workload.jobs.take(mine)), (end - begin)[some]
-            state, _ = run(pool, contender, begin[some], n)
+            pool = replace(workload, table=workload.table.iloc[mine], jobs=workload.jobs.take(mine))
+            state, _ = run(pool, contender, begin[some], (end - begin)[some])
             waits = job_table(pool.jobs, state).groupby("sequence")["wait_s"].sum()
             total[some] += waits.to_numpy()
     return total / length
