@@ -309,7 +309,7 @@ def test_slices_next_to_balanced_clusters() -> None:
 def thinned_study(project: Any, load: float) -> tuple[list[Study], dict[tuple[str, str, str], Workload]]:
     """The tiny workload, of which the run has a cluster with arrivals thinned to this load."""
     thin = project.cluster.with_name("small-balanced.yaml")
-    thin.write_text(f"{project.cluster.read_text()}balance: {{load: {load}}}\n")
+    thin.write_text(f"{project.cluster.read_text()}balance: {load}\n")
     more = "workloads: [{trace: tiny, cluster: small-balanced}]\n"
     project.change(project.run, "experiments:\n", f"{more}experiments:\n")
     opened = Run.open("config/tiny.yaml")
