@@ -13,7 +13,6 @@ from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
 from rltune.traces.raw import csv_text
 from rltune.traces.readers import alibaba2020
-from rltune.traces.readers.helios import daily_gpus
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
 HELIOS = [
@@ -118,43 +117,7 @@ def test_helios_log_of_all_null_states_or_without_optional_columns(tmp_path: Pat
     path.write_text("job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n")
     clean = clean_trace("t", trace("helios"), tmp_path)
     assert clean.jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]]
-    assert clean.jobs["wait_s"].isna().all() and clean.audit.noted == {"status unknown": 1}
-
-
-GPUS = "date,vcA,vcB,total\n2020-04-02,16,8,24\n2020-04-01,8,,8\n"
-
-
-def test_helios_gpus_by_day(tmp_path: Path, make_zip: Callable) -> None:
-    make_zip(
-        tmp_path / "data.zip",
-        {
-            "data/Earth/cluster_gpu_number.csv": "date,x,total\n2020-04-01,1,1\n",
-            "data/Venus/cluster_gpu_number.csv": GPUS,
-        },
-    )
-    gpus = daily_gpus(tmp_path, "Venus")
-    assert [day.isoformat() for day in gpus.index] == ["2020-04-01", "2020-04-02"]
-    assert list(gpus.columns) == ["vcA", "vcB", "total"]
-    assert gpus.fillna(-1).values.tolist() == [[8, -1, 8], [16, 8, 24]]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (GPUS.replace("24", "25"), r"total is not the sum.*2020-04-02"),
-        (GPUS.replace("16", "many"), "vcA not a number"),
-        (GPUS.replace("04-02", "04-01"), "each day once"),
-        (GPUS.replace("2020-04-02", "second"), "each day once.*second"),
-        (GPUS.replace("total", "sum"), "column 'total'"),
-        ("date,vcA,total\n", "each day once"),
-    ],
-)
-def test_helios_gpus_by_day_damaged(text: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "Venus").mkdir()
-    (tmp_path / "Venus" / "cluster_gpu_number.csv").write_text(text)
-    with pytest.raises(DataError, match=message) as error:
-        daily_gpus(tmp_path, "Venus")
-    assert "cluster_gpu_number.csv" in str(error.value)
+    assert clean.jobs["wait_s"].isna().all() and set(clean.jobs["status"]) == {"unknown"}
 
 
 JOBS = ["j1,i1,alice,Terminated,1000,2000", "j2,i2,bob,Failed,1010,2000", "j3,i3,carol,Terminated,,2000"]

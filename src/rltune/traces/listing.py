@@ -77,16 +77,6 @@ def _downloads(name: str, items: list[Download], folder: Path) -> str:
     return (f"{there} of {len(items)} there" if there else "to download") + begun
 
 
-def to_download(name: str, trace: TraceConfig, cache: Path) -> list[tuple[str, float | None]]:
-    """(file, bytes or None where not known) of what a trace still has to download; sizes in words count."""
-    folder = cache / "raw" / name
-    return [
-        (item.file, item.bytes or (item.about_mb * 1e6 if item.about_mb else None))
-        for item in trace.downloads or []
-        if _place(name, item, folder) is None
-    ]
-
-
 def _place(name: str, item: Download, folder: Path) -> Path | None:
     path = folder / item.file
     return path if path.is_file() else by_hand(name, item.file)

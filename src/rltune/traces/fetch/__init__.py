@@ -5,7 +5,7 @@ Archives are not unpacked: readers stream what they need out of them.
 """
 
 from rltune.traces.fetch.download import BY_HAND, RetryPolicy, part_bytes
-from rltune.traces.fetch.given import by_hand, check_given, expand, fingerprint, given_file
+from rltune.traces.fetch.given import by_hand, check_given, expand, given_file
 from rltune.traces.fetch.sources import MANIFEST, Manifest, obtain, sha256
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "by_hand",
     "check_given",
     "expand",
-    "fingerprint",
     "given_file",
     "obtain",
     "part_bytes",

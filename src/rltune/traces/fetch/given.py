@@ -57,21 +57,6 @@ def check_given(name: str, trace: TraceConfig, root: Path, published: bool) -> N
         given_file(name, trace.predictions.path, root, "predictions.path")
 
 
-def fingerprint(named: str | None, root: Path) -> str:
-    """Which file a path of a trace's configuration names now: place, size, time of last change; "" where there is none.
-
-    :func:`given_file` explains a file that is not there or a variable that is not set.
-    """
-    if named is None:
-        return ""
-    try:
-        path = root / Path(expand(named, "path")).expanduser()
-        stat = path.stat()
-    except (ConfigError, OSError):
-        return named
-    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
-
-
 def by_hand(name: str, file: str) -> Path | None:
     """A trace's file in the folder that ``RLTUNE_TRACE_FILES`` names, the trace's own sub-folder first; else None.
 

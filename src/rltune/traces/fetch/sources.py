@@ -12,7 +12,7 @@ from typing import Any
 import filelock
 
 from rltune.config.trace import Download, TraceConfig
-from rltune.errors import ConfigError, DataError
+from rltune.errors import DataError
 from rltune.files import read_json, write_json
 from rltune.traces.fetch.download import BY_HAND, Fault, RemoteFile, RetryPolicy, download, part_bytes, verified
 from rltune.traces.fetch.given import by_hand, given_file
@@ -95,7 +95,7 @@ def obtain(
         verify: read files in full again even where size and time are as they were.
 
     Raises:
-        ConfigError: a variable in ``path`` is not set, or a setting of a download is wrong.
+        ConfigError: a variable in ``path`` is not set.
         DataError: the file is not there, cannot be downloaded, or is not the one expected.
     """
     if trace.path is not None:
@@ -104,11 +104,6 @@ def obtain(
     if trace.synthetic is not None:
         return _generated(trace, folder, verify)
     items = trace.downloads or []
-    for item in items:
-        if Path(item.file).name != item.file or item.file in ("", "..", MANIFEST):
-            raise ConfigError(
-                f"config/traces/{name}.yaml, downloads.file: found {item.file!r}, expected a plain file name."
-            )
     if not verify and all(_known(Manifest.read(folder), item) for item in items):
         return folder  # nothing is written, so a cache that is read-only will do
     with _locked(folder):

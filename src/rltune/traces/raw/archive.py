@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 import tarfile
 import time
@@ -50,15 +51,11 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
     try:
         with open(path, "rb") as file:
             if inside and path.suffix == ".zip":
-                with zipfile.ZipFile(file) as archive:
-                    info = _zip_member(path, member, archive)
-                    # The sizes in the directory bind: no more is read than they say.
-                    _refuse_bomb(info.file_size, info.compress_size, where)
-                    with archive.open(info) as stream:
-                        yield guarded(stream, stream, info.file_size, where), where
+                with zipfile.ZipFile(file) as archive, archive.open(_zip_member(path, member, archive)) as stream:
+                    yield guarded(stream, file, where), where
                 return
             with decompressed(file) as unpacked:
-                watched = guarded(unpacked, file, path.stat().st_size, where)
+                watched = guarded(unpacked, file, where)
                 if not inside:
                     yield watched, where
                     return
@@ -92,8 +89,9 @@ def decompressed(file: IO[bytes]) -> Iterator[IO[bytes]]:
 class _Watched(io.RawIOBase):
     """A stream that says every few seconds how far it is, and stops where it expands absurdly."""
 
-    def __init__(self, stream: IO[bytes], packed: IO[bytes], size: int, where: str) -> None:
-        self._stream, self._packed, self._size, self._where = stream, packed, size, where
+    def __init__(self, stream: IO[bytes], packed: IO[bytes], where: str) -> None:
+        self._stream, self._packed, self._where = stream, packed, where
+        self._size = os.fstat(packed.fileno()).st_size
         self._out, self._said = 0, time.monotonic()
 
     def readable(self) -> bool:
@@ -103,8 +101,11 @@ class _Watched(io.RawIOBase):
         count = self._stream.readinto(buffer)
         self._out += count
         done = self._packed.tell()
-        if self._packed is not self._stream:
-            _refuse_bomb(self._out, done, self._where)
+        if self._out > FREE_BYTES and self._out > MOST_EXPANSION * self._size:
+            raise DataError(
+                f"{self._where}: {self._size / 1e6:,.1f} MB expand to {self._out / 1e6:,.0f} MB or more; expected at most "
+                f"{MOST_EXPANSION}-fold, so this is no trace. Obtain the file again, or unpack it by hand if you trust it."
+            )
         if time.monotonic() - self._said >= EVERY_S:
             self._said = time.monotonic()
             share = f"{done / 1e6:,.0f} of {self._size / 1e6:,.0f} MB ({done / max(self._size, 1):.0%})"
@@ -113,17 +114,9 @@ class _Watched(io.RawIOBase):
         return count
 
 
-def guarded(stream: IO[bytes], packed: IO[bytes], size: int, where: str) -> IO[bytes]:
-    """The stream, watched; ``size`` is that of ``packed``, the stream it is unpacked from (or itself)."""
-    return io.BufferedReader(_Watched(stream, packed, size, where), 1 << 16)
-
-
-def _refuse_bomb(out: int, packed: int, where: str) -> None:
-    if out > FREE_BYTES and out > MOST_EXPANSION * packed:
-        raise DataError(
-            f"{where}: {packed / 1e6:,.1f} MB expand to {out / 1e6:,.0f} MB or more; expected at most "
-            f"{MOST_EXPANSION}-fold, so this is no trace. Obtain the file again, or unpack it by hand if you trust it."
-        )
+def guarded(stream: IO[bytes], packed: IO[bytes], where: str) -> IO[bytes]:
+    """The stream, watched; ``packed`` is the file that it is unpacked from (or itself)."""
+    return io.BufferedReader(_Watched(stream, packed, where), 1 << 16)
 
 
 def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path, bool]:
@@ -165,10 +158,7 @@ def _ends_with(path: str, member: str) -> bool:
 
 
 def _tar_member(path: Path, member: str, archive: tarfile.TarFile) -> IO[bytes]:
-    size = path.stat().st_size
     for entry in archive:
-        # Known before the bytes are skipped or read; what a header hides is met while reading.
-        _refuse_bomb(entry.offset_data + entry.size, size, f"{path}: {entry.name}")
         if entry.isfile() and _ends_with(entry.name, member):
             stream = archive.extractfile(entry)
             assert stream is not None

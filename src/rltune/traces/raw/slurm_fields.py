@@ -111,9 +111,7 @@ def _per_node_or_cpu(text: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _amount(parts: pd.DataFrame, units: dict[str, float]) -> np.ndarray:
-    unit = parts["unit"].map(units).to_numpy("float64", na_value=np.nan)
-    with np.errstate(over="ignore"):
-        return parts["count"].astype("float64").to_numpy() * unit
+    return parts["count"].astype("float64").to_numpy() * parts["unit"].map(units).to_numpy("float64", na_value=np.nan)
 
 
 def _per_type(text: pd.Series, pattern: str) -> tuple[np.ndarray, pd.Series, np.ndarray]:
