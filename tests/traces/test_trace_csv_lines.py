@@ -31,7 +31,7 @@ def read(text: str | bytes, names: list[str] | None = None) -> tuple[pd.DataFram
     return frame, audit
 
 
-@pytest.mark.parametrize("long", [{0}, {0, 1}, {0, 700}, {700}, {999}, set(range(1000))])
+@pytest.mark.parametrize("long", [{0, 700}, {999}, set(range(1000))])
 @pytest.mark.parametrize("names", [None, ["id", "t", "run", "g"]])
 def test_rows_with_too_many_fields_are_left_out_wherever_they_stand(long: set[int], names: list[str] | None) -> None:
     lines = [line.replace("\n", ",9\n") if i in long else line for i, line in enumerate(rows(1000))]

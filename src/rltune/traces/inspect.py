@@ -140,20 +140,11 @@ def _audit(clean: CleanTrace) -> list[str]:
 
 
 def _columns(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a column: type, share missing, least, median and greatest (numbers and times), an example."""
-    rows = []
-    for name in table.columns:
-        column = table[name]
-        present = column.dropna()
-        numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-        low = middle = high = ""
-        if numeric and len(present):
-            low, middle, high = (f"{v:.10g}" for v in (present.min(), present.median(), present.max()))
-        elif len(present) and isinstance(present.iloc[0], str) and len(present.iloc[0]) >= 10:
-            stamps = pd.to_datetime(present.iloc[:1000], errors="coerce", format="ISO8601", utc=True)
-            if stamps.notna().mean() > 0.9:
-                low, high = present.astype("str").min(), present.astype("str").max()
-        example = str(present.iloc[0])[:40] if len(present) else ""
-        kind = "number" if numeric else "time" if low else "flag" if column.dtype == bool else "text"
-        rows.append((name, kind, f"{column.isna().mean():.1%}", low, middle, high, example))
-    return pd.DataFrame(rows, columns=["column", "type", "missing", "min", "median", "max", "example"])
+    """One row a column: type, share missing, least, median and greatest of numbers, an example."""
+    example = [str(next(iter(table[name].dropna()), ""))[:40] for name in table]
+    missing = table.isna().mean().map("{:.1%}".format)
+    shown = pd.DataFrame({"column": table.columns, "type": table.dtypes.astype(str).values, "missing": missing.values})
+    spread = table.select_dtypes("number").quantile([0, 0.5, 1]).T.map("{:.10g}".format)
+    for at, name in ((0.0, "min"), (0.5, "median"), (1.0, "max")):
+        shown[name] = [spread[at].get(column, "") for column in table]
+    return shown.assign(example=example)

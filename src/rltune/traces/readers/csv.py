@@ -140,7 +140,7 @@ class _Source:
 
     def time(self, name: str, column: Column, text: pd.Series, not_before: np.ndarray | None) -> np.ndarray:
         if plain_times(text) is None and (~np.isnan(parse_numbers(text))).sum() * 2 >= max(text.notna().sum(), 1):
-            dates = written_as_digits(text.str.strip()) if column.unit is column.factor is None else None
+            dates = written_as_digits(text.str.strip()) if column.unit is None and column.factor is None else None
             if dates is None:
                 factor = SECONDS.get(column.unit or "", 1.0) * (column.factor or 1.0)
                 since = numbers(text, name, self.audit, self.where) * factor

@@ -238,10 +238,10 @@ def _nodes(log: pd.DataFrame) -> np.ndarray:
 
 def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.ndarray]:
     """GPUs of each job, the type it names, and whether it asks for shards instead."""
-    allocated, type_a, mixed_a = slurm.tres_gpus(log["AllocTRES"])
-    requested, type_r, mixed_r = slurm.tres_gpus(log["ReqTRES"])
-    old, type_old, mixed_old = slurm.gres_gpus(log["AllocGRES"])
-    per_node, type_node, mixed_node = slurm.gres_gpus(log["ReqGRES"])
+    allocated, type_a, mixed_a = slurm.gpus_of(log["AllocTRES"])
+    requested, type_r, mixed_r = slurm.gpus_of(log["ReqTRES"])
+    old, type_old, mixed_old = slurm.gpus_of(log["AllocGRES"])
+    per_node, type_node, mixed_node = slurm.gpus_of(log["ReqGRES"])
     gpus = np.nan_to_num(_first([allocated, old, requested, per_node * _nodes(log)]), nan=0.0)
     asked = type_r.fillna(type_node)
     if log["ReqTRES"].isna().all() and log["ReqGRES"].isna().all():
