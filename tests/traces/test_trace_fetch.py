@@ -197,6 +197,6 @@ def test_given_path(tmp_path: Path, trace: Callable, monkeypatch) -> None:
     monkeypatch.delenv("MY_TRACES")
     with pytest.raises(ConfigError, match=r"config/traces/c.yaml, path: .*MY_TRACES, which is not set"):
         obtain("c", config, tmp_path, tmp_path)
-    config = trace("csv", columns=columns, path="${MY_TRACES:-elsewhere}/jobs.csv")
+    config = trace("csv", columns=columns, path="elsewhere/jobs.csv")
     with pytest.raises(DataError, match=r"config/traces/c.yaml, path: .*elsewhere/jobs.csv, and there is no such file"):
         obtain("c", config, tmp_path, tmp_path)

@@ -12,20 +12,19 @@ from rltune.traces.fetch.download import BY_HAND
 
 DATA = Path(__file__).parents[2] / "data"
 """Rows that ship with the package; what ``${RLTUNE_DATA}`` stands for where it is not set."""
-_VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def expand(text: str, key: str) -> str:
-    """Replace ``${VAR}`` and ``${VAR:-default}`` from the environment; ``key`` is the configuration key in messages."""
+    """Replace ``${VAR}`` from the environment; ``key`` is the configuration key in messages."""
 
     def value(match: re.Match[str]) -> str:
-        found = os.environ.get(match["name"]) or match["default"]
-        if match["name"] == "RLTUNE_DATA":
-            found = found or str(DATA)
+        name = match[1]
+        found = os.environ.get(name) or (str(DATA) if name == "RLTUNE_DATA" else None)
         if found is None:
             raise ConfigError(
-                f"{key}: {text!r} needs the environment variable {match['name']}, which is not set; "
-                f"set it (export {match['name']}=/folder/of/the/files) or write the path itself."
+                f"{key}: {text!r} needs the environment variable {name}, which is not set; "
+                f"set it (export {name}=/folder/of/the/files) or write the path itself."
             )
         return found
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,16 +56,14 @@ class Manifest:
 
     def unchanged(self, name: str) -> bool:
         """Whether a file has the size and time it had when it was recorded."""
-        path, entry = self.folder / name, self.files.get(name)
-        if entry is None or not path.is_file():
+        if name not in self.files or not (self.folder / name).is_file():
             return False
-        stat = path.stat()
-        return (entry.bytes, entry.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+        stat = (self.folder / name).stat()
+        return (self.files[name].bytes, self.files[name].mtime_ns) == (stat.st_size, stat.st_mtime_ns)
 
     def intact(self, name: str) -> bool:
         """Whether a file is what it was when it was recorded; reads it in full."""
-        path = self.folder / name
-        return path.is_file() and sha256(path) == self.files[name].sha256
+        return (self.folder / name).is_file() and sha256(self.folder / name) == self.files[name].sha256
 
     def record(self, name: str, checksum: str, origin: str = "") -> None:
         """Note a file that has just been read in full."""
@@ -140,20 +136,10 @@ def _generated(trace: TraceConfig, folder: Path, verify: bool) -> Path:
     return folder
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Be the only process that obtains files for a folder; wait for another one, and say so."""
+def _locked(folder: Path) -> filelock.FileLock:
+    """A lock that makes this the only process that obtains files for a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        say(f"another process is obtaining files for {folder}: waiting for it")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
 
 
 def _known(manifest: Manifest, item: Download) -> bool:

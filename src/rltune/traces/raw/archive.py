@@ -32,7 +32,8 @@ EVERY_S = 5.0
 """Seconds between two lines of progress."""
 
 _GZIP = b"\x1f\x8b"
-_BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
+_BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, RuntimeError)
+"""What damaged archives raise; RuntimeError: zipfile, where one is encrypted or packed in an unknown way."""
 
 
 @contextmanager
@@ -66,10 +67,6 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
         raise DataError(
             f"{where}: truncated or damaged ({type(error).__name__}: {error}). Delete {path.name} and obtain it again."
         ) from None
-    except RuntimeError as error:  # how zipfile says so
-        if "encrypted" not in str(error) and "compression" not in str(error):
-            raise
-        raise DataError(f"{where}: cannot be unpacked ({error}); unpack it by hand, or obtain it again.") from None
     except OSError as error:
         raise DataError(f"{where}: cannot be read ({error.strerror or error}).") from None
 
@@ -135,7 +132,7 @@ def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path,
             for path in filter(Path.is_file, sorted(folder.rglob(name))):
                 return path, True
     wanted = " or ".join([member, *archives])
-    present = ", ".join(map(_shown, sorted(p.name for p in folder.iterdir())[:10])) or "nothing"
+    present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
     raise DataError(f"{folder}: expected {wanted}, found {present}.")
 
 
@@ -170,13 +167,7 @@ def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> zipfile.Zi
     for info in archive.infolist():
         if _ends_with(info.filename, member) and not _is_link(info):
             return info
-    found = ", ".join(map(_shown, archive.namelist()[:10]))
-    raise DataError(f"{path}: holds no file {member}; it holds {found}.")
-
-
-def _shown(name: str) -> str:
-    """A file name that keeps a message on one line."""
-    return name if name.isprintable() else ascii(name)
+    raise DataError(f"{path}: holds no file {member}; it holds {', '.join(map(repr, archive.namelist()[:10]))}.")
 
 
 def _is_link(info: zipfile.ZipInfo) -> bool:
