@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, PAI_JOBS, config, helios, philly
@@ -114,14 +113,10 @@ def test_bombs_are_refused(name: str, tmp_path: Path, trace: Callable) -> None:
     assert str(tmp_path) in str(error.value)
 
 
-def test_what_packs_well_is_no_bomb(tmp_path: Path) -> None:
-    """All alike, but little; or much, but not all alike."""
+def test_little_that_is_all_alike_is_no_bomb(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(bytes(60_000_000), 1))
-    lines = np.random.default_rng(1).integers(48, 58, 70_000_000, dtype=np.uint8).tobytes()
-    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(lines, 1))
-    for name, size in (("a.csv.gz", 60_000_000), ("b.csv.gz", len(lines))):
-        with open_member(tmp_path / name, name) as (stream, _):
-            assert len(stream.read()) == size
+    with open_member(tmp_path / "a.csv.gz", "a.csv.gz") as (stream, _):
+        assert len(stream.read()) == 60_000_000
 
 
 def test_progress_is_said(

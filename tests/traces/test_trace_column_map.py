@@ -305,14 +305,6 @@ def test_plain_times_are_read_as_any_others(text: list[str | None], zone: str, e
             )
 
 
-def test_a_column_of_dates_in_another_order_is_one_error(clean: Callable) -> None:
-    text = "id,t,run,g\na,13/10/2017 08:00,5,1\nb,14/10/2017 08:00,5,1\nc,2017-10-15 08:00:00,5,1\n"
-    with pytest.raises(
-        DataError, match=r"own.csv: submit_s \(column 't'\): 2 of 3 .*not a time.*first: '13/10/2017 08:00'"
-    ):
-        clean(text, BASIC)
-
-
 def test_a_share_of_a_gpu_by_the_rule_named(clean: Callable) -> None:
     text = "id,t,run,g\na,0,5,0.3\nb,1,5,2.4\nc,2,5,3\n"
     assert clean(text, BASIC, gpu_share="nearest").jobs["gpus"].tolist() == [1, 2, 3]

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.raw import csv_text
 from rltune.traces.raw.csv_text import read_csv_text
 
 HEADER = "id,t,run,g\n"
@@ -114,20 +113,6 @@ def test_any_lines_add_up(body: str) -> None:
     else:
         empty = sum(not line.strip(" \t") for line in lines[:-1]) + (bool(lines[-1]) and not lines[-1].strip(" \t"))
         assert len(lines) - empty - (not lines[-1]) <= audit.rows_read <= len(lines)  # empty lines in quotes are read
-
-
-@pytest.mark.parametrize("quote", ["", '"'])
-def test_a_hundred_thousand_rows_are_all_read(quote: str) -> None:
-    text = HEADER + "".join(f"{quote}j{i}{quote},{i},5,1\n" for i in range(100_000))
-    frame, audit = read(text)
-    assert len(frame) == audit.rows_read == 100_000
-
-
-def test_the_nulls_are_those_of_pandas() -> None:
-    text = "id,t\n" + "".join(f"{i},{null}\n" for i, null in enumerate(csv_text.NULLS))
-    expected = pd.read_csv(io.StringIO(text), dtype="str")
-    pd.testing.assert_frame_equal(read(text)[0], expected)
-    assert expected["t"].isna().all()
 
 
 def test_lines_that_are_not_utf_8_are_latin_1_and_the_others_stay() -> None:

@@ -122,7 +122,7 @@ def test_ends_of_lines(name: str, end: str, tmp_path: Path, trace: Callable) -> 
 
 
 @pytest.mark.parametrize("name", ["csv", "helios"])
-@pytest.mark.parametrize("date", ["{d}/{m}/2020 {t}", "{m}/{d}/2020 {t}", "{d}.{m}.2020 {t}", "2020/{m}/{d} at {t}"])
+@pytest.mark.parametrize("date", ["{d}/{m}/2020 {t}", "{d}.{m}.2020 {t}"])
 def test_times_in_another_order_are_one_error_with_an_example(
     name: str, date: str, tmp_path: Path, trace: Callable
 ) -> None:

@@ -142,34 +142,24 @@ def test_alibaba(packed: bool, tmp_path: Path, trace: Callable, make_tar: Callab
     }
 
 
-def test_alibaba_damage(tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
-    make_tar(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "\n".join(JOBS) + "\n"})
+@pytest.mark.parametrize(
+    ("jobs", "tasks", "message"),
+    [
+        (
+            ["j1,i1,a,Failed,early,2", "j2,i2,b,Failed,late,2"],
+            TASKS,
+            "pai_job_table.csv: job start_time: 2 of 2.*'early'",
+        ),
+        (JOBS, [TASKS[0] + ",surplus"], "pai_task_table.csv: no rows with 10 columns"),
+        (JOBS, [",".join(alibaba2020.TASK_COLUMNS), *TASKS], "pai_task_table.csv: has a header row"),
+    ],
+)
+def test_alibaba_damage(jobs: list[str], tasks: list[str], message: str, tmp_path: Path, trace: Callable) -> None:
+    with pytest.raises(DataError, match=message):
+        clean_trace("t", trace("alibaba2020"), write(tmp_path, job=jobs, task=tasks))
+    (write(tmp_path, job=JOBS) / "pai_task_table.csv").unlink()
     with pytest.raises(DataError, match="expected pai_task_table.csv or pai_task_table.tar.gz"):
         clean_trace("t", trace("alibaba2020"), tmp_path)
-    make_tar(tmp_path / "pai_task_table.tar.gz", {"something_else.csv": "1\n"})
-    with pytest.raises(DataError, match="holds no file pai_task_table.csv"):
-        clean_trace("t", trace("alibaba2020"), tmp_path)
-    header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n"
-    make_tar(tmp_path / "pai_task_table.tar.gz", {"pai_task_table.csv": header + "\n".join(TASKS)})
-    with pytest.raises(DataError, match="header row"):
-        clean_trace("t", trace("alibaba2020"), tmp_path)
-    (tmp_path / "pai_task_table.tar.gz").write_bytes(b"no archive at all")
-    with pytest.raises(DataError, match="truncated or damaged"):
-        clean_trace("t", trace("alibaba2020"), tmp_path)
-
-
-def test_alibaba_messages_name_the_table(tmp_path: Path, trace: Callable) -> None:
-    config = trace("alibaba2020")
-    times = ["j1,i1,alice,Terminated,early,2000", "j2,i2,bob,Failed,late,2000", "j3,i3,carol,Failed,1,2"]
-    with pytest.raises(DataError, match=r"pai_job_table.csv: job start_time: 2 of 3 values.*first: 'early'"):
-        clean_trace("t", config, write(tmp_path, job=times, task=TASKS))
-    without = [",".join([*task.split(",")[:4], "", *task.split(",")[5:]]) for task in TASKS]
-    with pytest.raises(DataError, match="no job left.*no start or end time") as error:
-        clean_trace("t", config, write(tmp_path, job=JOBS, task=without))
-    assert "10 columns" not in str(error.value)
-    for wrong in (TASKS[0] + ",surplus", ",".join(TASKS[0].split(",")[:4])):
-        with pytest.raises(DataError, match="pai_task_table.csv: no rows with 10 columns"):
-            clean_trace("t", config, write(tmp_path, job=JOBS, task=[wrong]))
 
 
 def test_alibaba_rows_without_names_have_no_job_id(tmp_path: Path, trace: Callable) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from rltune.errors import DataError
 from rltune.files import atomic_write
-from rltune.traces.columns import COLUMNS, DTYPES, NULLABLE, RESOURCES, STATUSES, TraceMeta
+from rltune.traces.columns import DTYPES, NULLABLE, RESOURCES, STATUSES, TraceMeta
 
 _METADATA_KEY = b"rltune"
 _ARROW = {"str": pyarrow.string(), "float64": pyarrow.float64(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
@@ -132,8 +132,5 @@ def read_table(path: Path | str) -> tuple[pd.DataFrame, TraceMeta]:
     if text is None:
         raise DataError(f"{path}: parquet, but without the trace's metadata; it was not written by RLTune's cleaning.")
     jobs = table.to_pandas()
-    missing = [c for c in COLUMNS if c not in jobs.columns]
-    if missing:
-        raise DataError(f"{path}: not a canonical job table; columns missing: {', '.join(missing)}.")
-    jobs = jobs.astype(DTYPES)
+    jobs = jobs.astype({name: dtype for name, dtype in DTYPES.items() if name in jobs})
     return validate(jobs, str(path)), TraceMeta(**json.loads(text))

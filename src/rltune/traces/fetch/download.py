@@ -106,11 +106,6 @@ class _Part:
         self._note.unlink(missing_ok=True)
 
 
-def part_bytes(target: Path) -> int:
-    """Bytes of a file that an interrupted download left."""
-    return _Part(target).size
-
-
 def download(file: RemoteFile, folder: Path, policy: RetryPolicy | None = None) -> tuple[str, str]:
     """Download a file into ``folder``; (its sha256, the address it came from).
 

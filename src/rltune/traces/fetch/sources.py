@@ -12,7 +12,7 @@ import filelock
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import BY_HAND, Fault, RemoteFile, RetryPolicy, download, part_bytes, verified
+from rltune.traces.fetch.download import BY_HAND, Fault, RemoteFile, RetryPolicy, download, verified
 from rltune.traces.fetch.given import by_hand, given_file
 from rltune.traces.fetch.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
@@ -169,8 +169,7 @@ def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPoli
         checksum, origin = download(file, manifest.folder, policy)
     if expected is None:
         say(f"{item.file}: no checksum is published; sha256 {checksum} is recorded and expected from now on")
-    if part_bytes(path):  # of a download that a file of the user's has overtaken
-        path.with_name(f"{path.name}.part").unlink()
+    path.with_name(f"{path.name}.part").unlink(missing_ok=True)  # a file of the user's has overtaken the download
     manifest.record(item.file, checksum, origin)
 
 

@@ -57,9 +57,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     audit.note("job named again in the job table: its first row counts", jobs["job_name"].duplicated().sum())
     tasks = tasks.merge(jobs.drop_duplicates("job_name"), on="job_name", how="left", indicator="job")
     amount = {
-        name: numbers(
-            tasks[name], {"start_time": "task start_time", "end_time": "task end_time"}.get(name, name), audit, where
-        )
+        name: numbers(tasks[name], f"task {name}" if name.endswith("time") else name, audit, where)
         for name in ("start_time", "end_time", "inst_num", "plan_cpu", "plan_mem", "plan_gpu")
     }
     start, end, instances = amount["start_time"], amount["end_time"], amount["inst_num"]
