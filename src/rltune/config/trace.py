@@ -99,7 +99,7 @@ class Column(Block):
     unit: str | None = None
     """Unit of the file's numbers, where it is not the canonical one: s, ms, min, h or d of times and durations; GB, MB,
     GiB or MiB of memory; milli or percent of GPUs and CPUs."""
-    factor: float | None = Field(None, gt=0)
+    factor: float = Field(1.0, gt=0)
     """Multiplier of numbers after unit conversion; 1/12 on submissions makes arrivals twelve times as dense."""
     time_zone: Zone | None = None
     """Zone of wall-clock times in this column; default: the trace's."""
@@ -176,7 +176,7 @@ class Columns(Block):
         if value.unit is not None and value.unit not in units:
             allowed = ", ".join(units) or "none, as this is no column of numbers"
             raise ValueError(f"`unit`: found {value.unit!r}{nearest(value.unit, units)}; allowed: {allowed}")
-        if value.factor is not None and not units:
+        if value.factor != 1 and not units:
             raise ValueError(f"`factor`: found {value.factor}, which goes with numbers: {', '.join(UNITS)}")
         if value.time_zone is not None and info.field_name not in TIMES:
             raise ValueError(f"`time_zone`: found {value.time_zone!r}, which goes with times: {', '.join(TIMES)}")

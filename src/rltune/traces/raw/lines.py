@@ -5,12 +5,13 @@ Their fields are never quoted, so a line is its fields; each line is read or cou
 
 from __future__ import annotations
 
-import csv
 import io
 from pathlib import Path
 from typing import IO
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
@@ -70,15 +71,15 @@ def line_table(lines: list[str], delimiter: str, names: list[str], where: str, a
     audit.read(len(given))
     audit.leave_out(SHORT, sum(fields < len(names) for _, fields in given))
     audit.leave_out(LONG, sum(fields > len(names) for _, fields in given))
-    return pd.read_csv(
-        io.StringIO("".join(f"{line}\n" for line, fields in given if fields == len(names))),
-        sep=delimiter,
-        names=names,
-        dtype="str",
-        quoting=csv.QUOTE_NONE,
-        index_col=False,
-        skip_blank_lines=False,
-        na_values=[""],
-        keep_default_na=False,
-        low_memory=False,
+    whole = "".join(f"{line}\n" for line, fields in given if fields == len(names))
+    if not whole:
+        return pd.DataFrame(columns=names, dtype="str")
+    table = pyarrow.csv.read_csv(
+        pa.BufferReader(whole.encode()),
+        pyarrow.csv.ReadOptions(column_names=names),
+        pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False),
+        pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.large_string()), null_values=[""], strings_can_be_null=True
+        ),
     )
+    return table.to_pandas().astype("str")

@@ -108,19 +108,18 @@ class _Source:
             mapped = mapped.astype("str")
             self.audit.note(f"{name}: value not in the map", (mapped.isna() & text.notna()).sum())
             text = mapped
-        for word, allowed, default in (("status", STATUSES, "unknown"), ("resource", RESOURCES, "gpu")):
-            if name == word:
-                text = text.str.strip().str.casefold()
-                odd = ~text.isin(allowed)
-                self.audit.note(
-                    f"{name} not one of {', '.join(allowed)}: taken as {default}", (odd & text.notna()).sum()
-                )
-                self.audit.note(f"{name} not given: taken as {default}", text.isna().sum())
-                text = text.mask(odd, default)
+        if name == "status":
+            text = text.str.strip().str.casefold()
+            text = text.where(text.isin(STATUSES))
+        if name == "resource":
+            text = text.str.strip().str.casefold()
+            odd = ~text.isin(RESOURCES)
+            self.audit.note(f"{name} not one of {', '.join(RESOURCES)}: taken as gpu", odd.sum())
+            text = text.mask(odd, "gpu")
         return text
 
     def number(self, name: str, column: Column, text: pd.Series) -> np.ndarray:
-        factor = UNITS[name].get(column.unit or "", 1.0) * (column.factor or 1.0)
+        factor = UNITS[name].get(column.unit or "", 1.0) * column.factor
         if UNITS[name] is not SECONDS or not self._mostly_clock(text):
             return numbers(text, name, self.audit, self.where) * factor
         if column.unit not in (None, "s"):
@@ -140,16 +139,16 @@ class _Source:
 
     def time(self, name: str, column: Column, text: pd.Series, not_before: np.ndarray | None) -> np.ndarray:
         if plain_times(text) is None and (~np.isnan(parse_numbers(text))).sum() * 2 >= max(text.notna().sum(), 1):
-            dates = written_as_digits(text.str.strip()) if column.unit is None and column.factor is None else None
+            dates = written_as_digits(text.str.strip()) if column.unit is None and column.factor == 1 else None
             if dates is None:
-                factor = SECONDS.get(column.unit or "", 1.0) * (column.factor or 1.0)
+                factor = SECONDS.get(column.unit or "", 1.0) * column.factor
                 since = numbers(text, name, self.audit, self.where) * factor
                 if name == "submit_s":
                     self._check_unit(text, since, column)
                 return since
             self.audit.note(f"{name} read as dates written YYYYMMDD or YYYYMMDDhhmmss", (dates != text).sum())
             text = dates
-        if column.factor is not None:
+        if column.factor != 1:
             raise ConfigError(
                 f"columns.{name}.factor: goes with numeric times; {self.where} has wall-clock times there."
             )
