@@ -59,7 +59,8 @@ class Utf8(io.RawIOBase):
                 self.latin_1 += escaped
             if text:
                 self.lines += text.count("\n")
-                self.empty += len(re.findall(r"(?<=\n)\n", self._last + text))
+                if "\n\n" in (joined := self._last + text):
+                    self.empty += len(re.findall(r"(?<=\n)\n", joined))
                 self._last = text[-1]
             self._left = text.encode("utf-8", "replace")
         block, self._left = self._left[: len(buffer)], self._left[len(buffer) :]

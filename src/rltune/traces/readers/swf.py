@@ -72,7 +72,9 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     status, run = known["status"], known["run_time"]
     cpus = _processors(known, head, audit)
     partial = np.isin(status, PARTIAL)
-    summed = partial & log["job_number"].isin(log["job_number"][~partial])
+    summed = partial.copy()
+    if partial.any():  # looking up numbers of all jobs takes seconds
+        summed[partial] = log["job_number"][partial].isin(log["job_number"][~partial])
     columns = {
         "job_id": log["job_number"],
         "user": _labels(known["user_id"]),
