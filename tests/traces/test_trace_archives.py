@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, PAI_JOBS, config, helios, philly
@@ -64,13 +63,6 @@ def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, t
         result.audit.check()
 
 
-def test_names_that_break_lines_are_told_in_one(tmp_path: Path, trace: Callable) -> None:
-    with zipfile.ZipFile(tmp_path / "data.zip", "w") as file:
-        file.writestr("data\nVenus/cluster_log.csv", "")
-    with pytest.raises(DataError, match=r"it holds 'data\\nVenus/cluster_log.csv'\.$"):
-        clean_trace("t", config(trace, "helios"), tmp_path)
-
-
 def test_hostile_members_are_never_followed_nor_written(tmp_path: Path, trace: Callable) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -103,61 +95,28 @@ def test_a_link_in_a_zip_is_no_file(tmp_path: Path, trace: Callable) -> None:
         clean_trace("t", trace("helios"), tmp_path)
 
 
-@pytest.fixture(scope="module")
-def zeros(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders of archives of 100 MB that are all alike: less than 1 MB each."""
-    block, folder = bytes(100_000_000), tmp_path_factory.mktemp("bombs")
-    rows = b",".join([b"0" * 249] * 4) + b"\n"
-    for name in ("gz", "zip", "before", "tar"):
-        (folder / name).mkdir()
-    (folder / "gz" / "own.csv.gz").write_bytes(gzip.compress(rows * 100_000, 5))
-    with zipfile.ZipFile(folder / "zip" / "data.zip", "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("data/Venus/cluster_log.csv", block)
-    with tarfile.open(folder / "tar" / "trace-data.tar.gz", "w:gz", compresslevel=5) as file:
-        add(file, "cluster_job_log", block)
-    with tarfile.open(folder / "before" / "trace-data.tar.gz", "w:gz", compresslevel=5) as file:
-        add(file, "cluster_gpu_util", block)
-        add(file, "cluster_job_log", philly().encode())
-    return {p.name: p for p in folder.iterdir()}
-
-
-@pytest.mark.parametrize(("bomb", "name"), [("gz", "csv"), ("zip", "helios"), ("tar", "philly"), ("before", "philly")])
-def test_bombs_are_refused(bomb: str, name: str, zeros: dict[str, Path], trace: Callable) -> None:
-    path = zeros[bomb] / "own.csv.gz" if name == "csv" else zeros[bomb]
+@pytest.mark.parametrize("name", ["csv", "helios", "philly"])
+def test_bombs_are_refused(name: str, tmp_path: Path, trace: Callable) -> None:
+    """100 MB that are all alike behind a beginning as it should be: less than 1 MB packed."""
+    content = ("[" if name == "philly" else BASES[name]).encode() + (b" " * 249 + b"\n") * 400_000
+    if name == "csv":
+        path = tmp_path / "own.csv.gz"
+        path.write_bytes(gzip.compress(content, 5))
+    elif name == "helios":
+        with zipfile.ZipFile(tmp_path / "data.zip", "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("data/Venus/cluster_log.csv", content)
+    else:
+        with tarfile.open(tmp_path / "trace-data.tar.gz", "w:gz", compresslevel=5) as file:
+            add(file, "cluster_job_log", content)
     with pytest.raises(DataError, match=r"0\.\d MB expand to \d+ MB or more; expected at most 200-fold") as error:
-        clean_trace("t", config(trace, name), path)
-    assert str(zeros[bomb]) in str(error.value)
+        clean_trace("t", config(trace, name), path if name == "csv" else tmp_path)
+    assert str(tmp_path) in str(error.value)
 
 
-def test_a_bomb_in_a_tar_header_is_refused(tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long name is read whole by tarfile before anything can be seen of it."""
-    monkeypatch.setattr(archives, "FREE_BYTES", 1 << 20)
-    with tarfile.open(tmp_path / "trace-data.tar.gz", "w:gz") as file:
-        add(file, "long", bytes(8_000_000), type=tarfile.GNUTYPE_LONGNAME)
-        add(file, "cluster_job_log", philly().encode())
-    with pytest.raises(DataError, match="trace-data.tar.gz.*expected at most 200-fold"):
-        clean_trace("t", trace("philly"), tmp_path)
-
-
-def test_what_packs_well_is_no_bomb(tmp_path: Path) -> None:
-    """All alike, but little; or much, but not all alike."""
+def test_little_that_is_all_alike_is_no_bomb(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(bytes(60_000_000), 1))
-    lines = np.random.default_rng(1).integers(48, 58, 70_000_000, dtype=np.uint8).tobytes()
-    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(lines, 1))
-    for name, size in (("a.csv.gz", 60_000_000), ("b.csv.gz", len(lines))):
-        with open_member(tmp_path / name, name) as (stream, _):
-            assert len(stream.read()) == size
-
-
-def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path, trace: Callable) -> None:
-    _, content = packed("helios")
-    for at, value in ((6, 1), (8, 99)):  # flags and method, in the member's header and in the directory
-        changed = bytearray(content)
-        for start in (0, content.index(b"PK\x01\x02") + 2):
-            changed[start + at] = value
-        (tmp_path / "data.zip").write_bytes(changed)
-        with pytest.raises(DataError, match="data.zip: Venus/cluster_log.csv: cannot be unpacked"):
-            clean_trace("t", trace("helios"), tmp_path)
+    with open_member(tmp_path / "a.csv.gz", "a.csv.gz") as (stream, _):
+        assert len(stream.read()) == 60_000_000
 
 
 def test_progress_is_said(

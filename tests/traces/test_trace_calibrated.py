@@ -9,14 +9,7 @@ from history_cases import META, generated, poisoned, table
 
 from rltune.traces.estimates import calibrated as module, estimates
 from rltune.traces.estimates.accuracy import accuracy
-from rltune.traces.estimates.calibrated import (
-    GIVEN,
-    HISTORY,
-    RECALIBRATED,
-    TOO_LITTLE_KNOWN,
-    UNKNOWN_SPREAD,
-    calibrated,
-)
+from rltune.traces.estimates.calibrated import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, calibrated
 from rltune.traces.estimates.calibration_models import HEAVIEST, binned, censoring_weights, inputs, recalibration
 from rltune.traces.estimates.kinds import history_lightgbm
 
@@ -110,38 +103,12 @@ def test_later_jobs_make_no_difference_and_the_same_rows_give_the_same_bytes() -
     pd.testing.assert_frame_equal(whole, calibrated(jobs, META, given), check_exact=True)
 
 
-@pytest.mark.parametrize("count", [1, 50, 1500])
-def test_while_too_little_is_known_estimates_are_calibrated(count: int) -> None:
-    jobs = generated(count)
-    given = blurred(jobs)
-    made = calibrated(jobs, META, given)
-    assert list(made) == ["calibrated_s", "spread", "source"]
-    assert made["calibrated_s"].tolist() == given.tolist() and set(made["source"]) == {TOO_LITTLE_KNOWN}
-    assert made["spread"][0] == UNKNOWN_SPREAD
-
-
-def test_no_calibrated_estimate_is_below_a_second() -> None:
-    jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 1e3)
-    made = calibrated(jobs, META, np.full(4000, 0.2))
-    assert (made["calibrated_s"] >= 1).all() and made["spread"].notna().all()
-
-
 def test_each_known_job_stands_for_those_that_still_run() -> None:
     elapsed = np.array([10.0, 20.0, 30.0, 40.0, -5.0])  # the last has not started
     assert censoring_weights(elapsed, np.array([1.0, 10.0, 15.0, 30.0, 40.0])) == pytest.approx(
         [5 / 4, 5 / 4, 5 / 3, 5 / 2, 5]
     )
     assert censoring_weights(np.arange(1000.0), np.array([999.0])) == HEAVIEST
-
-
-def test_weights_take_away_that_long_jobs_are_known_late() -> None:
-    """Run times as long as the trace so far: those known are far too short, weighted they are not."""
-    rng = np.random.default_rng(5)
-    submit, run = rng.uniform(0, 10_000, 20_000), np.exp(rng.normal(7, 0.8, 20_000))
-    known = submit + run <= 10_000
-    assert np.log(run[known]).mean() < 6.93
-    weight = censoring_weights(10_000 - submit, run[known])
-    assert np.average(np.log(run[known]), weights=weight) == pytest.approx(7, abs=0.02)
 
 
 def test_curves() -> None:

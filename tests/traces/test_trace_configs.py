@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from rltune.config.load import load_trace
@@ -40,7 +41,18 @@ def test_only_what_readers_read_is_downloaded(name: str, files: list[str]) -> No
     ],
 )
 def test_real_rows(name: str, kept: int, out: dict[str, int], real_traces: Path, monkeypatch) -> None:
+    """Counted, and beside what their publishers say of them; run times of Venus are cut off at 48 h."""
     monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))
     trace = load_trace(name, ROOT)
     clean = clean_trace(name, trace, obtain(name, trace, ROOT / ".cache", ROOT))
+    jobs = clean.jobs
     assert clean.audit.rows_kept == kept and out.items() <= clean.audit.left_out.items()
+    if trace.title == "Philly":
+        assert jobs["run_s"].mean() == pytest.approx(28_329, rel=0.03)  # paper, Table 4
+        assert jobs["run_s"].max() == pytest.approx(60 * 86_400, rel=0.35)
+    if trace.title == "Helios":
+        summary = pd.read_csv(real_traces / "helios" / "helios_cluster_summary.csv").set_index("id").loc["Venus"]
+        assert len(jobs) == summary["gpu_job_num"]
+        assert jobs["gpus"].mean() == pytest.approx(summary["avg_gpu_num"], abs=5e-4)
+        assert jobs["run_s"].median() == summary["med_run_time_gpu"]
+        assert 0.6 < jobs["run_s"].mean() / summary["avg_run_time_gpu"] < 1

@@ -10,7 +10,6 @@ import pytest
 from history_cases import META
 from scipy.stats import spearmanr
 
-from rltune.errors import ConfigError
 from rltune.traces.estimates import estimates
 from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.estimates.kinds.lognormal import job_normal
@@ -57,24 +56,7 @@ def test_exact_zero_sigma_and_floor() -> None:
     assert estimate_run_s(jobs, "lognormal", 0, "t", 0).tolist() == [1, 1, 50]
 
 
-def test_mistakes() -> None:
-    with pytest.raises(ConfigError, match="found 'guess'"):
-        estimate_run_s(JOBS, "guess", 1, "t", 0)
-    for sigma in (-1, float("nan"), float("inf")):
-        with pytest.raises(ConfigError, match="sigma: found"):
-            estimate_run_s(JOBS, "lognormal", sigma, "t", 0)
-
-
 RUN_S = np.array([1.0, 10.0, 100.0, 1000.0, 50.0])
-
-
-def test_perfect_estimates() -> None:
-    assert accuracy(RUN_S, RUN_S) == {
-        "median_abs_log": 0,
-        "spearman": pytest.approx(1),
-        "within_2": 1,
-        "median_ratio": 1,
-    }
 
 
 def test_known_answer() -> None:
@@ -90,9 +72,3 @@ def test_the_order_alone_decides_the_rank_correlation() -> None:
     assert accuracy(run * noise, run)["spearman"] == pytest.approx(spearmanr(run * noise, run)[0])
     assert accuracy(1 / RUN_S, RUN_S)["spearman"] == pytest.approx(-1)
     assert np.isnan(accuracy(np.full(5, 3.0), RUN_S)["spearman"])
-
-
-def test_accuracy_of_nothing() -> None:
-    for estimate, run in ((RUN_S[:2], RUN_S), (RUN_S[:0], RUN_S[:0])):
-        with pytest.raises(ValueError, match="expected as many"):
-            accuracy(estimate, run)

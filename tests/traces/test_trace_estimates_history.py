@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.estimates import FALL_BACKS, HISTORY, estimates
-from rltune.traces.estimates.history import GROUPS, LAST, NOTHING_KNOWN, START_S, all_known, end_s, rolling_median
+from rltune.traces.estimates.history import GROUPS, LAST, START_S, all_known, end_s, rolling_median
 from rltune.traces.estimates.kinds import history_lightgbm
 from rltune.traces.estimates.kinds.history_lightgbm import (
     EVERY_JOBS,
@@ -23,33 +23,6 @@ from rltune.traces.estimates.kinds.history_lightgbm import (
 from rltune.traces.estimates.kinds.requested import FALL_BACK as NOT_REQUESTED
 
 MODELS = [name for name in HISTORY if name != "requested"]
-
-
-def test_nothing_then_the_most_alike() -> None:
-    jobs = table(
-        [
-            {"submit_s": 0, "run_s": 100, "user": "a", "vc": "v", "gpus": 2},
-            {"submit_s": 10, "run_s": 10, "user": "b", "vc": "v", "gpus": 4},  # nothing has ended
-            {"submit_s": 20, "run_s": 30, "user": "c", "vc": "w", "gpus": 8},  # the second has, at this very instant
-            {"submit_s": 200, "run_s": 1, "user": "a", "vc": "v", "gpus": 2},  # same user, VC and size as the first
-            {"submit_s": 300, "run_s": 1, "user": "a", "vc": "v", "gpus": 1},  # same user
-            {"submit_s": 301.5, "run_s": 1, "user": "z", "vc": "v", "gpus": 4},  # same VC and size as the second
-            {"submit_s": 310, "run_s": 1, "user": "z", "vc": "z", "gpus": 8},  # user z, the one just before
-            {"submit_s": 320, "run_s": 1, "user": "y", "vc": "z", "gpus": 2},  # same size as the first and the fourth
-        ]
-    )
-    seconds, source = rolling_median(all_known(jobs))
-    assert seconds == pytest.approx([START_S, START_S, 10, 100, np.sqrt(100 * 1), 10, 1, np.sqrt(100 * 1)])
-    assert list(source) == [
-        NOTHING_KNOWN,
-        NOTHING_KNOWN,
-        "all jobs",
-        "user, VC and size",
-        "user",
-        "VC and size",
-        "user",
-        "size",
-    ]
 
 
 @settings(max_examples=40, deadline=None)
@@ -133,13 +106,6 @@ def test_when_models_are_trained() -> None:
     assert training_points(submit[:5000], submit[:5000] + 1e9) == [], "none has ended"
 
 
-def test_a_short_trace_goes_by_the_rolling_median() -> None:
-    jobs = generated(50)
-    made = estimates(jobs, META, "history-lightgbm", 0, 0)
-    assert set(made["source"]) == {NO_MODEL}
-    assert np.allclose(made["estimate_s"], estimates(jobs, META, "history-rolling", 0, 0)["estimate_s"])
-
-
 def test_requested_is_the_users_own_and_the_rest_is_counted() -> None:
     jobs = generated(300)
     made = estimates(jobs, META, "requested", 0, 0)
@@ -158,13 +124,3 @@ def test_every_estimate_is_at_least_a_second(kind: str) -> None:
     jobs = generated(200).assign(run_s=lambda j: j["run_s"] / 1e4, requested_s=lambda j: j["requested_s"] / 1e5)
     made = estimates(jobs, META, kind, 1.0, 0)
     assert list(made) == ["estimate_s", "source"] and (made["estimate_s"] >= 1).all() and made["source"].notna().all()
-
-
-def test_cpu_jobs_are_alike_by_their_cpus() -> None:
-    rows = [
-        {"submit_s": 0, "run_s": 50, "cpus": 4},
-        {"submit_s": 1, "run_s": 70, "cpus": 8},
-        {"submit_s": 100, "run_s": 1, "cpus": 4},
-    ]
-    jobs = table(rows).assign(gpus=0, resource="cpu")
-    assert rolling_median(all_known(jobs))[0][2] == pytest.approx(50)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from hypothesis import given, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, HELIOS_HEADER, clean, helios, pai_tasks, philly, sound
 
 from rltune.errors import DataError
-from rltune.traces.raw import encoding
 
 poison = st.sampled_from(
     [
@@ -64,13 +62,6 @@ def test_a_damaged_file_is_cleaned_and_counted_or_refused(
     sound(tmp_path, trace, name, data.draw(damaged(BASES[name])))
 
 
-@pytest.mark.parametrize("name", BASES)
-@FUZZ
-@given(content=st.binary(max_size=400))
-def test_any_bytes_are_refused_or_counted(name: str, content: bytes, tmp_path: Path, trace: Callable) -> None:
-    sound(tmp_path, trace, name, content)
-
-
 JOB = json.loads(philly())[1]
 JSON_KEYS = [*JOB, *JOB["attempts"][0], "gpus"]
 json_values = st.recursive(
@@ -85,13 +76,6 @@ json_values = st.recursive(
 def test_any_json_is_refused_or_counted(jobs: list[object], tmp_path: Path, trace: Callable) -> None:
     result = sound(tmp_path, trace, "philly", json.dumps([*json.loads(philly()), *jobs]).encode("utf-8", "replace"))
     assert result is None or result.audit.rows_read == 8 + len(jobs)
-
-
-@pytest.mark.parametrize("number", ["1e999999999999999999999", "9" * 5000, "-0", "1e-99999"])
-def test_odd_numbers_in_json(number: str, tmp_path: Path, trace: Callable) -> None:
-    text = philly().replace('"j0"', number, 1)
-    result = sound(tmp_path, trace, "philly", text.encode())
-    assert result is None or result.audit.rows_read == 8
 
 
 def test_deep_json_is_no_crash(tmp_path: Path, trace: Callable) -> None:
@@ -120,11 +104,6 @@ def test_latin_1_is_read_and_noted(name: str, tmp_path: Path, trace: Callable) -
     assert result.audit.noted["byte not UTF-8, read as Latin-1"] == 12
 
 
-def test_latin_1_json_is_read_and_noted(tmp_path: Path, trace: Callable) -> None:
-    result = clean(tmp_path, trace, "philly", philly().encode("latin-1"))
-    assert result.audit.noted["byte not UTF-8, read as Latin-1"] == 8 and set(result.jobs["user"]) == {"ü"}
-
-
 def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path, trace: Callable) -> None:
     with pytest.raises(DataError, match="own.csv: begins with the mark of UTF-16-LE and is not"):
         clean(tmp_path, trace, "csv", helios().encode("utf-16")[:-1])
@@ -132,11 +111,6 @@ def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path, trace: Ca
         clean(tmp_path, trace, "csv", helios().encode("utf-16-le"))
     with pytest.raises(DataError, match="not text.*unpack it if it is compressed"):
         clean(tmp_path, trace, "csv", b"(\xb5/\xfd\x00X" + bytes(20) + b"\n")  # as zstd begins
-
-
-def test_gzip_under_a_plain_name(tmp_path: Path, trace: Callable) -> None:
-    plain = clean(tmp_path / "a", trace, "csv", helios().encode())
-    assert clean(tmp_path / "b", trace, "csv", gzip.compress(helios().encode())).jobs.equals(plain.jobs)
 
 
 @pytest.mark.parametrize("name", [*FEW, "swf", "sacct"])
@@ -148,7 +122,7 @@ def test_ends_of_lines(name: str, end: str, tmp_path: Path, trace: Callable) -> 
 
 
 @pytest.mark.parametrize("name", ["csv", "helios"])
-@pytest.mark.parametrize("date", ["{d}/{m}/2020 {t}", "{m}/{d}/2020 {t}", "{d}.{m}.2020 {t}", "2020/{m}/{d} at {t}"])
+@pytest.mark.parametrize("date", ["{d}/{m}/2020 {t}", "{d}.{m}.2020 {t}"])
 def test_times_in_another_order_are_one_error_with_an_example(
     name: str, date: str, tmp_path: Path, trace: Callable
 ) -> None:
@@ -172,50 +146,8 @@ def test_a_column_of_words_for_numbers_is_one_error_with_an_example(tmp_path: Pa
         clean(tmp_path, trace, "alibaba2020", pai_tasks().replace(",50,", ",half,").encode())
 
 
-def test_known_faults_by_hand(tmp_path: Path, trace: Callable) -> None:
-    """Duplicates, submissions out of order, durations of zero and less, 10¹² GPUs."""
-    at = "2020-04-01 10:00"
-    rows = [
-        f"a,u,v,1,1,1,COMPLETED,{at}:09,,,5,0",
-        f"b,u,v,1000000000000,1,1,COMPLETED,{at}:01,,,5,0",
-        f"c,u,v,1,1,1,COMPLETED,{at}:02,,,0,0",
-        f"d,u,v,1,1,1,COMPLETED,{at}:03,,,-5,0",
-        f"a,u,v,2,1,1,COMPLETED,{at}:04,,,6,0",  # submitted first: this one stays
-        f"e,u,v,-2,1,1,COMPLETED,{at}:05,,,6,0",
-        f"f,u,v,1,1,1,COMPLETED,{at}:06,,",  # short
-        f"g,u,v,1,1,1,COMPLETED,{at}:00,,,7,0",
-        f"h,u,v,1,1,1,COMPLETED,{at}:09,,,5,0,,",
-    ]
-    result = clean(tmp_path, trace, "helios", "\n".join([HELIOS_HEADER, *rows, ""]).encode())
-    assert result.jobs[["job_id", "submit_s", "gpus", "run_s"]].values.tolist() == [["g", 0, 1, 7], ["a", 4, 2, 6]]
-    assert result.audit.left_out == {
-        "row with too many fields": 1,
-        "run time zero": 1,
-        "run time negative": 1,
-        "job id met before": 1,
-        "GPU count not positive": 1,
-        "row with too few fields": 1,
-        "GPU count impossible (over 1,000,000)": 1,
-    }
-
-
 @pytest.mark.parametrize("name", FEW)
 def test_an_empty_file_is_named(name: str, tmp_path: Path, trace: Callable) -> None:
     for content in (b"", b"\n\n", b"\xef\xbb\xbf", b"\xff\xfe", HELIOS_HEADER.encode() + b"\n"):
         with pytest.raises(DataError, match=str(FILES[name].split("/")[-1]) + "|no job left"):
             clean(tmp_path, trace, name, content)
-
-
-@pytest.mark.parametrize("column", ["job_id", "user", "vc", "gpu_num", "state", "submit_time"])
-def test_a_missing_column_is_named(column: str, tmp_path: Path, trace: Callable) -> None:
-    for name in ("csv", "helios"):
-        with pytest.raises(DataError, match=f"column '{column}'"):
-            clean(tmp_path, trace, name, helios().replace(column, "other", 1).encode())
-
-
-def test_a_line_without_end_does_not_fill_the_memory(
-    tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(encoding, "LONGEST_LINE", 1 << 20)
-    with pytest.raises(DataError, match="own.csv: a line is longer than 1 MiB"):
-        clean(tmp_path, trace, "csv", (helios() + "x" * (3 << 20)).encode())

@@ -13,7 +13,6 @@ from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
 from rltune.traces.raw import csv_text
 from rltune.traces.readers import alibaba2020
-from rltune.traces.readers.helios import daily_gpus
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
 HELIOS = [
@@ -56,24 +55,27 @@ def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
         clean_trace("t", trace("helios", part="Saturn"), tmp_path)
 
 
-def test_helios_truncated_zip_and_csv(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
-    make_zip(tmp_path / "z" / "data.zip", {"data/Venus/cluster_log.csv": "\n".join(HELIOS * 50) + "\n"})
-    whole = (tmp_path / "z" / "data.zip").read_bytes()
-    for share in (0.3, 0.9):
-        (tmp_path / "z" / "data.zip").write_bytes(whole[: int(len(whole) * share)])
-        with pytest.raises(DataError, match="data.zip"):
-            clean_trace("t", trace("helios"), tmp_path / "z")
-    folder = tmp_path / "plain" / "Venus"
-    folder.mkdir(parents=True)
-    (folder / "cluster_log.csv").write_text("\n".join(HELIOS[:4])[:-70])
-    with pytest.raises(DataError, match="truncated: the last row has"):
-        clean_trace("t", trace("helios"), tmp_path / "plain")
-    (folder / "cluster_log.csv").write_text("")
-    with pytest.raises(DataError, match="empty"):
-        clean_trace("t", trace("helios"), tmp_path / "plain")
-    (folder / "cluster_log.csv").write_text("\n".join(HELIOS).replace("gpu_num", "gpus", 1))
-    with pytest.raises(DataError, match="'gpu_num'.*nearest: .*gpus"):
-        clean_trace("t", trace("helios"), tmp_path / "plain")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\n".join(HELIOS[:4])[:-70], "truncated: the last row has"),
+        ("", "empty"),
+        ("\n".join(HELIOS).replace("gpu_num", "gpus", 1), "'gpu_num'.*nearest: .*gpus"),
+    ],
+)
+def test_helios_damage(text: str, message: str, tmp_path: Path, trace: Callable) -> None:
+    (tmp_path / "cluster_log.csv").write_text(text)
+    with pytest.raises(DataError, match=f"cluster_log.csv.*{message}"):
+        clean_trace("t", trace("helios"), tmp_path / "cluster_log.csv")
+    with pytest.raises(DataError, match=r"cluster_log.csv: one file.*expected the folder or the archive .data.zip."):
+        clean_trace("t", trace("helios", part="all"), tmp_path / "cluster_log.csv")
+
+
+def test_helios_without_optional_columns(tmp_path: Path, trace: Callable) -> None:
+    path = tmp_path / "cluster_log.csv"
+    path.write_text("job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n")
+    jobs = clean_trace("t", trace("helios"), path).jobs
+    assert jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]] and jobs["wait_s"].isna().all()
 
 
 def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
@@ -88,73 +90,9 @@ def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable, make_zip:
     jobs = clean.jobs
     assert jobs["job_id"].tolist() == ["Earth/1", "Saturn/1", "Uranus/1", "Venus/1"]
     assert jobs["vc"].fillna("none").tolist() == ["Earth/vcA", "Saturn/vcA", "none", "Venus/vcA"]
-    assert jobs["user"].tolist() == ["u1"] * 4
-    assert jobs["run_s"].tolist() == [60, 120, 180, 240]
     assert jobs["gpus"].tolist() == [1, 2, 3, 4]
     assert jobs["submit_s"].tolist() == [0, 86_400, 2 * 86_400, 3 * 86_400]
     assert clean.audit.rows_read == 5 and clean.audit.left_out == {"no job id": 1}
-    del logs["data/Uranus/cluster_log.csv"]
-    make_zip(tmp_path / "data.zip", logs)
-    with pytest.raises(DataError, match="holds no file Uranus/cluster_log.csv"):
-        clean_trace("t", trace("helios", part="all"), tmp_path)
-
-
-def test_helios_one_log_is_not_read_as_four(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
-    path = tmp_path / "cluster_log.csv"
-    path.write_text("\n".join(HELIOS) + "\n")
-    with pytest.raises(DataError, match=r"cluster_log.csv: one file.*expected the folder or the archive .data.zip."):
-        clean_trace("t", trace("helios", part="all"), path)
-    assert clean_trace("t", trace("helios"), path).audit.rows_read == 8
-    make_zip(
-        tmp_path / "four.zip",
-        {f"{part}/cluster_log.csv": "\n".join(HELIOS[:2]) + "\n" for part in ("Earth", "Saturn", "Uranus", "Venus")},
-    )
-    assert clean_trace("t", trace("helios", part="all"), tmp_path / "four.zip").audit.rows_kept == 4
-
-
-def test_helios_log_of_all_null_states_or_without_optional_columns(tmp_path: Path, trace: Callable) -> None:
-    path = tmp_path / "Venus" / "cluster_log.csv"
-    path.parent.mkdir()
-    path.write_text("job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n")
-    clean = clean_trace("t", trace("helios"), tmp_path)
-    assert clean.jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]]
-    assert clean.jobs["wait_s"].isna().all() and clean.audit.noted == {"status unknown": 1}
-
-
-GPUS = "date,vcA,vcB,total\n2020-04-02,16,8,24\n2020-04-01,8,,8\n"
-
-
-def test_helios_gpus_by_day(tmp_path: Path, make_zip: Callable) -> None:
-    make_zip(
-        tmp_path / "data.zip",
-        {
-            "data/Earth/cluster_gpu_number.csv": "date,x,total\n2020-04-01,1,1\n",
-            "data/Venus/cluster_gpu_number.csv": GPUS,
-        },
-    )
-    gpus = daily_gpus(tmp_path, "Venus")
-    assert [day.isoformat() for day in gpus.index] == ["2020-04-01", "2020-04-02"]
-    assert list(gpus.columns) == ["vcA", "vcB", "total"]
-    assert gpus.fillna(-1).values.tolist() == [[8, -1, 8], [16, 8, 24]]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (GPUS.replace("24", "25"), r"total is not the sum.*2020-04-02"),
-        (GPUS.replace("16", "many"), "vcA not a number"),
-        (GPUS.replace("04-02", "04-01"), "each day once"),
-        (GPUS.replace("2020-04-02", "second"), "each day once.*second"),
-        (GPUS.replace("total", "sum"), "column 'total'"),
-        ("date,vcA,total\n", "each day once"),
-    ],
-)
-def test_helios_gpus_by_day_damaged(text: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "Venus").mkdir()
-    (tmp_path / "Venus" / "cluster_gpu_number.csv").write_text(text)
-    with pytest.raises(DataError, match=message) as error:
-        daily_gpus(tmp_path, "Venus")
-    assert "cluster_gpu_number.csv" in str(error.value)
 
 
 JOBS = ["j1,i1,alice,Terminated,1000,2000", "j2,i2,bob,Failed,1010,2000", "j3,i3,carol,Terminated,,2000"]
@@ -204,40 +142,24 @@ def test_alibaba(packed: bool, tmp_path: Path, trace: Callable, make_tar: Callab
     }
 
 
-def test_alibaba_damage(tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
-    make_tar(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "\n".join(JOBS) + "\n"})
+@pytest.mark.parametrize(
+    ("jobs", "tasks", "message"),
+    [
+        (
+            ["j1,i1,a,Failed,early,2", "j2,i2,b,Failed,late,2"],
+            TASKS,
+            "pai_job_table.csv: job start_time: 2 of 2.*'early'",
+        ),
+        (JOBS, [TASKS[0] + ",surplus"], "pai_task_table.csv: no rows with 10 columns"),
+        (JOBS, [",".join(alibaba2020.TASK_COLUMNS), *TASKS], "pai_task_table.csv: has a header row"),
+    ],
+)
+def test_alibaba_damage(jobs: list[str], tasks: list[str], message: str, tmp_path: Path, trace: Callable) -> None:
+    with pytest.raises(DataError, match=message):
+        clean_trace("t", trace("alibaba2020"), write(tmp_path, job=jobs, task=tasks))
+    (write(tmp_path, job=JOBS) / "pai_task_table.csv").unlink()
     with pytest.raises(DataError, match="expected pai_task_table.csv or pai_task_table.tar.gz"):
         clean_trace("t", trace("alibaba2020"), tmp_path)
-    make_tar(tmp_path / "pai_task_table.tar.gz", {"something_else.csv": "1\n"})
-    with pytest.raises(DataError, match="holds no file pai_task_table.csv"):
-        clean_trace("t", trace("alibaba2020"), tmp_path)
-    header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n"
-    make_tar(tmp_path / "pai_task_table.tar.gz", {"pai_task_table.csv": header + "\n".join(TASKS)})
-    with pytest.raises(DataError, match="header row"):
-        clean_trace("t", trace("alibaba2020"), tmp_path)
-    (tmp_path / "pai_task_table.tar.gz").write_bytes(b"no archive at all")
-    with pytest.raises(DataError, match="truncated or damaged"):
-        clean_trace("t", trace("alibaba2020"), tmp_path)
-
-
-def test_alibaba_messages_name_the_table(tmp_path: Path, trace: Callable) -> None:
-    config = trace("alibaba2020")
-    times = ["j1,i1,alice,Terminated,early,2000", "j2,i2,bob,Failed,late,2000", "j3,i3,carol,Failed,1,2"]
-    with pytest.raises(DataError, match=r"pai_job_table.csv: job start_time: 2 of 3 values.*first: 'early'"):
-        clean_trace("t", config, write(tmp_path, job=times, task=TASKS))
-    without = [",".join([*task.split(",")[:4], "", *task.split(",")[5:]]) for task in TASKS]
-    with pytest.raises(DataError, match="no job left.*no start or end time") as error:
-        clean_trace("t", config, write(tmp_path, job=JOBS, task=without))
-    assert "10 columns" not in str(error.value)
-    for wrong in (TASKS[0] + ",surplus", ",".join(TASKS[0].split(",")[:4])):
-        with pytest.raises(DataError, match="pai_task_table.csv: no rows with 10 columns"):
-            clean_trace("t", config, write(tmp_path, job=JOBS, task=[wrong]))
-
-
-def test_alibaba_starts_from_the_instances_alone(tmp_path: Path, trace: Callable) -> None:
-    tasks = ["j1,worker,1,Terminated,,,600,29.3,100,V100"]
-    folder = write(tmp_path, job=JOBS, task=tasks, instance=["j1,worker,i1,w1,i1,Terminated,1006,1090,m1"])
-    assert clean_trace("t", trace("alibaba2020"), folder).jobs["run_s"].tolist() == [84]
 
 
 def test_alibaba_rows_without_names_have_no_job_id(tmp_path: Path, trace: Callable) -> None:

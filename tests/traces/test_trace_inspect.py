@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings, strategies as st
+from raw_cases import BASES, FILES, PAI_JOBS
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
@@ -19,44 +17,20 @@ from rltune.traces.inspect import inspect_file
 from rltune.traces.table import write_table
 
 CSV = (
-    "JobID,User,Partition,Submit Time,start_time,end_time,num_gpus,memory_mib,state,odd\n"
+    "JobID,User,Partition,Submit Time,start_time,end_time,num_gpus,memory_mib,state,o\add\n"
     "7,ann,p1,2021-01-01 00:00:00,2021-01-01 00:01:00,2021-01-01 01:01:00,4,2048,COMPLETED,\n"
     "8,bob,p1,2021-01-01 00:00:10,2021-01-01 00:01:00,2021-01-01 00:02:00,1,1024,CANCELLED,x\n"
 )
-SWF = (
-    "; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n"
-    "1 0 5 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n2 86400 5 -1 4 -1 -1 4 200 -1 5 3 1 -1 1 -1 -1 -1\n"
-    "3 172800 5 9 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n"
-)
-POD = (
-    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
-    "p0,12000,16384,1,460,T4,LS,Succeeded,100,400,160\n"
-)
-SACCT = (
-    "JobID|Submit|Start|ElapsedRaw|State|AllocTRES\n"
-    "7|2024-03-01T10:00:00|2024-03-01T10:05:00|60|COMPLETED|cpu=8,gres/gpu=4,mem=64G,node=2\n"
-    "7.batch|2024-03-01T10:00:00|2024-03-01T10:05:00|60|COMPLETED|cpu=8,gres/gpu=4,mem=64G,node=2\n"
-)
-AUTHORS = "a,100,-1,60,2,-1,-1,12,-1,29.25,1,7,-1,-1,0,-1,-1,7,0\n"
-PHILLY = [
-    {
-        "jobid": "a",
-        "submitted_time": "2017-10-01 00:00:00",
-        "status": "Pass",
-        "vc": "v",
-        "attempts": [
-            {
-                "start_time": "2017-10-01 00:01:00",
-                "end_time": "2017-10-01 00:02:00",
-                "detail": [{"ip": "m", "gpus": ["0"]}],
-            }
-        ],
-    }
-]
-HELIOS = (
-    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
-    "1,u1,vcA,8,48,1,COMPLETED,2020-04-01 10:00:00,2020-04-01 10:00:10,2020-04-01 10:01:10,60,10\n"
-)
+
+
+OTHERS = {
+    "i.csv": ("j1,worker,x0,w0,i1,Terminated,100,200,m1\n", "Alibaba PAI instance table (no header): not needed"),
+    "m.csv": ("7399a758eb02bae1a3621236,CPU,96,512,0\n", "Alibaba PAI machine table (no header): a cluster, not jobs"),
+    "g.csv": ("7399a758eb02bae1a3621236,u1,V100,75c536d5ba60528b3ef3ae40,bert\n", "Alibaba PAI group table"),
+    "l": ("machineId, number of GPUs, single GPU mem\nm0,2, 12GB\n", "Philly cluster_machine_list: a cluster"),
+    "n.csv": ("sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n", "Alibaba 2023 node list (openb)"),
+    "cluster_gpu_number.csv": ("date,vcA,total\n2020-04-01,8,8\n", "Helios cluster_gpu_number.csv: a cluster"),
+}
 
 
 def use(text: str, path: Path) -> CleanTrace:
@@ -68,7 +42,12 @@ def test_guessed_map_works_as_it_is(tmp_path: Path, make_gzip: Callable) -> None
     path = tmp_path / "my jobs.csv.gz"
     make_gzip(path, CSV)
     text = inspect_file(path)
-    assert "format: CSV with a header" in text and "rows: 2" in text and "50.0%" in text and "# not used: odd" in text
+    assert (
+        "format: CSV with a header" in text
+        and "rows: 2" in text
+        and "50.0%" in text
+        and '# not used: "o\\u0007dd"' in text
+    )
     assert "rows read: 2\n  kept: 2 (2 gpu jobs)" in text
     result = use(text, path)
     assert result.jobs["run_s"].tolist() == [3600, 60]
@@ -81,44 +60,63 @@ def test_guessed_map_works_as_it_is(tmp_path: Path, make_gzip: Callable) -> None
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     text = inspect_file(tmp_path / "a.csv")
+    assert "cleaning: not tried, as the lines below are not complete" in text
     for column in ("submit_s", "gpus", "run_s"):
         assert f"# {column}: COLUMN   # needed, and not found" in text
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "found"),
+    ("format", "found", "line"),
     [
+        ("philly", "Philly cluster_job_log (JSON)", "rows read: 8\n  kept: 5 (5 gpu jobs)"),
+        ("helios", "Helios cluster_log.csv", "left out: 3 CPU job (gpu_num 0)"),
+        ("alibaba2020", "Alibaba PAI task table (no header)", "kept: 12"),
+        ("alibaba2023", "Alibaba 2023 pod list (openb)", "noted (of all rows read): 12 share of a GPU rounded up"),
+        ("authors", "the authors' formatted CSV (no header), readme variant", "read in the readme variant"),
+        ("swf", "SWF (Standard Workload Format)", "time_zone: Europe/Stockholm  # as the log's header says"),
         (
-            "cluster_job_log",
-            json.dumps([{"jobid": "a", "attempts": [{}], "submitted_time": "2017-10-01 00:00:00"}]),
-            "Philly cluster_job_log",
+            "sacct",
+            "Slurm sacct --parsable2",
+            "span: submissions from 2024-03-01 10:10 to 2024-03-01 10:21 (UTC), 0.0 days",
         ),
-        (
-            "log.csv",
-            "job_id,user,gpu_num,state,submit_time,duration,queue\n1,u,1,COMPLETED,2020-01-01 00:00:00,5,1\n",
-            "Helios cluster_log.csv",
-        ),
-        ("t.csv", "j1,worker,1,Terminated,100,200,600,29.3,50,V100\n", "PAI task table"),
-        ("j.csv", "j1,i1,u1,Terminated,100,200\n", "PAI job table"),
-        ("x.swf", "; header\n1 0 5 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n", "SWF"),
-        ("i.csv", "j1,worker,x0,w0,i1,Terminated,100,200,m1\n", "PAI instance table"),
-        ("m.csv", "7399a758eb02bae1a3621236,CPU,96,512,0\n", "PAI machine table"),
-        ("g.csv", "7399a758eb02bae1a3621236,u1,V100,75c536d5ba60528b3ef3ae40,bert\n", "PAI group table"),
-        (
-            "cluster_machine_list",
-            "machineId, number of GPUs, single GPU mem\nm0,2, 12GB\n",
-            "Philly cluster_machine_list",
-        ),
-        ("n.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n", "Alibaba 2023 node list (openb)"),
-        ("p.csv", POD, "Alibaba 2023 pod list (openb)"),
-        ("s.txt", SACCT, "Slurm sacct --parsable2"),
-        ("a.csv", AUTHORS, "the authors' formatted CSV (no header), readme variant"),
-        ("b.csv", AUTHORS.replace(",7,0\n", ",-1,7,0\n"), "the authors' formatted CSV (no header), reader variant"),
     ],
 )
-def test_formats(name: str, text: str, found: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(text)
-    assert f"format: {found}" in inspect_file(tmp_path / name) or f"Alibaba {found}" in inspect_file(tmp_path / name)
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_lines_shown_read_the_file(
+    format: str, found: str, line: str, packed: bool, tmp_path: Path, make_gzip: Callable
+) -> None:
+    path = tmp_path / FILES[format]
+    path.parent.mkdir(exist_ok=True)
+    if packed:
+        make_gzip(path, BASES[format])
+    else:
+        path.write_text(BASES[format])
+    (tmp_path / "pai_job_table.csv").write_text(PAI_JOBS)
+    text = inspect_file(path)
+    assert f"format: {found}\n" in text and line in text
+    assert len(use(text, tmp_path if format == "alibaba2020" else path).jobs) > 0
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_no_job_log_is_named(name: str, tmp_path: Path) -> None:
+    content, found = OTHERS[name]
+    (tmp_path / name).write_text(content)
+    text = inspect_file(tmp_path / name)
+    assert f"format: {found}" in text and "title:" not in text and "cleaning" not in text
+
+
+def test_archives_are_looked_into(tmp_path: Path, make_tar: Callable, make_zip: Callable) -> None:
+    make_tar(tmp_path / "t.tar.gz", {"trace-data/README": "x", "trace-data/cluster_job_log": BASES["philly"]})
+    text = inspect_file(tmp_path / "t.tar.gz")
+    assert "format: Philly archive\nfiles in it: 2\n  trace-data/README" in text and "kept: 5" in text
+    assert len(use(text, tmp_path / "t.tar.gz").jobs) == 5
+    make_zip(tmp_path / "data.zip", {f"data/{c}/cluster_log.csv": BASES["helios"] for c in ("Earth", "Venus")})
+    text = inspect_file(tmp_path / "data.zip")
+    assert "format: Helios archive (Earth, Venus)" in text and "part: Venus" in text
+    assert len(use(text, tmp_path / "data.zip").jobs) == 9
+    make_zip(tmp_path / "other.zip", {"holiday.jpg": "x"})
+    text = inspect_file(tmp_path / "other.zip")
+    assert "archive of no known trace" in text and "holiday.jpg" in text and "title:" not in text
 
 
 @pytest.mark.parametrize(
@@ -127,66 +125,19 @@ def test_formats(name: str, text: str, found: str, tmp_path: Path) -> None:
         ("empty.csv", b"", "empty"),
         ("header.csv", b"a,b\n", "no rows"),
         ("bad.parquet", b"PAR1 nothing", "cannot be read"),
+        (".", None, "a folder"),
+        ("none", None, "no such file"),
         ("bad.gz", b"\x1f\x8b\x08\x00nothing", "bad.gz"),
         ("bad.json", b'[{"a": 1}, {', "cannot be read"),
         ("a.zip", b"PK\x03\x04", "truncated or damaged"),
         ("a.tar.gz", b"no archive", "truncated or damaged"),
     ],
 )
-def test_unreadable(name: str, content: bytes, message: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes(content)
+def test_unreadable(name: str, content: bytes | None, message: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         inspect_file(tmp_path / name)
-
-
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
-        inspect_file(tmp_path / "none")
-    with pytest.raises(DataError, match="a folder"):
-        inspect_file(tmp_path)
-
-
-def test_an_swf_log_is_cleaned_and_its_audit_shown(tmp_path: Path, make_gzip: Callable) -> None:
-    path = tmp_path / "a.swf.gz"
-    make_gzip(path, SWF)
-    text = inspect_file(path)
-    assert "span: submissions from 2002-07-28 09:04 to 2002-07-30 09:04 (Europe/Stockholm), 2.0 days" in text
-    assert "rows read: 3\n  kept: 2 (2 cpu jobs)\n  left out: 1 cancelled before it started" in text
-    assert "time_zone: Europe/Stockholm  # as the log's header says" in text
-    assert len(use(text, path).jobs) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "line"),
-    [
-        ("jobs.txt", SACCT, "left out: 1 step of a job"),
-        ("p.csv", POD, "noted (of all rows read): 1 share of a GPU rounded up"),
-        ("a.csv", AUTHORS, "noted (of all rows read): 1 read in the readme variant"),
-        ("cluster_job_log", json.dumps(PHILLY), "kept: 1"),
-        ("cluster_log.csv", HELIOS, "kept: 1 (1 gpu jobs)"),
-    ],
-)
-def test_the_lines_shown_read_the_file(name: str, content: str, line: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_text(content)
-    text = inspect_file(path)
-    assert line in text and len(use(text, path).jobs) == 1
-
-
-def test_archives_are_looked_into(tmp_path: Path, make_tar: Callable, make_zip: Callable) -> None:
-    log = {"trace-data/README": "x", "trace-data/cluster_job_log": json.dumps(PHILLY)}
-    make_tar(tmp_path / "trace-data.tar.gz", log)
-    text = inspect_file(tmp_path / "trace-data.tar.gz")
-    assert "format: Philly archive\nfiles in it: 2\n  trace-data/README" in text and "kept: 1" in text
-    assert len(use(text, tmp_path / "trace-data.tar.gz").jobs) == 1
-    make_zip(tmp_path / "data.zip", {"data/Earth/cluster_log.csv": HELIOS, "data/Venus/cluster_log.csv": HELIOS})
-    text = inspect_file(tmp_path / "data.zip")
-    assert "format: Helios archive (Earth, Venus)" in text and "part: Venus" in text
-    assert len(use(text, tmp_path / "data.zip").jobs) == 1
-    make_zip(tmp_path / "other.zip", {"holiday.jpg": "x"})
-    text = inspect_file(tmp_path / "other.zip")
-    assert "archive of no known trace" in text and "holiday.jpg" in text and "Unpack it" in text
-    assert "title:" not in text
 
 
 def test_pai_tables_are_read_together(tmp_path: Path, make_tar: Callable) -> None:
@@ -200,110 +151,15 @@ def test_pai_tables_are_read_together(tmp_path: Path, make_tar: Callable) -> Non
         assert "kept: 1 (1 gpu jobs)" in text and len(use(text, tmp_path).jobs) == 1
 
 
-def test_a_cluster_is_not_cleaned(tmp_path: Path) -> None:
-    (tmp_path / "n.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n")
-    text = inspect_file(tmp_path / "n.csv")
-    assert "a cluster, not jobs" in text and "title:" not in text and "cleaning" not in text
-
-
-def test_odd_column_names_are_quoted(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(CSV.replace(",odd\n", ',"o\x07dd"\n'))
-    text = inspect_file(path)
-    assert '# not used: "o\\u0007dd"' in text and len(use(text, path).jobs) == 2
-
-
-def test_a_map_that_lacks_a_column_is_not_tried(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("job_id,submit_time\n1,2020-01-01 00:00:00\n")
-    assert "cleaning: not tried, as the lines below are not complete" in inspect_file(tmp_path / "a.csv")
-
-
-GPUS = "date,vcA,vcB,total\n2020-04-02,16,8,24\n2020-04-01,8,,8\n2020-04-03,1000,8,1008\n"
-BY_DAY = "min 8, median 24, max 1,008, VCs 2, 3 days from 2020-04-01 to 2020-04-03"
-
-
-def test_gpus_by_day_of_helios(tmp_path: Path, make_zip: Callable) -> None:
-    folder = tmp_path / "Saturn"
-    folder.mkdir()
-    (folder / "cluster_log.csv").write_text(HELIOS)
-    assert "GPUs by day" not in inspect_file(folder / "cluster_log.csv")
-    (folder / "cluster_gpu_number.csv").write_text(GPUS)
-    text = inspect_file(folder / "cluster_log.csv")
-    assert f"GPUs by day (Saturn): {BY_DAY}\n" in text and "part: Saturn" in text
-    text = inspect_file(folder / "cluster_gpu_number.csv")
-    assert "format: Helios cluster_gpu_number.csv: a cluster, not jobs" in text and "title:" not in text
-    assert text.endswith(f"GPUs by day (Saturn): {BY_DAY}\n")
-    make_zip(
-        tmp_path / "data.zip",
-        {
-            "data/Venus/cluster_log.csv": HELIOS,
-            "data/Venus/cluster_gpu_number.csv": GPUS,
-            "data/Earth/cluster_gpu_number.csv": GPUS.replace(",24", ",25"),
-        },
-    )
-    text = inspect_file(tmp_path / "data.zip")
-    assert f"\nGPUs by day (Venus): {BY_DAY}\n" in text and "kept: 1" in text
-    assert "\nGPUs by day (Earth): not readable: " in text and "total is not the sum" in text
-
-
-def test_the_beginning_of_a_json_list_is_looked_at(tmp_path: Path) -> None:
-    jobs = [PHILLY[0] | {"jobid": str(i), "share": 0.5} for i in range(5_001)]
-    for count, rows in ((5_000, "rows: 5,000"), (5_001, "rows: first 5,000")):
-        (tmp_path / "cluster_job_log").write_text(json.dumps(jobs[:count]))
-        text = inspect_file(tmp_path / "cluster_job_log")
-        assert f"{rows}\n" in text and f"rows read: {count:,}\n" in text
-        assert ["share", "number", "0.0%", "0.5", "0.5", "0.5", "0.5"] in [line.split() for line in text.splitlines()]
-
-
-@pytest.mark.parametrize("start", ["", "a,b\n", '[{"jobid": "'])
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_a_line_or_entry_without_end_is_refused(start: str, name: str, tmp_path: Path) -> None:
-    content = start.encode() + random.Random(0).randbytes(1 << 14).hex().encode() * 600
-    (tmp_path / name).write_bytes(gzip.compress(content, 1) if name.endswith(".gz") else content)
-    what = "no entry of a list ends within" if start.startswith("[") else "a line is longer than"
-    with pytest.raises(DataError, match=f"{name}: {what} 16 MiB"):
-        inspect_file(tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["a.csv.gz", "a.tar.gz"])
-def test_what_expands_absurdly_is_refused(name: str, tmp_path: Path, make_tar: Callable) -> None:
-    rows = "1,2\n" * (1 << 25)
-    if name == "a.tar.gz":
-        make_tar(tmp_path / name, {"jobs.csv": rows, "more.csv": "1,2\n"})
-    else:
-        (tmp_path / name).write_bytes(gzip.compress(("a,b\n" + "0" * (1 << 20) + "1,2\n" * 3).encode() * 80))
-    with pytest.raises(DataError, match=f"{name}: .* expand to .* MB or more"):
-        inspect_file(tmp_path / name)
-
-
-STARTS = [
-    b"",
-    SWF.encode(),
-    POD.encode(),
-    SACCT.encode(),
-    AUTHORS.encode(),
-    HELIOS.encode(),
-    CSV.encode(),
-    json.dumps(PHILLY).encode(),
-    b"PAR1",
-    b"PK\x03\x04",
-    b"\x1f\x8b",
-    b"\xef\xbb\xbf",
-    b"\xff\xfe",
-    b"[{",
-    b"a|b\n",
-]
-
-
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.sampled_from(STARTS),
+    st.sampled_from([CSV, *BASES.values(), "", "[{", "a|b\n", "PAR1", "PK\x03\x04", "\x1f\x8b", "\xff\xfe"]),
     st.integers(0, 400),
     st.binary(max_size=80),
     st.sampled_from(["a.csv", "a.txt", "a.swf", "a.tar.gz", "a.zip", "a.json"]),
 )
-def test_any_bytes_are_described_or_refused(tmp_path: Path, start: bytes, cut: int, rest: bytes, name: str) -> None:
-    (tmp_path / name).write_bytes(start[:cut] + rest)
+def test_any_bytes_are_described_or_refused(tmp_path: Path, start: str, cut: int, rest: bytes, name: str) -> None:
+    (tmp_path / name).write_bytes(start[:cut].encode("latin-1") + rest)
     try:
         assert "format: " in inspect_file(tmp_path / name)
     except DataError as error:

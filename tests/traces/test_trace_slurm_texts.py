@@ -29,19 +29,15 @@ PADDED = "JobID           JobName  Partition    Account  AllocCPUS      State Ex
     ("text", "parts"),
     [
         (SQUEUE, ["squeue", "wait or run now"]),
-        ("JOBID|USER|ST|SUBMIT_TIME|NODELIST(REASON)\n12|ann|R|2024-01-03T00:00:00|n1\n", ["squeue"]),
         (
             "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu*         up   infinite      2    mix n[1-2]\n",
             ["sinfo", "--nodes"],
         ),
-        ("NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:8|mixed\n", ["sinfo", "--nodes"]),
         ("NodeName=n1 Arch=x86_64 CoresPerSocket=16\n   CPUAlloc=8 CPUTot=64\n", ["scontrol show nodes", "--nodes"]),
         ("JobId=12 JobName=wrap\n   UserId=ann(1000)\n", ["scontrol show job"]),
         (PADDED, ["table for the eye", "--parsable2"]),
         ("\n".join(ROWS), ["without its header line", f"put the line {HEADER} before it"]),
-        ("\n".join(row + "|" for row in ROWS), ["without its header line", f"put the line {HEADER} before it"]),
         ("12|ann|2024-01-03T00:00:00|COMPLETED|8\n", ["without its header line", "--noheader"]),
-        ("12;ann;2024-01-03T00:00:00;CANCELLED by 1007;8\n", ["without its header line", "--noheader"]),
     ],
 )
 def test_what_is_no_log_is_named(text: str, parts: list[str], tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import time
 from pathlib import Path
 
@@ -14,10 +13,8 @@ from rltune.cluster.fit import fit
 from rltune.cluster.load import offered_load
 from rltune.config.load import load_cluster, project_root
 from rltune.config.trace import TraceConfig
-from rltune.errors import ConfigError
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.raw.archive import open_member
-from rltune.traces.synthetic import PARTS, WRITERS, generate, models, write_sacct
+from rltune.traces.synthetic import PARTS, generate, models, write_sacct
 from rltune.traces.synthetic.model import Model, draw_jobs, generator
 
 FORMATS = {"philly": models.PHILLY, "helios": models.HELIOS, "alibaba2020": models.PAI}
@@ -49,15 +46,6 @@ def test_same_seed_same_bytes_other_seed_other_bytes(format: str, part: str | No
         assert all(p.is_file() for p in generate(format, tmp_path / str(jobs), 0, jobs, part))
 
 
-def test_unknown_format_or_part(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no generator for format 'csv'"):
-        generate("csv", tmp_path, 0, 10)
-    for part in (None, "KTH"):
-        with pytest.raises(ConfigError, match="expected one of HPC2N, SDSC-SP2"):
-            generate("swf", tmp_path, 0, 10, part)
-    assert set(WRITERS) == {*FORMATS, *PARTS}
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_marginals_hold_for_every_seed_and_history_predicts(name: str) -> None:
     model = MODELS[name]
@@ -85,7 +73,7 @@ def test_goes_through_the_cleaning_of_a_real_one(format: str, tmp_path: Path) ->
     assert clean.jobs["status"].nunique() == (1 if format == "alibaba2020" else 3)
 
 
-def test_philly_crosses_the_clock_change_and_lists_its_machines(tmp_path: Path) -> None:
+def test_philly_crosses_the_clock_change(tmp_path: Path) -> None:
     """Written in Pacific wall clock and read back, no job of the repeated hour gets a wrong run time or wait."""
     clean = cleaned(tmp_path, "philly", 40_000, seed=2025)
     drawn = draw_jobs(models.PHILLY, 40_000, generator(models.PHILLY, 2025))
@@ -94,20 +82,12 @@ def test_philly_crosses_the_clock_change_and_lists_its_machines(tmp_path: Path) 
     # Wall clock cannot tell the second 1:30 from the first: a wait from or to there may be read an hour off, no other.
     off = clean.jobs.loc[~clean.jobs["wait_s"].isin(drawn["wait_s"]), "wait_s"]
     assert len(off) < 400 and ((off - 3600).isin(drawn["wait_s"]) | (off + 3600).isin(drawn["wait_s"])).all()
-    with open_member(tmp_path, "cluster_machine_list", ("trace-data.tar.gz",)) as (stream, _):
-        lines = stream.read().decode().splitlines()
-    assert len(lines) == 553 and lines[1] == "m0,2, 12GB" and lines[-1] == "m551,8, 24GB"
 
 
 @pytest.mark.parametrize("part", PARTS["swf"])
-def test_swf_has_eighteen_fields_under_a_header(part: str, tmp_path: Path) -> None:
+def test_swf_is_a_log_of_cpu_jobs(part: str, tmp_path: Path) -> None:
     clean = cleaned(tmp_path, "swf", JOBS, part)
-    (path,) = tmp_path.glob("*.swf.gz")
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    header = {line[1:].split(":")[0].strip() for line in lines if line.startswith(";")}
-    assert {"Version", "UnixStartTime", "TimeZoneString", "MaxProcs", "MaxJobs"} <= header
-    table = np.array([line.split() for line in lines if not line.startswith(";")], dtype=float)
-    assert table.shape == (JOBS, 18) and (np.diff(table[:, 1]) >= 0).all()
+    assert clean.audit.rows_read == JOBS and "dates and hours mean nothing" not in str(clean.audit)
     assert 0.99 * JOBS < len(clean.jobs) < JOBS and clean.audit.left_out["cancelled before it started"] > 0
     assert set(clean.jobs["resource"]) == {"cpu"} and (clean.jobs["gpus"] == 0).all()
     assert 0.02 < (clean.jobs["run_s"] > clean.jobs["requested_s"]).mean() < 0.15

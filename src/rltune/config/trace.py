@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from rltune.config.base import Block
+from rltune.config.messages import nearest
 
 FORMATS = tuple(sorted(p.stem for p in (Path(__file__).parents[1] / "traces" / "readers").glob("[a-z]*.py")))
 """Layouts of raw files: one file each in rltune.traces.readers."""
@@ -71,14 +72,12 @@ class Download(Block):
 
     url: str
     """Address; a `file://` address works too."""
-    file: str
-    """Name the file gets in the cache."""
+    file: str = Field(pattern=r"^[^/]*[^/.][^/]*$")
+    """Name the file gets in the cache; a plain name, without a folder."""
     sha256: str | None = None
     """Checksum; where it is not known, the first download's is recorded."""
     bytes: int | None = Field(None, ge=1)
     """Size, where known."""
-    about_mb: float | None = Field(None, gt=0)
-    """Size as its owners put it in words, for estimates only; `bytes` is checked."""
     mirrors: list[str] = []
     """Other addresses of the same file, tried in order."""
 
@@ -97,6 +96,13 @@ class Column(Block):
     """The same value in every row, instead of a column."""
     map: dict[str, str] | None = None
     """Replacement of values, e.g. `{COMPLETED: passed}`; a value that is not in the map is counted and becomes null."""
+    unit: str | None = None
+    """Unit of the file's numbers, where it is not the canonical one: s, ms, min, h or d of times and durations; GB, MB,
+    GiB or MiB of memory; milli or percent of GPUs and CPUs."""
+    factor: float = Field(1.0, gt=0)
+    """Multiplier of numbers after unit conversion; 1/12 on submissions makes arrivals twelve times as dense."""
+    time_zone: Zone | None = None
+    """Zone of wall-clock times in this column; default: the trace's."""
 
     @model_validator(mode="before")
     @classmethod
@@ -110,42 +116,16 @@ class Column(Block):
         return self
 
 
-class Number(Column):
-    """A column of numbers."""
-
-    factor: float = Field(1.0, gt=0)
-    """Multiplier after unit conversion."""
-
-
-class Seconds(Number):
-    """A column of durations."""
-
-    unit: Literal["count", "s", "ms", "min", "h", "d"] = "count"
-    """Unit the file's numbers are in; converted to seconds, which `count` takes them for."""
-
-
-class Time(Seconds):
-    """A column of times: wall clock, or numbers since 1970 UTC.
-
-    A factor goes with numbers only: 1/12 on submissions makes arrivals twelve times as dense.
-    """
-
-    time_zone: Zone | None = None
-    """Zone of wall-clock times in this column; default: the trace's."""
-
-
-class Memory(Number):
-    """A column of amounts of memory."""
-
-    unit: Literal["count", "GB", "MB", "GiB", "MiB"] = "count"
-    """Unit the file's numbers are in; converted to GB, which `count` takes them for."""
-
-
-class Count(Number):
-    """A column of numbers of GPUs or CPUs."""
-
-    unit: Literal["count", "milli", "percent"] = "count"
-    """Unit the file's numbers are in: whole ones, thousandths or hundredths."""
+SECONDS = {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+GIGABYTES = {"GB": 1.0, "MB": 1e-3, "GiB": 1.073741824, "MiB": 1.048576e-3}
+COUNTS = {"milli": 1e-3, "percent": 1e-2}
+TIMES = ("submit_s", "start_s", "end_s")
+UNITS: dict[str, dict[str, float]] = {
+    **dict.fromkeys([*TIMES, "run_s", "requested_s", "wait_s"], SECONDS),
+    "mem_gb": GIGABYTES,
+    **dict.fromkeys(["gpus", "cpus"], COUNTS),
+}
+"""Columns of numbers → the units the file may have them in, and their factors to the canonical one."""
 
 
 class Columns(Block):
@@ -157,27 +137,27 @@ class Columns(Block):
     """Who submitted it."""
     vc: Column | None = None
     """Virtual cluster (queue, partition)."""
-    submit_s: Time | None = None
+    submit_s: Column | None = None
     """Submission; always needed."""
-    start_s: Time | None = None
+    start_s: Column | None = None
     """Start."""
-    end_s: Time | None = None
+    end_s: Column | None = None
     """End."""
-    run_s: Seconds | None = None
+    run_s: Column | None = None
     """Run time; default: end − start, so it is needed unless both are given."""
     run_clamped: Column | None = None
     """Whether the source cut the run time off (true or false)."""
-    requested_s: Seconds | None = None
+    requested_s: Column | None = None
     """Run time the user asked for."""
-    wait_s: Seconds | None = None
+    wait_s: Column | None = None
     """Recorded wait; default: start − submission."""
     resource: Column | None = None
     """`gpu` or `cpu`; default: gpu."""
-    gpus: Count | None = None
+    gpus: Column | None = None
     """GPUs; needed unless `resource` is the constant cpu."""
-    cpus: Count | None = None
+    cpus: Column | None = None
     """CPUs."""
-    mem_gb: Memory | None = None
+    mem_gb: Column | None = None
     """Memory."""
     gpu_type: Column | None = None
     """GPU type asked for."""
@@ -185,6 +165,22 @@ class Columns(Block):
     """How it ended: passed, failed, killed, running or unknown."""
     sla: Column | None = None
     """Whether it has a service-level agreement (true or false)."""
+
+    @field_validator("*")
+    @classmethod
+    def _suits_column(cls, value: Column | None, info: ValidationInfo) -> Column | None:
+        """Units and factors go with columns of numbers, time zones with those of times."""
+        units = UNITS.get(info.field_name or "", {})
+        if value is None:
+            return value
+        if value.unit is not None and value.unit not in units:
+            allowed = ", ".join(units) or "none, as this is no column of numbers"
+            raise ValueError(f"`unit`: found {value.unit!r}{nearest(value.unit, units)}; allowed: {allowed}")
+        if value.factor != 1 and not units:
+            raise ValueError(f"`factor`: found {value.factor}, which goes with numbers: {', '.join(UNITS)}")
+        if value.time_zone is not None and info.field_name not in TIMES:
+            raise ValueError(f"`time_zone`: found {value.time_zone!r}, which goes with times: {', '.join(TIMES)}")
+        return value
 
     @model_validator(mode="after")
     def _enough(self) -> Columns:
@@ -323,12 +319,12 @@ class TraceConfig(Block):
             raise ValueError("format `swf` needs `part` (HPC2N or SDSC-SP2) with `synthetic`, and only with it")
         if self.format == "sacct" and self.synthetic is None and self.part is not None:
             raise ValueError("format `sacct` has `part` (example or finetuning) with `synthetic` only")
-        if self.part is not None and self.format not in PARTS:
-            raise ValueError(f"`part` goes with format {', '.join(f'`{f}`' for f in PARTS)}; found `{self.format}`")
-        if self.run_time != "sum" and self.format != "philly":
-            raise ValueError(f"`run_time` goes with format `philly`; found `{self.format}`")
-        if self.pods_running != "leave_out" and self.format != "alibaba2023":
-            raise ValueError(f"`pods_running` goes with format `alibaba2023`; found `{self.format}`")
+        bound = {"part": tuple(PARTS), "run_time": ("philly",), "pods_running": ("alibaba2023",)}
+        for key, formats in bound.items():
+            if self.format not in formats and getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(
+                    f"`{key}` goes with format {', '.join(f'`{f}`' for f in formats)}; found `{self.format}`"
+                )
         allowed = PARTS.get(self.format)
         if self.part is not None and allowed and self.part not in allowed:
             raise ValueError(f"`part`: found {self.part!r}; format `{self.format}` has {' or '.join(allowed)}")

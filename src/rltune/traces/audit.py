@@ -5,7 +5,7 @@ Nothing is dropped silently: ``rows_read == rows_kept + sum(left_out)`` is check
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -50,17 +50,12 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
-            "rows_read": self.rows_read,
-            "left_out": dict(self.left_out),
-            "noted": dict(self.noted),
-            "rows_kept": self.rows_kept,
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Audit:
         """The inverse of :meth:`to_dict`; the sum is checked."""
-        audit = cls(value["rows_read"], value["rows_kept"], dict(value["left_out"]), dict(value["noted"]))
+        audit = cls(**value)
         audit.check()
         return audit
 

@@ -53,7 +53,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
         rows = read(trace, Path(raw), audit)
     except ConfigError as error:
         raise ConfigError(f"config/traces/{name}.yaml: {error}") from None
-    rows = sort_jobs(rows, "submit_unix_s")
+    rows = _possible(sort_jobs(rows, "submit_unix_s"), audit)
     rows = _keep_usable(rows, trace, audit)
     audit.keep(len(rows))
     if rows.empty:
@@ -62,6 +62,8 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
             "Check the trace's start, end, filter and columns against the file."
         )
     audit.note("run time clamped by the source", rows["run_clamped"].sum())
+    unknown = rows["status"] == "unknown"
+    audit.note("status unknown", 0 if unknown.all() else unknown.sum())  # a source without any has none to know
     t0_unix_s = float(rows["submit_unix_s"].iloc[0])
     rows["submit_s"] = rows["submit_unix_s"] - t0_unix_s
     # Subtraction may make two submissions equal that were not, so ties are sorted after it.
@@ -80,11 +82,20 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     return CleanTrace(validate(jobs, f"trace {name} after cleaning"), meta, audit)
 
 
+def _possible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
+    """The rows, where optional numbers that cannot be are unknown: waits below 0, the others below or at 0."""
+    for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
+        bad = (rows[name] < 0) if name == "wait_s" else (rows[name] <= 0)
+        audit.note(f"{name} {'negative' if name == 'wait_s' else 'not positive'}, taken as unknown", bad.sum())
+        rows[name] = rows[name].mask(bad | np.isinf(rows[name]))
+    return rows
+
+
 def _keep_usable(rows: pd.DataFrame, trace: TraceConfig, audit: Audit) -> pd.DataFrame:
     """The rows no reason holds for; each of the others is counted under its first reason."""
     submit = rows["submit_unix_s"]
     gpu = rows["resource"] == "gpu"
-    cases: list[tuple[str, pd.Series]] = []
+    cases = []
     if trace.start:
         cases.append((f"submitted before {trace.start}", submit < _midnight(trace.start, trace.time_zone)))
     if trace.end:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 import tarfile
 import zipfile
 import zlib
@@ -19,8 +18,7 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.guess import guess_map, quoted
-from rltune.traces.readers.helios import CLUSTERS, daily_gpus
-from rltune.traces.sniff import GPU_NUMBER, Found, sniff
+from rltune.traces.sniff import Found, sniff
 
 MAX_BYTES = 1 << 30
 """Larger files are not cleaned here: that takes minutes."""
@@ -39,9 +37,6 @@ def inspect_file(path: Path | str) -> str:
         DataError: no such file, a folder, or a file none of the known formats can be read from.
     """
     path = Path(path)
-    if not path.is_file():
-        kind = "a folder; name one file in it" if path.is_dir() else "no such file"
-        raise DataError(f"{path}: {kind}. Expected a trace file: {EXPECTED}.")
     found = _sniffed(path)
     parts = [str(path), f"format: {found.name}"]
     if found.members:
@@ -51,10 +46,8 @@ def inspect_file(path: Path | str) -> str:
     else:
         rows = f"first {len(found.table):,}" if found.more else f"{len(found.table):,}"
         parts += [f"rows: {rows}", "", _columns(found.table).to_string(index=False)]
-    by_day = [_gpus_by_day(*table) for table in _gpu_tables(found, path)]
-    parts += ["", *by_day] if by_day else []
     if found.format:
-        config = guess_map(found.table, path) if found.format == "csv" else _config(found, path)
+        config = _config(found, path)
         parts += ["", *_cleaned(config, path)]
         parts += ["", "A start for config/traces/NAME.yaml (check every line):", "", config]
     elif found.members:
@@ -67,26 +60,23 @@ def suggested(path: Path) -> tuple[Found, str]:
 
     Raises DataError as :func:`inspect_file`, and for a file that no reader takes.
     """
-    if not path.is_file():
-        kind = "a folder; name one file in it" if path.is_dir() else "no such file"
-        raise DataError(f"{path}: {kind}. Expected a trace file: {EXPECTED}.")
     found = _sniffed(path)
     if not found.format:
         raise DataError(f"{path}: {found.name}, which has no jobs that could be read. Expected a job log: {EXPECTED}.")
-    return found, guess_map(found.table, path) if found.format == "csv" else _config(found, path)
+    return found, _config(found, path)
 
 
 def _sniffed(path: Path) -> Found:
+    if not path.is_file():
+        kind = "a folder; name one file in it" if path.is_dir() else "no such file"
+        raise DataError(f"{path}: {kind}. Expected a trace file: {EXPECTED}.")
     try:
         return sniff(path)
     except _BROKEN as error:
         raise DataError(f"{path}: truncated or damaged ({error}); obtain the file again.") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ijson.JSONError) as error:
-        raise DataError(
-            f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); expected {EXPECTED}."
-        ) from None
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]}).") from None
+    except (OSError, ValueError, ijson.JSONError, pyarrow.ArrowException) as error:  # pandas' own are ValueErrors
+        text = " ".join(str(error).split())[:200]
+        raise DataError(f"{path}: cannot be read ({text}); expected {EXPECTED}.") from None
 
 
 def _members(names: list[str]) -> list[str]:
@@ -94,35 +84,10 @@ def _members(names: list[str]) -> list[str]:
     return [f"files in it: {len(names):,}" + (", among them" if len(names) > 20 else ""), *listed]
 
 
-def _gpu_tables(found: Found, path: Path) -> list[tuple[Path, str]]:
-    """(file or archive, cluster or "") of each Helios table of GPUs by day: the file, in it or next to it."""
-    part = path.resolve().parent.name
-    part = part if part in CLUSTERS else ""
-    if found.members:
-        pattern = re.compile(rf"(?:^|/)({'|'.join(CLUSTERS)})/{re.escape(GPU_NUMBER)}$")
-        return [(path, match[1]) for match in map(pattern.search, sorted(found.members)) if match]
-    if GPU_NUMBER in found.name:
-        return [(path, part)]
-    table = path.with_name(GPU_NUMBER)
-    return [(table, part)] if found.format == "helios" and table.is_file() else []
-
-
-def _gpus_by_day(path: Path, part: str) -> str:
-    """The size of a Helios cluster over its days, or why it is not known, in a line."""
-    title = f"GPUs by day{f' ({part})' if part else ''}"
-    try:
-        gpus = daily_gpus(path, part)
-    except DataError as error:
-        return f"{title}: not readable: {error}"
-    total = gpus["total"]
-    return (
-        f"{title}: min {total.min():,.10g}, median {total.median():,.10g}, max {total.max():,.10g}, "
-        f"VCs {len(gpus.columns) - 1}, {len(gpus)} days from {gpus.index[0]} to {gpus.index[-1]}"
-    )
-
-
 def _config(found: Found, path: Path) -> str:
-    """The configuration that reads a file of a known format, as YAML."""
+    """The configuration that reads a file, as YAML; of a CSV a guess."""
+    if found.format == "csv":
+        return guess_map(found.table, path)
     source = path.resolve()
     if found.format == "alibaba2020":
         source = source.parent  # the job table and the task table are read together
@@ -175,20 +140,11 @@ def _audit(clean: CleanTrace) -> list[str]:
 
 
 def _columns(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a column: type, share missing, least, median and greatest (numbers and times), an example."""
-    rows = []
-    for name in table.columns:
-        column = table[name]
-        present = column.dropna()
-        numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-        low = middle = high = ""
-        if numeric and len(present):
-            low, middle, high = (f"{v:.10g}" for v in (present.min(), present.median(), present.max()))
-        elif len(present) and isinstance(present.iloc[0], str) and len(present.iloc[0]) >= 10:
-            stamps = pd.to_datetime(present.iloc[:1000], errors="coerce", format="ISO8601", utc=True)
-            if stamps.notna().mean() > 0.9:
-                low, high = present.astype("str").min(), present.astype("str").max()
-        example = str(present.iloc[0])[:40] if len(present) else ""
-        kind = "number" if numeric else "time" if low else "flag" if column.dtype == bool else "text"
-        rows.append((name, kind, f"{column.isna().mean():.1%}", low, middle, high, example))
-    return pd.DataFrame(rows, columns=["column", "type", "missing", "min", "median", "max", "example"])
+    """One row a column: type, share missing, least, median and greatest of numbers, an example."""
+    example = [str(next(iter(table[name].dropna()), ""))[:40] for name in table]
+    missing = table.isna().mean().map("{:.1%}".format)
+    shown = pd.DataFrame({"column": table.columns, "type": table.dtypes.astype(str).values, "missing": missing.values})
+    spread = table.select_dtypes("number").quantile([0, 0.5, 1]).T.map("{:.10g}".format)
+    for at, name in ((0.0, "min"), (0.5, "median"), (1.0, "max")):
+        shown[name] = [spread[at].get(column, "") for column in table]
+    return shown.assign(example=example)

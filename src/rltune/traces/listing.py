@@ -8,7 +8,7 @@ from pathlib import Path
 from rltune.config.load import load_trace
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import RLTuneError
-from rltune.traces.fetch import Manifest, by_hand, given_file, part_bytes
+from rltune.traces.fetch import Manifest, by_hand, given_file
 from rltune.traces.fetch.progress import size_text
 
 UNKNOWN = "unknown"
@@ -49,42 +49,18 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int
     """(bytes in all, 0 where not known; whether the files are there)."""
     if trace.path is not None:
         try:
-            found = given_file(name, trace.path, root)
+            return sum(map(_size, _files(given_file(name, trace.path, root)))), "there"
         except RLTuneError:
             return 0, f"not there: {trace.path}"
-        return sum(path.stat().st_size for path in _files(found)), "there"
-    if trace.synthetic is not None:
-        made = Manifest.read(folder).files
-        return sum((folder / file).stat().st_size for file in made if (folder / file).is_file()), (
-            "there" if made and all((folder / file).is_file() for file in made) else "made when needed"
-        )
-    assert trace.downloads is not None
-    came = {file: entry.bytes for file, entry in Manifest.read(folder).files.items()}
-    known = [item.bytes or _size(_place(name, item, folder)) or came.get(item.file, 0) for item in trace.downloads]
-    return sum(known) if all(known) else 0, _downloads(name, trace.downloads, folder)
-
-
-def _downloads(name: str, items: list[Download], folder: Path) -> str:
-    places = {item.file: _place(name, item, folder) for item in items}
-    wrong = [item.file for item in items if places[item.file] and item.bytes not in (None, _size(places[item.file]))]
-    if wrong:
-        return f"wrong size: {', '.join(wrong)}"
-    there = sum(place is not None for place in places.values())
-    if there == len(items):
-        return "there"
-    part = sum(part_bytes(folder / item.file) for item in items)
-    begun = f", {size_text(part)} begun" if part else ""
-    return (f"{there} of {len(items)} there" if there else "to download") + begun
-
-
-def to_download(name: str, trace: TraceConfig, cache: Path) -> list[tuple[str, float | None]]:
-    """(file, bytes or None where not known) of what a trace still has to download; sizes in words count."""
-    folder = cache / "raw" / name
-    return [
-        (item.file, item.bytes or (item.about_mb * 1e6 if item.about_mb else None))
-        for item in trace.downloads or []
-        if _place(name, item, folder) is None
-    ]
+    items = trace.downloads or []
+    places = [_place(name, item, folder) for item in items] or [folder / file for file in Manifest.read(folder).files]
+    there = [place for place in places if place is not None and place.is_file()]
+    if places and len(there) == len(places):
+        return sum(map(_size, there)), "there"
+    some = f"{len(there)} of {len(items)} there" if there else "to download"
+    return sum(item.bytes for item in items) if all(item.bytes for item in items) else 0, (
+        some if items else "made when needed"
+    )
 
 
 def _place(name: str, item: Download, folder: Path) -> Path | None:
@@ -92,8 +68,8 @@ def _place(name: str, item: Download, folder: Path) -> Path | None:
     return path if path.is_file() else by_hand(name, item.file)
 
 
-def _size(path: Path | None) -> int:
-    return path.stat().st_size if path is not None else 0
+def _size(path: Path) -> int:
+    return path.stat().st_size
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -22,25 +22,22 @@ from rltune.errors import DataError
 from rltune.traces.raw.archive import decompressed, guarded
 from rltune.traces.raw.csv_text import delimiter_of
 from rltune.traces.raw.encoding import Utf8
-from rltune.traces.readers import alibaba2020, alibaba2023, authors, rows, sacct, swf
+from rltune.traces.readers import alibaba2020, alibaba2023, authors, helios, rows, sacct, swf
 from rltune.traces.slurm_texts import mistaken
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
 MAX_ENTRIES = 5_000
 """Entries of a JSON list looked at: as Python objects they take six times their bytes."""
-HELIOS_PARTS = ("Earth", "Saturn", "Uranus", "Venus")
 _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
 """A first look only: what lines are left out, cleaning counts."""
-GPU_NUMBER = "cluster_gpu_number.csv"
-"""Helios: GPUs of each virtual cluster by day."""
 _PAI_STATUS = {"Terminated", "Failed", "Running", "Waiting"}
 _PAI_MACHINE = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
 _HEADERS = (  # columns a table with a header is known by
     ({"job_id", "gpu_num", "state", "submit_time", "duration", "queue"}, "Helios cluster_log.csv", "helios"),
     (set(alibaba2023.COLUMNS), "Alibaba 2023 pod list (openb)", "alibaba2023"),
     ({"sn", "cpu_milli", "memory_mib", "gpu", "model"}, "Alibaba 2023 node list (openb): a cluster, not jobs", None),
-    (set(_PAI_MACHINE), "Alibaba PAI machine table (with a header): a cluster, not jobs", None),
+    ({"date", "total"}, "Helios cluster_gpu_number.csv: a cluster, not jobs", None),
     ({"machineId", "number of GPUs", "single GPU mem"}, "Philly cluster_machine_list: a cluster, not jobs", None),
 )
 _MEMBERS = (  # members an archive is known by
@@ -86,7 +83,7 @@ def sniff(path: Path) -> Found:
         with _opened(path) as file:
             return _archive(_tar_members(file))
     with _opened(path) as file:
-        head = io.BufferedReader(Utf8(file, str(path), limit=None)).read(1 << 16)
+        head = io.BufferedReader(Utf8(file, str(path))).read(1 << 16)
     with _opened(path) as file:
         return _text(head, file, path)
 
@@ -95,7 +92,7 @@ def sniff(path: Path) -> Found:
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """The file's bytes, out of gzip if they are in it; what expands absurdly is refused while they are read."""
     with open(path, "rb") as file, decompressed(file) as unpacked:
-        yield guarded(unpacked, file, path.stat().st_size, str(path))
+        yield guarded(unpacked, file, str(path))
 
 
 def _parquet(path: Path) -> Found:
@@ -143,7 +140,7 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
     if text.count("\ufffd") > 0.3 * len(text):
         raise ValueError("it is not text")
     if text[0] in "[{":
-        return _json(Utf8(file, str(path), limit="entry"))
+        return _json(Utf8(file, str(path)))
     file = io.BufferedReader(Utf8(file, str(path)), 1 << 16)
     lines = text.splitlines()
     line = next((x for x in lines if x.strip() and x.lstrip()[0] != ";"), "")
@@ -167,10 +164,7 @@ def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: di
 
 
 def _json(file: Utf8) -> Found:
-    jobs = []
-    for job in itertools.islice(ijson.items(file, "item", use_float=True), MAX_ENTRIES + 1):
-        jobs.append(job)
-        file.entry()
+    jobs = list(itertools.islice(ijson.items(file, "item", use_float=True), MAX_ENTRIES + 1))
     more = len(jobs) > MAX_ENTRIES
     jobs = jobs[:MAX_ENTRIES]
     table = pd.json_normalize(jobs, max_level=0) if jobs and isinstance(jobs[0], dict) else pd.DataFrame()
@@ -207,11 +201,9 @@ def _headerless(line: str, file: IO[bytes]) -> Found | None:
 def _with_header(head: bytes, line: str, file: IO[bytes], path: Path) -> Found:
     table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line), skipinitialspace=True)
     names = [str(c).strip() for c in table.columns]
-    if path.name.startswith(GPU_NUMBER) and names[0] == "date" and "total" in names:
-        return _found(f"Helios {GPU_NUMBER}: a cluster, not jobs", table)
     for mark, title, format_name in _HEADERS:
         if mark <= set(names):
-            part = path.parent.name if path.parent.name in HELIOS_PARTS else "Venus"
+            part = path.parent.name if path.parent.name in helios.CLUSTERS else "Venus"
             return _found(title, table, format_name, {"part": part} if format_name == "helios" else {})
     return _found("CSV with a header", table, "csv")
 

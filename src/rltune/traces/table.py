@@ -15,39 +15,24 @@ import pyarrow.parquet
 
 from rltune.errors import DataError
 from rltune.files import atomic_write
-from rltune.traces.columns import COLUMNS, DTYPES, NULLABLE, RESOURCES, STATUSES, TraceMeta
+from rltune.traces.columns import DTYPES, NULLABLE, RESOURCES, STATUSES, TraceMeta
 
 _METADATA_KEY = b"rltune"
 _ARROW = {"str": pyarrow.string(), "float64": pyarrow.float64(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
 _GPUS_RULE = "gpus ≥ 1 for gpu jobs and 0 for cpu jobs"
 _FINITE = pa.Check(lambda s: s.abs() < float("inf"), error="a finite number")
-
-
-def _column(name: str, *checks: pa.Check, unique: bool = False) -> pa.Column:
-    return pa.Column(DTYPES[name], list(checks), nullable=name in NULLABLE, unique=unique)
-
-
-def _gt0() -> list[pa.Check]:
-    return [pa.Check.gt(0), _FINITE]
-
-
+_CHECKS = {
+    "job_id": [pa.Check.str_length(min_value=1)],
+    **{name: [pa.Check.ge(0), _FINITE] for name in ("submit_s", "wait_s")},
+    **{name: [pa.Check.gt(0), _FINITE] for name in ("run_s", "requested_s", "cpus", "mem_gb")},
+    "resource": [pa.Check.isin(RESOURCES)],
+    "gpus": [pa.Check.ge(0)],
+    "status": [pa.Check.isin(STATUSES)],
+}
 SCHEMA = pa.DataFrameSchema(
     {
-        "job_id": _column("job_id", pa.Check.str_length(min_value=1), unique=True),
-        "user": _column("user"),
-        "vc": _column("vc"),
-        "submit_s": _column("submit_s", pa.Check.ge(0), _FINITE),
-        "run_s": _column("run_s", *_gt0()),
-        "run_clamped": _column("run_clamped"),
-        "requested_s": _column("requested_s", *_gt0()),
-        "resource": _column("resource", pa.Check.isin(RESOURCES)),
-        "gpus": _column("gpus", pa.Check.ge(0)),
-        "cpus": _column("cpus", *_gt0()),
-        "mem_gb": _column("mem_gb", *_gt0()),
-        "gpu_type": _column("gpu_type"),
-        "wait_s": _column("wait_s", pa.Check.ge(0), _FINITE),
-        "status": _column("status", pa.Check.isin(STATUSES)),
-        "sla": _column("sla"),
+        name: pa.Column(dtype, _CHECKS.get(name), nullable=name in NULLABLE, unique=name == "job_id")
+        for name, dtype in DTYPES.items()
     },
     checks=[pa.Check(lambda t: (t["gpus"] > 0) == (t["resource"] == "gpu"), error=_GPUS_RULE)],
     strict=True,
@@ -82,20 +67,20 @@ def sort_jobs(jobs: pd.DataFrame, time: str = "submit_s") -> pd.DataFrame:
 
 
 def _disorder(jobs: pd.DataFrame) -> list[str]:
-    """A clause naming the first row that comes before the one above it; missing times and ids are other faults."""
+    """A clause naming the first row that is not where its order puts it; missing times and ids are other faults."""
     keys = ["submit_s", "job_id"]
     if any(list(jobs.columns).count(c) != 1 or str(jobs[c].dtype) != DTYPES[c] for c in keys):
         return []
     known = jobs[keys].dropna()
-    when, ids = known["submit_s"].to_numpy(), known["job_id"]
-    early = when[1:] < when[:-1]
-    tie = np.flatnonzero(when[1:] == when[:-1])
-    early[tie] = ids.iloc[tie + 1].to_numpy(object) < ids.iloc[tie].to_numpy(object)
-    if not early.any():
+    ordered = sort_jobs(known)
+    moved = np.flatnonzero((known.to_numpy(object) != ordered.to_numpy(object)).any(axis=1))
+    if not len(moved):
         return []
-    first = int(early.argmax()) + 1
-    row, before = (f"{when[at]:.15g}, {ids.iloc[at]!r}" for at in (first, first - 1))
-    return [f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {row} after {before})"]
+    first = moved[0]
+    row, expected = (f"{when:.15g}, {name!r}" for when, name in (known.iloc[first], ordered.iloc[first]))
+    return [
+        f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {row}, expected {expected})"
+    ]
 
 
 def _faults(cases: pd.DataFrame) -> list[str]:
@@ -147,8 +132,5 @@ def read_table(path: Path | str) -> tuple[pd.DataFrame, TraceMeta]:
     if text is None:
         raise DataError(f"{path}: parquet, but without the trace's metadata; it was not written by RLTune's cleaning.")
     jobs = table.to_pandas()
-    missing = [c for c in COLUMNS if c not in jobs.columns]
-    if missing:
-        raise DataError(f"{path}: not a canonical job table; columns missing: {', '.join(missing)}.")
-    jobs = jobs.astype(DTYPES)
+    jobs = jobs.astype({name: dtype for name, dtype in DTYPES.items() if name in jobs})
     return validate(jobs, str(path)), TraceMeta(**json.loads(text))

@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +26,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from rltune.errors import DataError
 from rltune.traces.fetch import RetryPolicy, download as downloads
 from rltune.traces.fetch.download import RemoteFile, download, media_address
-from rltune.traces.fetch.progress import Progress, size_text, time_text
 
 OID = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 12345\n".encode()
@@ -53,7 +50,7 @@ def test_a_cut_file_is_continued(known: bool, site: Site, get: Callable, capsys:
     assert second.if_range == third.if_range == '"one"' and third.sent == 5_000
     out = capsys.readouterr().out
     assert re.search(r"downloading data.zip: 500 B of 20 kB \(2%\), .*B/s, .* left", out)
-    assert "the connection ended after 9000 of 20000 bytes" in out and "continuing after 9 kB" in out
+    assert "IncompleteRead(9000 bytes read, 11000 more expected)" in out and "continuing after 9 kB" in out
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -68,7 +65,7 @@ def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site) 
     checksum = hashlib.sha256(content).hexdigest()
     item = RemoteFile("t", "x", (site.at("x"),), sha256=checksum if data.draw(st.booleans()) else None)
     with tempfile.TemporaryDirectory() as name:
-        policy = RetryPolicy(tries=len(cuts) + 2, gain_bytes=1, wait_s=0.0)
+        policy = RetryPolicy(tries=len(cuts) + 2, wait_s=0.0)
         assert download(item, Path(name), policy) == (checksum, site.at("x"))
         assert (Path(name) / "x").read_bytes() == content and os.listdir(name) == ["x"]
     assert len(site.log) <= len(cuts) + 1
@@ -92,17 +89,9 @@ def test_the_file_changes_between_the_parts(
     assert get() == whole and len(site.log) == requests and site.log[-1].sent == len(whole)
 
 
-def test_without_a_validator_only_a_known_checksum_lets_it_continue(site: Site, get: Callable, tmp_path: Path) -> None:
-    for known, asked in ((None, False), (SHA, True)):
-        site.log.clear()
-        site.answers["data.zip"] = in_turn(file(DATA, etag=None, upto=9_000), file(DATA, etag='W/"x"'))
-        assert get(sha256=known) == DATA
-        assert bool(site.log[1].range) == asked and site.log[1].if_range is None
-        for path in (tmp_path / "raw" / "d").iterdir():
-            path.unlink()
-    site.log.clear()
+def test_pieces_of_two_files_do_not_pass(site: Site, get: Callable) -> None:
     site.answers["data.zip"] = in_turn(file(OTHER, etag=None, upto=9_000), file(DATA, etag=None))
-    assert get(sha256=SHA) == DATA, "pieces of two files do not pass"
+    assert get(sha256=SHA) == DATA, "without a validator, the known checksum is what lets it continue"
     assert [bool(r.range) for r in site.log] == [False, True, False]
 
 
@@ -188,7 +177,7 @@ def test_the_next_mirror_is_tried_and_a_dead_one_does_not_destroy_a_part(
         assert part in text
     site.answers["cut"] = file(DATA, upto=9_000, ranges=False)
     text = fails("gone", mirrors=[site.at("cut"), site.at("gone too")])
-    assert re.search(r"ended after 9000 of 20000 bytes \(3 attempts\)", text)
+    assert "11000 more expected) (3 attempts)" in text
     assert "9 kB of it are kept, and the next attempt continues after them" in text
     site.answers |= {"cut": file(DATA), "page": file(PAGE)}
     site.log.clear()
@@ -207,20 +196,15 @@ def test_a_page_or_a_git_lfs_pointer_in_place_of_the_file(
     assert fails("pointer").count("found a Git-LFS pointer") == 2 and len(site.log) == 2, "tried once"
     site.answers["media"] = file(DATA)
     assert get("pointer", sha256=SHA) == DATA
-
-
-def test_media_addresses() -> None:
-    media = "https://media.githubusercontent.com/media/o/r/"
-    assert media_address("https://github.com/o/r/raw/master/a/b.tar.gz") == media + "master/a/b.tar.gz"
-    assert media_address("https://github.com/o/r/raw/refs/heads/main/b") == media + "main/b"
-    assert media_address("https://raw.githubusercontent.com/o/r/main/b.csv") == media + "main/b.csv"
-    for other in ("https://github.com/o/r/blob/main/b", "https://example.org/o/r/raw/main/b", media + "main/b"):
-        assert media_address(other) is None
+    monkeypatch.undo()
+    media = "https://media.githubusercontent.com/media/o/r/main/b.csv"
+    for url in ("https://github.com/o/r/raw/refs/heads/main/b.csv", "https://raw.githubusercontent.com/o/r/main/b.csv"):
+        assert media_address(url) == media and media_address(media) is None
 
 
 def test_a_file_of_unknown_length(site: Site, get: Callable, fails: Callable) -> None:
     site.answers["data.zip"] = chunked(DATA, whole=False)
-    assert "the connection ended before the file did (3 attempts)" in fails()
+    assert "(3 attempts)" in fails()
     site.answers["data.zip"] = file(DATA, length=False)
     assert "does not say how long it is" in fails()
     site.answers["data.zip"] = file(DATA, length=False, upto=9_000)
@@ -237,7 +221,8 @@ def test_no_room_is_said_before_the_download(site: Site, get: Callable, monkeypa
     assert not (tmp_path / "raw" / "d" / "data.zip.part").exists()
 
 
-def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable, capsys: Any) -> None:
+def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable, fails: Callable, capsys: Any) -> None:
+    assert "http://127.0.0.1:9/data.zip: Connection refused (3 attempts)" in fails("http://127.0.0.1:9/data.zip")
     site.answers["data.zip"] = in_turn(file(DATA, upto=9_000, stall=True), file(DATA))
     assert get(policy=replace(QUICK, timeout_s=(10, 0.3))) == DATA
     assert "no byte for 0.3 s" in capsys.readouterr().out and site.log[1].range
@@ -246,15 +231,6 @@ def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable
 def test_attempts_that_get_further_do_not_count(site: Site, get: Callable) -> None:
     site.answers["data.zip"] = in_turn(*(file(DATA, upto=upto) for upto in range(2_000, 20_000, 2_000)), file(DATA))
     assert get() == DATA and len(site.log) == 10 > QUICK.tries
-
-
-def test_redirections_and_closed_ports(site: Site, get: Callable, fails: Callable) -> None:
-    site.answers |= {"loop": refuse(301, Location="pool"), "pool": refuse(301, Location="loop")}
-    assert "loop: Exceeded 30 redirects" in fails("loop") and len(site.log) == 31
-    assert "http://127.0.0.1:9/data.zip: Connection refused (3 attempts)" in fails("http://127.0.0.1:9/data.zip")
-    site.answers |= {"data.zip": refuse(302, Location="there"), "there": in_turn(CUT, file(DATA))}
-    assert get() == DATA
-    assert site.asked("there")[1].range, "the range is asked for at the end of the chain"
 
 
 @pytest.fixture
@@ -266,11 +242,10 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_busy_servers_are_asked_again_as_they_wish(site: Site, get: Callable, slept: list[float], capsys: Any) -> None:
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
-    answers = (refuse(503, Retry_After="7"), refuse(429, Retry_After=date), refuse(500, Retry_After="soon"))
+    answers = (refuse(503, Retry_After="7"), refuse(500, Retry_After="soon"))
     site.answers["data.zip"] = in_turn(*answers, file(DATA))
     assert get(policy=RetryPolicy(wait_s=0.5)) == DATA
-    assert slept[0] == 7 and 90 < slept[1] <= 100 and 0.5 * 4 * 0.5 <= slept[2] <= 0.5 * 4 * 1.5
+    assert slept[0] == 7 and 0.5 * 2 * 0.5 <= slept[1] <= 0.5 * 2 * 1.5
     assert "answer 503 Service Unavailable; next attempt in 7 s" in capsys.readouterr().out
 
 
@@ -283,13 +258,3 @@ def test_waits_double_up_to_a_limit_and_longer_ones_are_refused(
     assert all(min(6, 2**k * 0.5) <= wait <= min(6, 2**k * 1.5) for k, wait in enumerate(slept))
     site.answers |= {"data.zip": refuse(503, Retry_After="3600"), "mirror": file(DATA)}
     assert get(mirrors=[site.at("mirror")]) == DATA and len(slept) == 5
-
-
-def test_progress_in_words() -> None:
-    progress = Progress("x", 500_000_000, 1_500_000_000)
-    progress.done = 600_000_000
-    assert progress.line(10.0) == "600 MB of 1.5 GB (40%), 10 MB/s, 1 min 30 s left"
-    progress.total = None
-    assert progress.line(10.0) == "600 MB, 10 MB/s"
-    assert [time_text(s) for s in (0, 59.6, 3_700)] == ["0 s", "1 min 00 s", "1 h 01 min"]
-    assert [size_text(b) for b in (0, 999, 36_400_000)] == ["0 B", "999 B", "36.4 MB"]

@@ -29,7 +29,6 @@ import pandas as pd
 
 from rltune.config.cells import ESTIMATE_KINDS, parse_estimate
 from rltune.config.trace import Predictions
-from rltune.errors import ConfigError
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates.history import NOTHING_KNOWN
 from rltune.traces.estimates.request import MIN_ESTIMATE_S, Request
@@ -63,7 +62,7 @@ def estimate_jobs(
         root: folder that a relative path in ``predictions`` starts from.
 
     Raises:
-        ConfigError: unknown kind, impossible sigma, or ``published`` without predictions.
+        ConfigError: a name that is none, or ``published`` without predictions.
         DataError: ``requested``, but no job of the trace names a time; predictions that cannot be used.
     """
     return estimates(jobs, meta, *parse_estimate(name), seed, predictions, root)
@@ -79,8 +78,6 @@ def estimates(
     root: Path = Path(),
 ) -> pd.DataFrame:
     """The same by kind, and sigma of the kind ``lognormal``."""
-    if kind not in KINDS:
-        raise ConfigError(f"estimate: found {kind!r}, expected one of {', '.join(KINDS)}.")
     seconds, source = KINDS[kind].estimate(Request(jobs, meta, sigma, seed, predictions, root))
     source = np.full(len(jobs), source, dtype=object) if isinstance(source, str) else source
     return pd.DataFrame({"estimate_s": np.maximum(seconds, MIN_ESTIMATE_S), "source": pd.Series(source, dtype="str")})

@@ -44,8 +44,7 @@ class RetryPolicy:
     """When to try an address again; times in seconds. Our choice: a dead address costs about 15 s."""
 
     tries: int = 5
-    """Attempts in a row that bring less than ``gain_bytes`` before an address is given up."""
-    gain_bytes: int = 1_000_000
+    """Attempts in a row that bring nothing new before an address is given up."""
     wait_s: float = 1.0
     """Wait before the second attempt; doubles each time, times a random 0.5 to 1.5."""
     longest_s: float = 120.0
@@ -105,11 +104,6 @@ class _Part:
     def discard(self) -> None:
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
-
-
-def part_bytes(target: Path) -> int:
-    """Bytes of a file that an interrupted download left."""
-    return _Part(target).size
 
 
 def download(file: RemoteFile, folder: Path, policy: RetryPolicy | None = None) -> tuple[str, str]:
@@ -187,7 +181,7 @@ def _from(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -> s
                     raise
                 raise Fault(f"{fault}: its pieces do not fit, so it starts again", after_s=0.0) from None
         except Fault as fault:
-            failures = 1 if part.size >= before + policy.gain_bytes else failures + 1
+            failures = 1 if part.size > before else failures + 1
             if fault.final:
                 raise
             if failures >= policy.tries:
@@ -240,24 +234,19 @@ def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -
 
 def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int) -> bool:
     """Append an answer's body to the partial file, or begin it again; whether it was continued."""
-    import urllib3
-
     headers = answer.headers
     length = headers.get("Content-Length", "")
     total = have * (answer.status_code == 206) + int(length) if length.isdecimal() else None
     note = {"url": address, "validator": _validator(headers), "total": total}
     if have and answer.status_code in (206, 416):
-        same = all(part.note.get(k) == v for k, v in note.items() if None not in (v, part.note.get(k)))
-        if not (same and answer.status_code == 206 and headers.get("Content-Range", "").startswith(f"bytes {have}-")):
+        rest = answer.status_code == 206 and headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        if not rest or part.note != note:
             part.discard()
             raise Fault("the file there has changed; what was here of it is dropped", after_s=0.0)
         say(f"downloading {file.name}: continuing after {size_text(have)}")
     elif answer.status_code != 200:
-        after = headers.get("Retry-After")
-        try:
-            after_s = urllib3.Retry().parse_retry_after(after) if after else None
-        except urllib3.exceptions.InvalidHeader:
-            after_s = None
+        after = headers.get("Retry-After", "")
+        after_s = float(after) if after.isdecimal() else None
         text = f"answer {answer.status_code} {answer.reason or ''}".strip()
         raise Fault(text, final=answer.status_code not in BUSY, after_s=after_s)
     else:
@@ -270,20 +259,15 @@ def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int
             raise Fault(f"found {total} bytes, expected {file.bytes}", final=True)
         if total is None and "chunked" not in headers.get("Transfer-Encoding", "") and not (file.bytes or file.sha256):
             raise Fault("the server does not say how long it is, so a cut one could pass for whole", final=True)
-        free = shutil.disk_usage(part.path.parent).free + part.size
-        if total is not None and total > free:
+        if total is not None and total > (free := shutil.disk_usage(part.path.parent).free + part.size):
             raise DataError(f"{part.path.parent}: {size_text(free)} free, {file.name} needs {size_text(total)}.")
         part.begin(note)
         chunks = itertools.chain([first], chunks)
     progress = Progress(file.name, have, total)
-    try:
-        with open(part.path, "ab") as out:
-            for chunk in chunks:
-                out.write(chunk)
-                progress.add(len(chunk))
-    except urllib3.exceptions.ProtocolError:
-        if total is None:
-            raise Fault("the connection ended before the file did") from None
+    with open(part.path, "ab") as out:
+        for chunk in chunks:
+            out.write(chunk)
+            progress.add(len(chunk))
     if total is not None and part.size != total:
         raise Fault(f"the connection ended after {part.size} of {total} bytes")
     return bool(have)

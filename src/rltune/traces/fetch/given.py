@@ -12,20 +12,19 @@ from rltune.traces.fetch.download import BY_HAND
 
 DATA = Path(__file__).parents[2] / "data"
 """Rows that ship with the package; what ``${RLTUNE_DATA}`` stands for where it is not set."""
-_VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def expand(text: str, key: str) -> str:
-    """Replace ``${VAR}`` and ``${VAR:-default}`` from the environment; ``key`` is the configuration key in messages."""
+    """Replace ``${VAR}`` from the environment; ``key`` is the configuration key in messages."""
 
     def value(match: re.Match[str]) -> str:
-        found = os.environ.get(match["name"]) or match["default"]
-        if match["name"] == "RLTUNE_DATA":
-            found = found or str(DATA)
+        name = match[1]
+        found = os.environ.get(name) or (str(DATA) if name == "RLTUNE_DATA" else None)
         if found is None:
             raise ConfigError(
-                f"{key}: {text!r} needs the environment variable {match['name']}, which is not set; "
-                f"set it (export {match['name']}=/folder/of/the/files) or write the path itself."
+                f"{key}: {text!r} needs the environment variable {name}, which is not set; "
+                f"set it (export {name}=/folder/of/the/files) or write the path itself."
             )
         return found
 
@@ -55,21 +54,6 @@ def check_given(name: str, trace: TraceConfig, root: Path, published: bool) -> N
         given_file(name, trace.path, root)
     if published and trace.predictions is not None:
         given_file(name, trace.predictions.path, root, "predictions.path")
-
-
-def fingerprint(named: str | None, root: Path) -> str:
-    """Which file a path of a trace's configuration names now: place, size, time of last change; "" where there is none.
-
-    :func:`given_file` explains a file that is not there or a variable that is not set.
-    """
-    if named is None:
-        return ""
-    try:
-        path = root / Path(expand(named, "path")).expanduser()
-        stat = path.stat()
-    except (ConfigError, OSError):
-        return named
-    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
 
 
 def by_hand(name: str, file: str) -> Path | None:

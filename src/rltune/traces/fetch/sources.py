@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,9 @@ from typing import Any
 import filelock
 
 from rltune.config.trace import Download, TraceConfig
-from rltune.errors import ConfigError, DataError
+from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import BY_HAND, Fault, RemoteFile, RetryPolicy, download, part_bytes, verified
+from rltune.traces.fetch.download import BY_HAND, Fault, RemoteFile, RetryPolicy, download, verified
 from rltune.traces.fetch.given import by_hand, given_file
 from rltune.traces.fetch.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
@@ -58,16 +56,14 @@ class Manifest:
 
     def unchanged(self, name: str) -> bool:
         """Whether a file has the size and time it had when it was recorded."""
-        path, entry = self.folder / name, self.files.get(name)
-        if entry is None or not path.is_file():
+        if name not in self.files or not (self.folder / name).is_file():
             return False
-        stat = path.stat()
-        return (entry.bytes, entry.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+        stat = (self.folder / name).stat()
+        return (self.files[name].bytes, self.files[name].mtime_ns) == (stat.st_size, stat.st_mtime_ns)
 
     def intact(self, name: str) -> bool:
         """Whether a file is what it was when it was recorded; reads it in full."""
-        path = self.folder / name
-        return path.is_file() and sha256(path) == self.files[name].sha256
+        return (self.folder / name).is_file() and sha256(self.folder / name) == self.files[name].sha256
 
     def record(self, name: str, checksum: str, origin: str = "") -> None:
         """Note a file that has just been read in full."""
@@ -95,7 +91,7 @@ def obtain(
         verify: read files in full again even where size and time are as they were.
 
     Raises:
-        ConfigError: a variable in ``path`` is not set, or a setting of a download is wrong.
+        ConfigError: a variable in ``path`` is not set.
         DataError: the file is not there, cannot be downloaded, or is not the one expected.
     """
     if trace.path is not None:
@@ -104,11 +100,6 @@ def obtain(
     if trace.synthetic is not None:
         return _generated(trace, folder, verify)
     items = trace.downloads or []
-    for item in items:
-        if Path(item.file).name != item.file or item.file in ("", "..", MANIFEST):
-            raise ConfigError(
-                f"config/traces/{name}.yaml, downloads.file: found {item.file!r}, expected a plain file name."
-            )
     if not verify and all(_known(Manifest.read(folder), item) for item in items):
         return folder  # nothing is written, so a cache that is read-only will do
     with _locked(folder):
@@ -145,20 +136,10 @@ def _generated(trace: TraceConfig, folder: Path, verify: bool) -> Path:
     return folder
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Be the only process that obtains files for a folder; wait for another one, and say so."""
+def _locked(folder: Path) -> filelock.FileLock:
+    """A lock that makes this the only process that obtains files for a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        say(f"another process is obtaining files for {folder}: waiting for it")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
 
 
 def _known(manifest: Manifest, item: Download) -> bool:
@@ -188,8 +169,7 @@ def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPoli
         checksum, origin = download(file, manifest.folder, policy)
     if expected is None:
         say(f"{item.file}: no checksum is published; sha256 {checksum} is recorded and expected from now on")
-    if part_bytes(path):  # of a download that a file of the user's has overtaken
-        path.with_name(f"{path.name}.part").unlink()
+    path.with_name(f"{path.name}.part").unlink(missing_ok=True)  # a file of the user's has overtaken the download
     manifest.record(item.file, checksum, origin)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 import tarfile
 import time
@@ -31,7 +32,8 @@ EVERY_S = 5.0
 """Seconds between two lines of progress."""
 
 _GZIP = b"\x1f\x8b"
-_BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
+_BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, RuntimeError)
+"""What damaged archives raise; RuntimeError: zipfile, where one is encrypted or packed in an unknown way."""
 
 
 @contextmanager
@@ -50,15 +52,11 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
     try:
         with open(path, "rb") as file:
             if inside and path.suffix == ".zip":
-                with zipfile.ZipFile(file) as archive:
-                    info = _zip_member(path, member, archive)
-                    # The sizes in the directory bind: no more is read than they say.
-                    _refuse_bomb(info.file_size, info.compress_size, where)
-                    with archive.open(info) as stream:
-                        yield guarded(stream, stream, info.file_size, where), where
+                with zipfile.ZipFile(file) as archive, archive.open(_zip_member(path, member, archive)) as stream:
+                    yield guarded(stream, file, where), where
                 return
             with decompressed(file) as unpacked:
-                watched = guarded(unpacked, file, path.stat().st_size, where)
+                watched = guarded(unpacked, file, where)
                 if not inside:
                     yield watched, where
                     return
@@ -69,10 +67,6 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
         raise DataError(
             f"{where}: truncated or damaged ({type(error).__name__}: {error}). Delete {path.name} and obtain it again."
         ) from None
-    except RuntimeError as error:  # how zipfile says so
-        if "encrypted" not in str(error) and "compression" not in str(error):
-            raise
-        raise DataError(f"{where}: cannot be unpacked ({error}); unpack it by hand, or obtain it again.") from None
     except OSError as error:
         raise DataError(f"{where}: cannot be read ({error.strerror or error}).") from None
 
@@ -92,8 +86,9 @@ def decompressed(file: IO[bytes]) -> Iterator[IO[bytes]]:
 class _Watched(io.RawIOBase):
     """A stream that says every few seconds how far it is, and stops where it expands absurdly."""
 
-    def __init__(self, stream: IO[bytes], packed: IO[bytes], size: int, where: str) -> None:
-        self._stream, self._packed, self._size, self._where = stream, packed, size, where
+    def __init__(self, stream: IO[bytes], packed: IO[bytes], where: str) -> None:
+        self._stream, self._packed, self._where = stream, packed, where
+        self._size = os.fstat(packed.fileno()).st_size
         self._out, self._said = 0, time.monotonic()
 
     def readable(self) -> bool:
@@ -103,8 +98,11 @@ class _Watched(io.RawIOBase):
         count = self._stream.readinto(buffer)
         self._out += count
         done = self._packed.tell()
-        if self._packed is not self._stream:
-            _refuse_bomb(self._out, done, self._where)
+        if self._out > FREE_BYTES and self._out > MOST_EXPANSION * self._size:
+            raise DataError(
+                f"{self._where}: {self._size / 1e6:,.1f} MB expand to {self._out / 1e6:,.0f} MB or more; expected at most "
+                f"{MOST_EXPANSION}-fold, so this is no trace. Obtain the file again, or unpack it by hand if you trust it."
+            )
         if time.monotonic() - self._said >= EVERY_S:
             self._said = time.monotonic()
             share = f"{done / 1e6:,.0f} of {self._size / 1e6:,.0f} MB ({done / max(self._size, 1):.0%})"
@@ -113,17 +111,9 @@ class _Watched(io.RawIOBase):
         return count
 
 
-def guarded(stream: IO[bytes], packed: IO[bytes], size: int, where: str) -> IO[bytes]:
-    """The stream, watched; ``size`` is that of ``packed``, the stream it is unpacked from (or itself)."""
-    return io.BufferedReader(_Watched(stream, packed, size, where), 1 << 16)
-
-
-def _refuse_bomb(out: int, packed: int, where: str) -> None:
-    if out > FREE_BYTES and out > MOST_EXPANSION * packed:
-        raise DataError(
-            f"{where}: {packed / 1e6:,.1f} MB expand to {out / 1e6:,.0f} MB or more; expected at most "
-            f"{MOST_EXPANSION}-fold, so this is no trace. Obtain the file again, or unpack it by hand if you trust it."
-        )
+def guarded(stream: IO[bytes], packed: IO[bytes], where: str) -> IO[bytes]:
+    """The stream, watched; ``packed`` is the file that it is unpacked from (or itself)."""
+    return io.BufferedReader(_Watched(stream, packed, where), 1 << 16)
 
 
 def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path, bool]:
@@ -142,7 +132,7 @@ def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path,
             for path in filter(Path.is_file, sorted(folder.rglob(name))):
                 return path, True
     wanted = " or ".join([member, *archives])
-    present = ", ".join(map(_shown, sorted(p.name for p in folder.iterdir())[:10])) or "nothing"
+    present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
     raise DataError(f"{folder}: expected {wanted}, found {present}.")
 
 
@@ -165,10 +155,7 @@ def _ends_with(path: str, member: str) -> bool:
 
 
 def _tar_member(path: Path, member: str, archive: tarfile.TarFile) -> IO[bytes]:
-    size = path.stat().st_size
     for entry in archive:
-        # Known before the bytes are skipped or read; what a header hides is met while reading.
-        _refuse_bomb(entry.offset_data + entry.size, size, f"{path}: {entry.name}")
         if entry.isfile() and _ends_with(entry.name, member):
             stream = archive.extractfile(entry)
             assert stream is not None
@@ -180,13 +167,7 @@ def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> zipfile.Zi
     for info in archive.infolist():
         if _ends_with(info.filename, member) and not _is_link(info):
             return info
-    found = ", ".join(map(_shown, archive.namelist()[:10]))
-    raise DataError(f"{path}: holds no file {member}; it holds {found}.")
-
-
-def _shown(name: str) -> str:
-    """A file name that keeps a message on one line."""
-    return name if name.isprintable() else ascii(name)
+    raise DataError(f"{path}: holds no file {member}; it holds {', '.join(map(repr, archive.namelist()[:10]))}.")
 
 
 def _is_link(info: zipfile.ZipInfo) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator
-from typing import IO
+from collections.abc import Collection, Iterator, Mapping
+from typing import IO, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -27,32 +28,9 @@ NULLS = ["", *("#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a",
 """Fields that are read as null."""
 
 
-def read_csv_text(
-    stream: IO[bytes],
-    where: str,
-    audit: Audit,
-    names: list[str] | None = None,
-    keep: Collection[str] | None = None,
-    once: Collection[str] = (),
-) -> pd.DataFrame:
-    """Read a CSV as text (dtype str, empty fields null); a file with a header may use ``|``, ``;`` or tabs.
-
-    Rows read are the lines below the header that are not empty. Left out and counted are rows with too many or too few
-    fields, and lines inside a quoted field that spans lines: those after its first, and the first too where the field
-    holds the delimiters of a row, as its quote is a stray one then. Noted are a last line without an end of line and
-    bytes that are not UTF-8 (read as Latin-1; UTF-16 is read where the file begins with its mark).
-
-    Args:
-        stream: binary stream, at its beginning.
-        where: how messages name the file.
-        names: column names of a file without a header row.
-        keep: the only columns wanted (those of them that the file has).
-        once: columns that the header may not name twice (of others of one name, the later ones get ``.1``, ``.2``, …).
-
-    Raises:
-        DataError: empty file, not a CSV, a column named twice, or a last row cut off.
-    """
-    table = pa.concat_tables(csv_blocks(stream, where, audit, names, keep, once)).combine_chunks()
+def read_csv_text(stream: IO[bytes], where: str, audit: Audit, **how: Any) -> pd.DataFrame:
+    """Read a CSV as text (dtype str, empty fields null): :func:`csv_blocks`, whose arguments it takes, in one table."""
+    table = pa.concat_tables(csv_blocks(stream, where, audit, **how)).combine_chunks()
     return table.to_pandas(split_blocks=True, self_destruct=True).astype("str")
 
 
@@ -62,17 +40,32 @@ def csv_blocks(
     audit: Audit,
     names: list[str] | None = None,
     keep: Collection[str] | None = None,
-    once: Collection[str] = (),
+    needed: Mapping[str, str] | None = None,
 ) -> Iterator[pa.Table]:
-    """The same in tables of some ten thousand rows each, for files that do not fit the memory; at least one table.
+    """Read a CSV as text, in tables of some ten thousand rows each, for files that do not fit the memory; at least one.
 
-    The audit has the counts when the last table is out.
+    A file with a header may use ``|``, ``;`` or tabs. Rows read are the lines below the header that are not empty. Left
+    out and counted are rows with too many or too few fields, and lines inside a quoted field that spans lines: those
+    after its first, and the first too where the field holds the delimiters of a row, as its quote is a stray one then.
+    Noted are a last line without an end of line and bytes that are not UTF-8 (read as Latin-1; UTF-16 is read where the
+    file begins with its mark). The audit has the counts when the last table is out.
+
+    Args:
+        stream: binary stream, at its beginning.
+        where: how messages name the file.
+        names: column names of a file without a header row.
+        keep: the only columns wanted (those of them that the file has).
+        needed: columns that the header must name, once, and what each is needed for. Of others of one name, the later
+            ones get ``.1``, ``.2``, ….
+
+    Raises:
+        DataError: empty file, not a CSV, a column missing or named twice, or a last row cut off.
     """
-    text = Utf8(stream, where, csv=True)
+    text = Utf8(stream, where)
     lines, delimiter = io.BufferedReader(text, BLOCK), ","
     has_header = names is None
     if names is None:
-        delimiter, names = _header(lines, where, once)
+        delimiter, names = _header(lines, where, needed or {})
     columns = [c for c in names if keep is None or c in keep]
     yield pa.table({c: pa.array([], pa.large_string()) for c in columns})
     bad, rows, stray = _BadRows(), 0, 0
@@ -103,11 +96,6 @@ def csv_blocks(
     audit.note(NOT_UTF_8, text.latin_1)
 
 
-def column_names(line: str) -> list[str]:
-    """Column names as the header line of a CSV has them."""
-    return line.split(",")
-
-
 def delimiter_of(line: str) -> str:
     """The separator that a line has most of: comma, pipe, semicolon or tab."""
     return max(",|;\t", key=line.count)
@@ -127,7 +115,7 @@ class _BadRows:
         return "skip"
 
 
-def _header(lines: IO[bytes], where: str, once: Collection[str]) -> tuple[str, list[str]]:
+def _header(lines: IO[bytes], where: str, needed: Mapping[str, str]) -> tuple[str, list[str]]:
     """Delimiter and column names from the first line that is not empty."""
     line = b"\n"
     while line and not line.strip():
@@ -145,18 +133,31 @@ def _header(lines: IO[bytes], where: str, once: Collection[str]) -> tuple[str, l
         named = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True))
     except csv.Error as error:
         raise DataError(f"{where}: the header is not readable as CSV ({error}).") from None
-    twice = sorted({c for c in once if named.count(c) > 1})
-    if twice:
+    for column, purpose in needed.items():
+        if column not in named:
+            raise missing_column(where, column, purpose, named)
+    if twice := sorted({c for c in needed if named.count(c) > 1}):
         raise DataError(
             f"{where}: column {', '.join(map(repr, twice))} is in the header more than once; expected each column that "
             "is read once. Rename the others in the file."
         )
     names: list[str] = []
     for i, name in enumerate(named):
-        name = name or f"Unnamed: {i}"
-        again = (f"{name}.{k}" for k in itertools.count(1))
-        names.append(name if name not in names else next(n for n in again if n not in names and n not in named))
+        choices = itertools.chain([name or f"Unnamed: {i}"], (f"{name}.{k}" for k in itertools.count(1)))
+        names.append(next(n for n in choices if n not in names))
     return delimiter, names
+
+
+def missing_column(where: str, column: str, purpose: str, available: list[str]) -> DataError:
+    """The error for a column a file does not have, naming the nearest it has."""
+    lower = {c.lower(): c for c in available}
+    near = [lower[c] for c in difflib.get_close_matches(column.lower(), list(lower), n=3, cutoff=0.4)]
+    hint = f"nearest: {', '.join(near)}; " if near else ""
+    listed = ", ".join(available[:30]) + (", …" if len(available) > 30 else "")
+    return DataError(
+        f"{where}: column {column!r} ({purpose}) is not in the file; {hint}its columns are: {listed}. "
+        "Correct the column's name in the trace's configuration, or the file."
+    )
 
 
 def _parsed(

@@ -5,19 +5,18 @@ Their fields are never quoted, so a line is its fields; each line is read or cou
 
 from __future__ import annotations
 
-import csv
 import io
 from pathlib import Path
 from typing import IO
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.csv_text import LONG, OPEN_END, SHORT
 from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
-
-__all__ = ["LONG", "SHORT", "closed", "one_file", "text_lines", "to_frame"]
 
 
 def one_file(folder: Path, patterns: tuple[str, ...], what: str) -> Path:
@@ -48,46 +47,39 @@ def text_lines(stream: IO[bytes], where: str, audit: Audit) -> list[str]:
     return content.replace("\0", "\ufffd").split("\n")
 
 
-def closed(lines: list[str], fields: int, found: int, where: str, audit: Audit) -> None:
-    """Note a last line that has no end, or refuse it where it lacks fields: the file is cut off then.
+def line_table(lines: list[str], delimiter: str, names: list[str], where: str, audit: Audit) -> pd.DataFrame:
+    """Lines as a table of text (empty fields null); those with another number of fields than ``names`` are counted.
+
+    Args:
+        lines: as :func:`text_lines` gives them; empty ones are passed over.
+        delimiter: what stands between two fields; quotes mean nothing.
+        names: names of the columns, each once.
+        where: how messages name the file.
+        audit: gets the lines read and left out, and a last line without an end.
 
     Raises:
         DataError: the last line is cut off.
     """
-    last = lines[-1]
-    if not last.strip():
-        return
-    if found < fields:
-        raise DataError(
-            f"{where}: truncated: the last row has {found} of {fields} fields and no end of line ({last[:60]!r}). "
-            "Obtain the file again."
-        )
-    audit.note(OPEN_END, 1)
-
-
-def to_frame(lines: list[str], delimiter: str, names: list[str], text: list[str] | None = None) -> pd.DataFrame:
-    """Lines of exactly ``len(names)`` fields as a frame.
-
-    Args:
-        lines: the lines, none of them empty.
-        delimiter: what stands between two fields; quotes mean nothing.
-        names: names of the columns, each once.
-        text: columns kept as text (empty fields null); the others become float64. Default: all are text.
-
-    Raises:
-        ValueError: a field of a numeric column is no number.
-    """
-    dtypes = {n: "str" if text is None or n in text else "float64" for n in names}
-    return pd.read_csv(
-        io.StringIO("\n".join(lines) + "\n"),
-        sep=delimiter,
-        header=None,
-        names=names,
-        dtype=dtypes,
-        quoting=csv.QUOTE_NONE,
-        index_col=False,
-        skip_blank_lines=False,
-        na_values=[""],
-        keep_default_na=False,
-        low_memory=False,
+    given = [(line, line.count(delimiter) + 1) for line in lines if line.strip()]
+    if lines and lines[-1].strip():
+        if given[-1][1] < len(names):
+            raise DataError(
+                f"{where}: truncated: the last row has {given[-1][1]} of {len(names)} fields and no end of line "
+                f"({lines[-1][:60]!r}). Obtain the file again."
+            )
+        audit.note(OPEN_END, 1)
+    audit.read(len(given))
+    audit.leave_out(SHORT, sum(fields < len(names) for _, fields in given))
+    audit.leave_out(LONG, sum(fields > len(names) for _, fields in given))
+    whole = "".join(f"{line}\n" for line, fields in given if fields == len(names))
+    if not whole:
+        return pd.DataFrame(columns=names, dtype="str")
+    table = pyarrow.csv.read_csv(
+        pa.BufferReader(whole.encode()),
+        pyarrow.csv.ReadOptions(column_names=names),
+        pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False),
+        pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.large_string()), null_values=[""], strings_can_be_null=True
+        ),
     )
+    return table.to_pandas().astype("str")

@@ -41,28 +41,21 @@ def whole_gpus(
         rule: ``TraceConfig.gpu_share``.
         audit: gets the number of shares rounded; jobs left out are the caller's to give a reason (:data:`LEFT_OUT`).
     """
-    each = np.asarray(each, dtype=np.float64)
-    count = np.broadcast_to(np.asarray(count, dtype=np.float64), each.shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = each * count
-    total = np.where(np.isfinite(total), total, np.nan)
+    each, count = np.broadcast_arrays(np.asarray(each, dtype=np.float64), count)
+    total = each * count
     parted = _part(each) if rule == "round_up_each" else _part(total)
     if rule == "leave_out":
         return np.where(parted, np.nan, np.round(total)), parted
     audit.note(_REMARKS[rule], parted.sum())
     if rule == "round_up_each":
-        return _up(each) * count, np.zeros(len(each), dtype=bool)
-    if rule == "nearest":
-        near = np.floor(total + 0.5 + _SLACK)
-        return np.where(total > 0, np.maximum(near, 1.0), total), np.zeros(len(each), dtype=bool)
-    return _up(total), np.zeros(len(each), dtype=bool)
-
-
-def _up(gpus: np.ndarray) -> np.ndarray:
-    return np.ceil(gpus - _SLACK)
+        gpus = np.ceil(each - _SLACK) * count
+    elif rule == "nearest":
+        gpus = np.where(total > 0, np.maximum(np.floor(total + 0.5 + _SLACK), 1.0), total)
+    else:
+        gpus = np.ceil(total - _SLACK)
+    return gpus, np.zeros(len(each), dtype=bool)
 
 
 def _part(gpus: np.ndarray) -> np.ndarray:
     """Which are no whole number of GPUs."""
-    near = np.abs(gpus - np.round(gpus)) <= _SLACK
-    return ~near & ~np.isnan(gpus)
+    return np.abs(gpus - np.round(gpus)) > _SLACK

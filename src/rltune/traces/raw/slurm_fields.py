@@ -22,7 +22,6 @@ MIB = {"K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "": 1.
 """Suffix → MiB. Slurm counts memory in MiB where it writes no suffix."""
 PLAIN = {"K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50, "": 1.0}
 _DURATION = r"^(?:(?P<d>\d+)-)?(?:(?:(?P<h>\d+):)?(?P<m>\d+):)?(?P<s>\d+(?:\.\d+)?)$"
-_TYPED = r"(?:^|,)gres/gpu:(?P<type>[^=,]+)=(?P<count>\d+(?:\.\d+)?)(?P<unit>[KMGTP]?)(?=,|$)"
 
 
 def _once_a_text(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,29 +68,17 @@ def tres(text: pd.Series, name: str, units: dict[str, float]) -> np.ndarray:
 
 
 @_once_a_text
-def tres_gpus(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray]:
-    """Of TRES lists: GPUs (0 where a list names none, null where there is no list), GPU type, and whether types mix.
-
-    ``gres/gpu`` is the sum over the types wherever it is given; a list may give the types alone.
-    """
-    typed, kind, mixed = _per_type(text, _TYPED)
-    total = tres(text, "gres/gpu", PLAIN)
-    count = np.fmax(np.where(np.isnan(total), 0.0, total), typed)
-    return np.where(text.isna().to_numpy(), np.nan, count), kind, mixed
-
-
-@_once_a_text
-def gres_gpus(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray]:
-    """The same of GRES lists of older versions: ``gpu:2``, ``gpu:tesla:2``, ``gpu`` (one), ``gpu:tesla:2(S:0)``; null
-    too where a list cannot be read."""
-    found = [_gpus_of(str(one)) if there else None for one, there in zip(text, text.notna(), strict=True)]
+def gpus_of(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray]:
+    """Of TRES or GRES lists: GPUs (0 where a list names none, null where there is none that can be read), GPU type, and
+    whether types mix."""
+    found = [_gpus(one) if isinstance(one, str) else None for one in text]
     count = np.array([np.nan if one is None else float(sum(one.values())) for one in found])
     named = [[name for name in one or () if name] for one in found]
     kind = pd.Series([names[0] if len(names) == 1 else None for names in named], index=text.index, dtype="str")
     return count, kind, np.array([len(names) > 1 for names in named], bool)
 
 
-def _gpus_of(text: str) -> dict[str, int] | None:
+def _gpus(text: str) -> dict[str, int] | None:
     try:
         return gpus(text)
     except ValueError:  # one odd field among many jobs: as if it were not there
@@ -111,18 +98,4 @@ def _per_node_or_cpu(text: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _amount(parts: pd.DataFrame, units: dict[str, float]) -> np.ndarray:
-    unit = parts["unit"].map(units).to_numpy("float64", na_value=np.nan)
-    with np.errstate(over="ignore"):
-        return parts["count"].astype("float64").to_numpy() * unit
-
-
-def _per_type(text: pd.Series, pattern: str) -> tuple[np.ndarray, pd.Series, np.ndarray]:
-    """Of the matches in each row: their summed counts, the type if there is just one, whether there are several."""
-    matches = text.str.extractall(pattern)
-    row = matches.index.get_level_values(0)
-    parts = matches.assign(count=matches["count"].fillna("1"), unit=matches["unit"].fillna(""))
-    counts = pd.Series(_amount(parts, PLAIN), index=row).groupby(level=0).sum()
-    types = pd.Series(matches["type"].to_numpy(object), index=row, dtype="str").groupby(level=0)
-    mixed = (types.nunique() > 1).reindex(text.index, fill_value=False)
-    kind = types.first().reindex(text.index).mask(mixed)
-    return counts.reindex(text.index, fill_value=0.0).to_numpy("float64"), kind, mixed.to_numpy(bool)
+    return parts["count"].astype("float64").to_numpy() * parts["unit"].map(units).to_numpy("float64", na_value=np.nan)

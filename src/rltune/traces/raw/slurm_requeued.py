@@ -38,9 +38,9 @@ def one_row_a_job(rows: pd.DataFrame, state: pd.Series, audit: Audit) -> pd.Data
     whole &= groups["job_id"].transform("size") > 1
     keep = whole & _kept_row(part, last)
     first_submit = groups["submit_unix_s"].transform("min")
-    first_start = (part["submit_unix_s"] + part["wait_s"]).groupby([part["job_id"], part["owner"]]).transform("min")
-    with np.errstate(over="ignore"):
-        total = groups["run_s"].transform("sum")
+    start = part["submit_unix_s"] + part["wait_s"].where(part["wait_s"] >= 0)
+    first_start = start.groupby([part["job_id"], part["owner"]]).transform("min")
+    total = groups["run_s"].transform("sum")
     chosen = part.index[keep]
     rows.loc[chosen, "status"] = groups["status"].transform("last")[chosen]
     rows.loc[chosen, "run_s"] = total[chosen].where(rows.loc[chosen, "run_s"].notna() & np.isfinite(total[chosen]))

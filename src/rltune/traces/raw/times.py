@@ -44,32 +44,23 @@ def wall_clock_to_unix(
     """
     column = text.name if isinstance(text, pd.Series) and text.name not in (None, what) else None
     text = pd.Series(text, dtype="str").reset_index(drop=True)
-    wall = plain_times(text)
-    if wall is not None:
-        given = ~np.isnat(wall)
-        seconds = _localise(_plausible(wall), time_zone, what, audit, not_before)
-        audit.note(f"{what} not a time", (np.isnan(seconds) & given).sum())
-        return seconds
-    text = text.str.strip()
-    text = text.where(~text.isin(list(NONE)))
-    seconds = np.full(len(text), np.nan)
-    unread = np.zeros(len(text), dtype=bool)
-    with_offset = text.str.contains(_OFFSET, regex=True, na=False).to_numpy()
-    if with_offset.any():
-        parsed = pd.to_datetime(text[with_offset], errors="coerce", format="ISO8601", utc=True)
-        stamps = parsed.dt.tz_localize(None).to_numpy()
-        unread[with_offset] = np.isnat(stamps)
-        seconds[with_offset] = _since_epoch(_plausible(stamps))
-    naive = ~with_offset & text.notna().to_numpy()
-    if naive.any():
-        stamps = pd.to_datetime(text[naive], errors="coerce", format="ISO8601").to_numpy()
-        unread[naive] = np.isnat(stamps)
-        earlier = None if not_before is None else not_before[naive]
-        seconds[naive] = _localise(_plausible(stamps), time_zone, what, audit, earlier)
-    expected = "a time as YYYY-MM-DD HH:MM:SS (ISO 8601)"
-    named = what if column is None else f"{what} (column {column!r})"
-    refuse_mostly_bad(text, unread, f"{where}: {named}" if where else named, expected)
-    audit.note(f"{what} not a time", (np.isnan(seconds) & text.notna().to_numpy()).sum())
+    wall, utc = plain_times(text), None
+    if wall is None:
+        text = text.str.strip()
+        text = text.where(~text.isin(list(NONE)))
+        offset = text.str.contains(_OFFSET, regex=True, na=False)
+        wall = pd.to_datetime(text.where(~offset), errors="coerce", format="ISO8601").to_numpy()
+        aware = pd.to_datetime(text.where(offset), errors="coerce", format="ISO8601", utc=True)
+        utc = aware.dt.tz_localize(None).to_numpy()
+        unread = np.isnat(wall) & np.isnat(utc) & text.notna().to_numpy()
+        named = what if column is None else f"{what} (column {column!r})"
+        expected = "a time as YYYY-MM-DD HH:MM:SS (ISO 8601)"
+        refuse_mostly_bad(text, unread, f"{where}: {named}" if where else named, expected)
+    given = ~np.isnat(wall) if utc is None else text.notna().to_numpy()
+    seconds = _localise(_plausible(wall), time_zone, what, audit, not_before)
+    if utc is not None:
+        seconds = np.where(np.isnat(utc), seconds, _since_epoch(_plausible(utc)))
+    audit.note(f"{what} not a time", (np.isnan(seconds) & given).sum())
     return seconds
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from rltune.config.trace import FORMATS, TraceConfig
@@ -32,4 +33,5 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     Raises:
         DataError: a file is missing, truncated or not in the trace's format.
     """
-    return READERS[trace.format](trace, Path(folder), audit)
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite amount is an impossible one, and counted as such
+        return READERS[trace.format](trace, Path(folder), audit)

@@ -26,21 +26,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import holds, open_member
-from rltune.traces.raw.csv_text import column_names, csv_blocks
-from rltune.traces.raw.frame import numbers, raw_frame, read_csv_text, reasons
+from rltune.traces.raw.csv_text import csv_blocks, read_csv_text
+from rltune.traces.raw.frame import numbers, raw_frame, reasons
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
-TASK_COLUMNS = column_names(
-    "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type"
-)
-INSTANCE_COLUMNS = column_names("job_name,task_name,inst_name,worker_name,inst_id,status,start_time,end_time,machine")
+TASK_COLUMNS = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type".split(",")
+INSTANCE_COLUMNS = "job_name,task_name,inst_name,worker_name,inst_id,status,start_time,end_time,machine".split(",")
 TAG_COLUMNS = ["inst_id", "user", "gpu_type_spec", "group", "workload"]
 STATUS = {"Terminated": "passed", "Failed": "failed", "Running": "running"}
 
@@ -54,118 +51,90 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     folder = folder.parent if folder.is_file() else folder
     kept = ("job_name", "inst_id", "user", "start_time")
     jobs, jobs_where = _side_table(folder, "pai_job_table", JOB_COLUMNS, kept, audit)
+    jobs["submit"] = numbers(jobs.pop("start_time"), "job start_time", audit, jobs_where)
     tasks, where = _table(folder, "pai_task_table", TASK_COLUMNS, audit)
-    rows = len(tasks)
+    jobs = jobs.dropna(subset="job_name")
     audit.note("job named again in the job table: its first row counts", jobs["job_name"].duplicated().sum())
-    jobs = jobs.drop_duplicates("job_name").reset_index(drop=True)
-    at = pd.Index(jobs["job_name"]).get_indexer(tasks["job_name"])
-    known = (at >= 0) & tasks["job_name"].notna().to_numpy()
-    submit = np.where(known, numbers(jobs["start_time"], "job start_time", audit, jobs_where)[at], np.nan)
-    start = numbers(tasks["start_time"], "task start_time", audit, where)
-    end = numbers(tasks["end_time"], "task end_time", audit, where)
-    instances = numbers(tasks["inst_num"], "inst_num", audit, where)
-    cpus = instances * numbers(tasks["plan_cpu"], "plan_cpu", audit, where) / 100
-    mem_gb = instances * numbers(tasks["plan_mem"], "plan_mem", audit, where)
-    each = numbers(tasks["plan_gpu"], "plan_gpu", audit, where) / 100
+    tasks = tasks.merge(jobs.drop_duplicates("job_name"), on="job_name", how="left", indicator="job")
+    amount = {
+        name: numbers(tasks[name], f"task {name}" if name.endswith("time") else name, audit, where)
+        for name in ("start_time", "end_time", "inst_num", "plan_cpu", "plan_mem", "plan_gpu")
+    }
+    start, end, instances = amount["start_time"], amount["end_time"], amount["inst_num"]
     if holds(folder, "pai_instance_table.csv", ("pai_instance_table.tar.gz",)):
         start, end = _actual_times(folder, tasks, start, end, instances, audit)
     gpu_type = tasks["gpu_type"]
     if holds(folder, "pai_group_tag_table.csv", ("pai_group_tag_table.tar.gz",)):
-        gpu_type = _required_type(folder, jobs["inst_id"].take(at).where(known), gpu_type, audit)
-    wait = start - submit
-    audit.note("started before submission, wait unknown", (wait < 0).sum())
+        gpu_type = _required_type(folder, tasks["inst_id"], gpu_type, audit)
+    each = amount["plan_gpu"] / 100
     gpus, shared = whole_gpus(each, instances, trace.gpu_share, audit)
     status = tasks["status"].fillna("without status")
     other = (status != "Terminated").to_numpy()
-    unusable = np.where(other, "task " + status.where(status.isin([*STATUS, "Waiting"]), "of unknown status"), None)
-    rest = reasons(
-        rows,
-        ("task's job is not in the job table", ~known),
+    unusable = reasons(
+        len(tasks),
+        ("task's job is not in the job table", tasks["job"] != "both"),
         ("no start or end time", np.isnan(end - start)),
         ("CPU task (no plan_gpu)", np.isnan(instances * each) | (instances * each == 0)),
         (LEFT_OUT, shared),
     )
     columns = {
         "job_id": tasks["job_name"] + "/" + tasks["task_name"].fillna(""),
-        "user": jobs["user"].take(at).where(known) if len(jobs) else None,
-        "submit_unix_s": submit,
+        "user": tasks["user"],
+        "submit_unix_s": tasks["submit"],
         "run_s": end - start,
         "gpus": gpus,
-        "cpus": np.where(cpus > 0, cpus, np.nan),
-        "mem_gb": np.where(mem_gb > 0, mem_gb, np.nan),
+        "cpus": instances * amount["plan_cpu"] / 100,
+        "mem_gb": instances * amount["plan_mem"],
         "gpu_type": gpu_type,
-        "wait_s": np.where(wait < 0, np.nan, wait),
-        "status": status.map(STATUS).fillna("unknown"),
-        "unusable": np.where(other, unusable, rest),
+        "wait_s": start - tasks["submit"],
+        "status": status.map(STATUS),
+        "unusable": np.where(
+            other, "task " + status.where(status.isin([*STATUS, "Waiting"]), "of unknown status"), unusable
+        ),
     }
-    return raw_frame(columns, rows)
+    return raw_frame(columns, len(tasks))
 
 
 def _actual_times(
     folder: Path, tasks: pd.DataFrame, start: np.ndarray, end: np.ndarray, instances: np.ndarray, audit: Audit
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends of the tasks as their instances have them."""
-    actual = _instances(folder, audit)
-    at = actual.index.get_indexer(pd.MultiIndex.from_arrays([tasks["job_name"], tasks["task_name"]]))
-    found = at >= 0
-    first, last, count = (np.where(found, actual[c].to_numpy("float64")[at], np.nan) for c in ("start", "end", "count"))
-    timed = found & ~np.isnan(first)
+    """Starts and ends of the tasks as their instances have them (those with both times in order)."""
+    name, side, parts, by = "pai_instance_table", Audit(), [], ["job_name", "task_name"]
+    with open_member(folder, f"{name}.csv", (f"{name}.tar.gz",)) as (stream, where):
+        for block in csv_blocks(stream, where, side, INSTANCE_COLUMNS, (*by, "start_time", "end_time")):
+            rows = block.to_pandas()
+            times = {c: numbers(rows[f"{c}_time"], f"{c}_time", side, where) for c in ("start", "end")}
+            bad = ~(times["end"] >= times["start"])
+            side.note("instance without start and end in order", bad.sum())
+            rows = rows[by].assign(**{c: np.where(bad, np.nan, times[c]) for c in times}, count=1)
+            parts.append(rows.groupby(by, as_index=False).agg(_OF_TASK))
+    _pass_on(side, name, audit)
+    found = tasks[by].merge(pd.concat(parts).groupby(by, as_index=False).agg(_OF_TASK), on=by, how="left")
+    first, last, count = (found[c].to_numpy("float64") for c in ("start", "end", "count"))
+    timed = ~np.isnan(first)
     apart = timed & ((np.abs(first - start) > 1) | (np.abs(last - end) > 1))
     audit.note("task without instances that have both times: its own times count", (~timed).sum())
     audit.note("task's times differ from its instances' by more than a second: theirs count", apart.sum())
     audit.note(
         "inst_num differs from the rows of the instance table: inst_num counts",
-        (found & ~np.isnan(instances) & (count != instances)).sum(),
+        (~np.isnan(count) & ~np.isnan(instances) & (count != instances)).sum(),
     )
     return np.where(timed, first, start), np.where(timed, last, end)
 
 
-def _instances(folder: Path, audit: Audit) -> pd.DataFrame:
-    """``start``, ``end`` (s, of instances with both in order) and ``count`` by job and task; read block by block."""
-    name, side, parts = "pai_instance_table", Audit(), []
-    by = ["job_name", "task_name"]
-    with open_member(folder, f"{name}.csv", (f"{name}.tar.gz",)) as (stream, where):
-        for block in csv_blocks(stream, where, side, INSTANCE_COLUMNS, (*by, "start_time", "end_time")):
-            frame = block.select(["start_time", "end_time"]).to_pandas().astype("str")
-            start = numbers(frame["start_time"], "start_time", side, where)
-            end = numbers(frame["end_time"], "end_time", side, where)
-            bad = ~(end >= start)
-            side.note("instance without start and end in order", bad.sum())
-            timed = pa.table(
-                {
-                    "job_name": block["job_name"],
-                    "task_name": block["task_name"],
-                    "start": pa.array(start, mask=bad),
-                    "end": pa.array(end, mask=bad),
-                    "count": np.ones(len(bad)),
-                }
-            )
-            parts.append(_by_task(timed))
-    _pass_on(side, name, audit)
-    return _by_task(pa.concat_tables(parts)).to_pandas().set_index(by)
-
-
-def _by_task(instances: pa.Table) -> pa.Table:
-    grouped = instances.group_by(["job_name", "task_name"])
-    table = grouped.aggregate([("start", "min"), ("end", "max"), ("count", "sum")])
-    return table.select(["job_name", "task_name", "start_min", "end_max", "count_sum"]).rename_columns(
-        ["job_name", "task_name", "start", "end", "count"]
-    )
+_OF_TASK = {"start": "min", "end": "max", "count": "sum"}
 
 
 def _required_type(folder: Path, inst_id: pd.Series, given: pd.Series, audit: Audit) -> pd.Series:
     """GPU types required by the jobs, those given where none was."""
     tags, _ = _side_table(folder, "pai_group_tag_table", TAG_COLUMNS, ("inst_id", "gpu_type_spec"), audit)
-    tags = tags.dropna().drop_duplicates("inst_id")
-    at = pd.Index(tags["inst_id"]).get_indexer(inst_id)
-    asked = np.where(at >= 0, tags["gpu_type_spec"].to_numpy(object)[at], None) if len(tags) else None
-    spec = pd.Series(asked, index=given.index, dtype="str")
+    spec = inst_id.map(tags.dropna().drop_duplicates("inst_id").set_index("inst_id")["gpu_type_spec"])
     audit.note("GPU type as required by gpu_type_spec", spec.notna().sum())
     audit.note(
         "GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts",
         (spec.notna() & given.notna() & (spec != given)).sum(),
     )
-    return spec.where(spec.notna(), given)
+    return spec.fillna(given)
 
 
 def _side_table(
@@ -191,11 +160,10 @@ def _table(
     A header row is refused, and a table of fewer or more columns.
     """
     with open_member(folder, f"{name}.csv", (f"{name}.tar.gz",)) as (stream, where):
-        table = read_csv_text(stream, where, audit, columns, keep)
-    first = table.iloc[0] if len(table) else None
+        table = read_csv_text(stream, where, audit, names=columns, keep=keep)
     expected = f"expected {','.join(columns)} without header. Obtain the file again."
-    if first is None:
+    if table.empty:
         raise DataError(f"{where}: no rows with {len(columns)} columns; {expected}")
-    if first[columns[0]] == columns[0] if columns[0] in table else False:
+    if table.iloc[0, 0] == table.columns[0]:
         raise DataError(f"{where}: has a header row; the PAI tables have none. Delete the first line.")
     return table, where

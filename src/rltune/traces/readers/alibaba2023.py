@@ -28,14 +28,14 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.csv_text import column_names, read_csv_text
-from rltune.traces.raw.frame import missing_column, numbers, raw_frame, reasons
+from rltune.traces.raw.csv_text import read_csv_text
+from rltune.traces.raw.frame import numbers, raw_frame, reasons
 from rltune.traces.raw.lines import one_file
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
-COLUMNS = column_names(
+COLUMNS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
-)
+).split(",")
 STATUS = {"Succeeded": "passed", "Failed": "failed", "Running": "killed"}
 GB_PER_MIB = 1048576e-9
 
@@ -50,46 +50,33 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     patterns = (f"openb_pod_list{variant}.csv", f"openb_pod_list{variant}.csv.gz")
     path = one_file(folder, patterns, "a pod list of cluster-trace-gpu-v2023")
     with open_member(path, path.name) as (stream, where):
-        pods = read_csv_text(stream, where, audit, once=COLUMNS)
-    for column in COLUMNS:
-        if column not in pods.columns:
-            raise missing_column(where, column, "of the pod list's layout", list(pods.columns))
-    rows = len(pods)
-    created, deleted, scheduled = (
-        numbers(pods[f"{name}_time"], f"{name}_time", audit, where) for name in ("creation", "deletion", "scheduled")
-    )
-    with np.errstate(over="ignore", invalid="ignore"):
-        run, wait = (np.where(np.isfinite(x), x, np.nan) for x in (deleted - scheduled, scheduled - created))
-    audit.note("started before submission, wait unknown", (wait < 0).sum())
-    number = numbers(pods["num_gpu"], "num_gpu", audit, where)
-    each = numbers(pods["gpu_milli"], "gpu_milli", audit, where) / 1000
-    cpus = numbers(pods["cpu_milli"], "cpu_milli", audit, where) / 1000
-    mem_gb = numbers(pods["memory_mib"], "memory_mib", audit, where) * GB_PER_MIB
-    gpus, shared = whole_gpus(each, number, trace.gpu_share, audit)
-    phase = pods["pod_phase"].str.strip()
+        pods = read_csv_text(stream, where, audit, needed=dict.fromkeys(COLUMNS, "of the pod list's layout"))
+    text = {name: pods.pop(name) for name in ("name", "gpu_spec", "qos", "pod_phase")}
+    amount = {name: numbers(pods[name], name, audit, where) for name in COLUMNS if name not in text}
+    deleted, scheduled = amount["deletion_time"], amount["scheduled_time"]
+    gpus, shared = whole_gpus(amount["gpu_milli"] / 1000, amount["num_gpu"], trace.gpu_share, audit)
+    phase = text["pod_phase"].str.strip()
     running = (phase == "Running").to_numpy()
-    at_end = running & (deleted == (np.nanmax(deleted) if np.isfinite(deleted).any() else np.nan))
+    at_end = running & (deleted == np.max(deleted, initial=-np.inf, where=np.isfinite(deleted)))
     taken = running & ~at_end & (trace.pods_running == "until_deletion")
     audit.note("last seen running, taken as run until its deletion", taken.sum())
-    known = phase.isin(list(STATUS)).to_numpy()
-    audit.note("status unknown", (~known & (phase != "Pending").to_numpy()).sum())
     columns = {
-        "job_id": pods["name"],
-        "submit_unix_s": created,
-        "run_s": run,
+        "job_id": text["name"],
+        "submit_unix_s": amount["creation_time"],
+        "run_s": deleted - scheduled,
         "gpus": gpus,
-        "cpus": np.where(cpus > 0, cpus, np.nan),
-        "mem_gb": np.where(mem_gb > 0, mem_gb, np.nan),
-        "gpu_type": pods["gpu_spec"].str.strip().replace("", None),
-        "wait_s": np.where(wait < 0, np.nan, wait),
-        "status": phase.map(STATUS).fillna("unknown"),
+        "cpus": amount["cpu_milli"] / 1000,
+        "mem_gb": amount["memory_mib"] * GB_PER_MIB,
+        "gpu_type": text["gpu_spec"].str.strip().replace("", None),
+        "wait_s": scheduled - amount["creation_time"],
+        "status": phase.map(STATUS),
         "unusable": reasons(
-            rows,
+            len(pods),
             ("never scheduled (phase Pending)", (phase == "Pending").to_numpy() | np.isnan(scheduled)),
             ("still running at the end of the trace (phase Running)", at_end),
             ("last seen running, its end not known (phase Running)", running & ~taken),
-            ("CPU pod (num_gpu 0)", number == 0),
+            ("CPU pod (num_gpu 0)", amount["num_gpu"] == 0),
             (LEFT_OUT, shared),
         ),
     }
-    return raw_frame(columns, rows)
+    return raw_frame(columns, len(pods))

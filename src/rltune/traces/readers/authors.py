@@ -29,15 +29,15 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.csv_text import column_names, read_csv_text
+from rltune.traces.raw.csv_text import read_csv_text
 from rltune.traces.raw.frame import numbers, raw_frame, reasons
 from rltune.traces.raw.lines import one_file
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 
-COMMON = column_names(
+COMMON = (
     "job_id,submit_time,wait_time,run_time,num_gpus,cpu_time,used_memory,request_cpus,request_time,"
     "request_memory,status,user_id,group_id,executable,queue,partition,preceding_job"
-)
+).split(",")
 VARIANTS = {"readme": [*COMMON, "vc_id", "gpu_type"], "reader": [*COMMON, "unnamed", "vc_id", "gpu_type"]}
 PATTERNS = ("*_Formatted_withGPUType.csv", "*_Formatted_withGPUType.csv.gz")
 GPU_TYPES = {"0": "T4", "1": "MISC", "2": "P100", "3": "V100", "4": "V100M32"}
@@ -63,39 +63,27 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     why = "as the configuration says" if trace.part else f"as it has {fields} columns"
     vc_at, type_at = names.index("vc_id"), names.index("gpu_type")
     audit.note(f"read in the {variant} variant (column {vc_at} virtual cluster, {type_at} GPU type), {why}", rows)
-    values = {
-        name: numbers(table[name], name, audit, where)
-        for name in (
-            "submit_time",
-            "wait_time",
-            "run_time",
-            "num_gpus",
-            "request_cpus",
-            "request_time",
-            "request_memory",
-            "status",
-        )
-    }
-    known = {name: np.where(v == -1, np.nan, v) for name, v in values.items()}
-    gpus, shared = whole_gpus(known["num_gpus"], 1.0, trace.gpu_share, audit)
+
+    def known(name: str) -> np.ndarray:
+        values = numbers(table[name], name, audit, where)
+        return np.where(values == -1, np.nan, values)
+
+    gpus, shared = whole_gpus(known("num_gpus"), 1.0, trace.gpu_share, audit)
     kind = _text(table["gpu_type"])
     audit.note("GPU type not one of the five codes: taken as it is", (~kind.isin(list(GPU_TYPES)) & kind.notna()).sum())
-    audit.note("status unknown", (~np.isin(values["status"], list(STATUS))).sum())
-    wait = known["wait_time"]
-    audit.note("started before submission, wait unknown", (wait < 0).sum())
     columns = {
         "job_id": table["job_id"],
         "user": _text(table["user_id"]),
         "vc": _text(table["vc_id"]),
-        "submit_unix_s": known["submit_time"],
-        "run_s": known["run_time"],
-        "requested_s": _positive(known["request_time"], "requested time", audit),
+        "submit_unix_s": known("submit_time"),
+        "run_s": known("run_time"),
+        "requested_s": known("request_time"),
         "gpus": gpus,
-        "cpus": _positive(known["request_cpus"], "requested CPUs", audit),
-        "mem_gb": _positive(known["request_memory"], "requested memory", audit),
+        "cpus": known("request_cpus"),
+        "mem_gb": known("request_memory"),
         "gpu_type": kind.replace(GPU_TYPES),
-        "wait_s": np.where(wait < 0, np.nan, wait),
-        "status": pd.Series(values["status"]).map(STATUS).fillna("unknown"),
+        "wait_s": known("wait_time"),
+        "status": pd.Series(known("status")).map(STATUS),
         "unusable": reasons(rows, (LEFT_OUT, shared)),
     }
     return raw_frame(columns, rows)
@@ -134,9 +122,3 @@ def _text(values: pd.Series) -> pd.Series:
     """Names, where −1 is unknown."""
     text = values.str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
     return text.mask(text.isin(["-1", ""]))
-
-
-def _positive(values: np.ndarray, what: str, audit: Audit) -> np.ndarray:
-    """Numbers that have to be positive; −1 has become null before, other impossible ones are counted."""
-    audit.note(f"{what} not positive, taken as unknown", (values <= 0).sum())
-    return np.where(values > 0, values, np.nan)

@@ -12,30 +12,22 @@ factor are such dates. Durations are numbers or, where most of a column are, ``[
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rltune.config.trace import Column, Filter, TraceConfig
+from rltune.config.trace import SECONDS, TIMES, UNITS, Column, Filter, TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.columns import RESOURCES, STATUSES
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.frame import missing_column, numbers, parse_numbers, raw_frame, read_csv_text, reasons
+from rltune.traces.raw.csv_text import read_csv_text
+from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons
 from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
 from rltune.traces.raw.times import plain_times, wall_clock_to_unix, written_as_digits
 
-TIMES = ("submit_s", "start_s", "end_s")
-SECONDS = {"count": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86_400.0}
-GIGABYTES = {"count": 1.0, "GB": 1.0, "MB": 1e-3, "GiB": 1.073741824, "MiB": 1.048576e-3}
-COUNTS = {"count": 1.0, "milli": 1e-3, "percent": 1e-2}
-UNITS = {
-    **dict.fromkeys([*TIMES, "run_s", "requested_s", "wait_s"], SECONDS),
-    "mem_gb": GIGABYTES,
-    "gpus": COUNTS,
-    "cpus": COUNTS,
-}
 _1990_S, _2100_S, _2200_S = 631_152_000.0, 4_102_444_800.0, 7_258_118_400.0
 """Beginnings of these years, s since 1970 UTC."""
 _SCALES = (
@@ -44,7 +36,6 @@ _SCALES = (
     ("nanoseconds", 1e-9, "factor: 0.000000001"),
 )
 _CLOCK = r"^\s*(?:\d+-)?\d+:\d\d:\d\d(?:\.\d+)?\s*$"
-TEXTS = ("job_id", "user", "vc", "gpu_type", "status", "resource")
 FLAGS = ("run_clamped", "sla")
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
 
@@ -59,84 +50,53 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     """
     if not folder.is_file():
         raise DataError(f"{folder}: format csv reads one file; found a folder. Give the file itself as `path`.")
+    mapped = {name: column for name, column in dict(trace.columns or ()).items() if column}
+    needed = {rule.column: "named in filter" for rule in trace.filter}
+    needed |= {c: f"mapped to {name}" for name, m in mapped.items() for c in (m.column, m.fallback) if c}
     with open_member(folder, folder.name) as (stream, where):
-        table = read_csv_text(stream, where, audit, once=_read_columns(trace))
-    rows = len(table)
-    source = _Source(table, where, trace, audit)
-    values: dict[str, object] = {}
-    submit = source.time("submit_s", None)
+        table = read_csv_text(stream, where, audit, needed=needed)
+    rows, source = len(table), _Source(table, where, trace, audit)
+    values: dict[str, Any] = {}
+    earlier = None  # of the times of a row, so that the hour that comes twice is read as the right one
+    for name, column in mapped.items():
+        text = source.text(name, column)
+        if name in TIMES:
+            earlier = values[name] = source.time(name, column, text, earlier)
+        elif name in UNITS:
+            values[name] = source.number(name, column, text)
+        elif name in FLAGS:
+            values[name] = source.flag(name, text)
+        else:
+            values[name] = text
+    submit, start, end = (values.pop(name, None) for name in TIMES)
     values["submit_unix_s"] = submit
-    start = source.time("start_s", submit)
-    end = source.time("end_s", start if start is not None else submit)
-    for name in UNITS:
-        if name not in TIMES and trace.column(name):
-            values[name] = source.number(name)
-    if "run_s" not in values and start is not None and end is not None:
+    if "run_s" not in values:
         values["run_s"] = end - start
     if "wait_s" not in values and start is not None:
         values["wait_s"] = start - submit
-    for name in TEXTS:
-        if trace.column(name):
-            values[name] = source.text(name)
-    for name in FLAGS:
-        if trace.column(name):
-            values[name] = source.flag(name)
     if "job_id" not in values:
         values["job_id"] = (np.arange(rows) + 1).astype(str)
         audit.note("without job id: numbered by row", rows)
-    _tidy(values, audit)
     shared = np.zeros(rows, dtype=bool)
     if "gpus" in values:
         values["gpus"], shared = whole_gpus(values["gpus"], 1.0, trace.gpu_share, audit)
-    out = [(f"filter: not {f.column} {f.op} {f.value}", ~_matches(table, f, where)) for f in trace.filter]
+    out = [(f"filter: not {f.column} {f.op} {f.value}", ~_matches(table, f)) for f in trace.filter]
     values["unusable"] = reasons(rows, *out, (LEFT_OUT, shared))
     return raw_frame(values, rows)
 
 
-def _read_columns(trace: TraceConfig) -> list[str]:
-    """Columns of the file that the map or a filter names."""
-    mapped = [trace.column(name) for name in (*UNITS, *TEXTS, *FLAGS)]
-    named = [c for column in mapped if column for c in (column.column, column.fallback) if c]
-    return named + [rule.column for rule in trace.filter]
-
-
-def _tidy(values: dict[str, object], audit: Audit) -> None:
-    """Impossible values of optional columns become null; statuses become ours."""
-    for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
-        if name in values:
-            v = np.asarray(values[name], dtype=np.float64)
-            bad = (v < 0) if name == "wait_s" else (v <= 0)
-            audit.note(f"{name} {'negative' if name == 'wait_s' else 'not positive'}, taken as unknown", bad.sum())
-            values[name] = np.where(bad, np.nan, v)
-    for name, allowed, default in (("status", STATUSES, "unknown"), ("resource", RESOURCES, "gpu")):
-        if name in values:
-            text = pd.Series(values[name], dtype="str")
-            if name == "resource":
-                text = text.str.strip().str.casefold()
-            odd = ~text.isin(allowed)
-            audit.note(f"{name} not one of {', '.join(allowed)}: taken as {default}", (odd & text.notna()).sum())
-            audit.note(f"{name} not given: taken as {default}", text.isna().sum())
-            values[name] = text.mask(odd, default)
-
-
 class _Source:
-    """The columns of one file, looked up through the map."""
+    """The columns of one file, read through the map."""
 
     def __init__(self, table: pd.DataFrame, where: str, trace: TraceConfig, audit: Audit) -> None:
         self.table, self.where, self.trace, self.audit = table, where, trace, audit
 
-    def _read(self, name: str) -> tuple[pd.Series, Column] | None:
-        """The column's text after constant, fallback and value map; None where the map has no such column."""
-        column = self.trace.column(name)
-        if column is None:
-            return None
+    def text(self, name: str, column: Column) -> pd.Series:
+        """The column's text after constant, fallback and value map; of status and resource, words of ours."""
         if column.constant is not None:
-            constant = str(column.constant)
-            return pd.Series([constant] * len(self.table), dtype="str"), column
-        for wanted in filter(None, (column.column, column.fallback)):
-            if wanted not in self.table.columns:
-                raise missing_column(self.where, wanted, f"mapped to {name}", list(self.table.columns))
-        text = self.table[column.column]
+            text = pd.Series([str(column.constant)] * len(self.table), dtype="str")
+        else:
+            text = self.table[column.column]
         if column.fallback:
             used = text.isna() & self.table[column.fallback].notna()
             text = text.mask(used, self.table[column.fallback])
@@ -148,46 +108,47 @@ class _Source:
             mapped = mapped.astype("str")
             self.audit.note(f"{name}: value not in the map", (mapped.isna() & text.notna()).sum())
             text = mapped
-        return text, column
+        if name == "status":
+            text = text.str.strip().str.casefold()
+            text = text.where(text.isin(STATUSES))
+        if name == "resource":
+            text = text.str.strip().str.casefold()
+            odd = ~text.isin(RESOURCES)
+            self.audit.note(f"{name} not one of {', '.join(RESOURCES)}: taken as gpu", odd.sum())
+            text = text.mask(odd, "gpu")
+        return text
 
-    def text(self, name: str) -> pd.Series:
-        return self._read(name)[0]
+    def number(self, name: str, column: Column, text: pd.Series) -> np.ndarray:
+        factor = UNITS[name].get(column.unit or "", 1.0) * column.factor
+        if UNITS[name] is not SECONDS or not self._mostly_clock(text):
+            return numbers(text, name, self.audit, self.where) * factor
+        if column.unit not in (None, "s"):
+            raise ConfigError(
+                f"columns.{name}.unit: found {column.unit!r}, which goes with numbers; {self.where} has durations "
+                "as [d-]hh:mm:ss there. Leave the unit out."
+            )
+        found = slurm.seconds(text)
+        self.audit.note(f"{name} not a duration", (np.isnan(found) & text.notna().to_numpy()).sum())
+        return found * factor
 
-    def number(self, name: str) -> np.ndarray:
-        text, column = self._read(name)
-        if UNITS[name] is SECONDS and self._mostly_clock(text):
-            if column.unit not in ("count", "s"):
-                raise ConfigError(
-                    f"columns.{name}.unit: found {column.unit!r}, which goes with numbers; {self.where} has durations "
-                    "as [d-]hh:mm:ss there. Leave the unit out."
-                )
-            found = slurm.seconds(text)
-            self.audit.note(f"{name} not a duration", (np.isnan(found) & text.notna().to_numpy()).sum())
-            return found * column.factor
-        return numbers(text, name, self.audit, self.where) * (UNITS[name][column.unit] * column.factor)
-
-    def flag(self, name: str) -> np.ndarray:
-        text = self._read(name)[0].str.strip().str.lower()
+    def flag(self, name: str, text: pd.Series) -> np.ndarray:
+        text = text.str.strip().str.lower()
         yes = text.isin(TRUE).to_numpy()
         self.audit.note(f"{name} neither true nor false: taken as false", (~yes & ~text.isin(FALSE).to_numpy()).sum())
         return yes
 
-    def time(self, name: str, not_before: np.ndarray | None) -> np.ndarray | None:
-        found = self._read(name)
-        if found is None:
-            return None
-        text, column = found
-        if plain_times(text) is None and self._mostly_numbers(text):
-            as_numbers = column.unit != "count" or column.factor != 1.0
-            dates = None if as_numbers else written_as_digits(text.str.strip())
+    def time(self, name: str, column: Column, text: pd.Series, not_before: np.ndarray | None) -> np.ndarray:
+        if plain_times(text) is None and (~np.isnan(parse_numbers(text))).sum() * 2 >= max(text.notna().sum(), 1):
+            dates = written_as_digits(text.str.strip()) if column.unit is None and column.factor == 1 else None
             if dates is None:
-                since = numbers(text, name, self.audit, self.where) * (SECONDS[column.unit] * column.factor)
+                factor = SECONDS.get(column.unit or "", 1.0) * column.factor
+                since = numbers(text, name, self.audit, self.where) * factor
                 if name == "submit_s":
                     self._check_unit(text, since, column)
                 return since
             self.audit.note(f"{name} read as dates written YYYYMMDD or YYYYMMDDhhmmss", (dates != text).sum())
             text = dates
-        if column.factor != 1.0:
+        if column.factor != 1:
             raise ConfigError(
                 f"columns.{name}.factor: goes with numeric times; {self.where} has wall-clock times there."
             )
@@ -219,15 +180,9 @@ class _Source:
         colons = text.str.contains(":", regex=False, na=False)  # ten times as fast as the pattern
         return bool(colons.sum() > most and text.str.match(_CLOCK, na=False).sum() > most)
 
-    @staticmethod
-    def _mostly_numbers(text: pd.Series) -> bool:
-        return (~np.isnan(parse_numbers(text))).sum() * 2 >= max(text.notna().sum(), 1)
 
-
-def _matches(table: pd.DataFrame, rule: Filter, where: str) -> np.ndarray:
+def _matches(table: pd.DataFrame, rule: Filter) -> np.ndarray:
     """Which rows meet a filter; numbers compare as numbers, else as text; an empty field meets only ``!=``."""
-    if rule.column not in table.columns:
-        raise missing_column(where, rule.column, "named in filter", list(table.columns))
     text = table[rule.column]
     if rule.op == "in":
         return text.isin([str(v) for v in rule.value]).to_numpy()

@@ -4,7 +4,7 @@ A job: ``{status, vc, jobid, submitted_time, user, attempts: [{start_time, end_t
 times are wall clock without a zone, and may be missing or ``"None"``; ``attempts`` and ``detail`` may be empty.
 
 Rules:
-- ``run_s`` is by one of :data:`RUN_TIMES`, over the attempts that have both times, in order: ``sum`` (default), the sum
+- ``run_s`` is by the trace's ``run_time``, over the attempts that have both times, in order: ``sum`` (default), the sum
   of end − start, as a retried job held its GPUs that long; ``span``, from the first start to the last end, pauses
   between the attempts included.
 - ``wait_s`` is the first start − submission; where the log has the start before the submission it is null (counted).
@@ -15,7 +15,6 @@ Rules:
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -37,33 +36,6 @@ ARCHIVES = ("trace-data.tar.gz",)
 STATUS = {"Pass": "passed", "Failed": "failed", "Killed": "killed"}
 
 
-def run_sum_s(start: np.ndarray, end: np.ndarray, job: np.ndarray, jobs: int) -> np.ndarray:
-    """Sum of the attempts' lengths, seconds, for each job; 0 for one without attempts.
-
-    Args:
-        start: starts of attempts, s since 1970.
-        end: their ends.
-        job: row of the job each attempt belongs to.
-        jobs: number of jobs.
-    """
-    return np.bincount(job, weights=end - start, minlength=jobs)
-
-
-def run_span_s(start: np.ndarray, end: np.ndarray, job: np.ndarray, jobs: int) -> np.ndarray:
-    """First start to last end, seconds, for each job; 0 for one without attempts. Arguments as in run_sum_s."""
-    first, last = np.full(jobs, np.inf), np.full(jobs, -np.inf)
-    np.minimum.at(first, job, start)
-    np.maximum.at(last, job, end)
-    return np.where(first <= last, last - first, 0.0)
-
-
-RUN_TIMES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]] = {
-    "sum": run_sum_s,
-    "span": run_span_s,
-}
-"""How the run time of a job with several attempts is made of theirs."""
-
-
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     """Raw columns of a Philly log; memory grows by a few numbers per job, not with the JSON.
 
@@ -71,49 +43,39 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         DataError: the log is missing, truncated, not JSON, or not a list of jobs.
     """
     with open_member(folder, MEMBER, ARCHIVES) as (stream, where):
-        text = Utf8(stream, where, limit=None)
+        text = Utf8(stream, where)
         jobs, attempts = _stream(text, where)
     audit.note(NOT_UTF_8, text.latin_1)
     rows = len(jobs["job_id"])
     audit.read(rows)
-    submit = wall_clock_to_unix(_text(jobs.pop("submitted")), trace.time_zone, "submitted_time", audit, where=where)
+    submit = wall_clock_to_unix(_text(jobs["submitted"]), trace.time_zone, "submitted_time", audit, where=where)
     owner = np.array(attempts["job"], dtype=np.int64)
     start, end = _attempt_times(attempts, submit, owner, trace.time_zone, where, audit)
-    length = end - start
-    whole = length >= 0
-    audit.note("attempt ends before it starts: not counted in the run time", (length < 0).sum())
-    rule = trace.run_time
-    run = {name: f(start[whole], end[whole], owner[whole], rows) for name, f in RUN_TIMES.items()}
-    complete = np.bincount(owner[whole], minlength=rows)
-    tried = np.bincount(owner, minlength=rows)
-    audit.note(
-        "job with an attempt without times, run time from its other attempts",
-        ((complete > 0) & (complete < tried)).sum(),
+    whole = end >= start
+    audit.note("attempt ends before it starts: not counted in the run time", (end < start).sum())
+    tried, complete = np.bincount(owner, minlength=rows), np.bincount(owner[whole], minlength=rows)
+    run = {"sum": np.bincount(owner[whole], weights=(end - start)[whole], minlength=rows)}
+    run["span"] = _extreme(np.fmax, end[whole], owner[whole], rows) - _extreme(
+        np.fmin, start[whole], owner[whole], rows
     )
-    audit.note(f"job with more than one attempt, run time is their {rule}", (complete > 1).sum())
-    audit.note(
-        "job whose attempts have pauses between them: their span is longer than their sum",
-        (run["span"] > run["sum"]).sum(),
-    )
-    audit.note("job whose attempts overlap: their sum is longer than their span", (run["sum"] > run["span"]).sum())
-    audit.note("job whose attempts list different numbers of GPUs: the first counts", sum(jobs["varies"]))
-    first_start = np.full(rows, np.inf)
-    np.fmin.at(first_start, owner, start)
-    wait = np.where(np.isfinite(first_start), first_start - submit, np.nan)
-    early = wait < 0
-    audit.note("started before submission, wait unknown", early.sum())
     gpus = np.array(jobs["gpus"], dtype=np.float64)
-    status = _text(jobs["status"])
-    audit.note("status unknown", (~status.isin(list(STATUS))).sum())
+    for remark, holds in (
+        ("job with an attempt without times, run time from its other attempts", (complete > 0) & (complete < tried)),
+        (f"job with more than one attempt, run time is their {trace.run_time}", complete > 1),
+        ("job whose attempts have pauses between them: their span is longer than their sum", run["span"] > run["sum"]),
+        ("job whose attempts overlap: their sum is longer than their span", run["sum"] > run["span"]),
+        ("job whose attempts list different numbers of GPUs: the first counts", np.array(jobs["varies"])),
+    ):
+        audit.note(remark, holds.sum())
     columns = {
         "job_id": jobs["job_id"],
         "user": jobs["user"],
         "vc": jobs["vc"],
         "submit_unix_s": submit,
-        "run_s": np.where(complete > 0, run[rule], np.nan),
-        "gpus": np.where(gpus > 0, gpus, np.nan),
-        "wait_s": np.where(early, np.nan, wait),
-        "status": status.map(STATUS).fillna("unknown"),
+        "run_s": run[trace.run_time],
+        "gpus": gpus,
+        "wait_s": _extreme(np.fmin, start, owner, rows) - submit,
+        "status": _text(jobs["status"]).map(STATUS),
         "unusable": reasons(
             rows,
             ("no attempt to run", tried == 0),
@@ -122,6 +84,13 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         ),
     }
     return raw_frame(columns, rows)
+
+
+def _extreme(of: np.ufunc, times: np.ndarray, owner: np.ndarray, rows: int) -> np.ndarray:
+    """The first (np.fmin) or last (np.fmax) of each job's times; null where it has none."""
+    found = np.full(rows, np.nan)
+    of.at(found, owner, times)
+    return found
 
 
 def _attempt_times(
@@ -160,11 +129,9 @@ def _stream(stream: Any, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
             if not isinstance(job, dict):
                 found = "a list" if isinstance(job, list) else repr(job)[:60]
                 raise DataError(f"{where}: entry {row} is {found}; expected a job, i.e. a JSON object.")
-            jobs["job_id"].append(_name(job.get("jobid")))
-            jobs["user"].append(_name(job.get("user")))
-            jobs["vc"].append(_name(job.get("vc")))
+            for name, key in (("job_id", "jobid"), ("user", "user"), ("vc", "vc"), ("status", "status")):
+                jobs[name].append(_name(job.get(key)))
             jobs["submitted"].append(job.get("submitted_time"))
-            jobs["status"].append(_name(job.get("status")))
             gpus, varies = 0, False
             for attempt in _dicts(job.get("attempts")):
                 attempts["job"].append(row)  # row of the job this attempt belongs to

@@ -13,7 +13,8 @@ import pyarrow
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.raw.frame import missing_column, raw_frame
+from rltune.traces.raw.csv_text import missing_column
+from rltune.traces.raw.frame import raw_frame
 from rltune.traces.raw.lines import one_file
 
 NEEDED = ("job_id", "submit_unix_s", "run_s", "gpus")

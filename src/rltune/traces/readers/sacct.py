@@ -49,8 +49,9 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.frame import missing_column, numbers, raw_frame, reasons
-from rltune.traces.raw.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
+from rltune.traces.raw.csv_text import missing_column
+from rltune.traces.raw.frame import numbers, raw_frame, reasons
+from rltune.traces.raw.lines import line_table, one_file, text_lines
 from rltune.traces.raw.slurm_requeued import CANCELLED_EARLY, ENDED_EARLY, STILL_PENDING, STILL_RUNNING, one_row_a_job
 from rltune.traces.raw.times import wall_clock_to_unix
 
@@ -65,28 +66,7 @@ COMMAND = (
 PATTERNS = ("*sacct*", "*.txt", "*.txt.gz")
 RUN = ("ElapsedRaw", "Elapsed", "Start and End")
 GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
-KNOWN = (
-    "JobID",
-    "JobIDRaw",
-    "User",
-    "Partition",
-    "Submit",
-    "Start",
-    "End",
-    "ElapsedRaw",
-    "Elapsed",
-    "TimelimitRaw",
-    "Timelimit",
-    "State",
-    "NNodes",
-    "AllocNodes",
-    "ReqNodes",
-    "ReqCPUS",
-    "AllocCPUS",
-    "NCPUS",
-    "ReqMem",
-    *GPUS,
-)
+KNOWN = (*FORMAT.split(","), *"JobIDRaw,Elapsed,Timelimit,AllocNodes,ReqNodes,NCPUS,AllocGRES,ReqGRES".split(","))
 STATUS = {
     "COMPLETED": "passed",
     **dict.fromkeys(("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"), "failed"),
@@ -111,31 +91,26 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     submit = _time(log["Submit"], "Submit", trace, where, audit)
     start = _time(log["Start"], "Start", trace, where, audit, submit)
     run = _run(log, trace, start, where, audit)
-    wait = start - submit
-    audit.note("started before submission, wait unknown", (wait < 0).sum())
     audit.note("component of a heterogeneous job, taken as a job of its own", job.str.contains("+", regex=False).sum())
-    audit.note("status unknown", (~state.isin([*STATUS, *WAITING, *RUNNING])).sum())
     range_ = job.str.contains("[", regex=False, na=False).to_numpy()
     has_start = ~log["Start"].isna().all()  # a log without the column cannot say that a job never started
     early = (has_start & np.isnan(start)) | (run == 0)
     gpus, kind, shard = _gpus(log, audit)
     cpus = _cpus(log)
-    with np.errstate(over="ignore"):
-        mem_gb = _memory_mib(log, cpus, audit) * GB_PER_MIB
     columns = {
-        "job_id": job.str.strip(),
-        "user": slurm.given(log["User"]),
-        "vc": slurm.given(log["Partition"]),
+        "job_id": job,
+        "user": log["User"],
+        "vc": log["Partition"],
         "submit_unix_s": submit,
         "run_s": run,
         "requested_s": _limit(log, audit),
         "resource": np.where(gpus > 0, "gpu", "cpu"),
         "gpus": gpus,
-        "cpus": np.where((cpus > 0) & np.isfinite(cpus), cpus, np.nan),
-        "mem_gb": np.where((mem_gb > 0) & np.isfinite(mem_gb), mem_gb, np.nan),
+        "cpus": cpus,
+        "mem_gb": _memory_mib(log, cpus, audit) * GB_PER_MIB,
         "gpu_type": kind,
-        "wait_s": np.where(wait < 0, np.nan, wait),
-        "status": state.map(STATUS).fillna("unknown"),
+        "wait_s": start - submit,
+        "status": state.map(STATUS),
         "unusable": reasons(
             rows,
             ("range of array tasks that have not started", range_),
@@ -169,31 +144,21 @@ def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
         raise DataError(f"{where}: column {', '.join(twice)} is there twice; name each once. Make it with: {COMMAND}")
     _needed(names, where)
     names = [n or f"unnamed {i}" for i, n in enumerate(names)]
-    body, bars = lines[at + 1 :], len(names) - 1
-    whole = [line for line in body if line.count("|") == bars and line.strip()]
-    id_at = names.index("JobID") if "JobID" in names else names.index("JobIDRaw")
-    rows = [line for line in whole if "." not in line.split("|", id_at + 1)[id_at]]
-    others = [line.count("|") for line in body if line.count("|") != bars and line.strip()]
-    if lines[-1].strip() and len(body):
-        closed(lines, len(names), lines[-1].count("|") + 1, where, audit)
-    audit.read(len(whole) + len(others))
-    audit.leave_out("step of a job (123.batch, 123.0, …): part of its job", len(whole) - len(rows))
-    audit.leave_out(SHORT, sum(n < bars for n in others))
-    audit.leave_out(LONG, sum(n > bars for n in others))
-    if not rows and between == ",":
+    log = line_table(lines[at + 1 :], "|", names, where, audit)
+    if log.empty and between == ",":
         raise DataError(
             f"{where}: no row has the {len(names)} fields of the header, since what AllocTRES and ReqTRES hold "
             f"has commas itself; give --parsable2 in the place of --delimiter=, : {COMMAND}"
         )
-    if not rows:
+    log = pd.DataFrame({n: slurm.given(log[n]) if n in log else pd.Series(dtype="str", index=log.index) for n in KNOWN})
+    log["JobID"] = (log["JobID"] if "JobID" in names else log["JobIDRaw"]).fillna("")
+    step = log["JobID"].str.contains(".", regex=False)
+    audit.leave_out("step of a job (123.batch, 123.0, …): part of its job", step.sum())
+    if step.all():
         raise DataError(
             f"{where}: no jobs in rows of {len(names)} fields below the header; expected the text of: {COMMAND}"
         )
-    log = to_frame(rows, "|", names)
-    if "JobID" not in log:
-        log["JobID"] = log["JobIDRaw"]
-    log["JobID"] = log["JobID"].fillna("")
-    return pd.DataFrame({n: log[n] if n in log else pd.Series(np.nan, log.index, dtype="str") for n in KNOWN})
+    return log[~step].reset_index(drop=True)
 
 
 def delimiter(header: str) -> str | None:
@@ -235,7 +200,6 @@ def _time(
     text: pd.Series, what: str, trace: TraceConfig, where: str, audit: Audit, after: np.ndarray | None = None
 ) -> np.ndarray:
     """Seconds since 1970 UTC, from wall clock or numbers; null where Slurm says Unknown or None."""
-    text = slurm.given(text)
     plain = pd.to_numeric(text, errors="coerce").to_numpy("float64", na_value=np.nan)
     if np.isfinite(plain).sum() * 2 >= max(text.notna().sum(), 1):
         return numbers(text, what, audit)
@@ -243,7 +207,6 @@ def _time(
 
 
 def _seconds(text: pd.Series, what: str, audit: Audit) -> np.ndarray:
-    text = slurm.given(text)
     found = slurm.seconds(text)
     audit.note(f"{what} not a duration", (np.isnan(found) & text.notna().to_numpy()).sum())
     return found
@@ -251,22 +214,19 @@ def _seconds(text: pd.Series, what: str, audit: Audit) -> np.ndarray:
 
 def _run(log: pd.DataFrame, trace: TraceConfig, start: np.ndarray, where: str, audit: Audit) -> np.ndarray:
     """ElapsedRaw, else Elapsed, else End − Start, seconds."""
-    run = numbers(slurm.given(log["ElapsedRaw"]), "ElapsedRaw", audit)
-    elapsed = _seconds(log["Elapsed"], "Elapsed", audit)
-    run = np.where(np.isnan(run), elapsed, run)
+    run = numbers(log["ElapsedRaw"], "ElapsedRaw", audit)
+    run = np.where(np.isnan(run), _seconds(log["Elapsed"], "Elapsed", audit), run)
     span = _time(log["End"], "End", trace, where, audit, start) - start
     audit.note("run time from End − Start, as Elapsed is empty", (np.isnan(run) & np.isfinite(span)).sum())
-    run = np.where(np.isnan(run), span, run)
-    return np.where(np.isfinite(run), run, np.nan)
+    return np.where(np.isnan(run), span, run)
 
 
 def _limit(log: pd.DataFrame, audit: Audit) -> np.ndarray:
     """TimelimitRaw (minutes), else Timelimit, in seconds; null where there is none."""
-    with np.errstate(over="ignore"):
-        minutes = numbers(slurm.given(log["TimelimitRaw"]), "TimelimitRaw", audit) * 60
+    minutes = numbers(log["TimelimitRaw"], "TimelimitRaw", audit) * 60
     limit = np.where(np.isnan(minutes), _seconds(log["Timelimit"], "Timelimit", audit), minutes)
     audit.note("without a time limit of its own: no estimate", np.isnan(limit).sum())
-    return np.where((limit > 0) & np.isfinite(limit), limit, np.nan)
+    return limit
 
 
 def _nodes(log: pd.DataFrame) -> np.ndarray:
@@ -278,10 +238,10 @@ def _nodes(log: pd.DataFrame) -> np.ndarray:
 
 def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.ndarray]:
     """GPUs of each job, the type it names, and whether it asks for shards instead."""
-    allocated, type_a, mixed_a = slurm.tres_gpus(log["AllocTRES"])
-    requested, type_r, mixed_r = slurm.tres_gpus(log["ReqTRES"])
-    old, type_old, mixed_old = slurm.gres_gpus(log["AllocGRES"])
-    per_node, type_node, mixed_node = slurm.gres_gpus(log["ReqGRES"])
+    allocated, type_a, mixed_a = slurm.gpus_of(log["AllocTRES"])
+    requested, type_r, mixed_r = slurm.gpus_of(log["ReqTRES"])
+    old, type_old, mixed_old = slurm.gpus_of(log["AllocGRES"])
+    per_node, type_node, mixed_node = slurm.gpus_of(log["ReqGRES"])
     gpus = np.nan_to_num(_first([allocated, old, requested, per_node * _nodes(log)]), nan=0.0)
     asked = type_r.fillna(type_node)
     if log["ReqTRES"].isna().all() and log["ReqGRES"].isna().all():
@@ -296,26 +256,20 @@ def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.nd
 
 
 def _cpus(log: pd.DataFrame) -> np.ndarray:
-    return _first(
-        [
-            slurm.tres(log["AllocTRES"], "cpu", slurm.PLAIN),
-            _count(log["AllocCPUS"]),
-            _count(log["NCPUS"]),
-            slurm.tres(log["ReqTRES"], "cpu", slurm.PLAIN),
-            _count(log["ReqCPUS"]),
-        ]
-    )
+    allocated, requested = (slurm.tres(log[name], "cpu", slurm.PLAIN) for name in ("AllocTRES", "ReqTRES"))
+    of_job = [_count(log[name]) for name in ("AllocCPUS", "NCPUS", "ReqCPUS")]
+    return _first([allocated, *of_job[:2], requested, of_job[2]])
 
 
 def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray:
-    text = slurm.given(log["ReqMem"])
+    text = log["ReqMem"]
     asked = slurm.req_mem_mib(text, _nodes(log), cpus)
     audit.note(
         "ReqMem not an amount of memory",
         (np.isnan(asked) & text.notna().to_numpy() & ~text.str.endswith("c", na=False).to_numpy()).sum(),
     )
     held = slurm.tres(log["AllocTRES"], "mem", slurm.MIB)
-    if slurm.given(log["AllocTRES"]).notna().any() and np.isnan(held).all():
+    if log["AllocTRES"].notna().any() and np.isnan(held).all():
         audit.note("memory not known: Slurm hands none out here", len(log))
         return held
     return _first([held, slurm.tres(log["ReqTRES"], "mem", slurm.MIB), asked])
@@ -323,7 +277,7 @@ def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray
 
 def _count(text: pd.Series) -> np.ndarray:
     """A whole number, perhaps with a suffix (``2K``); null where there is none."""
-    return slurm.tres("n=" + text.str.strip(), "n", slurm.PLAIN)
+    return slurm.tres("n=" + text, "n", slurm.PLAIN)
 
 
 def _first(found: list[np.ndarray]) -> np.ndarray:

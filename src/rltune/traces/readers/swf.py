@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -31,15 +30,14 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.csv_text import column_names
 from rltune.traces.raw.frame import numbers, raw_frame, reasons
-from rltune.traces.raw.lines import LONG, SHORT, closed, one_file, text_lines, to_frame
+from rltune.traces.raw.lines import line_table, one_file, text_lines
 
-COLUMNS = column_names(
+COLUMNS = (
     "job_number,submit_time,wait_time,run_time,allocated_processors,average_cpu_time,used_memory,"
     "requested_processors,requested_time,requested_memory,status,user_id,group_id,executable,queue,"
     "partition,preceding_job,think_time"
-)
+).split(",")
 PATTERNS = ("*.swf", "*.swf.gz")
 STATUS = {0.0: "failed", 1.0: "passed", 5.0: "killed"}
 PARTIAL = (2.0, 3.0, 4.0)
@@ -62,41 +60,40 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     with open_member(path, path.name) as (stream, where):
         lines = text_lines(stream, where, audit)
     head = header(lines)
-    log = _table(lines, where, audit)
-    start_s = _start(head, trace, where, len(log), audit)
-    values = {name: log[name].to_numpy() for name in COLUMNS[1:]}
-    known = {name: np.where(v == -1, np.nan, v) for name, v in values.items()}
-    status = values["status"]
-    audit.note("status unknown", (~np.isin(status, [*STATUS, *PARTIAL])).sum())
+    rows = ["" if line.lstrip().startswith(";") else " ".join(line.split()) for line in lines]
+    log = line_table(rows, " ", COLUMNS, where, audit)
+    if log.empty:
+        raise DataError(
+            f"{where}: no line of {len(COLUMNS)} fields; expected SWF (Standard Workload Format). "
+            "Is it an SWF log? `rltune trace inspect FILE` says what a file is."
+        )
+    known = {name: numbers(log[name], name, audit, where) for name in COLUMNS[1:]}
+    known = {name: np.where(v == -1, np.nan, v) for name, v in known.items()}
+    status, run = known["status"], known["run_time"]
     cpus = _processors(known, head, audit)
-    wait = known["wait_time"]
-    audit.note("started before submission, wait unknown", (wait < 0).sum())
-    submit, run = known["submit_time"], known["run_time"]
-    with np.errstate(over="ignore"):  # an infinite submission is an impossible one, and counted as such
-        submit_unix = start_s + submit
     partial = np.isin(status, PARTIAL)
     summed = partial.copy()
-    if partial.any():
+    if partial.any():  # looking up numbers of all jobs takes seconds
         summed[partial] = log["job_number"][partial].isin(log["job_number"][~partial])
     columns = {
         "job_id": log["job_number"],
         "user": _labels(known["user_id"]),
         "vc": _labels(known["queue"] if np.isnan(known["partition"]).all() else known["partition"]),
-        "submit_unix_s": submit_unix,
+        "submit_unix_s": _start(head, trace, where, len(log), audit) + known["submit_time"],
         "run_s": run,
-        "requested_s": _positive(known["requested_time"], "requested time", audit),
+        "requested_s": known["requested_time"],
         "resource": "cpu",
         "gpus": 0.0,
         "cpus": cpus,
-        "mem_gb": _memory(known, cpus, audit),
-        "wait_s": np.where(wait < 0, np.nan, wait),
-        "status": pd.Series(status).map(STATUS).fillna("unknown"),
+        "mem_gb": _memory(known, audit) * cpus * GB_PER_KB,
+        "wait_s": known["wait_time"],
+        "status": pd.Series(status).map(STATUS),
         "unusable": reasons(
             len(log),
             ("part of a job that was swapped out (status 2, 3 or 4); the job has its own line", summed),
             ("part of a job that was swapped out (status 2, 3 or 4), without the job's own line", partial & ~summed),
             ("cancelled before it started", (status == CANCELLED) & ~(run > 0)),
-            ("submission time negative", submit < 0),
+            ("submission time negative", known["submit_time"] < 0),
         ),
     }
     return raw_frame(columns, len(log))
@@ -114,50 +111,11 @@ def header(lines: list[str]) -> dict[str, str]:
     return found
 
 
-def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
-    """The jobs' lines: the job number as text, the other fields as numbers; lines without 18 fields are counted."""
-    fields = len(COLUMNS)
-    rows: list[str] = []
-    short = long = 0
-    for line in lines:
-        parts = line.split()
-        if len(parts) == fields and line.lstrip()[0] != ";":
-            rows.append(" ".join(parts))
-        elif parts and not parts[0].startswith(";"):
-            short += len(parts) < fields
-            long += len(parts) > fields
-    if not rows:
-        raise DataError(
-            f"{where}: no line of {fields} fields; expected SWF (Standard Workload Format). "
-            "Is it an SWF log? `rltune trace inspect FILE` says what a file is."
-        )
-    last = lines[-1].split()
-    if last and not last[0].startswith(";"):
-        closed(lines, fields, len(last), where, audit)
-    audit.read(len(rows) + short + long)
-    audit.leave_out(SHORT, short)
-    audit.leave_out(LONG, long)
-    try:
-        log = to_frame(rows, " ", COLUMNS, text=["job_number"])
-    except ValueError:  # a field that is no number: slower, and counted
-        log = to_frame(rows, " ", COLUMNS)
-    for name in COLUMNS[1:]:
-        # An unknown is −1 here; what is no number, or none a computer can hold, becomes unknown.
-        values = numbers(log[name], name, audit, where) if log[name].dtype != "float64" else log[name].to_numpy()
-        log[name] = np.where(np.isfinite(values), values, -1.0)
-    return log
-
-
 def _start(head: dict[str, str], trace: TraceConfig, where: str, rows: int, audit: Audit) -> float:
     """Seconds since 1970 UTC at which the log's clock is 0; and the log's time zone held against the trace's."""
     start_s = _leading_number(head.get("UnixStartTime", ""))
     if start_s is None:
-        why = (
-            "the header's UnixStartTime is not a number"
-            if head.get("UnixStartTime")
-            else ("the header has no UnixStartTime")
-        )
-        audit.note(f"without a date, as {why}: dates and hours mean nothing", rows)
+        audit.note("without a date, as the header has no number as UnixStartTime: dates and hours mean nothing", rows)
         return 0.0
     zone = head.get("TimeZoneString", "")
     if not zone or _same_clock(zone, trace.time_zone, start_s):
@@ -204,21 +162,13 @@ def _leading_number(value: str) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _memory(known: dict[str, np.ndarray], cpus: np.ndarray, audit: Audit) -> np.ndarray:
-    """Memory in all, GB: requested, else used."""
+def _memory(known: dict[str, np.ndarray], audit: Audit) -> np.ndarray:
+    """Memory a processor, kilobytes: requested, else used."""
     requested, used = known["requested_memory"], known["used_memory"]
-    memory = np.where(requested > 0, requested, np.where(used > 0, used, np.nan))
-    audit.note("memory used taken, as none is known to be requested", (~(requested > 0) & (memory > 0)).sum())
-    with np.errstate(over="ignore"):
-        gb = memory * cpus * GB_PER_KB
-    return np.where(np.isfinite(gb), gb, np.nan)
+    audit.note("memory used taken, as none is known to be requested", (~(requested > 0) & (used > 0)).sum())
+    return np.where(requested > 0, requested, used)
 
 
-def _positive(values: np.ndarray, what: str, audit: Audit) -> np.ndarray:
-    audit.note(f"{what} not positive, taken as unknown", (values <= 0).sum())
-    return np.where(values > 0, values, np.nan)
-
-
-def _labels(numbers: np.ndarray) -> Any:
+def _labels(numbers: np.ndarray) -> pd.Series:
     """Numbers that are names, as text: 3.0 → "3"."""
     return pd.Series(numbers).map({v: f"{v:.15g}" for v in pd.unique(numbers) if not np.isnan(v)})

@@ -11,25 +11,13 @@ from dataclasses import replace
 
 from rltune.traces.synthetic.model import DAY_S, Model
 
-VENUS_NODES = {
-    "vcEwI": 9,
-    "vcWoR": 5,
-    "vcHvQ": 8,
-    "vcvGl": 20,
-    "vc8Gr": 6,
-    "vcKeu": 12,
-    "vcKrE": 4,
-    "vcYVn": 11,
-    "vchbv": 4,
-    "vcLTP": 8,
-    "vchA3": 3,
-    "vcJsw": 32,
-    "vcefl": 10,
-    "vcvlY": 2,
-    "vcgkz": 1,
-}
+VENUS_NODES = dict(
+    zip(
+        "vcEwI vcWoR vcHvQ vcvGl vc8Gr vcKeu vcKrE vcYVn vchbv vcLTP vchA3 vcJsw vcefl vcvlY vcgkz".split(),
+        (9, 5, 8, 20, 6, 12, 4, 11, 4, 8, 3, 32, 10, 2, 1),
+    )
+)
 """Nodes of 8 GPUs in each Venus virtual cluster, September 2020 (Helios' cluster_gpu_number.csv)."""
-VENUS_VC_GPUS = {vc: 8 * nodes for vc, nodes in VENUS_NODES.items()}
 
 PHILLY = Model(
     salt=2017,
@@ -62,7 +50,7 @@ HELIOS = Model(
     weekend=0.75,
     same_gpus=0.9,
     vcs={vc: float(nodes) for vc, nodes in VENUS_NODES.items()},
-    vc_gpus=VENUS_VC_GPUS,
+    vc_gpus={vc: 8 * nodes for vc, nodes in VENUS_NODES.items()},
 )
 PAI = Model(
     salt=2022,

@@ -1,4 +1,4 @@
-"""Synthetic PAI tables: ``pai_job_table``, ``pai_task_table``, ``pai_machine_spec``, each a headerless CSV in a tar.gz.
+"""Synthetic PAI tables: ``pai_job_table`` and ``pai_task_table``, each a headerless CSV in a tar.gz.
 
 Next to the GPU tasks asked for there are CPU tasks (parameter servers) and a few tasks that did not finish, as in the
 original.
@@ -27,11 +27,6 @@ TASK_NAMES = {
 GPU_TYPES = {"T4": 0.10, "MISC": 0.26, "P100": 0.19, "V100": 0.09, "V100M32": 0.11}
 """In proportion to the GPUs of each type in the published machine table (994, 2240, 1596, 832, 1080), in three tasks
 of four; the fourth names no type. The three quarters are our choice."""
-MACHINES = (
-    *(("CPU", 96, 512, 0, 83), ("MISC", 96, 512, 8, 280), ("P100", 64, 512, 2, 798), ("T4", 96, 512, 2, 497)),
-    *(("V100", 96, 384, 8, 45), ("V100", 96, 512, 8, 59), ("V100M32", 96, 384, 8, 135)),
-)
-"""Type, CPUs, memory in GB, GPUs, machines: counts of the published machine table."""
 CPU_TASKS_PER_GPU_TASK = 0.05
 UNFINISHED = {"Failed": 0.01, "Running": 0.002, "no end": 0.001, "zero run": 0.0005}
 """Our choice, after the kinds of rows the published table has."""
@@ -40,16 +35,11 @@ PLAN_CPU, PLAN_MEM = (600, 1200, 300), (29.296875, 58.59375, 14.6484375)
 
 
 def write(folder: Path, seed: int, jobs: int) -> list[Path]:
-    """Write the three archives into ``folder``; returns their paths."""
-    rng = generator(PAI, seed)
-    job_table, task_table = _tables(rng, jobs)
-    rows = [(kind, cpus, memory, gpus) for kind, cpus, memory, gpus, count in MACHINES for _ in range(count)]
-    machines = pd.DataFrame(rows, columns=["gpu_type", "cap_cpu", "cap_mem", "cap_gpu"])
-    machines.insert(0, "machine", hex_names(rng, len(machines), 16))
-    tables = {"pai_job_table": job_table, "pai_task_table": task_table, "pai_machine_spec": machines}
+    """Write the two archives into ``folder``; returns their paths."""
+    tables = zip(("pai_job_table", "pai_task_table"), _tables(generator(PAI, seed), jobs))
     return [
         write_tar_gz(folder / f"{n}.tar.gz", {f"{n}.csv": t.to_csv(index=False, header=False, lineterminator="\n")})
-        for n, t in tables.items()
+        for n, t in tables
     ]
 
 

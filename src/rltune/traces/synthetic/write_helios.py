@@ -1,4 +1,4 @@
-"""A synthetic Helios archive: ``data.zip`` with Venus' ``cluster_log.csv`` and ``cluster_gpu_number.csv``.
+"""A synthetic Helios archive: ``data.zip`` with Venus' ``cluster_log.csv``.
 
 One row in ten is a CPU job, next to the GPU jobs asked for (in the published log it is one in two).
 """
@@ -12,7 +12,7 @@ import pandas as pd
 
 from rltune.traces.synthetic.archives import pick, wall_clock, write_zip
 from rltune.traces.synthetic.model import draw_jobs, generator
-from rltune.traces.synthetic.models import HELIOS, VENUS_VC_GPUS
+from rltune.traces.synthetic.models import HELIOS
 
 STATE = {"COMPLETED": 0.526, "CANCELLED": 0.272, "FAILED": 0.19, "TIMEOUT": 0.008, "NODE_FAIL": 0.004}
 """Completed, cancelled, and failed in sum: GPU jobs of Venus in the published cluster summary; the split is ours."""
@@ -24,12 +24,8 @@ CPUS_PER_GPU = 6  # Venus nodes have 48 CPU threads for 8 GPUs
 
 def write(folder: Path, seed: int, jobs: int) -> list[Path]:
     """Write the archive into ``folder``; returns its path."""
-    log = _log(seed, jobs)
-    days = pd.date_range(log["submit_time"].min()[:10], log["submit_time"].max()[:10], freq="D").strftime("%Y-%m-%d")
-    sizes = pd.DataFrame({"date": days, **VENUS_VC_GPUS, "total": sum(VENUS_VC_GPUS.values())})  # every day the same
-    tables = {"cluster_log": log, "cluster_gpu_number": sizes}
-    members = {f"data/Venus/{name}.csv": t.to_csv(index=False, lineterminator="\n") for name, t in tables.items()}
-    return [write_zip(folder / "data.zip", members)]
+    text = _log(seed, jobs).to_csv(index=False, lineterminator="\n")
+    return [write_zip(folder / "data.zip", {"data/Venus/cluster_log.csv": text})]
 
 
 def _log(seed: int, count: int) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""A synthetic Philly archive: ``trace-data.tar.gz`` with ``cluster_job_log`` (JSON) and ``cluster_machine_list``.
+"""A synthetic Philly archive: ``trace-data.tar.gz`` with ``cluster_job_log`` (JSON).
 
 A small share of the jobs is odd, as in the original: jobs without attempts (cancelled in the queue), attempts without
 times, retries, runs of zero seconds.
@@ -16,8 +16,8 @@ from rltune.traces.synthetic.archives import hex_names, pick, wall_clock, write_
 from rltune.traces.synthetic.model import draw_jobs, generator
 from rltune.traces.synthetic.models import PHILLY
 
-NODES = ((321, 2, "12GB"), (231, 8, "24GB"))
-"""Nodes, GPUs each, memory of one GPU: the published machine list."""
+NODES = 552
+"""Nodes in the published machine list."""
 STATUS = {"Pass": 0.693, "Killed": 0.135, "Failed": 0.172}
 """Shares of Jeon et al., USENIX ATC 2019, Table 6 (there 'unsuccessful' for Failed)."""
 ODD = {"no attempt": 0.005, "no times": 0.002, "no end": 0.001, "zero run": 0.0005, "no detail": 0.0005, "retry": 0.08}
@@ -27,12 +27,7 @@ ODD = {"no attempt": 0.005, "no times": 0.002, "no end": 0.001, "zero run": 0.00
 def write(folder: Path, seed: int, jobs: int) -> list[Path]:
     """Write the archive into ``folder``; returns its path."""
     log = ",\n".join(json.dumps(job, separators=(",", ":")) for job in _log(seed, jobs))
-    lines = ["machineId, number of GPUs, single GPU mem"]
-    for nodes, gpus, memory in NODES:
-        lines += [f"m{len(lines) - 1 + i},{gpus}, {memory}" for i in range(nodes)]
-    machines = "\n".join(lines) + "\n"
-    members = {"trace-data/cluster_machine_list": machines, "trace-data/cluster_job_log": f"[{log}]\n"}
-    return [write_tar_gz(folder / "trace-data.tar.gz", members)]
+    return [write_tar_gz(folder / "trace-data.tar.gz", {"trace-data/cluster_job_log": f"[{log}]\n"})]
 
 
 def _log(seed: int, count: int) -> list[dict[str, Any]]:
@@ -41,7 +36,7 @@ def _log(seed: int, count: int) -> list[dict[str, Any]]:
     jobs["user"] = hex_names(rng, PHILLY.users, 6)[jobs["user"]]
     jobs["number"] = rng.permutation(count * 3)[:count]
     jobs["status"], jobs["odd"] = pick(rng, count, STATUS), pick(rng, count, ODD)
-    jobs["node"] = rng.integers(0, 552, count)
+    jobs["node"] = rng.integers(0, NODES, count)
     run = np.where(jobs["odd"] == "zero run", 0, jobs["run_s"])
     # A retry: a first attempt of a part of the run, a pause of a minute, and the rest.
     jobs["twice"] = (jobs["odd"] == "retry") & (run >= 2)
@@ -79,4 +74,4 @@ def _job(row: Any) -> dict[str, Any]:
 def _detail(gpus: int, first_node: int) -> list[dict[str, Any]]:
     """GPUs by node, whole 8-GPU nodes and a remainder."""
     sizes = [8] * (gpus // 8) + ([gpus % 8] if gpus % 8 else [])
-    return [{"ip": f"m{(first_node + i) % 552}", "gpus": [f"gpu{k}" for k in range(n)]} for i, n in enumerate(sizes)]
+    return [{"ip": f"m{(first_node + i) % NODES}", "gpus": [f"gpu{k}" for k in range(n)]} for i, n in enumerate(sizes)]

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rltune.errors import ConfigError
 from rltune.traces.synthetic.archives import pick, write_gz
 from rltune.traces.synthetic.model import Model, draw_jobs, generator
 from rltune.traces.synthetic.models import HPC2N, SDSC_SP2
@@ -24,13 +23,8 @@ ASKED_S = np.array([300, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 64_800, 
 OVERRUN = 1 / 12
 
 
-def write(folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
-    """Write the log of ``part`` (HPC2N or SDSC-SP2) into ``folder``; returns its path.
-
-    Raises ConfigError for another part, or none.
-    """
-    if part not in LOGS:
-        raise ConfigError(f"part: found {part!r}, expected one of {', '.join(LOGS)}: the log to imitate.")
+def write(folder: Path, seed: int, jobs: int, part: str) -> list[Path]:
+    """Write the log of ``part`` (HPC2N or SDSC-SP2) into ``folder``; returns its path."""
     model, machine, processors, status = LOGS[part]
     rng = generator(model, seed)
     table = _table(draw_jobs(model, jobs, rng), model, status, rng)
