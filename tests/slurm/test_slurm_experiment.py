@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rltune.slurm.accounting import FIELDS
 from slurm_workload import need, wait_for
 
 from rltune.config.load import load_cluster, project_root
 from rltune.errors import ClusterDied, SlurmError
-from rltune.slurm.accounting import FIELDS
 from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, conduct as conducting, nodes as nodes_module, submission

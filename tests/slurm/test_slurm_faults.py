@@ -55,7 +55,7 @@ def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: lis
     made.slurm.update = starts_first  # type: ignore[method-assign]
     done = made.cycle()
     assert (done.refused, done.changed) == (0, 12) and state(slurm, started[0]) == "RUNNING"
-    assert started[0] in made.directory.assigned(), "Slurm takes a running job's priority, too"
+    assert started[0] in made.directory.ownership().assigned, "Slurm takes a running job's priority, too"
     slurm.run("scontrol", "requeue", str(started[0]))
     wait_for(lambda: state(slurm, started[0]) == "PENDING")
     made.cycle()
@@ -63,7 +63,7 @@ def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: lis
     pending = priorities(slurm).keys()  # asked first: one may start meanwhile
     runs = {job for job in waiting if state(slurm, job) == "RUNNING"}  # another may have got the M40 in its stead
     assert len(runs) <= 1 and set(waiting) - runs <= pending
-    assert nobody_is_ours(slurm) and made.directory.assigned().keys() <= runs
+    assert nobody_is_ours(slurm) and made.directory.ownership().assigned.keys() <= runs
 
 
 def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
@@ -96,7 +96,7 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
     made.release_all("test")
     found = {job.id: job.state for job in slurm.client().jobs().records}  # the node back, the next one may have started
     assert nobody_is_ours(slurm) and {*waiting, more} <= found.keys()
-    assert all(found[number] == "RUNNING" for number in made.directory.assigned())
+    assert all(found[number] == "RUNNING" for number in made.directory.ownership().assigned)
 
 
 def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
 
     def say(line: str) -> None:
         said.append(line)
-        kept.add(len(made.directory.assigned()))
+        kept.add(len(made.directory.ownership().assigned))
         if len(said) == 26:
             service.stop.set()
 
@@ -123,7 +123,9 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
     assert service.run() == DONE, said
     failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "12 ranked"))
     assert failed >= 12 and ranked >= 6 and kept <= {0, 12}
-    assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not made.directory.assigned()
+    assert (
+        nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not made.directory.ownership().assigned
+    )
 
 
 def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(
@@ -207,6 +209,8 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         assert all(least >= BAND.low for _, least in seen[:8])
         assert made.view is not None and made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
         assert (
-            priorities(slurm).keys() == {*waiting, *later} and nobody_is_ours(slurm) and not made.directory.assigned()
+            priorities(slurm).keys() == {*waiting, *later}
+            and nobody_is_ours(slurm)
+            and not made.directory.ownership().assigned
         )
         assert {job: p for job, p in priorities(slurm).items() if job in waiting} == own

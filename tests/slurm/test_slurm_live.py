@@ -61,7 +61,7 @@ def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: li
     ranked = priorities(slurm)
     assert ranked.keys() == {*waiting, *more} and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
     assert len(set(ranked.values())) == 1012, "an order of all of them"
-    assert made.release_all("test") == (1012, []) and not made.directory.assigned()
+    assert made.release_all("test") == (1012, []) and not made.directory.ownership().assigned
     assert nobody_is_ours(slurm) and priorities(slurm).keys() == ranked.keys()
 
 
@@ -94,7 +94,7 @@ def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[i
     assert restarts == [12] and (done.ranked, done.changed, done.refused) == (12, 12, 0)
     ranked = priorities(slurm)
     assert ranked.keys() == set(waiting) and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
-    assert made.release_all("test") == (12, []) and not made.directory.assigned()
+    assert made.release_all("test") == (12, []) and not made.directory.ownership().assigned
     wait_for(lambda: priorities(slurm) == own)
 
 
@@ -110,10 +110,10 @@ def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int]
 
     made.slurm.update = killed_first  # type: ignore[method-assign]
     service = Service(made, between_tries_s=0.0)
-    assert service.run() == 3 and set(made.directory.assigned()) == set(waiting)
+    assert service.run() == 3 and set(made.directory.ownership().assigned) == set(waiting)
     slurm.start_controller()  # what it knows is what it had saved last
     assert controller(slurm, tmp_path).release_all("later")[1] == []
-    assert nobody_is_ours(slurm) and not made.directory.assigned()
+    assert nobody_is_ours(slurm) and not made.directory.ownership().assigned
 
 
 def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     assert "rltune_live 0.0" in (command.state / "metrics.prom").read_text()
     assert "released 13 jobs" in command.told("release")
     wait_for(lambda: priorities(slurm) == own)
-    assert not StateDirectory(command.state).assigned()
+    assert not StateDirectory(command.state).ownership().assigned
 
 
 def test_an_answer_that_cannot_be_read_is_a_failed_cycle(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_an_answer_that_cannot_be_read_is_a_failed_cycle(slurm: Emulation, waiti
         made.slurm = client  # from the end of the first cycle on
 
     made.say = say
-    assert Service(made, between_tries_s=0.0).run() == 3 and len(made.directory.assigned()) == 12
+    assert Service(made, between_tries_s=0.0).run() == 3 and len(made.directory.ownership().assigned) == 12
     made.slurm, made.say = whole, print
     assert Service(made, once=True).run() == 0
     assert made.release_all("test")[0] == 12 and nobody_is_ours(slurm)

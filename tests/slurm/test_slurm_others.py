@@ -74,7 +74,7 @@ def test_answers_without_a_single_job(slurm: Emulation, waiting: list[int], tmp_
     (folder / "mute").touch()
     for _ in range(4):
         assert made.cycle().ranked == 0
-    assert set(made.directory.assigned()) == set(waiting)
+    assert set(made.directory.ownership().assigned) == set(waiting)
     (folder / "mute").unlink()
     assert made.cycle().ranked == 12 and made.release_all("test") == (12, []) and nobody_is_ours(slurm)
     made.cycle()
@@ -82,4 +82,4 @@ def test_answers_without_a_single_job(slurm: Emulation, waiting: list[int], tmp_
     wait_for(lambda: not slurm.client().jobs().records)
     for _ in range(2):
         made.cycle()
-    assert not made.directory.assigned(), "all are over, and Slurm says so"
+    assert not made.directory.ownership().assigned, "all are over, and Slurm says so"

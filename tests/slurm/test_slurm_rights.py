@@ -64,4 +64,4 @@ def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: P
         set_level(slurm, f"sacctmgr modify user {USER} set adminlevel=None")
         given, refused = made.release_all("the right is gone")
         assert given == 0 and {outcome.job for outcome in refused} == set(waiting)
-        assert set(made.directory.assigned()) == set(waiting), "for an operator to hand back"
+        assert set(made.directory.ownership().assigned) == set(waiting), "for an operator to hand back"

@@ -19,11 +19,19 @@ from typing import Any
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.records import WAITING_STATES, Parsed, SlurmJob, SlurmNode
-from rltune.slurm.resources import Request, added, base_state, gpus, node_flags, only_type, used_gpus
+from rltune.slurm.resources import (
+    added,
+    allocated_mb,
+    base_state,
+    gpus,
+    node_flags,
+    only_type,
+    requested_gpus,
+    used_gpus,
+)
 from rltune.slurm.values import (
     EMPTY,
     Fault,
-    array_tasks,
     collect,
     count,
     duration,
@@ -62,7 +70,7 @@ MAY_BE_CUT = frozenset({"Dependency", "Feature", "Features", "Reason", "ArrayTas
 """Columns of which the beginning is enough."""
 KEY_OF = _pairs(
     "JobID=job_id HetJobID=het_job_id UserName=user_name Account=account Partition=partition QOS=qos Reason=state_reason "
-    "SubmitTime=submit_time StartTime=start_time EndTime=end_time EligibleTime=eligible_time NodeList=nodes "
+    "SubmitTime=submit_time StartTime=start_time EligibleTime=eligible_time NodeList=nodes "
     "PriorityLong=priority Feature=features Dependency=dependency tres-per-job=tres_per_job tres-per-node=tres_per_node "
     "tres-per-socket=tres_per_socket tres-per-task=tres_per_task",
     "=",
@@ -70,7 +78,7 @@ KEY_OF = _pairs(
 """Column of the text → key of the JSON with the same values."""
 NODE_KEY_OF = _pairs(
     "NodeList=name StateComplete=state Memory=real_memory AllocMem=alloc_memory Gres=gres GresUsed=gres_used "
-    "PartitionName=partitions Features=features Reason=reason",
+    "PartitionName=partitions",
     "=",
 )
 
@@ -174,16 +182,9 @@ def _job(item: Any) -> SlurmJob:
     limit_s = job.get("time_limit_s", None if minutes is None or math.isinf(minutes) else 60.0 * minutes)
     nodes, tasks, cpus = (counts(key, 1) for key in ("node_count", "tasks", "cpus"))
     names = () if waiting else expand(texts("nodes"))
-    request = Request(
-        *map(
-            texts,
-            ("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task", "tres_req_str", "tres_alloc_str"),
-        )
-    )
     detail = [] if waiting else _detail(job.get("gres_detail"))
-    by_type = added(detail) or request.gpus(
-        not waiting, len(names) or nodes, tasks, counts("sockets_per_node", 1, bits=16)
-    )
+    held_nodes, sockets = len(names) or nodes, counts("sockets_per_node", 1, bits=16)
+    by_type = added(detail) or requested_gpus(texts, waiting, held_nodes, tasks, held_nodes * sockets)
     of_node = None
     if names and len(detail) == len(names):
         of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
@@ -200,12 +201,10 @@ def _job(item: Any) -> SlurmJob:
         reason=texts("state_reason"),
         submit_s=submit_s,
         start_s=moment(job.get("start_time"), "start_time"),
-        end_limit_s=None if waiting or limit_s is None else moment(job.get("end_time"), "end_time"),
         time_limit_s=limit_s,
         nodes=nodes,
-        tasks=tasks,
         cpus=cpus,
-        mem_mb=_memory(job, request, nodes, cpus),
+        mem_mb=_memory(job, texts("tres_alloc_str"), nodes, cpus),
         gpus=sum(by_type.values()),
         gpu_type=only_type(by_type),
         node_names=names,
@@ -218,10 +217,7 @@ def _job(item: Any) -> SlurmJob:
         constraint=texts("features"),
         shared=_shared(job),
         gpus_by_type=by_type,
-        array_tasks=array_tasks(texts("array_task_string")) if waiting else 1,
         eligible_s=moment(job.get("eligible_time"), "eligible_time"),
-        name=texts("name"),
-        flags=flags,
     )
 
 
@@ -234,9 +230,9 @@ def _detail(value: Any) -> list[dict[str, int]]:
     return [gpus(text, "gres_detail") for text in value]
 
 
-def _memory(job: dict[str, Any], request: Request, nodes: int, cpus: int) -> int | None:
+def _memory(job: dict[str, Any], tres: str, nodes: int, cpus: int) -> int | None:
     """Memory over all nodes, MB, that it has or requests; 0 is Slurm's value for all memory of its nodes."""
-    if (allocated := request.mem_mb()) is not None:
+    if (allocated := allocated_mb(tres)) is not None:
         return allocated
     for key, factor in (("memory_per_node", nodes), ("memory_per_cpu", cpus)):
         found = number(job.get(key), key, 64)
@@ -270,8 +266,6 @@ def _node(item: Any) -> SlurmNode:
         gpus=gpus(has),
         gpus_alloc=used_gpus(has, text_of(node.get("gres_used"), "gres_used")),
         partitions=words(node.get("partitions"), "partitions"),
-        features=words(node.get("active_features") or node.get("features"), "features"),
-        reason=text_of(node.get("reason"), "reason"),
     )
 
 
@@ -281,10 +275,7 @@ def _nodes_of_row(item: Any) -> list[SlurmNode]:
     listed = _object(row.get("nodes")).get("nodes")
     names = _required(words(listed, "nodes"), row.get("nodes"), "nodes", "names under 'nodes'")
     cpus, mem, gres, state = (_object(row.get(key) or {}) for key in ("cpus", "memory", "gres", "node"))
-
-    def inner(key: str, name: str) -> Any:
-        return row[key].get(name) if isinstance(row.get(key), dict) else row.get(key)
-
+    partition = row.get("partition")
     node = _node(
         {
             "name": names[0],
@@ -296,9 +287,7 @@ def _nodes_of_row(item: Any) -> list[SlurmNode]:
             "alloc_memory": mem.get("allocated"),
             "gres": gres.get("total"),
             "gres_used": gres.get("used"),
-            "partitions": inner("partition", "name"),
-            "features": inner("features", "active"),
-            "reason": inner("reason", "description"),
+            "partitions": partition.get("name") if isinstance(partition, dict) else partition,
         }
     )
     if len(names) > 1 and (node.cpus_alloc or node.mem_alloc_mb or any(node.gpus_alloc.values())):
@@ -353,11 +342,8 @@ def _job_item(cells: dict[str, str]) -> dict[str, Any]:
     item["node_count"], item["cpus"], item["tasks"] = (
         cells[name].split("-")[0] for name in ("NumNodes", "NumCPUs", "NumTasks")
     )
-    tasks = cells["ArrayTaskID"]
-    if tasks not in EMPTY:
+    if cells["ArrayTaskID"] not in EMPTY:
         item["array_job_id"] = cells["ArrayJobID"]
-    # where the column may be cut off: up to the last task that is surely whole
-    item["array_task_string"] = tasks if len(tasks) < JOB_COLUMNS["ArrayTaskID"] else tasks.rpartition(",")[0]
     if cells["OverSubscribe"] not in EMPTY:
         item["shared"] = cells["OverSubscribe"]
     found = memory(cells["MinMemory"], "MinMemory")

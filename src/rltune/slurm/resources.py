@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
 from rltune.slurm.values import Fault, memory
@@ -59,41 +58,33 @@ def used_gpus(has: str, used: str) -> dict[str, int]:
     return {kinds.pop(): found[""]} if set(found) == {""} and len(kinds) == 1 else found
 
 
-@dataclass(frozen=True)
-class Request:
-    """Resources of a job in Slurm's fields (``tres_per_job`` and so on)."""
+def requested_gpus(texts: Callable[[str], str], waiting: bool, nodes: int, tasks: int, sockets: int) -> dict[str, int]:
+    """GPUs of a job by type, over all nodes, from the first of Slurm's fields that has some.
 
-    per_job: str
-    per_node: str
-    per_socket: str
-    per_task: str
-    requested: str
-    """All resources it requests (``tres_req_str``), with GPUs only where Slurm accounts for them."""
-    allocated: str
-    """All resources it has (``tres_alloc_str``), likewise."""
+    ``texts``: the job's text of a field. ``tres_alloc_str`` and ``tres_req_str`` have GPUs only where Slurm accounts for
+    them.
+    """
+    factors = {
+        "tres_alloc_str": 0 if waiting else 1,
+        "tres_per_job": 1,
+        "tres_req_str": 1,
+        "tres_per_node": nodes,
+        "tres_per_socket": sockets,
+        "tres_per_task": tasks,
+    }
+    for key, factor in factors.items():
+        if factor and (found := gpus(texts(key), key)):
+            return {kind: amount * factor for kind, amount in found.items()}
+    return {}
 
-    def gpus(self, running: bool, nodes: int, tasks: int, sockets_per_node: int) -> dict[str, int]:
-        """GPUs by type, over all nodes."""
-        fields = (
-            (self.allocated if running else "", "tres_alloc", 1),
-            (self.per_job, "tres_per_job", 1),
-            (self.requested, "tres_req", 1),
-            (self.per_node, "tres_per_node", nodes),
-            (self.per_socket, "tres_per_socket", nodes * sockets_per_node),
-            (self.per_task, "tres_per_task", tasks),
-        )
-        for text, name, factor in fields:
-            if found := gpus(text, name):
-                return {kind: amount * factor for kind, amount in found.items() if amount * factor}
-        return {}
 
-    def mem_mb(self) -> int | None:
-        """Memory that it has, where Slurm reports it."""
-        for item in self.allocated.split(","):
-            name, _, amount = item.partition("=")
-            if name.strip() == "mem" and (found := memory(amount.strip(), "tres_alloc")):
-                return round(found[0])
-        return None
+def allocated_mb(tres: str) -> int | None:
+    """Memory in a list of allocated resources, where it is."""
+    for item in tres.split(","):
+        name, _, amount = item.partition("=")
+        if name.strip() == "mem" and (found := memory(amount.strip(), "tres_alloc_str")):
+            return round(found[0])
+    return None
 
 
 def base_state(flags: frozenset[str], first: str) -> str:

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from rltune.errors import DataError, RLTuneError
 from rltune.files import write_text
-from rltune.slurm.ownership import Assignment, Ownership
+from rltune.slurm.ownership import Ownership
 
 GONE = (0, 0, 0)
 """Stamp of a file that is not there."""
@@ -116,10 +116,6 @@ class StateDirectory:
     def keep(self, ownership: Ownership) -> None:
         """Know a list that may not be on the disk yet."""
         self._known = ownership
-
-    def assigned(self) -> dict[int, Assignment]:
-        """Job → what it was last given according to the file; raises DataError where that cannot be read."""
-        return {} if self._stamp_now() == GONE else self._read().assigned
 
     def write(self, ownership: Ownership) -> None:
         """Replace the list, on the disk when this returns; an equal list is not written again."""

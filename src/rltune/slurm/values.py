@@ -24,7 +24,6 @@ MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([cn]?)")
 MEMORY_MB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 BRACKET = re.compile(r"\[([^][]*)\]")
 PIECE = re.compile(r"(\d+)(?:-(\d+))?")
-STEP = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 
 
 class Fault(ValueError):
@@ -162,29 +161,6 @@ def expand(names: str, what: str = "nodes") -> tuple[str, ...]:
         if len(found) > MOST_NODES:
             raise Fault(f"{what}: {shown(names)} stands for more than {MOST_NODES} nodes")
     return tuple(found)
-
-
-def array_tasks(text: str, what: str = "array tasks") -> int:
-    """Tasks that ``2-99%3``, ``1,3,5-9:2`` or a bit mask ``0x1f`` stand for; at least 1, as a record is one."""
-    text = text.strip().split("%")[0]
-    if text in EMPTY:
-        return 1
-    if text.startswith(("0x", "0X")):
-        if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,100000}", text):
-            raise Fault(f"{what}: found {shown(text)}, expected tasks of an array")
-        return max(1, int(text, 16).bit_count())
-    total = 0
-    for part in text.strip("[]").split(","):
-        found = STEP.fullmatch(part.strip())
-        if part.strip() in ("", "..."):  # Slurm shortens long lists: at least those it shows
-            continue
-        if found is None or len(part) > 60:
-            raise Fault(f"{what}: found {shown(text)}, expected tasks of an array")
-        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
-        if last < first or step < 1:
-            raise Fault(f"{what}: found {shown(text)}, expected tasks of an array")
-        total += (last - first) // step + 1
-    return max(1, total)
 
 
 def shown(value: Any) -> str:
