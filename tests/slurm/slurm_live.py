@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from fake_slurm import BAND, make_config, write_policy
@@ -9,6 +10,7 @@ from fake_slurm import BAND, make_config, write_policy
 from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller
 from rltune.slurm.emulate import Emulation
+from rltune.slurm.ownership import Assignment
 from rltune.slurm.state_directory import StateDirectory
 
 
@@ -24,11 +26,31 @@ def controller(
     return made
 
 
+def stand_in(slurm: Emulation, folder: Path, *names: str, script: str) -> Client:
+    """A client for which some of Slurm's commands are a shell script, in which REAL is the command."""
+    folder.mkdir()
+    for name in names:
+        real = shutil.which(name, path=slurm.env["PATH"])
+        (folder / name).write_text(f"#!/bin/sh\n{script.replace('REAL', str(real))}\n")
+        (folder / name).chmod(0o755)
+    return Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
+
+
 def priorities(slurm: Emulation) -> dict[int, int]:
     """Waiting job → its priority."""
     return {job.id: job.priority for job in slurm.client().jobs().records if job.state == "PENDING"}
 
 
+def all_ours(slurm: Emulation) -> bool:
+    """Whether every waiting job has a priority of the controller's band."""
+    return all(priority in BAND for priority in priorities(slurm).values())
+
+
 def nobody_is_ours(slurm: Emulation) -> bool:
     """Whether no waiting job has a priority of the controller's band."""
     return all(priority < BAND.low for priority in priorities(slurm).values())
+
+
+def assigned(made: Controller) -> dict[int, Assignment]:
+    """What the list of a controller's folder holds."""
+    return made.directory.ownership().assigned

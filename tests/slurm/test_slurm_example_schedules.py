@@ -45,7 +45,7 @@ def two_nodes() -> Iterator[Emulation]:
 def runs() -> dict[str, pd.DataFrame]:
     """Panel's figure → its schedule, made as for the report: again where a cluster dies or its accounting loses a start."""
     need(accounting=True, speed=SPEED)
-    frame, _ = on_slurm.on_slurm(SPEED, print)
+    frame, _ = on_slurm.run_schedules(print, SPEED)
     return {panel.figure: frame[frame["figure"] == panel.figure] for panel in PANELS}
 
 
@@ -192,11 +192,12 @@ def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
         return simulated().query("figure == @panel.figure")
 
     monkeypatch.setattr(on_slurm, "Emulation", Silent)
+    monkeypatch.setattr(on_slurm.packages, "missing", lambda groups: [])
     monkeypatch.setattr(on_slurm, "run_panel", play_or_fall_silent)
     if silences == on_slurm.CLUSTERS:
         with pytest.raises(type(error)):
-            on_slurm.on_slurm(SPEED, lambda line: None)
+            on_slurm.run_schedules(print, SPEED)
         return
-    runs, version = on_slurm.on_slurm(SPEED, lambda line: None)
-    assert runs.equals(simulated()) and version == "22.05.8"
+    runs, facts = on_slurm.run_schedules(print, SPEED)
+    assert runs.equals(simulated()) and facts["slurm"] == "22.05.8"
     assert played == ["fig1", *["fig2"] * (silences + 1), "fig3", "fig4"]

@@ -1,86 +1,24 @@
-"""Read Slurm's answers: JSON in the dialects of its versions, and text for builds without JSON.
+"""Read Slurm's answers in JSON, in the dialects of its versions.
 
 JSON has plain numbers and texts (openapi v0.0.38 and before, Slurm 22.05), or numbers as ``{set, infinite, number}`` and
 states as lists (v0.0.39 and later, Slurm 23.02 and later): each value is read by its own form, not by the claimed version.
-
-Text comes from ``squeue -O`` and ``sinfo -O``, which pad every column, counted in bytes, to the requested width, so that
-no user's text shifts the others. Names of jobs and comments, the free texts, are not requested. A column that its value
-fills may be cut off, and its record is a fault. Times are seconds since 1970 (``SLURM_TIME_FORMAT=%s``). A record in text
-is rewritten with the JSON's keys first.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.records import WAITING_STATES, Parsed, SlurmJob, SlurmNode
-from rltune.slurm.resources import (
-    added,
-    allocated_mb,
-    base_state,
-    gpus,
-    node_flags,
-    only_type,
-    requested_gpus,
-    used_gpus,
-)
-from rltune.slurm.values import (
-    EMPTY,
-    Fault,
-    collect,
-    count,
-    duration,
-    expand,
-    memory,
-    moment,
-    number,
-    shown,
-    text_of,
-    words,
-)
+from rltune.slurm.resources import allocated_mb, base_state, gpus, only_type, requested_gpus, used_gpus
+from rltune.slurm.values import Fault, collect, count, expand, moment, number, shown, text_of, words
 
 SHARED = {"none": "NO", "shared": "YES", "oversubscribe": "YES", "user": "USER", "mcs": "MCS", "exclusive": "EXCLUSIVE"}
 """Words of the JSON for what squeue's ``%h`` calls otherwise."""
-JOB_OPTION = (
-    "JobID:24,ArrayJobID:24,ArrayTaskID:512,HetJobID:24,UserName:96,Account:96,Partition:256,QOS:96,State:32,Reason:64,"
-    "SubmitTime:24,StartTime:24,EndTime:24,EligibleTime:24,TimeLimit:24,NumNodes:24,NumTasks:24,NumCPUs:24,MinMemory:24,"
-    "tres-alloc:256,tres-per-job:128,tres-per-node:128,tres-per-socket:128,tres-per-task:128,NodeList:1024,"
-    "PriorityLong:24,OverSubscribe:16,Feature:256,Dependency:256"
-)
-"""Columns of ``squeue -O`` with their widths in bytes."""
-NODE_OPTION = (
-    "NodeList:128,StateComplete:128,CPUsState:48,Memory:24,AllocMem:24,Gres:256,GresUsed:256,PartitionName:96,"
-    "Features:512,Reason:128"
-)
-"""Columns of ``sinfo -N -O`` with their widths in bytes."""
-
-
-def _pairs(text: str, separator: str) -> dict[str, str]:
-    return dict(part.split(separator) for part in re.split("[, ]", text))
-
-
-JOB_COLUMNS = {name: int(width) for name, width in _pairs(JOB_OPTION, ":").items()}
-NODE_COLUMNS = {name: int(width) for name, width in _pairs(NODE_OPTION, ":").items()}
-MAY_BE_CUT = frozenset({"Dependency", "Feature", "Features", "Reason", "ArrayTaskID"})
-"""Columns of which the beginning is enough."""
-KEY_OF = _pairs(
-    "JobID=job_id HetJobID=het_job_id UserName=user_name Account=account Partition=partition QOS=qos Reason=state_reason "
-    "SubmitTime=submit_time StartTime=start_time EligibleTime=eligible_time NodeList=nodes "
-    "PriorityLong=priority Feature=features Dependency=dependency tres-per-job=tres_per_job tres-per-node=tres_per_node "
-    "tres-per-socket=tres_per_socket tres-per-task=tres_per_task",
-    "=",
-)
-"""Column of the text → key of the JSON with the same values."""
-NODE_KEY_OF = _pairs(
-    "NodeList=name StateComplete=state Memory=real_memory AllocMem=alloc_memory Gres=gres GresUsed=gres_used "
-    "PartitionName=partitions",
-    "=",
-)
 
 
 def jobs_from_json(text: str) -> Parsed[SlurmJob]:
@@ -100,21 +38,6 @@ def nodes_from_json(text: str) -> Parsed[SlurmNode]:
         read = collect(_rows(answer, "sinfo", "sinfo --json"), _nodes_of_row, lambda item: "row of sinfo")
         return Parsed(_merged(node for nodes in read.records for node in nodes), read.faults)
     return collect(_rows(answer, "nodes", "sinfo --json"), _node, lambda item: f"node {_label(item, 'name')}")
-
-
-def jobs_from_text(text: str) -> Parsed[SlurmJob]:
-    """Jobs of ``squeue --noheader -O`` with :data:`JOB_OPTION`. Raises SlurmError where no line has that form."""
-    lines = _lines(text, JOB_COLUMNS, "squeue")
-    return collect(lines, lambda line: _job(_job_item(_cells(line, JOB_COLUMNS))), lambda line: f"job {_start(line)}")
-
-
-def nodes_from_text(text: str) -> Parsed[SlurmNode]:
-    """Nodes of ``sinfo --noheader -N -O`` with :data:`NODE_OPTION`. Raises SlurmError as :func:`jobs_from_text`."""
-    lines = _lines(text, NODE_COLUMNS, "sinfo")
-    read = collect(
-        lines, lambda line: _node(_node_item(_cells(line, NODE_COLUMNS))), lambda line: f"node {_start(line)}"
-    )
-    return Parsed(_merged(read.records), read.faults)
 
 
 def _answer(text: str, command: str) -> dict[str, Any]:
@@ -179,12 +102,14 @@ def _job(item: Any) -> SlurmJob:
         moment(job.get("submit_time"), "submit_time"), job.get("submit_time"), "submit_time", "seconds since 1970"
     )
     minutes = number(job.get("time_limit"), "time_limit")
-    limit_s = job.get("time_limit_s", None if minutes is None or math.isinf(minutes) else 60.0 * minutes)
+    limit_s = None if minutes is None or math.isinf(minutes) else 60.0 * minutes
     nodes, tasks, cpus = (counts(key, 1) for key in ("node_count", "tasks", "cpus"))
     names = () if waiting else expand(texts("nodes"))
     detail = [] if waiting else _detail(job.get("gres_detail"))
     held_nodes, sockets = len(names) or nodes, counts("sockets_per_node", 1, bits=16)
-    by_type = added(detail) or requested_gpus(texts, waiting, held_nodes, tasks, held_nodes * sockets)
+    by_type = dict(sum(map(Counter, detail), Counter())) or requested_gpus(
+        texts, waiting, held_nodes, tasks, held_nodes * sockets
+    )
     of_node = None
     if names and len(detail) == len(names):
         of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
@@ -254,11 +179,11 @@ def _shared(job: dict[str, Any]) -> str:
 def _node(item: Any) -> SlurmNode:
     node = _object(item)
     has = text_of(node.get("gres"), "gres")
-    state = [word for text in words(node.get("state"), "state") for word in node_flags(text)]
-    _required(state, node.get("state"), "state", "a state")
+    state = _required(words(node.get("state"), "state"), node.get("state"), "state", "a state")
+    flags = words(node.get("state_flags"), "state_flags")
     return SlurmNode(
         name=_required(text_of(node.get("name"), "name"), node.get("name"), "name", "a node's name"),
-        state=frozenset(state) | {word.upper() for word in words(node.get("state_flags"), "state_flags")},
+        state=frozenset(word.upper() for word in (*state, *flags)),
         cpus=count(node.get("cpus"), "cpus", bits=16),
         cpus_alloc=count(node.get("alloc_cpus"), "alloc_cpus", 0, bits=16),
         mem_mb=count(node.get("real_memory"), "real_memory", 0, bits=64),
@@ -304,63 +229,3 @@ def _merged(nodes: Any) -> tuple[SlurmNode, ...]:
         before = found[node.name].partitions if node.name in found else ()
         found[node.name] = replace(node, partitions=tuple(dict.fromkeys((*before, *node.partitions))))
     return tuple(found.values())
-
-
-def _lines(text: str, columns: dict[str, int], command: str) -> list[bytes]:
-    """Lines as bytes, in which the columns are counted."""
-    lines = [line for line in text.encode("utf-8", "replace").split(b"\n") if line.strip()]
-    if lines and not any(len(line) == sum(columns.values()) for line in lines):
-        raise SlurmError(
-            f"{command} -O: the answer begins {shown(text[:60])}; expected lines of {sum(columns.values())} bytes in "
-            f"{len(columns)} columns, as this version of Slurm may not give"
-        )
-    return lines
-
-
-def _start(line: bytes) -> str:
-    return shown(line[:24].decode("utf-8", "replace").strip())
-
-
-def _cells(line: bytes, columns: dict[str, int]) -> dict[str, str]:
-    if len(line) != sum(columns.values()):
-        raise Fault(f"found a line of {len(line)} bytes, expected {sum(columns.values())}")
-    cells, at = {}, 0
-    for name, width in columns.items():
-        raw = line[at : at + width]
-        at += width
-        if not raw.endswith(b" ") and name not in MAY_BE_CUT:
-            raise Fault(f"{name}: fills its {width} bytes, {shown(raw.decode('utf-8', 'replace'))}, and may be cut off")
-        cells[name] = raw.decode("utf-8", "replace").strip()
-    return cells
-
-
-def _job_item(cells: dict[str, str]) -> dict[str, Any]:
-    """A job's columns under the keys of the JSON."""
-    item: dict[str, Any] = {key: cells[name] for name, key in KEY_OF.items()}
-    item["job_state"] = cells["State"].split("+")
-    item["time_limit_s"] = duration(cells["TimeLimit"], "TimeLimit")
-    item["node_count"], item["cpus"], item["tasks"] = (
-        cells[name].split("-")[0] for name in ("NumNodes", "NumCPUs", "NumTasks")
-    )
-    if cells["ArrayTaskID"] not in EMPTY:
-        item["array_job_id"] = cells["ArrayJobID"]
-    if cells["OverSubscribe"] not in EMPTY:
-        item["shared"] = cells["OverSubscribe"]
-    found = memory(cells["MinMemory"], "MinMemory")
-    if found:
-        item["memory_per_cpu" if found[1] == "c" else "memory_per_node"] = found[0]
-    item["tres_req_str"] = cells["tres-alloc"]  # of a waiting job the requested resources
-    if found or base_state(frozenset(item["job_state"]), item["job_state"][0]) not in WAITING_STATES:
-        item["tres_alloc_str"] = cells[
-            "tres-alloc"
-        ]  # a waiting job without a request has the memory of whole nodes here
-    return item
-
-
-def _node_item(cells: dict[str, str]) -> dict[str, Any]:
-    """A node's columns under the keys of the JSON."""
-    parts = cells["CPUsState"].split("/")
-    if len(parts) != 4:
-        raise Fault(f"CPUsState: found {shown(cells['CPUsState'])}, expected allocated/idle/other/total")
-    item: dict[str, Any] = {key: cells[name] for name, key in NODE_KEY_OF.items()}
-    return {**item, "alloc_cpus": parts[0], "cpus": parts[3]}

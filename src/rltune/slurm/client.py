@@ -16,7 +16,6 @@ from pathlib import Path
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm import answers
-from rltune.slurm.answers import JOB_OPTION, NODE_OPTION
 from rltune.slurm.records import (
     ENDED_STATES,
     RUNNING_STATES,
@@ -51,7 +50,7 @@ SILENCE = re.compile(
     re.IGNORECASE,
 )
 """Slurm's words when its controller does not answer."""
-NO_JSON = re.compile(r"json|unrecognized option|unrecognised option|serializer|plugin|data_parser", re.IGNORECASE)
+NO_JSON = re.compile(r"unrecognized option.*json|serializer|data_parser", re.IGNORECASE)
 """Words of a build without JSON when asked for it."""
 STEERING = ("SQUEUE_", "SINFO_", "SCONTROL_", "SLURM_CLUSTERS", "SLURM_JSON", "SLURM_YAML", "SLURM_BITSTR_LEN")
 """Beginnings of environment variables that change what the commands print."""
@@ -80,39 +79,19 @@ class Client:
             self.env["SLURM_CONF"] = str(Path(config).resolve())
         self.timeout_s = timeout_s
         self._speed = own_speed()  # waits here are by this process's clock
-        self._json: bool | None = None
 
     def version(self) -> str:
         """Slurm's version, such as 22.05.8, as its commands report it (without the controller)."""
         return self._run(["scontrol", "--version"]).stdout.split(" ")[-1].strip()
 
-    @property
-    def json(self) -> bool:
-        """Whether this build of Slurm answers in JSON; tried once."""
-        if self._json is None:
-            done = self._run(["squeue", "--all", "--json"], check=False)
-            if done.returncode == 0:
-                answers.jobs_from_json(done.stdout)
-                self._json = True
-            elif SILENCE.search(done.stderr) or not NO_JSON.search(done.stderr):
-                raise _failure(["squeue", "--json"], done)
-            else:
-                self._json = False
-        return self._json
-
     def jobs(self) -> Parsed[SlurmJob]:
         """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
-        if self.json:
-            read = answers.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
-        else:
-            read = answers.jobs_from_text(self._run(["squeue", "--all", "--noheader", "-O", JOB_OPTION]).stdout)
-        present = WAITING_STATES | RUNNING_STATES  # the JSON also has jobs that ended recently
+        read = answers.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
+        present = WAITING_STATES | RUNNING_STATES  # the answer also has jobs that ended recently
         return Parsed(tuple(job for job in read.records if job.state in present), read.faults)
 
     def nodes(self) -> Parsed[SlurmNode]:
         """Every node."""
-        if not self.json:
-            return answers.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", NODE_OPTION]).stdout)
         return answers.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
 
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
@@ -230,6 +209,8 @@ def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmEr
     text = " ".join(done.stderr.split())[-400:] or "no message"
     if UNCONFIGURED.search(text):
         text += " (where is slurm.conf? name it under `slurm_conf:`, or in SLURM_CONF)"
+    if NO_JSON.search(text):
+        text += " (this needs Slurm 22.05 or later, built with JSON)"
     kind = SlurmUnavailable if SILENCE.search(text) else SlurmError
     return kind(f"{' '.join(argv[:3])}: exit status {done.returncode}: {text}")
 

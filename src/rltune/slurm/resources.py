@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
-from rltune.slurm.values import Fault, memory
+from rltune.slurm.values import Fault
 from rltune.traces import gres
-from rltune.traces.gres import PARENTHESES
 
-STATE_MARKS = {
-    "*": "NO_RESPOND",
-    "~": "POWERED_DOWN",
-    "#": "POWERING_UP",
-    "!": "POWER_DOWN",
-    "%": "POWERING_DOWN",
-    "$": "MAINT",
-    "@": "REBOOT_REQUESTED",
-    "^": "REBOOT_ISSUED",
-    "-": "PLANNED",
-}
-"""Suffixes of a node's state (sinfo(1), NODE STATE CODES)."""
+MEMORY = re.compile(r"\bmem=(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\b", re.ASCII)
+MEMORY_MB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
 
 def gpus(text: str, field: str = "gres") -> dict[str, int]:
@@ -31,14 +19,6 @@ def gpus(text: str, field: str = "gres") -> dict[str, int]:
         return gres.gpus(text)
     except ValueError as error:
         raise Fault(f"{field}: {error}") from None
-
-
-def added(parts: Iterable[dict[str, int]]) -> dict[str, int]:
-    """GPUs by type, summed over several lists."""
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(total)
 
 
 def only_type(found: dict[str, int]) -> str | None:
@@ -50,12 +30,8 @@ def only_type(found: dict[str, int]) -> str | None:
 def used_gpus(has: str, used: str) -> dict[str, int]:
     """GPUs in use by type; those that Slurm reports without a type have the node's only type."""
     found = gpus(used, "gres_used")
-    kinds = set()
-    for item in PARENTHESES.sub("", has.replace("(null)", "")).split(","):
-        parts = re.split("[:=]", item.strip().removeprefix("gres/").removeprefix("gres:"))
-        if parts[0] == "gpu" and len(parts) > 2 and parts[1]:
-            kinds.add(parts[1])
-    return {kinds.pop(): found[""]} if set(found) == {""} and len(kinds) == 1 else found
+    kind = only_type(gpus(has))
+    return {kind: found[""]} if kind and set(found) == {""} else found
 
 
 def requested_gpus(texts: Callable[[str], str], waiting: bool, nodes: int, tasks: int, sockets: int) -> dict[str, int]:
@@ -80,11 +56,8 @@ def requested_gpus(texts: Callable[[str], str], waiting: bool, nodes: int, tasks
 
 def allocated_mb(tres: str) -> int | None:
     """Memory in a list of allocated resources, where it is."""
-    for item in tres.split(","):
-        name, _, amount = item.partition("=")
-        if name.strip() == "mem" and (found := memory(amount.strip(), "tres_alloc_str")):
-            return round(found[0])
-    return None
+    found = MEMORY.search(tres)
+    return round(float(found[1]) * MEMORY_MB[found[2]]) or None if found else None
 
 
 def base_state(flags: frozenset[str], first: str) -> str:
@@ -92,16 +65,3 @@ def base_state(flags: frozenset[str], first: str) -> str:
     if first in WAITING_STATES or first in RUNNING_STATES or len(flags) == 1:
         return first
     return min(flags & (WAITING_STATES | RUNNING_STATES), default=first)
-
-
-def node_flags(text: str) -> frozenset[str]:
-    """Words of a node's state in sinfo's text: ``mixed+drain``, ``idle*``, ``draining@``."""
-    flags = set()
-    for word in text.replace(",", "+").split("+"):
-        name = word.strip()
-        while name and name[-1] in STATE_MARKS:
-            flags.add(STATE_MARKS[name[-1]])
-            name = name[:-1]
-        if name:
-            flags.add(name.upper())
-    return frozenset(flags)
