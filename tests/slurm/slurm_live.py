@@ -10,7 +10,6 @@ from fake_slurm import BAND, make_config, write_policy
 from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.ownership import Assignment
 from rltune.slurm.state_directory import StateDirectory
 
 
@@ -49,8 +48,3 @@ def all_ours(slurm: Emulation) -> bool:
 def nobody_is_ours(slurm: Emulation) -> bool:
     """Whether no waiting job has a priority of the controller's band."""
     return all(priority < BAND.low for priority in priorities(slurm).values())
-
-
-def assigned(made: Controller) -> dict[int, Assignment]:
-    """What the list of a controller's folder holds."""
-    return made.directory.ownership().assigned

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND
-from slurm_live import assigned, controller, priorities
+from fake_slurm import BAND, assigned
+from slurm_live import controller, priorities
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.controller import Controller

@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from fake_slurm import BAND
-from slurm_live import all_ours, assigned, controller, nobody_is_ours, priorities, stand_in
+from fake_slurm import BAND, assigned
+from slurm_live import all_ours, controller, nobody_is_ours, priorities, stand_in
 from slurm_workload import need, state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation

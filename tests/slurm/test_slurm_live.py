@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake_slurm import BAND, write_policy
-from slurm_live import all_ours, assigned, controller, nobody_is_ours, priorities
+from fake_slurm import BAND, assigned, write_policy
+from slurm_live import all_ours, controller, nobody_is_ours, priorities
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.emulate import Emulation

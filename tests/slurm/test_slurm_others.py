@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fake_slurm import BAND
-from slurm_live import assigned, controller, nobody_is_ours, priorities, stand_in
+from fake_slurm import BAND, assigned
+from slurm_live import controller, nobody_is_ours, priorities, stand_in
 from slurm_workload import submit, wait_for
 
 from rltune.slurm.emulate import Emulation

@@ -10,7 +10,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from slurm_live import all_ours, assigned, controller, nobody_is_ours, priorities, stand_in
+from fake_slurm import assigned
+from slurm_live import all_ours, controller, nobody_is_ours, priorities, stand_in
 from slurm_workload import need, wait_behind, wait_for
 
 from rltune.slurm.client import Client
