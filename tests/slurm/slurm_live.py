@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from fake_slurm import BAND, make_config, write_policy
@@ -23,6 +24,19 @@ def controller(
     made = Controller(config, client or slurm.client(), StateDirectory(state or folder), policy, True, say=said.append)
     made.said = said  # type: ignore[attr-defined]
     return made
+
+
+def meanwhile(made: Controller, method: str, what: Callable[[], object], after: bool = False) -> None:
+    """Let something happen just before (or ``after``) the next call of a method of the controller's client."""
+    real = getattr(made.slurm, method)
+
+    def called(*arguments: object) -> object:
+        setattr(made.slurm, method, real)
+        before = None if after else what()
+        found = real(*arguments)
+        return (found, what() if after else before)[0]
+
+    setattr(made.slurm, method, called)
 
 
 def stand_in(slurm: Emulation, folder: Path, *names: str, script: str) -> Client:

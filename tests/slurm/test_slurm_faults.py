@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from fake_slurm import BAND, assigned
-from slurm_live import all_ours, controller, nobody_is_ours, priorities, stand_in
+from slurm_live import all_ours, controller, meanwhile, nobody_is_ours, priorities, stand_in
 from slurm_workload import need, state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -43,14 +43,7 @@ def first_of_m40(slurm: Emulation, waiting: list[int]) -> int:
 
 def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     made, started = controller(slurm, tmp_path), []
-    update = made.slurm.update
-
-    def starts_first(changes: list) -> list:
-        if not started:
-            started.append(first_of_m40(slurm, waiting))
-        return update(changes)
-
-    made.slurm.update = starts_first  # type: ignore[method-assign]
+    meanwhile(made, "update", lambda: started.append(first_of_m40(slurm, waiting)))
     done = made.cycle()
     assert (done.refused, done.changed) == (0, 12) and state(slurm, started[0]) == "RUNNING"
     assert started[0] in assigned(made), "Slurm takes a running job's priority, too"
@@ -71,20 +64,16 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
     made = controller(slurm, tmp_path)
     made.cycle()
     job, more = first_of_m40(slurm, waiting), submit(slurm, "--gres=gpu:1")
-    read = made.slurm.nodes
 
-    def goes_down_after() -> object:
-        found = read()
+    def goes_down() -> None:
         slurm.kill_node("m40-1")
         slurm.set_node("m40-1", "DOWN")
         wait_for(lambda: state(slurm, job) == "PENDING")
-        return found
 
-    made.slurm.nodes = goes_down_after  # type: ignore[method-assign,assignment]
+    meanwhile(made, "nodes", goes_down, after=True)
     try:
         done = made.cycle()
         assert done.refused == 0 and priorities(slurm)[more] >= BAND.low and priorities(slurm)[job] >= BAND.low
-        made.slurm.nodes = read  # type: ignore[method-assign]
         made.cycle()
         assert made.view is not None and "m40-1" not in made.view.nodes
         assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was given back"
@@ -134,14 +123,7 @@ def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(
     cut.unlink()
     assert made.cycle().ranked == 12, "the others' priorities are still known for the controller's own"
     cut.touch()
-    jobs = made.slurm.jobs
-
-    def whole_the_second_time() -> object:
-        read = jobs()
-        cut.unlink(missing_ok=True)
-        return read
-
-    made.slurm.jobs = whole_the_second_time  # type: ignore[method-assign,assignment]
+    meanwhile(made, "jobs", cut.unlink, after=True)
     assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, controller, nobody_is_ours, priorities
+from slurm_live import all_ours, controller, meanwhile, nobody_is_ours, priorities
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -65,16 +65,9 @@ def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: li
 def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """The slurmctld that is written to is another than the one that was read, and has the jobs from its saved state."""
     made, own = controller(slurm, tmp_path), priorities(slurm)
-    update, restarts = made.slurm.update, []
-
-    def restarted_first(changes: list) -> list:
-        slurm.restart_controller()
-        restarts.append(len(changes))
-        return update(changes)
-
-    made.slurm.update = restarted_first  # type: ignore[method-assign]
+    meanwhile(made, "update", slurm.restart_controller)
     done = made.cycle()
-    assert restarts == [12] and (done.ranked, done.changed, done.refused) == (12, 12, 0)
+    assert (done.ranked, done.changed, done.refused) == (12, 12, 0)
     assert priorities(slurm).keys() == set(waiting) and all_ours(slurm)
     assert made.release_all("test") == (12, []) and not assigned(made)
     wait_for(lambda: priorities(slurm) == own)
@@ -83,14 +76,12 @@ def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[i
 def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     client = slurm.client()
     made = controller(slurm, tmp_path, client, max_failures=1)
-    update = made.slurm.update
 
-    def killed_first(changes: list) -> list:
+    def killed() -> None:
         slurm.kill_controller()
         client.timeout_s = 2.0  # of commands that nobody answers any more
-        return update(changes)
 
-    made.slurm.update = killed_first  # type: ignore[method-assign]
+    meanwhile(made, "update", killed)
     service = Service(made, between_tries_s=0.0)
     assert service.run() == 3 and set(assigned(made)) == set(waiting)
     slurm.start_controller()  # what it knows is what it had saved last
@@ -100,19 +91,11 @@ def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int]
 
 def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     made = controller(slurm, tmp_path)
-    read = made.slurm.nodes
-
-    def drains_first() -> object:
-        found = read()
-        slurm.set_node("k80-1", "DRAIN")
-        slurm.run("scancel", str(waiting[0]))
-        return found
-
-    made.slurm.nodes = drains_first  # type: ignore[method-assign,assignment]
+    gone = lambda: (slurm.set_node("k80-1", "DRAIN"), slurm.run("scancel", str(waiting[0])))  # noqa: E731
+    meanwhile(made, "nodes", gone, after=True)
     try:
         done = made.cycle()
         assert done.refused == 1 and done.changed == 11
-        made.slurm.nodes = read  # type: ignore[method-assign]
         made.cycle()
         assert made.view is not None and "k80-1" not in made.view.nodes
     finally:
@@ -127,17 +110,9 @@ class Command:
     def __init__(self, slurm: Emulation, folder: Path) -> None:
         write_policy(folder / "policy.npz")
         self.path, self.state = folder / "mine.yaml", folder / "state"
-        self.path.write_text(
-            yaml.safe_dump(
-                {
-                    "policy": str(folder / "policy.npz"),
-                    "eligible": {"partitions": ["all"]},
-                    "state_directory": str(self.state),
-                    "slurm_conf": str(slurm.conf),
-                    "interval_s": 1.0,
-                }
-            )
-        )
+        told = {"policy": str(folder / "policy.npz"), "eligible": {"partitions": ["all"]}, "interval_s": 1.0}
+        told |= {"state_directory": str(self.state), "slurm_conf": str(slurm.conf)}
+        self.path.write_text(yaml.safe_dump(told))
         self.env = {**os.environ, **slurm.env, "RLTUNE_ROOT": str(ROOT)}
 
     def start(self, *argv: str) -> subprocess.Popen[str]:

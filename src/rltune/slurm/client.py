@@ -120,8 +120,8 @@ class Client:
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Those of these jobs that Slurm says it does not know; an empty answer does not say so."""
         orders = [(job, f"show job {job:d}") for job in ids]
-        said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
-        return frozenset(job for (job, _), text in zip(orders, said, strict=True) if UNKNOWN.search(text))
+        said = zip(orders, self._send(orders), strict=True)
+        return frozenset(job for (job, _), text in said if UNKNOWN.search(text))
 
     def _states(self, wanted: list[int]) -> dict[int, JobState]:
         """States by id, and by the id of an array; of several ids Slurm passes over those it does not know."""
@@ -145,7 +145,7 @@ class Client:
 
     def _order(self, orders: list[tuple[int, str]]) -> list[Outcome]:
         """Send orders, and again those that are not possible yet; an outcome each, in their order."""
-        said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
+        said = self._send(orders)
         for pause in PAUSES_S:
             again = [k for k, text in enumerate(said) if NOT_NOW in text]
             if not again:
@@ -156,7 +156,10 @@ class Client:
         return [Outcome(job, not text, text) for (job, _), text in zip(orders, said, strict=True)]
 
     def _send(self, orders: list[tuple[int, str]]) -> list[str]:
-        """What one scontrol answers to each order; empty where it succeeded."""
+        """What scontrol answers to each order, one scontrol a batch; empty where it succeeded."""
+        return [text for k in range(0, len(orders), BATCH) for text in self._send_batch(orders[k : k + BATCH])]
+
+    def _send_batch(self, orders: list[tuple[int, str]]) -> list[str]:
         lines = "".join(f"{order}\n{MARK}{k}\n" for k, (_, order) in enumerate(orders))
         done = self._run(["scontrol"], lines, check=False)
         said: list[str] = []
