@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fake_slurm import BAND, make_config, write_policy
+import fake_slurm
+from fake_slurm import BAND
 
 from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.state_directory import StateDirectory
 
 
 def controller(
     slurm: Emulation, folder: Path, client: Client | None = None, state: Path | None = None, **told: object
 ) -> Controller:
     """A live controller; what it says is in ``.said``."""
-    config = make_config(**{"eligible": {"partitions": ["all"]}, **told})
-    said: list[str] = []
-    policy = write_policy(folder / "policy.npz")
-    made = Controller(config, client or slurm.client(), StateDirectory(state or folder), policy, True, say=said.append)
-    made.said = said  # type: ignore[attr-defined]
+    told = {"eligible": {"partitions": ["all"]}, **told}
+    made = fake_slurm.controller(client or slurm.client(), folder, state=state, **told)
+    made.clock = time.time
     return made
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.records import WAITING_STATES, Parsed, SlurmJob, SlurmNode
 from rltune.slurm.resources import allocated_mb, base_state, gpus, only_type, requested_gpus, used_gpus
-from rltune.slurm.values import Fault, collect, count, expand, moment, number, shown, text_of, words
+from rltune.slurm.values import Fault, Row, collect, expand, shown
 
 SHARED = {"none": "NO", "shared": "YES", "oversubscribe": "YES", "user": "USER", "mcs": "MCS", "exclusive": "EXCLUSIVE"}
 """Words of the JSON for what squeue's ``%h`` calls otherwise."""
@@ -73,76 +73,52 @@ def _label(item: Any, key: str) -> str:
     return shown(item.get(key)) if isinstance(item, dict) else shown(item)
 
 
-def _object(item: Any) -> dict[str, Any]:
-    if not isinstance(item, dict):
-        raise Fault(f"found {shown(item)}, expected an object")
-    return item
-
-
-def _required(found: Any, value: Any, key: str, expected: str) -> Any:
-    if not found:
-        raise Fault(f"{key}: found {shown(value)}, expected {expected}")
-    return found
-
-
 def _job(item: Any) -> SlurmJob:
-    job = _object(item)
-
-    def texts(key: str) -> str:
-        return text_of(job.get(key), key)
-
-    def counts(key: str, default: int, bits: int = 32) -> int:
-        return count(job.get(key), key, default, bits)
-
-    states = _required(words(job.get("job_state"), "job_state"), job.get("job_state"), "job_state", "a state")
-    flags = frozenset(word.upper() for word in states)
-    state = base_state(flags, states[0].upper())
+    job = Row(item)
+    states = job.words("job_state", "a state")
+    state = base_state(frozenset(word.upper() for word in states), states[0].upper())
     waiting = state in WAITING_STATES
-    submit_s = _required(
-        moment(job.get("submit_time"), "submit_time"), job.get("submit_time"), "submit_time", "seconds since 1970"
-    )
-    minutes = number(job.get("time_limit"), "time_limit")
+    minutes = job.number("time_limit")
     limit_s = None if minutes is None or math.isinf(minutes) else 60.0 * minutes
-    nodes, tasks, cpus = (counts(key, 1) for key in ("node_count", "tasks", "cpus"))
-    names = () if waiting else expand(texts("nodes"))
-    detail = [] if waiting else _detail(job.get("gres_detail"))
-    held_nodes, sockets = len(names) or nodes, counts("sockets_per_node", 1, bits=16)
-    by_type = dict(sum(map(Counter, detail), Counter())) or requested_gpus(
-        texts, waiting, held_nodes, tasks, held_nodes * sockets
-    )
+    nodes, tasks, cpus = (job.count(key, 1) for key in ("node_count", "tasks", "cpus"))
+    names = () if waiting else expand(job.text("nodes"))
+    detail = [] if waiting else _detail(job.item.get("gres_detail"))
+    held_nodes, sockets = len(names) or nodes, job.count("sockets_per_node", 1, bits=16)
+    by_type = dict(sum(map(Counter, detail), Counter()))
+    by_type = by_type or requested_gpus(job.text, waiting, held_nodes, tasks, held_nodes * sockets)
     of_node = None
     if names and len(detail) == len(names):
         of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
     elif len(names) == 1:
         of_node = {names[0]: sum(by_type.values())}
-    priority = counts("priority", 0)
+    priority = job.count("priority", 0)
     return SlurmJob(
-        id=_required(count(job.get("job_id"), "job_id"), job.get("job_id"), "job_id", "1 or more"),
-        user=texts("user_name") or str(count(job.get("user_id"), "user_name and user_id")),
-        account=texts("account"),
-        partition=texts("partition"),
-        qos=texts("qos"),
+        id=job.required(job.count("job_id"), "job_id", "1 or more"),
+        user=job.text("user_name") or str(job.count("user_id")),
+        account=job.text("account"),
+        partition=job.text("partition"),
+        qos=job.text("qos"),
         state=state,
-        reason=texts("state_reason"),
-        submit_s=submit_s,
-        start_s=moment(job.get("start_time"), "start_time"),
+        reason=job.text("state_reason"),
+        submit_s=job.required(job.moment("submit_time"), "submit_time", "seconds since 1970"),
+        start_s=job.moment("start_time"),
         time_limit_s=limit_s,
         nodes=nodes,
         cpus=cpus,
-        mem_mb=_memory(job, texts("tres_alloc_str"), nodes, cpus),
+        mem_mb=_memory(job, nodes, cpus),
         gpus=sum(by_type.values()),
         gpu_type=only_type(by_type),
         node_names=names,
         gpus_of_node=of_node,
         priority=priority,
-        held=waiting and (priority == 0 or job.get("hold") is True),
-        dependency=texts("dependency"),
-        array_id=counts("array_job_id", 0) or None,
-        het_id=counts("het_job_id", 0) or None,
-        constraint=texts("features"),
+        held=waiting and (priority == 0 or job.item.get("hold") is True),
+        dependency=job.text("dependency"),
+        array_id=job.count("array_job_id", 0) or None,
+        het_id=job.count("het_job_id", 0) or None,
+        constraint=job.text("features"),
         shared=_shared(job),
         gpus_by_type=by_type,
-        eligible_s=moment(job.get("eligible_time"), "eligible_time"),
+        eligible_s=job.moment("eligible_time"),
     )
 
 
@@ -155,51 +131,48 @@ def _detail(value: Any) -> list[dict[str, int]]:
     return [gpus(text, "gres_detail") for text in value]
 
 
-def _memory(job: dict[str, Any], tres: str, nodes: int, cpus: int) -> int | None:
+def _memory(job: Row, nodes: int, cpus: int) -> int | None:
     """Memory over all nodes, MB, that it has or requests; 0 is Slurm's value for all memory of its nodes."""
-    if (allocated := allocated_mb(tres)) is not None:
+    if (allocated := allocated_mb(job.text("tres_alloc_str"))) is not None:
         return allocated
     for key, factor in (("memory_per_node", nodes), ("memory_per_cpu", cpus)):
-        found = number(job.get(key), key, 64)
+        found = job.number(key, 64)
         if found and not math.isinf(found):
             return round(found * factor)
     return None
 
 
-def _shared(job: dict[str, Any]) -> str:
-    if "shared" not in job:
-        return ""
-    value = job["shared"]
+def _shared(job: Row) -> str:
+    value = job.item.get("shared", "")
     if value is None or value == []:
         return "OK"  # neither requested nor refused
-    found = words(value, "shared")
-    return SHARED.get(found[0].lower(), found[0].upper()) if found else "NO"  # "none" is one of Slurm's empty words
+    if value in ("none", ["none"]):  # one of Slurm's words for nothing
+        return "NO"
+    word = next(iter(job.words("shared")), "")
+    return SHARED.get(word.lower(), word.upper())
 
 
 def _node(item: Any) -> SlurmNode:
-    node = _object(item)
-    has = text_of(node.get("gres"), "gres")
-    state = _required(words(node.get("state"), "state"), node.get("state"), "state", "a state")
-    flags = words(node.get("state_flags"), "state_flags")
+    node = Row(item)
+    has = node.text("gres")
     return SlurmNode(
-        name=_required(text_of(node.get("name"), "name"), node.get("name"), "name", "a node's name"),
-        state=frozenset(word.upper() for word in (*state, *flags)),
-        cpus=count(node.get("cpus"), "cpus", bits=16),
-        cpus_alloc=count(node.get("alloc_cpus"), "alloc_cpus", 0, bits=16),
-        mem_mb=count(node.get("real_memory"), "real_memory", 0, bits=64),
-        mem_alloc_mb=count(node.get("alloc_memory"), "alloc_memory", 0, bits=64),
+        name=node.text("name", "a node's name"),
+        state=frozenset(word.upper() for word in (*node.words("state", "a state"), *node.words("state_flags"))),
+        cpus=node.count("cpus", bits=16),
+        cpus_alloc=node.count("alloc_cpus", 0, bits=16),
+        mem_mb=node.count("real_memory", 0, bits=64),
+        mem_alloc_mb=node.count("alloc_memory", 0, bits=64),
         gpus=gpus(has),
-        gpus_alloc=used_gpus(has, text_of(node.get("gres_used"), "gres_used")),
-        partitions=words(node.get("partitions"), "partitions"),
+        gpus_alloc=used_gpus(has, node.text("gres_used")),
+        partitions=node.words("partitions"),
     )
 
 
 def _nodes_of_row(item: Any) -> list[SlurmNode]:
     """Nodes of one row of ``sinfo --json`` as of Slurm 23.02: similar nodes together, amounts as totals."""
-    row = _object(item)
-    listed = _object(row.get("nodes")).get("nodes")
-    names = _required(words(listed, "nodes"), row.get("nodes"), "nodes", "names under 'nodes'")
-    cpus, mem, gres, state = (_object(row.get(key) or {}) for key in ("cpus", "memory", "gres", "node"))
+    row = Row(item).item
+    names = Row(row.get("nodes")).words("nodes", "names under 'nodes'")
+    cpus, mem, gres, state = (Row(row.get(key) or {}).item for key in ("cpus", "memory", "gres", "node"))
     partition = row.get("partition")
     node = _node(
         {

@@ -87,24 +87,43 @@ def moment(value: Any, what: str) -> float | None:
     return None if not found or math.isinf(found) else float(found)
 
 
-def text_of(value: Any, what: str, default: str = "") -> str:
-    """A text; ``default`` where it is absent or Slurm's word for nothing."""
-    if value is None:
-        return default
-    if not isinstance(value, str):
-        raise Fault(f"{what}: found {shown(value)}, expected a text")
-    return default if value.strip() in EMPTY else value.strip()
+class Row:
+    """One record of an answer, whose values are read by key. Raises Fault where it is no object, or a value cannot be
+    read or is missing though ``expected`` says what it should be."""
 
+    def __init__(self, item: Any) -> None:
+        if not isinstance(item, dict):
+            raise Fault(f"found {shown(item)}, expected an object")
+        self.item = item
 
-def words(value: Any, what: str) -> tuple[str, ...]:
-    """Words, given as a list, or as one text with commas."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise Fault(f"{what}: found {shown(value)}, expected words")
-    return tuple(word.strip() for word in value if word.strip() not in EMPTY)
+    def number(self, key: str, bits: int = 32) -> float | None:
+        return number(self.item.get(key), key, bits)
+
+    def count(self, key: str, default: int | None = None, bits: int = 32) -> int:
+        return count(self.item.get(key), key, default, bits)
+
+    def moment(self, key: str) -> float | None:
+        return moment(self.item.get(key), key)
+
+    def text(self, key: str, expected: str = "") -> str:
+        """A text; empty where it is absent or Slurm's word for nothing."""
+        value = self.item.get(key)
+        if not isinstance(value, str | None):
+            raise Fault(f"{key}: found {shown(value)}, expected a text")
+        return self.required("" if value is None or value.strip() in EMPTY else value.strip(), key, expected)
+
+    def words(self, key: str, expected: str = "") -> tuple[str, ...]:
+        """Words, given as a list, or as one text with commas."""
+        value = self.item.get(key) or []
+        value = value.split(",") if isinstance(value, str) else value
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise Fault(f"{key}: found {shown(value)}, expected words")
+        return self.required(tuple(word.strip() for word in value if word.strip() not in EMPTY), key, expected)
+
+    def required(self, found: Any, key: str, expected: str) -> Any:
+        if expected and not found:
+            raise Fault(f"{key}: found {shown(self.item.get(key))}, expected {expected}")
+        return found
 
 
 def expand(names: str, what: str = "nodes") -> tuple[str, ...]:
