@@ -14,8 +14,9 @@ def sources_digest(*packages: str) -> str:
     """Twelve hexadecimal digits that change when a source file of one of these packages does."""
     digest = hashlib.sha256((Path(__file__).parent / "kernels.py").read_bytes())
     for package in packages:
-        for path in sorted((Path(__file__).parent / package).rglob("*.py")):
-            digest.update(path.read_bytes())
+        for path in sorted((Path(__file__).parent / package).rglob("*")):
+            if path.suffix in (".py", ".conf"):
+                digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 

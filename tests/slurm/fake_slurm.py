@@ -13,6 +13,7 @@ from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
 from rltune.config.slurm import BandConfig, SlurmConfig
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.controller import Controller
+from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Change, JobState, Outcome, Parsed, SlurmJob, SlurmNode
 from rltune.slurm.state_directory import StateDirectory
 
@@ -24,7 +25,6 @@ def job(number: int, **told: Any) -> SlurmJob:
     """A waiting job of one GPU; ``told`` changes fields."""
     gpus = told.get("gpus", 1)
     base: dict[str, Any] = {
-        "id": number,
         "user": "ada",
         "account": "lab",
         "partition": "gpu",
@@ -32,27 +32,15 @@ def job(number: int, **told: Any) -> SlurmJob:
         "state": "PENDING",
         "reason": "Priority",
         "submit_s": NOW_S - 1000 + number,
-        "start_s": None,
-        "end_limit_s": None,
         "time_limit_s": 3600.0,
-        "nodes": 1,
-        "tasks": 1,
         "cpus": gpus,
         "mem_mb": 1000 * gpus,
         "gpus": gpus,
-        "gpu_type": None,
-        "node_names": (),
-        "gpus_of_node": None,
         "priority": 5000 - number,
-        "held": False,
-        "dependency": "",
-        "array_id": None,
-        "het_id": None,
-        "constraint": "",
         "shared": "OK",
         "gpus_by_type": {told.get("gpu_type") or "": gpus} if gpus else {},
     }
-    return SlurmJob(**{**base, **told})
+    return SlurmJob(number, **{**base, **told})
 
 
 def running(number: int, node: str, **told: Any) -> SlurmJob:
@@ -72,39 +60,44 @@ def node(name: str, kind: str = "p100", gpus: int = 4, used: int = 0, **told: An
         "gpus": {kind: gpus},
         "gpus_alloc": {kind: used},
         "partitions": ("gpu",),
-        "features": (),
     }
     return SlurmNode(**{**base, **told})
 
 
 @dataclass
 class FakeSlurm:
-    """Jobs and nodes; ``silent``: it does not answer. ``before_update`` runs just before changes are applied."""
+    """Jobs and nodes in memory, and what can go wrong with them."""
 
     queue: dict[int, SlurmJob]
     machines: list[SlurmNode]
     silent: bool = False
+    """Slurm does not answer."""
     faults: tuple[str, ...] = ()
     before_update: Callable[[], None] = lambda: None
+    """Called just before changes are applied."""
+    after_release: Callable[[], None] = lambda: None
+    """Called after each batch of releases."""
+    refuses: dict[int, str] = field(default_factory=dict)
+    """Jobs whose release is refused, with Slurm's words."""
+    hidden: set[int] = field(default_factory=set)
+    """Jobs that are there, and that the queue's listing lacks."""
     computed: dict[int, int] = field(default_factory=dict)
     """Slurm's own priority of each job."""
     writes: list[Change] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
-    hidden: set[int] = field(default_factory=set)
-    """Jobs that are there, and that the queue's listing lacks."""
-    looked: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     """What was asked of the queue, one by one."""
 
     def __post_init__(self) -> None:
         self.computed = {number: told.priority for number, told in self.queue.items()}
 
-    def _answer(self) -> None:
+    def _answer(self, to: str = "") -> None:
         if self.silent:
             raise SlurmUnavailable("squeue: the controller does not answer")
+        self.asked += [to] if to else []
 
     def jobs(self) -> Parsed[SlurmJob]:
-        self._answer()
-        self.looked.append("jobs")
+        self._answer("jobs")
         return Parsed(tuple(told for number, told in self.queue.items() if number not in self.hidden), self.faults)
 
     def nodes(self) -> Parsed[SlurmNode]:
@@ -124,52 +117,61 @@ class FakeSlurm:
             return Outcome(change.job, False, "Job is in held state")
         self.writes.append(change)
         if change.priority is not None:
-            told = replace(told, priority=change.priority)
+            self.change(change.job, priority=change.priority)
         if change.oversubscribe is not None:
-            told = replace(told, shared="YES" if change.oversubscribe else "NO")
-        self.queue[change.job] = told
+            self.change(change.job, shared="YES" if change.oversubscribe else "NO")
         return Outcome(change.job, True)
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:
         self._answer()
-        outcomes = []
-        for number in ids:
-            if number in self.queue and self.queue[number].state == "PENDING":
-                self.queue[number] = replace(self.queue[number], priority=self.computed[number], held=False)
-                self.released.append(number)
-                outcomes.append(Outcome(number, True))
-            elif number in self.queue:
-                outcomes.append(Outcome(number, False, "Job is no longer pending execution"))
-            else:
-                outcomes.append(Outcome(number, False, "Invalid job id specified"))
+        outcomes = [self._release(number) for number in ids]
+        self.after_release()
         return outcomes
 
+    def _release(self, number: int) -> Outcome:
+        if number in self.refuses:
+            return Outcome(number, False, self.refuses[number])
+        if number not in self.queue:
+            return Outcome(number, False, "Invalid job id specified")
+        if self.queue[number].state != "PENDING":
+            return Outcome(number, False, "Job is no longer pending execution")
+        self.change(number, priority=self.computed[number], held=False)
+        self.released.append(number)
+        return Outcome(number, True)
+
     def states(self, ids: Iterable[int]) -> dict[int, JobState]:
-        self._answer()
-        self.looked.append("states")
+        self._answer("states")
         there = {number: self.queue[number] for number in ids if number in self.queue}
         return {number: JobState(told.state, told.priority) for number, told in there.items()}
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
-        self._answer()
-        self.looked.append("unknown")
+        self._answer("unknown")
         return frozenset(ids) - self.queue.keys()
 
-    def oversubscription(self, ids: Iterable[int]) -> dict[int, str]:
-        return {number: self.queue[number].shared for number in ids if number in self.queue}
+    def change(self, number: int, **told: Any) -> None:
+        """Something about a job becomes another."""
+        self.queue[number] = replace(self.queue[number], **told)
+
+    def hold(self, number: int) -> None:
+        """A user holds a waiting job."""
+        self.change(number, priority=0, held=True, reason="JobHeldUser")
 
     def start(self, number: int, node: str = "p100-2") -> None:
         """A waiting job starts."""
-        self.queue[number] = replace(self.queue[number], state="RUNNING", start_s=NOW_S, node_names=(node,))
+        self.change(number, state="RUNNING", start_s=NOW_S, node_names=(node,))
 
     def requeue(self, number: int) -> None:
         """A running job is put back, with the priority it had."""
-        self.queue[number] = replace(self.queue[number], state="PENDING", start_s=None, node_names=())
+        self.change(number, state="PENDING", start_s=None, node_names=())
 
     def add(self, *jobs: SlurmJob) -> None:
         """More jobs come."""
         self.queue |= {told.id: told for told in jobs}
         self.computed |= {told.id: told.priority for told in jobs}
+
+    def has_all_back(self) -> bool:
+        """Whether every waiting job has the priority that Slurm computed."""
+        return all(self.computed[number] == priority for number, priority in priorities(self).items())
 
 
 def write_policy(path: Path, features: str = "engineered", seed: int = 1, **facts: Any) -> Path:
@@ -188,18 +190,45 @@ def make_config(**told: Any) -> SlurmConfig:
     return SlurmConfig.model_validate({**base, **told})
 
 
-def controller(slurm: FakeSlurm, folder: Path, live: bool = True, state: Path | None = None, **told: Any) -> Controller:
-    """A controller of a fake Slurm, its clock at NOW_S; what it says is in ``.said``."""
+def controller(
+    slurm: FakeSlurm,
+    folder: Path,
+    live: bool = True,
+    state: Path | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    **told: Any,
+) -> Controller:
+    """A controller of a fake Slurm, its clock at NOW_S; what it says is in ``.said``, and goes to ``say``."""
     folder.mkdir(exist_ok=True)
     policy = folder / "policy.npz"
     if not policy.is_file():
         write_policy(policy)
     said: list[str] = []
     made = Controller(
-        make_config(**told), slurm, StateDirectory(state or folder), policy, live, lambda: NOW_S, said.append
+        make_config(**told),
+        slurm,
+        StateDirectory(state or folder),
+        policy,
+        live,
+        lambda: NOW_S,
+        lambda line: (said.append(line), say(line)),
     )
     made.said = said  # type: ignore[attr-defined]
     return made
+
+
+def ranked(folder: Path, cycles: int = 2, n: int = 6, **told: Any) -> tuple[FakeSlurm, Controller]:
+    """(A busy cluster, a live controller that has ranked its waiting jobs: 10 to 15 of six)."""
+    slurm = busy(n)
+    made = controller(slurm, folder, **told)
+    for _ in range(cycles):
+        made.cycle()
+    return slurm, made
+
+
+def assigned(made: Controller) -> dict[int, Assignment]:
+    """What the list of a controller's folder holds."""
+    return StateDirectory(made.directory.path).ownership().assigned
 
 
 def five_nodes(*used: int) -> list[SlurmNode]:

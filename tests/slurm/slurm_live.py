@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
+import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 
-from fake_slurm import BAND, make_config, write_policy
+import fake_slurm
+from fake_slurm import BAND
 
 from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.state_directory import StateDirectory
 
 
 def controller(
     slurm: Emulation, folder: Path, client: Client | None = None, state: Path | None = None, **told: object
 ) -> Controller:
     """A live controller; what it says is in ``.said``."""
-    config = make_config(**{"eligible": {"partitions": ["all"]}, **told})
-    said: list[str] = []
-    policy = write_policy(folder / "policy.npz")
-    made = Controller(config, client or slurm.client(), StateDirectory(state or folder), policy, True, say=said.append)
-    made.said = said  # type: ignore[attr-defined]
+    told = {"eligible": {"partitions": ["all"]}, **told}
+    made = fake_slurm.controller(client or slurm.client(), folder, state=state, **told)
+    made.clock = time.time
     return made
+
+
+def meanwhile(made: Controller, method: str, what: Callable[[], object], after: bool = False) -> None:
+    """Let something happen just before (or ``after``) the next call of a method of the controller's client."""
+    real = getattr(made.slurm, method)
+
+    def called(*arguments: object) -> object:
+        setattr(made.slurm, method, real)
+        before = None if after else what()
+        found = real(*arguments)
+        return (found, what() if after else before)[0]
+
+    setattr(made.slurm, method, called)
+
+
+def stand_in(slurm: Emulation, folder: Path, *names: str, script: str) -> Client:
+    """A client for which some of Slurm's commands are a shell script, in which REAL is the command."""
+    folder.mkdir()
+    for name in names:
+        real = shutil.which(name, path=slurm.env["PATH"])
+        (folder / name).write_text(f"#!/bin/sh\n{script.replace('REAL', str(real))}\n")
+        (folder / name).chmod(0o755)
+    return Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
 
 
 def priorities(slurm: Emulation) -> dict[int, int]:
     """Waiting job → its priority."""
     return {job.id: job.priority for job in slurm.client().jobs().records if job.state == "PENDING"}
+
+
+def all_ours(slurm: Emulation) -> bool:
+    """Whether every waiting job has a priority of the controller's band."""
+    return all(priority in BAND for priority in priorities(slurm).values())
 
 
 def nobody_is_ours(slurm: Emulation) -> bool:

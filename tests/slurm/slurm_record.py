@@ -11,16 +11,14 @@ from pathlib import Path
 
 from slurm_workload import many_kinds
 
-from rltune.slurm.answers import JOB_OPTION, NODE_OPTION
 from rltune.slurm.emulate import Emulation
 
 RECORDED = Path(__file__).parent / "recorded"
 
 
 def neutral(text: str, slurm: Emulation) -> str:
-    """The same without names of this machine and its user, and columns as wide."""
-    spaces = len("alice") - len(slurm.user)
-    text = re.sub(rf"\b{slurm.user}\b( {{{max(0, spaces)}}})?", "alice", text)
+    """The same without names of this machine and its user."""
+    text = re.sub(rf"\b{slurm.user}\b", "alice", text)
     text = re.sub(r'"operating_system": "[^"]*"', '"operating_system": "Linux"', text)
     return text.replace(str(slurm.folders.root), "/cluster").replace(str(slurm.folders.sockets), "/cluster")
 
@@ -32,15 +30,12 @@ def record(folder: Path, accounting: bool) -> None:
         slurm.env = dict(client.env)
         answers = {
             "squeue.json": slurm.run("squeue", "--all", "--json"),
-            "squeue.txt": slurm.run("squeue", "--all", "--noheader", "-O", JOB_OPTION),
             "sinfo.json": slurm.run("sinfo", "--all", "--json"),
-            "sinfo.txt": slurm.run("sinfo", "--all", "--noheader", "-N", "-O", NODE_OPTION),
         }
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in answers.items():
-            if name.endswith(".json"):
-                text = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).replace("},{", "},\n{")
-            (folder / name).write_text(neutral(text, slurm) + "\n" * (not text.endswith("\n")), encoding="utf-8")
+            text = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).replace("},{", "},\n{")
+            (folder / name).write_text(neutral(text, slurm) + "\n", encoding="utf-8")
         (folder / "jobs.json").write_text(json.dumps(jobs, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,85 +1,84 @@
-"""Cycles of the controller against a Slurm in memory: who is written to, what is left on disk, whole nodes."""
+"""Cycles of the controller against a Slurm in memory: who is written to, what is left on disk, whole nodes, the band."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, NOW_S, FakeSlurm, beside_one, busy, controller, job, make_config, node, priorities, running
+from fake_slurm import (
+    BAND,
+    NOW_S,
+    FakeSlurm,
+    assigned,
+    beside_one,
+    busy,
+    controller,
+    five_nodes,
+    job,
+    make_config,
+    node,
+    priorities,
+    ranked,
+    running,
+)
 
 from rltune.config.load import project_root, read_block
 from rltune.config.slurm import SlurmConfig
+from rltune.errors import RLTuneError
+from rltune.slurm.controller import Stop
 from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Parsed, SlurmNode
-from rltune.slurm.service import describe
-from rltune.slurm.state_directory import StateDirectory
+from rltune.slurm.service import GAVE_UP, Service, describe
+
+ISOLATING = {"exclusive": "model", "interference_slowdown": 2.0}
 
 
 def test_the_example_is_valid() -> None:
-    root = project_root()
-    read = read_block(root / "config/slurm/example.yaml", SlurmConfig, root)
+    read = read_block(project_root() / "config/slurm/example.yaml", SlurmConfig, project_root())
     assert read.band == BAND and read.max_failures == SlurmConfig.model_fields["max_failures"].default
 
 
 def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path: Path) -> None:
     slurm = busy()
-    done = controller(slurm, tmp_path, live=False).cycle()
-    assert done.ranked == 6 and done.changed == 6 and not slurm.writes and not StateDirectory(tmp_path).assigned()
-    lines = [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()]
-    assert {line["event"] for line in lines} == {"would change"} and {line["job"] for line in lines} == set(
-        range(10, 16)
-    )
-    assert {line["rank"] for line in lines} == set(range(1, 7))
-    first = next(line for line in lines if line["rank"] == 1)
-    assert f"job {first['job']}, priority {first['priority']}" in done.planned[0] and len(done.planned) == 6
-    assert "would change 6" in describe(done, live=False) and describe(done, live=False).endswith(done.planned[-1])
     slurm.add(job(99, dependency="afterok:1"))
-    left = describe(controller(slurm, tmp_path, live=False).cycle(), live=False)
-    assert left.endswith("left to Slurm, depends on other jobs: 99")
+    made = controller(slurm, tmp_path, live=False)
+    done = made.cycle()
+    assert done.ranked == done.changed == len(done.planned) == 6 and not slurm.writes and not assigned(made)
+    said = describe(done, live=False)
+    assert "would change 6" in said and all(line in said for line in done.planned)
+    assert said.endswith("left to Slurm, depends on other jobs: 99")
 
 
 def test_only_what_has_changed_is_written_and_all_is_in_the_band(tmp_path: Path) -> None:
-    slurm = busy()
-    made = controller(slurm, tmp_path)
-    assert made.cycle().changed == 6
-    assert all(BAND.low <= p <= BAND.high for p in priorities(slurm).values())
-    assert made.cycle().changed == 0, "the same queue again: nothing to write"
+    slurm, made = ranked(tmp_path)
+    assert len(slurm.writes) == 6, "the same queue again: nothing to write"
     slurm.add(job(99, gpus=1))
     assert made.cycle().changed <= 2
-    assert set(StateDirectory(tmp_path).assigned()) == {*range(10, 16), 99}
+    assert all(BAND.low <= p <= BAND.high for p in priorities(slurm).values())
+    assert set(assigned(made)) == {*range(10, 16), 99} and assigned(made)[99] == Assignment(slurm.queue[99].priority)
 
 
-def test_what_leaves_the_scope_is_released_and_what_starts_is_forgotten(tmp_path: Path) -> None:
-    slurm = busy()
-    made = controller(slurm, tmp_path)
-    made.cycle()
-    slurm.queue[10] = replace(slurm.queue[10], dependency="afterok:3")
+def test_what_leaves_the_scope_is_released_and_what_ends_is_forgotten(tmp_path: Path) -> None:
+    slurm, made = ranked(tmp_path)
+    slurm.change(10, dependency="afterok:3")
     slurm.start(11)
-    slurm.queue[12] = replace(slurm.queue[12], priority=0, held=True, reason="JobHeldUser")
+    slurm.hold(12)
     del slurm.queue[13]
     made.cycle()
     assert slurm.released == [10] and slurm.queue[10].priority == slurm.computed[10]
     made.cycle()
-    assert set(StateDirectory(tmp_path).assigned()) == {11, 14, 15}, "11 runs, and may be requeued"
+    assert set(assigned(made)) == {11, 14, 15}, "11 runs, and may be requeued"
     assert slurm.queue[12].held, "a user's hold is the user's"
 
 
 def test_a_job_that_starts_between_reading_and_writing_is_a_refusal(tmp_path: Path) -> None:
-    slurm = busy()
-
-    def starts() -> None:
-        slurm.start(10)
-        slurm.queue.pop(11, None)
-
-    slurm.before_update = starts
-    made = controller(slurm, tmp_path)
+    slurm, made = ranked(tmp_path, cycles=0)
+    slurm.before_update = lambda: (slurm.start(10), slurm.queue.pop(11, None))  # type: ignore[assignment,return-value]
     done = made.cycle()
     assert (done.changed, done.refused) == (4, 2)
     made.cycle()
     made.cycle()
-    assert set(StateDirectory(tmp_path).assigned()) == {10, 12, 13, 14, 15}
+    assert set(assigned(made)) == {10, 12, 13, 14, 15}
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -107,38 +106,26 @@ def test_jobs_keep_their_place_where_one_starts_between_queue_and_nodes(
 
 def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path) -> None:
     slurm = beside_one("OK")
-    made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
+    made = controller(slurm, tmp_path, **ISOLATING)
     made.cycle()
-    assert slurm.queue[10].shared == "NO" and made.directory.assigned()[10].exclusive
+    assert slurm.queue[10].shared == "NO" and assigned(made)[10].exclusive
     made.cycle()
     assert len(slurm.writes) == 1, "what is written once is not written again"
-    made.release_all("test")
-    assert slurm.queue[10].shared == "YES" and slurm.queue[10].priority == slurm.computed[10]
-
-
-def test_whole_nodes_are_remembered_while_only_the_priority_changes(tmp_path: Path) -> None:
-    slurm, rules = beside_one("OK"), {"exclusive": "model", "interference_slowdown": 2.0}
-    controller(slurm, tmp_path, **rules).cycle()
-    made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000}, **rules)
+    made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000}, **ISOLATING)
     made.cycle()
     assert slurm.writes[-1].oversubscribe is None and slurm.queue[10].priority >= 3_000_000
     made.release_all("test")
-    assert slurm.queue[10].shared == "YES"
+    assert slurm.queue[10].shared == "YES" and slurm.has_all_back()
 
 
 @pytest.mark.parametrize(
     ("shared", "rules"),
-    [
-        ("YES", {"exclusive": "model", "interference_slowdown": 2.0}),
-        ("NO", {"exclusive": "model", "interference_slowdown": 2.0}),
-        ("OK", {"exclusive": "model"}),
-        ("OK", {"interference_slowdown": 2.0}),
-    ],
+    [("YES", ISOLATING), ("NO", ISOLATING), ("OK", {"exclusive": "model"}), ("OK", {"interference_slowdown": 2.0})],
 )
 def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: dict) -> None:
     slurm = beside_one(shared)
     made = controller(slurm, tmp_path, **rules)
-    for _ in range(3):
+    for _ in range(2):
         made.cycle()
         assert slurm.queue[10].shared == shared
     made.release_all("test")
@@ -148,30 +135,58 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
 @pytest.mark.parametrize("then", ["held", "never"])
 def test_whole_nodes_are_taken_back_from_held_jobs_and_when_switched_off(tmp_path: Path, then: str) -> None:
     slurm = beside_one("OK")
-    made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
+    made = controller(slurm, tmp_path, **ISOLATING)
     made.cycle()
-    assert slurm.queue[10].shared == "NO"
     if then == "held":
-        slurm.queue[10] = replace(slurm.queue[10], priority=0, held=True, reason="JobHeldUser")
+        slurm.hold(10)
     else:
         made.config = make_config()
     made.cycle()
     assert slurm.queue[10].shared == "YES" and slurm.queue[10].held == (then == "held")
 
 
-def test_records_that_cannot_be_read_are_told_and_the_others_ranked(tmp_path: Path) -> None:
-    slurm = busy()
-    slurm.faults = ("job 77: time_limit: found 'x'",)
-    done = controller(slurm, tmp_path).cycle()
-    assert done.faults == slurm.faults and done.ranked == 6
-
-
-def test_figures_and_decisions_are_left_for_others_to_read(tmp_path: Path) -> None:
-    made = controller(busy(), tmp_path)
-    made.cycle()
+def test_metrics(tmp_path: Path) -> None:
+    _, made = ranked(tmp_path, cycles=1)
     text = made.directory.metrics_path.read_text()
     assert "rltune_ranked_jobs 6.0\n" in text and "# TYPE rltune_changes_total counter" in text
-    assert StateDirectory(tmp_path).assigned()[10] == Assignment(made.slurm.queue[10].priority)  # type: ignore[attr-defined]
     assert f"rltune_last_cycle_time_seconds {NOW_S!r}\n" in text and "rltune_live 1.0\n" in text
-    made.mark_stopped()
-    assert "rltune_live 0.0\n" in made.directory.metrics_path.read_text()
+
+
+def test_where_slurm_ranks_every_job_above_the_band_that_is_told(tmp_path: Path) -> None:
+    """Not so where just some are, which come first."""
+    basic, slurm = 4_294_901_759, busy(2)
+    slurm.change(10, priority=basic)
+    done = controller(slurm, tmp_path / "some").cycle()
+    assert done.left == {10: "its priority is above the band"} and (done.ranked, done.notes) == (1, ())
+    slurm.change(11, priority=basic - 1)
+    done = controller(slurm, tmp_path / "all").cycle()
+    assert done.ranked == 0 and "2 eligible jobs have priorities above the band (up to 4,294,901,759)" in done.notes[0]
+    assert len(slurm.writes) == 1 and "`eligible.priority_below`" in describe(done, live=True)
+    below = {"partitions": ["gpu"], "priority_below": basic + 1}
+    done = controller(slurm, tmp_path / "below", eligible=below).cycle()
+    assert (done.ranked, done.notes) == (2, ()) and all(p in BAND for p in priorities(slurm).values())
+
+
+def test_a_band_that_slurms_own_priorities_reach_is_refused(tmp_path: Path) -> None:
+    slurm = FakeSlurm({10: job(10, priority=1_500_000)}, five_nodes(4, 4, 2, 2, 1))
+    with pytest.raises(RLTuneError, match="1,000,000 to 2,000,000 that no controller"):
+        Service(controller(slurm, tmp_path), once=True).run()
+    high = controller(slurm, tmp_path, eligible={"partitions": ["gpu"], "priority_below": 50_000})
+    assert high.cycle().ranked == 0 and not slurm.writes, "a high priority of Slurm's own is not the controller's"
+
+
+def test_somebody_else_in_the_band_ends_it(tmp_path: Path) -> None:
+    """For example a second controller with another list, which began when nothing waited."""
+    slurm, _ = ranked(tmp_path / "a", cycles=1)
+    given = dict(slurm.queue)
+    with pytest.raises(Stop, match=r"6 waiting jobs .for example job 10.* is a second one running"):
+        controller(slurm, tmp_path / "b").cycle()
+    assert slurm.queue == given and controller(slurm, tmp_path / "c", live=False).cycle().ranked == 6
+    slurm.add(job(40, priority=BAND.low + 3))
+    with pytest.raises(RLTuneError, match="1 waiting jobs"):
+        Service(controller(slurm, tmp_path / "a")).run()
+    slurm.change(40, priority=77)
+    # from the end of the first cycle on
+    made = controller(slurm, tmp_path / "a", say=lambda line: slurm.add(job(41, priority=BAND.low + 3)))
+    assert Service(made).run() == GAVE_UP and slurm.queue[41].priority == BAND.low + 3
+    assert all(slurm.queue[n].priority == slurm.computed[n] for n in range(10, 16))

@@ -87,48 +87,42 @@ def test_the_order_of_each_scheduler(run: Run) -> None:
     assert (own.base_policy, own.placement) == ("sjf", "lookahead")
 
 
-def deployed(run: Run, workload: Workload, path: Path, said: list[str]) -> Conducted:
-    return deploy(run, workload, None, "saf", 2, path / "saf-2.log", said.append)
-
-
-def test_a_run_whose_cluster_dies_is_repeated_and_says_why(
-    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("errors", "tries"),
+    [
+        ([ClusterDied("slurmdbd ended")], 2),
+        ([ClusterDied("slurmctld ended")] * 2, 2),
+        ([SlurmError("the controller ended by itself")], 1),
+        ([KeyboardInterrupt()], 1),
+    ],
+)
+def test_a_run_whose_cluster_dies_is_repeated_once_and_says_why(
+    run: Run,
+    workload: Workload,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    errors: list[BaseException],
+    tries: int,
 ) -> None:
     logs: list[Path] = []
+    said: list[str] = []
 
-    def dies_once(
-        cluster: object, jobs: list[Submission], order: object, speed: float, log: Path, say: object
-    ) -> Conducted:
+    def fails(cluster: object, jobs: list[Submission], order: object, speed: float, log: Path, _: object) -> Conducted:
         logs.append(log)
-        if len(logs) == 1:
-            raise ClusterDied("slurmdbd ended")
+        if len(logs) <= len(errors):
+            raise errors[len(logs) - 1]
         return conducted(cluster, jobs)
 
-    said: list[str] = []
-    monkeypatch.setattr(deployment, "conduct", dies_once)
-    found = deployed(run, workload, tmp_path, said).facts
-    assert (found["scheduler"], found["repetition"], found["speed"]) == ("saf", 2, 100.0)
-    assert (found["tries"], found["retries"]) == (2, ["slurmdbd ended"]) and len(set(logs)) == 2
-    assert len(said) == 1 and "the run is repeated" in said[0] and str(logs[0]) in said[0]
-
-
-@pytest.mark.parametrize(
-    ("error", "tries"),
-    [(ClusterDied("slurmctld ended"), 2), (SlurmError("the controller ended by itself"), 1), (KeyboardInterrupt(), 1)],
-)
-def test_only_a_cluster_that_failed_by_itself_is_tried_again(
-    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, tries: int
-) -> None:
-    tried: list[object] = []
-
-    def fails(*of: object) -> Conducted:
-        tried.append(of)
-        raise error
-
     monkeypatch.setattr(deployment, "conduct", fails)
-    with pytest.raises(type(error)):
-        deployed(run, workload, tmp_path, [])
-    assert len(tried) == tries
+    if len(errors) == tries:
+        with pytest.raises(type(errors[0])):
+            deploy(run, workload, None, "saf", 2, tmp_path / "saf-2.log", said.append)
+    else:
+        found = deploy(run, workload, None, "saf", 2, tmp_path / "saf-2.log", said.append).facts
+        assert (found["scheduler"], found["repetition"], found["speed"]) == ("saf", 2, 100.0)
+        assert (found["tries"], found["retries"]) == (2, ["slurmdbd ended"])
+        assert len(said) == 1 and "the run is repeated" in said[0] and str(logs[0]) in said[0]
+    assert len(logs) == len(set(logs)) == tries
 
 
 def test_the_simulator_runs_the_same_jobs(run: Run, workload: Workload) -> None:
@@ -167,7 +161,6 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(
     assert missing_runs(settings, 6) == "" and missing_runs(settings, 1).startswith("5 of 6 runs")
     monkeypatch.setattr(packages, "missing", lambda groups: [packages.ACCOUNTING])
     said = missing_runs(settings, 0)
-    assert "slurmdbd, mariadb-server" in said
     assert "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
 
 

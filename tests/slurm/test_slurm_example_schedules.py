@@ -45,7 +45,7 @@ def two_nodes() -> Iterator[Emulation]:
 def runs() -> dict[str, pd.DataFrame]:
     """Panel's figure → its schedule, made as for the report: again where a cluster dies or its accounting loses a start."""
     need(accounting=True, speed=SPEED)
-    frame, _ = on_slurm.on_slurm(SPEED, print)
+    frame, _ = on_slurm.run_schedules(print, SPEED)
     return {panel.figure: frame[frame["figure"] == panel.figure] for panel in PANELS}
 
 
@@ -63,7 +63,7 @@ def at_once(runs: pd.DataFrame) -> list[tuple[pd.Series, pd.Series]]:
     ]
 
 
-def test_every_job_is_there_with_its_gpus_and_times(runs: dict[str, pd.DataFrame]) -> None:
+def test_jobs_have_their_gpus_and_times_and_nodes_alone_or_shared(runs: dict[str, pd.DataFrame]) -> None:
     for panel in PANELS:
         frame = runs[panel.figure]
         assert list(frame.columns) == list(COLUMNS)
@@ -73,26 +73,28 @@ def test_every_job_is_there_with_its_gpus_and_times(runs: dict[str, pd.DataFrame
         for (minute, run, _), job in zip(JOBS, jobs.itertuples(), strict=True):
             assert abs(job.submit_s - minute * MINUTE_S) < 10 * MINUTE_S, "before any job ends"
             assert 0 <= job.end_s - job.start_s - run * MINUTE_S < 11 * MINUTE_S
+        for at in frame["start_s"]:
+            there = frame[(frame["start_s"] <= at) & (frame["end_s"] > at)]
+            assert there.groupby("node")["gpus"].sum().max() <= 4, "no GPU is used twice"
+        assert bool(at_once(frame)) == (panel.placement != "exclusive"), "a node a job is never shared, packed ones are"
 
 
-def test_another_order_is_less_waiting_and_an_earlier_end_with_either_placement(found: Schedules) -> None:
+def test_the_order_matters(found: Schedules, runs: dict[str, pd.DataFrame]) -> None:
+    """Another order is less waiting and an earlier end with either placement; the raised job goes first.
+
+    Alone on nodes, jobs of one node are equally large: Slurm counts all CPUs of their nodes, so that age decides between
+    them; packed, the larger goes first.
+    """
     facts = found.facts.set_index("figure")
     for after, before in (("fig2", "fig1"), ("fig4", "fig3")):
         assert facts.loc[after, "total_wait_s"] < 0.9 * facts.loc[before, "total_wait_s"]
         assert facts.loc[after, "makespan_s"] < facts.loc[before, "makespan_s"]
     assert facts.loc["fig3", "total_wait_s"] < facts.loc["fig1", "total_wait_s"]
-
-
-def test_a_node_a_job_is_never_shared_and_packed_ones_are(runs: dict[str, pd.DataFrame]) -> None:
-    assert not at_once(runs["fig1"]) and not at_once(runs["fig2"])
-    assert at_once(runs["fig3"]) and at_once(runs["fig4"])
-
-
-def test_gpus_are_never_used_twice(runs: dict[str, pd.DataFrame]) -> None:
-    for frame in runs.values():
-        for at in frame["start_s"]:
-            there = frame[(frame["start_s"] <= at) & (frame["end_s"] > at)]
-            assert there.groupby("node")["gpus"].sum().max() <= 4
+    for panel in (panel for panel in PANELS if panel.raised is not None):
+        assert int(facts.loc[panel.figure, "order"].split(",")[0]) == panel.raised
+        start = runs[panel.figure].drop_duplicates("job").set_index("job")["start_s"]
+        assert all(start[panel.raised] < start[job] for job in panel.above)
+    assert (facts.loc["fig1", "order"], facts.loc["fig3", "order"]) == ("2, 3, 4, 5, 6", "2, 4, 3, 5, 6")
 
 
 def test_slurm_reserves_for_every_job_as_the_simulator_does(found: Schedules) -> None:
@@ -101,20 +103,6 @@ def test_slurm_reserves_for_every_job_as_the_simulator_does(found: Schedules) ->
     fig4 = facts.loc["fig4"]
     off = [abs(fig4["total_wait_s"] - fig4[f"{rule}_total_wait_s"]) for rule in ("simulated", "easy")]
     assert off[0] < 0.5 * off[1]
-
-
-def test_the_raised_job_goes_first(found: Schedules, runs: dict[str, pd.DataFrame]) -> None:
-    for panel in PANELS:
-        if panel.raised is not None:
-            assert int(found.facts.set_index("figure").loc[panel.figure, "order"].split(",")[0]) == panel.raised
-            start = runs[panel.figure].drop_duplicates("job").set_index("job")["start_s"]
-            assert all(start[panel.raised] < start[job] for job in panel.above)
-
-
-def test_alone_on_nodes_jobs_of_one_node_are_equally_large(found: Schedules) -> None:
-    """Slurm counts all CPUs of their nodes, so that age decides between them; packed, the larger goes first."""
-    order = found.facts.set_index("figure")["order"]
-    assert order["fig1"] == "2, 3, 4, 5, 6" and order["fig3"] == "2, 4, 3, 5, 6"
 
 
 def test_a_gap_of_just_its_length_is_filled_by_the_simulator_alone(two_nodes: Emulation) -> None:
@@ -192,11 +180,12 @@ def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
         return simulated().query("figure == @panel.figure")
 
     monkeypatch.setattr(on_slurm, "Emulation", Silent)
+    monkeypatch.setattr(on_slurm.packages, "missing", lambda groups: [])
     monkeypatch.setattr(on_slurm, "run_panel", play_or_fall_silent)
     if silences == on_slurm.CLUSTERS:
         with pytest.raises(type(error)):
-            on_slurm.on_slurm(SPEED, lambda line: None)
+            on_slurm.run_schedules(print, SPEED)
         return
-    runs, version = on_slurm.on_slurm(SPEED, lambda line: None)
-    assert runs.equals(simulated()) and version == "22.05.8"
+    runs, facts = on_slurm.run_schedules(print, SPEED)
+    assert runs.equals(simulated()) and facts["slurm"] == "22.05.8"
     assert played == ["fig1", *["fig2"] * (silences + 1), "fig3", "fig4"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND
+from fake_slurm import BAND, assigned
 from slurm_live import controller, priorities
 from slurm_workload import state, submit, wait_for
 
@@ -51,9 +51,9 @@ def test_whole_nodes_are_given_and_taken_back(idle: Emulation, tmp_path: Path) -
     assert shared(idle, job) == "OK"
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused) == (1, 1, 0) and first in done.left
-    assert shared(idle, job) == "NO" and made.directory.assigned()[job].exclusive and shared(idle, first) == "OK"
+    assert shared(idle, job) == "NO" and assigned(made)[job].exclusive and shared(idle, first) == "OK"
     assert made.cycle().changed == 0, "what is written once is not written again"
-    assert made.release_all("test") == (1, []) and shared(idle, job) == "YES" and not made.directory.assigned()
+    assert made.release_all("test") == (1, []) and shared(idle, job) == "YES" and not assigned(made)
     wait_for(lambda: priorities(idle) == own)
 
 

@@ -8,17 +8,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import psutil
 import pytest
 from slurm_workload import need, wait_for
 
 from rltune.config.load import load_cluster, project_root
 from rltune.errors import ClusterDied, SlurmError
-from rltune.slurm.accounting import FIELDS
 from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, conduct as conducting, nodes as nodes_module, submission
-from rltune.slurm.experiment.accounts import read
+from rltune.slurm.experiment.accounts import FIELDS, read
 from rltune.slurm.experiment.conduct import Order, conduct, policy_of_rule
 from rltune.slurm.experiment.nodes import REASON, Nodes
 from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
@@ -79,7 +78,7 @@ def test_a_cluster_that_dies_is_an_error_that_names_the_log(
     packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dies(slurm: Emulation, *_: object) -> None:
-        slurm._processes.kill("slurmctld", 9)
+        next(child for child in psutil.Process(slurm.supervisor).children() if child.name() == "slurmctld").kill()
         wait_for(lambda: bool(slurm.ended()))
         raise SlurmError("sbatch: Unable to contact slurm controller")
 
@@ -211,36 +210,29 @@ def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.Monk
 
 
 def sacct(**changes: str) -> str:
-    row = {
-        "JobIDRaw": "7",
-        "JobName": "queued0",
-        "Account": "ann",
-        "Submit": "1060",
-        "Eligible": "1060",
-        "Start": "1100",
-        "End": "1300",
-        "State": "COMPLETED",
-        "AllocTRES": "billing=16,cpu=16,gres/gpu:p100=4,gres/gpu=4,node=1",
-        "ReqTRES": "billing=16,cpu=16,gres/gpu=4,node=1",
-        "NodeList": "p100-1",
-    } | changes
-    return "|".join(row[name] for name in FIELDS) + "\n"
+    """sacct's line of the first queued job."""
+    row = dict(zip(FIELDS, ("7", "1060", "1100", "1300", "ann", "p100-1", "cpu=16,gres/gpu=4", "COMPLETED", "queued0")))
+    return "|".join((row | changes).values()) + "\n"
 
 
-def test_accounts_are_read() -> None:
-    frame = read(sacct(), QUEUE[:1], 1000.0)
-    (row,) = frame.to_dict("records")
-    assert (row["submit_s"], row["start_s"], row["end_s"], row["gpus"], row["limit_s"]) == (
-        60.0,
-        100.0,
-        300.0,
-        4,
-        5400.0,
-    )
-    never = sacct(State="CANCELLED by 0", Start="None", AllocTRES="", NodeList="None assigned")
-    cancelled = read(never, QUEUE[:1], 1000.0).iloc[0]
-    assert cancelled["state"] == "CANCELLED" and pd.isna(cancelled["start_s"])
-    assert (cancelled["gpus"], cancelled["nodes"]) == (0, 0)
+NEVER = {"State": "CANCELLED by 0", "Start": "None", "AllocTRES": "", "NodeList": "None assigned"}
+LOST = {"Start": "Unknown", "AllocTRES": "", "NodeList": "None assigned"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "timed", "expected"),
+    [
+        ({}, True, ("COMPLETED", 100.0, 300.0, 4, 1)),
+        ({"NodeList": "p100-[1-2]"}, True, ("COMPLETED", 100.0, 300.0, 4, 2)),
+        (NEVER, True, ("CANCELLED", np.nan, 300.0, 0, 0)),
+        (LOST, False, ("COMPLETED", np.nan, 300.0, 0, 0)),
+    ],
+)
+def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple) -> None:
+    """A start that the accounting has lost is done without once it had the time."""
+    (row,) = read("8|another|with|a pipe\n" + sacct(**changes), QUEUE[:1], 1000.0, timed).to_dict("records")
+    assert (row["slurm_id"], row["account"], row["submit_s"], row["limit_s"]) == (7, "ann", 60.0, 5400.0)
+    np.testing.assert_equal(tuple(row[key] for key in ("state", "start_s", "end_s", "gpus", "nodes")), expected)
 
 
 @pytest.mark.parametrize(
@@ -248,36 +240,32 @@ def test_accounts_are_read() -> None:
     [
         ("", "no job queued0"),
         (sacct(State="RUNNING", End="Unknown"), "is RUNNING"),
-        ("1|2\n", "found 2 fields"),
-        (sacct(Start="Unknown"), "COMPLETED with start Unknown and 1 nodes"),
-        (sacct(NodeList="None assigned"), "COMPLETED with start 1100.* and 0 nodes"),
+        ("1|2\n", "no job queued0 among 0"),
+        (sacct(Start="Unknown"), "COMPLETED with start nan and 1 nodes"),
+        (sacct(NodeList="None assigned"), "COMPLETED with start 100.* and 0 nodes"),
+        (sacct(End="soon"), "queued0: End: found 'soon'"),
+        (sacct(NodeList="p100-[1"), "queued0: NodeList"),
+        (sacct(AllocTRES="gres/gpu=two"), "queued0: AllocTRES"),
     ],
 )
-def test_accounts_that_are_not_complete_are_an_error(text: str, what: str) -> None:
+def test_accounts_that_are_not_complete_or_cannot_be_read_are_an_error(text: str, what: str) -> None:
     with pytest.raises(SlurmError, match=what):
         read(text, QUEUE[:1], 1000.0)
 
 
 def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [sacct(Start="Unknown", NodeList="None assigned"), sacct()]
+    answers = [sacct(**LOST), sacct()]
 
     class Telling(Standing):
         def run(self, *_: str) -> str:
             return answers.pop(0) if len(answers) > 1 else answers[0]
 
-    assert accounts.jobs_of(Telling(""), QUEUE[:1], 1000.0)["start_s"].tolist() == [100.0]  # type: ignore[arg-type]
-    answers[:] = [sacct(Start="Unknown")]
+    slurm: Any = Telling("")
+    assert accounts.jobs_of(slurm, QUEUE[:1], 1000.0)["start_s"].tolist() == [100.0]
+    answers[:] = [sacct(**LOST)]
     monkeypatch.setattr(accounts, "LATE_S", 0.0)
-    with pytest.raises(ClusterDied, match="queued0 .* is COMPLETED with start Unknown"):
-        accounts.jobs_of(Telling(""), QUEUE[:1], 1000.0)  # type: ignore[arg-type]
-
-
-def test_a_start_that_the_accounting_has_lost_is_asked_for_and_then_done_without() -> None:
-    lost = sacct(Start="Unknown", NodeList="None assigned", AllocTRES="")
-    with pytest.raises(SlurmError, match="COMPLETED with start Unknown"):
-        read(lost, QUEUE[:1], 1000.0)
-    (row,) = read(lost, QUEUE[:1], 1000.0, timed=False).to_dict("records")
-    assert row["state"] == "COMPLETED" and pd.isna(row["start_s"]) and row["end_s"] == 300.0
+    with pytest.raises(ClusterDied, match="queued0 .* is COMPLETED with start nan"):
+        accounts.jobs_of(slurm, QUEUE[:1], 1000.0)
 
 
 def test_what_sbatch_is_asked_for() -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
+import sys
 import time
 from pathlib import Path
 
-from fake_slurm import BAND
-from slurm_live import controller, nobody_is_ours, priorities
+from fake_slurm import BAND, assigned
+from slurm_live import all_ours, controller, meanwhile, nobody_is_ours, priorities, stand_in
 from slurm_workload import need, state, submit, wait_behind, wait_for
 
-from rltune.slurm.client import Client
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.service import DONE, Service
 
 HOUR_S = 3600.0
-GARBLED = r"""#!/bin/sh
-# every other answer is another one than Slurm's
+GARBLED = r"""# every other answer is another one than Slurm's
 count=$(($(cat "$0.count" 2>/dev/null || echo 0) + 1))
 echo $count > "$0.count"
 case $((count % 12)) in
@@ -45,17 +43,10 @@ def first_of_m40(slurm: Emulation, waiting: list[int]) -> int:
 
 def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     made, started = controller(slurm, tmp_path), []
-    update = made.slurm.update
-
-    def starts_first(changes: list) -> list:
-        if not started:
-            started.append(first_of_m40(slurm, waiting))
-        return update(changes)
-
-    made.slurm.update = starts_first  # type: ignore[method-assign]
+    meanwhile(made, "update", lambda: started.append(first_of_m40(slurm, waiting)))
     done = made.cycle()
     assert (done.refused, done.changed) == (0, 12) and state(slurm, started[0]) == "RUNNING"
-    assert started[0] in made.directory.assigned(), "Slurm takes a running job's priority, too"
+    assert started[0] in assigned(made), "Slurm takes a running job's priority, too"
     slurm.run("scontrol", "requeue", str(started[0]))
     wait_for(lambda: state(slurm, started[0]) == "PENDING")
     made.cycle()
@@ -63,7 +54,7 @@ def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: lis
     pending = priorities(slurm).keys()  # asked first: one may start meanwhile
     runs = {job for job in waiting if state(slurm, job) == "RUNNING"}  # another may have got the M40 in its stead
     assert len(runs) <= 1 and set(waiting) - runs <= pending
-    assert nobody_is_ours(slurm) and made.directory.assigned().keys() <= runs
+    assert nobody_is_ours(slurm) and assigned(made).keys() <= runs
 
 
 def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
@@ -73,20 +64,16 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
     made = controller(slurm, tmp_path)
     made.cycle()
     job, more = first_of_m40(slurm, waiting), submit(slurm, "--gres=gpu:1")
-    read = made.slurm.nodes
 
-    def goes_down_after() -> object:
-        found = read()
+    def goes_down() -> None:
         slurm.kill_node("m40-1")
         slurm.set_node("m40-1", "DOWN")
         wait_for(lambda: state(slurm, job) == "PENDING")
-        return found
 
-    made.slurm.nodes = goes_down_after  # type: ignore[method-assign,assignment]
+    meanwhile(made, "nodes", goes_down, after=True)
     try:
         done = made.cycle()
         assert done.refused == 0 and priorities(slurm)[more] >= BAND.low and priorities(slurm)[job] >= BAND.low
-        made.slurm.nodes = read  # type: ignore[method-assign]
         made.cycle()
         assert made.view is not None and "m40-1" not in made.view.nodes
         assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was given back"
@@ -96,26 +83,19 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
     made.release_all("test")
     found = {job.id: job.state for job in slurm.client().jobs().records}  # the node back, the next one may have started
     assert nobody_is_ours(slurm) and {*waiting, more} <= found.keys()
-    assert all(found[number] == "RUNNING" for number in made.directory.assigned())
+    assert all(found[number] == "RUNNING" for number in assigned(made))
 
 
 def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """Cut off, empty, without digits, without ends, with bytes that are no text, an error: no job is forgotten."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("squeue", "sinfo"):
-        real = subprocess.run(["which", name], capture_output=True, text=True, check=True).stdout.strip()
-        (folder / name).write_text(GARBLED.replace("REAL", real))
-        (folder / name).chmod(0o755)
-    client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
-    client._json = True
+    client = stand_in(slurm, tmp_path / "bin", "squeue", "sinfo", script=GARBLED)
     made = controller(slurm, tmp_path, client, max_failures=6, interval_s=0.01)
     said: list[str] = []
     service, kept = Service(made, between_tries_s=0.0), set()
 
     def say(line: str) -> None:
         said.append(line)
-        kept.add(len(made.directory.assigned()))
+        kept.add(len(assigned(made)))
         if len(said) == 26:
             service.stop.set()
 
@@ -123,36 +103,27 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
     assert service.run() == DONE, said
     failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "12 ranked"))
     assert failed >= 12 and ranked >= 6 and kept <= {0, 12}
-    assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not made.directory.assigned()
+    assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not assigned(made)
 
 
 def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(
     slurm: Emulation, waiting: list[int], tmp_path: Path
 ) -> None:
-    """squeue's text, cut off at the end of a line."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    real = subprocess.run(["which", "squeue"], capture_output=True, text=True, check=True).stdout.strip()
-    cut = f'if [ -e {folder}/cut ]; then {real} "$@" | head -n 4; else exec {real} "$@"; fi'
-    (folder / "squeue").write_text(f"#!/bin/sh\n{cut}\n")
-    (folder / "squeue").chmod(0o755)
-    client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
-    client._json = False
+    """squeue's answer without the jobs after the third that waits."""
+    cut, fewer = (
+        tmp_path / "cut",
+        "import json, sys; a = json.load(sys.stdin); print(json.dumps({'jobs': a['jobs'][:8]}))",
+    )
+    script = f'if [ -e {cut} ]; then REAL "$@" | {sys.executable} -c "{fewer}"; else exec REAL "$@"; fi'
+    client = stand_in(slurm, tmp_path / "bin", "squeue", script=script)
     made = controller(slurm, tmp_path, client, eligible={"partitions": ["all"], "priority_below": 100_000})
     made.cycle()
-    (folder / "cut").touch()
+    cut.touch()
     assert made.cycle().ranked < 12
-    (folder / "cut").unlink()
+    cut.unlink()
     assert made.cycle().ranked == 12, "the others' priorities are still known for the controller's own"
-    (folder / "cut").touch()
-    jobs = made.slurm.jobs
-
-    def whole_the_second_time() -> object:
-        read = jobs()
-        (folder / "cut").unlink(missing_ok=True)
-        return read
-
-    made.slurm.jobs = whole_the_second_time  # type: ignore[method-assign,assignment]
+    cut.touch()
+    meanwhile(made, "jobs", cut.unlink, after=True)
     assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
 
 
@@ -167,7 +138,7 @@ def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
         for _ in range(2):
             done = made.cycle()
             assert (done.ranked, done.refused, done.faults) == (15, 0, ())
-        assert all(BAND.low <= p <= BAND.high for p in priorities(slurm).values())
+        assert all_ours(slurm)
         slurm.start_accounting()
         after = submit(slurm, "--gres=gpu:1")
         assert made.cycle().refused == 0, "a change that is not possible right now is made again"
@@ -206,7 +177,5 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         assert "13 ranked" in lines[5] and "jumped by -7200 s" in lines[7] and "cycle failed" not in lines[8]
         assert all(least >= BAND.low for _, least in seen[:8])
         assert made.view is not None and made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
-        assert (
-            priorities(slurm).keys() == {*waiting, *later} and nobody_is_ours(slurm) and not made.directory.assigned()
-        )
+        assert priorities(slurm).keys() == {*waiting, *later} and nobody_is_ours(slurm) and not assigned(made)
         assert {job: p for job, p in priorities(slurm).items() if job in waiting} == own

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_slurm import beside_one, busy, controller, job
+from fake_slurm import beside_one, busy, controller, job, ranked
 
 from rltune.errors import SlurmUnavailable
-from rltune.slurm.records import Change, Outcome
+from rltune.slurm import release as releasing
 from rltune.slurm.state_directory import StateDirectory
 
 
@@ -22,62 +20,52 @@ def lines(folder: Path, *events: str) -> list[dict[str, Any]]:
     return [line for line in found if not events or line["event"] in events]
 
 
-def test_changes_are_there_before_they_are_sent_and_that_nobody_knows_what_became_of_them(tmp_path: Path) -> None:
-    slurm, before = busy(), []
-    made = controller(slurm, tmp_path)
+def whys(folder: Path, event: str) -> list[tuple[int, str]]:
+    """Job and reason of the lines of an event."""
+    return [(line["job"], line["why"]) for line in lines(folder, event)]
 
-    def times_out(changes: list[Change]) -> list[Outcome]:
+
+def test_changes_are_there_before_they_are_sent_and_that_nobody_knows_what_became_of_them(tmp_path: Path) -> None:
+    before: list[dict[str, Any]] = []
+    slurm, made = ranked(tmp_path, cycles=0)
+
+    def times_out() -> None:
         before.extend(lines(tmp_path))
         raise SlurmUnavailable("scontrol: no answer within 30 s")
 
-    slurm.update = times_out  # type: ignore[method-assign]
+    slurm.before_update = times_out
     with pytest.raises(SlurmUnavailable):
         made.cycle()
     assert {line["job"] for line in before if line["event"] == "change"} == set(range(10, 16))
     assert {line["rank"] for line in before} == set(range(1, 7)) and {line["of"] for line in before} == {6}
-    told = lines(tmp_path)[len(before) :]
-    assert [(line["event"], line["jobs"], line["why"]) for line in told] == [
-        ("unknown", list(range(10, 16)), "scontrol: no answer within 30 s")
-    ]
+    (told,) = lines(tmp_path)[len(before) :]
+    assert (told["event"], told["jobs"], told["why"]) == (
+        "unknown",
+        list(range(10, 16)),
+        "scontrol: no answer within 30 s",
+    )
 
 
 def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
-    slurm = busy()
-    made = controller(slurm, tmp_path)
-    made.cycle()
+    slurm, made = ranked(tmp_path, cycles=1)
     slurm.add(job(99), job(98))
     for number in (12, 13):
-        slurm.queue[number] = replace(slurm.queue[number], dependency="afterok:1")
-    slurm.before_update = lambda: slurm.start(99)
-    release = slurm.release
-    slurm.release = lambda ids: [  # type: ignore[method-assign]
-        Outcome(number, False, "Access denied") if number == 13 else release([number])[0] for number in ids
-    ]
+        slurm.change(number, dependency="afterok:1")
+    slurm.before_update, slurm.refuses = lambda: slurm.start(99), {13: "Access denied"}
     made.cycle()
     assert [(line["job"], line["what"]) for line in lines(tmp_path, "refused")] == [(99, "change"), (13, "release")]
-    assert [line["why"] for line in lines(tmp_path, "refused")][1] == "Access denied"
-    assert [(line["job"], line["why"]) for line in lines(tmp_path, "released")] == [(12, "depends on other jobs")]
+    assert whys(tmp_path, "refused")[1] == (13, "Access denied")
+    assert whys(tmp_path, "released") == [(12, "depends on other jobs")]
 
 
 def test_released_is_what_was_released_where_slurm_falls_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rltune.slurm import release as releasing
-
     monkeypatch.setattr(releasing, "BATCH", 1)
-    slurm = busy()
-    made = controller(slurm, tmp_path)
-    made.cycle()
+    slurm, made = ranked(tmp_path, cycles=1)
     for number in (12, 13):
-        slurm.queue[number] = replace(slurm.queue[number], dependency="afterok:1")
-    release = slurm.release
-
-    def once(ids: Iterable[int]) -> list[Outcome]:
-        done = release(ids)
-        slurm.silent = True
-        return done
-
-    slurm.release = once  # type: ignore[method-assign]
+        slurm.change(number, dependency="afterok:1")
+    slurm.after_release = lambda: setattr(slurm, "silent", True)
     with pytest.raises(SlurmUnavailable):
         made.cycle()
     assert [line["job"] for line in lines(tmp_path, "released")] == [12]
@@ -89,11 +77,11 @@ def test_whole_nodes_that_are_taken_back_and_jobs_that_are_forgotten(tmp_path: P
     made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
     made.cycle()
     assert [line["oversubscribe"] for line in lines(tmp_path, "change")] == ["NO"]
-    slurm.queue[10] = replace(slurm.queue[10], priority=0, held=True, reason="JobHeldUser")
+    slurm.hold(10)
     for _ in range(3):
         made.cycle()
     assert [line["job"] for line in lines(tmp_path, "unflagged")] == [10]
-    assert [(line["job"], line["why"]) for line in lines(tmp_path, "forgotten")] == [(10, "held")]
+    assert whys(tmp_path, "forgotten") == [(10, "held")]
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -103,14 +91,12 @@ def test_why_a_job_is_left_is_told_once_and_when_it_changes(tmp_path: Path, live
     made = controller(slurm, tmp_path, live=live)
     for _ in range(3):
         made.cycle()
-    assert [(line["job"], line["why"]) for line in lines(tmp_path, "left")] == [
-        (98, "requests no GPU"),
-        (99, "depends on other jobs"),
-    ]
-    slurm.queue[99] = replace(slurm.queue[99], priority=0, held=True)
+    told = [(98, "requests no GPU"), (99, "depends on other jobs")]
+    assert whys(tmp_path, "left") == told
+    slurm.hold(99)
     made.cycle()
     made.cycle()
-    assert [(line["job"], line["why"]) for line in lines(tmp_path, "left")[2:]] == [(99, "held")]
+    assert whys(tmp_path, "left") == [*told, (99, "held")]
 
 
 def test_a_dry_run_tells_a_change_again_where_it_is_another_one(tmp_path: Path) -> None:
@@ -118,23 +104,32 @@ def test_a_dry_run_tells_a_change_again_where_it_is_another_one(tmp_path: Path) 
     made = controller(slurm, tmp_path, live=False)
     for _ in range(3):
         assert made.cycle().changed == 6
-    assert len(lines(tmp_path, "would change")) == 6
+    first = lines(tmp_path)
+    assert {line["event"] for line in first} == {"would change"} and len(first) == 6
+    assert {line["rank"]: line["job"] for line in first}.keys() == set(range(1, 7))
     slurm.add(job(99))
-    made.cycle()
-    told = {line["job"]: line["priority"] for line in lines(tmp_path, "would change")[6:]}
-    assert 99 in told and made.cycle().changed == 7
+    assert made.cycle().changed == 7 and 99 in {line["job"] for line in lines(tmp_path)[6:]}
     last = {line["job"]: line["priority"] for line in lines(tmp_path, "would change")}
-    assert len(last) == 7 and len(set(last.values())) == 7, "the last line of each job is what would be"
+    assert len(last) == 7 == len(set(last.values())), "the last line of each job is what would be"
 
 
-def test_on_a_full_disk_slurm_is_not_written_to_without_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slurm = busy()
-    made = controller(slurm, tmp_path)
+def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None:
+    kept = StateDirectory(tmp_path)
+    kept.write_journal({"event": "one"})
+    with open(kept.journal_path, "a") as file:
+        file.write('{"event":"tw')  # no room for the rest
+    kept.write_journal({"event": "three"}, {"event": "four"})
+    kept.write_journal({"event": "five"})
+    _, cut, *rest = kept.journal_path.read_text().splitlines()
+    assert cut == '{"event":"tw' and [json.loads(line)["event"] for line in rest] == ["three", "four", "five"]
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", str(tmp_path))
 
-    monkeypatch.setattr(StateDirectory, "write_journal", full)
-    with pytest.raises(OSError, match="No space left"):
-        made.cycle()
-    assert not slurm.writes
+def test_a_long_journal_is_put_aside_and_the_one_before_it_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rltune.slurm.state_directory.JOURNAL_BYTES", 10)
+    kept = StateDirectory(tmp_path)
+    for number in range(3):
+        kept.write_journal({"event": f"number {number}"})
+    assert "number 2" in kept.journal_path.read_text() and "number 1" in (tmp_path / "decisions.1.jsonl").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"decisions.jsonl", "decisions.1.jsonl"}

@@ -83,22 +83,13 @@ def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
     """With a base_policy_bias so large that the network has no say, the order is the base policy's."""
     slurm = busy(40)
     for k, number in enumerate(sorted(n for n in slurm.queue if n >= 10)):
-        slurm.queue[number] = replace(slurm.queue[number], time_limit_s=60.0 * ((k * 7) % 40 + 1))
-    write_policy(
-        tmp_path / "policy.npz",
-        base_policy_bias=1e6,
-        scheduler={
-            "policy": "sjf",
-            "backfill": "easy",
-            "placement": "best_fit",
-            "locality": "strict",
-            "split_worth": 1.0,
-            "uses_calibrated": False,
-        },
-    )
+        slurm.change(number, time_limit_s=60.0 * ((k * 7) % 40 + 1))
+    scheduler = {"policy": "sjf", "backfill": "easy", "placement": "best_fit", "locality": "strict"}
+    scheduler |= {"split_worth": 1.0, "uses_calibrated": False}
+    write_policy(tmp_path / "policy.npz", base_policy_bias=1e6, scheduler=scheduler)
     made = controller(slurm, tmp_path)
     made.cycle()
-    mine = {n: p for n, p in priorities(slurm).items()}
+    mine = priorities(slurm)
     by_limit = sorted(mine, key=lambda n: slurm.queue[n].time_limit_s or 0)
     assert by_limit == sorted(mine, key=lambda n: -mine[n])
 

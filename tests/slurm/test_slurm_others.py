@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
-from fake_slurm import BAND
-from slurm_live import controller, nobody_is_ours, priorities
+from fake_slurm import BAND, assigned
+from slurm_live import controller, nobody_is_ours, priorities, stand_in
 from slurm_workload import submit, wait_for
 
-from rltune.slurm.client import Client
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.records import JobState
 
@@ -62,24 +60,20 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
 
 def test_answers_without_a_single_job(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """squeue ends well and says nothing, cycle after cycle; scontrol knows the jobs."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    real = subprocess.run(["which", "squeue"], capture_output=True, text=True, check=True).stdout.strip()
-    (folder / "squeue").write_text(f'#!/bin/sh\n[ -e {folder}/mute ] || exec {real} "$@"\n')
-    (folder / "squeue").chmod(0o755)
-    client = Client(slurm.conf, 10.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
-    client._json = False
+    mute = tmp_path / "mute"
+    script = f'[ -e {mute} ] || exec REAL "$@"; case "$*" in *--json*) echo \'{{"jobs": []}}\';; esac'
+    client = stand_in(slurm, tmp_path / "bin", "squeue", script=script)
     made = controller(slurm, tmp_path, client)
     made.cycle()
-    (folder / "mute").touch()
+    mute.touch()
     for _ in range(4):
         assert made.cycle().ranked == 0
-    assert set(made.directory.assigned()) == set(waiting)
-    (folder / "mute").unlink()
+    assert set(assigned(made)) == set(waiting)
+    mute.unlink()
     assert made.cycle().ranked == 12 and made.release_all("test") == (12, []) and nobody_is_ours(slurm)
     made.cycle()
     slurm.run("scancel", f"--user={slurm.user}")
     wait_for(lambda: not slurm.client().jobs().records)
     for _ in range(2):
         made.cycle()
-    assert not made.directory.assigned(), "all are over, and Slurm says so"
+    assert not assigned(made), "all are over, and Slurm says so"

@@ -10,8 +10,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND
-from slurm_live import controller, nobody_is_ours, priorities
+from fake_slurm import assigned
+from slurm_live import all_ours, controller, nobody_is_ours, priorities, stand_in
 from slurm_workload import need, wait_behind, wait_for
 
 from rltune.slurm.client import Client
@@ -24,14 +24,9 @@ USER = "nobody"
 
 def as_user(slurm: Emulation, folder: Path) -> Client:
     """A client whose commands are USER's."""
-    folder.mkdir()
     there = pwd.getpwnam(USER)
-    for name in ("squeue", "sinfo", "scontrol"):
-        real = shutil.which(name, path=slurm.env["PATH"])
-        become = f"setpriv --reuid={there.pw_uid} --regid={there.pw_gid} --clear-groups"
-        (folder / name).write_text(f'#!/bin/sh\ncd / && exec {become} {real} "$@"\n')
-        (folder / name).chmod(0o755)
-    return Client(slurm.conf, 30.0, {**slurm.env, "PATH": f"{folder}:{slurm.env['PATH']}"})
+    become = f"setpriv --reuid={there.pw_uid} --regid={there.pw_gid} --clear-groups"
+    return stand_in(slurm, folder, "squeue", "sinfo", "scontrol", script=f'cd / && exec {become} REAL "$@"')
 
 
 def set_level(slurm: Emulation, command: str) -> None:
@@ -57,11 +52,10 @@ def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: P
         set_level(slurm, f"{told[1]}{USER}{told[2]}")
         done = made.cycle()
         assert (done.ranked, done.changed, done.refused) == (12, 12, 0)
-        ranked = priorities(slurm)
-        assert ranked.keys() == set(waiting) and all(priority in BAND for priority in ranked.values())
+        assert priorities(slurm).keys() == set(waiting) and all_ours(slurm)
         assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
         made.cycle()
         set_level(slurm, f"sacctmgr modify user {USER} set adminlevel=None")
         given, refused = made.release_all("the right is gone")
         assert given == 0 and {outcome.job for outcome in refused} == set(waiting)
-        assert set(made.directory.assigned()) == set(waiting), "for an operator to hand back"
+        assert set(assigned(made)) == set(waiting), "for an operator to hand back"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +66,20 @@ def played(
     return state.start[0] + view.t0_s, state.end[0] + view.t0_s
 
 
+def begun(jobs: list[SlurmJob], rules: SlurmConfig, others: Sequence[SlurmJob] = (), nodes: Any = None) -> View:
+    """What a first cycle sees of jobs that arrive."""
+    view = observe([*others, *(one for one in jobs if one.submit_s <= NOW_S)], nodes or five_nodes(), rules, NOW_S)
+    assert view is not None
+    return view
+
+
+def steps(jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> Iterator[tuple[float, list, list]]:
+    """(Time, what is in the queue, what of it waits) up to the last end."""
+    for now_s in np.arange(NOW_S, end_s.max() + STEP_S, STEP_S):
+        there = seen_at(now_s, jobs, start_s, end_s)
+        yield now_s, there, [one for one in there if one.state == "PENDING"]
+
+
 @pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 0), (3, 3)])
 def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) -> None:
     """With every third job another user's, whom the controller leaves to Slurm, too."""
@@ -71,18 +87,15 @@ def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) ->
     rules = rules.model_copy(update={"eligible": rules.eligible.model_copy(update={"exclude_users": ["grace"]})})
     jobs = arrivals(np.random.default_rng(seed), 60)
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
-    begin = observe([one for one in jobs if one.submit_s <= NOW_S], five_nodes(), rules, NOW_S)
-    assert begin is not None
+    begin = begun(jobs, rules)
     start_s, end_s = played(jobs, begin, "fifo", rules)
-    shadow, now_s = Shadow(begin, rules, rules.watchdog), NOW_S
-    while now_s <= end_s.max():
-        there = seen_at(now_s, jobs, start_s, end_s)
-        shadow.watch(there, [one for one in there if one.state == "PENDING" and one.user == "ada"], now_s)
-        now_s += STEP_S
-        if now_s == NOW_S + 10 * STEP_S:
-            early = shadow.waits(now_s)
+    shadow = Shadow(begin, rules, rules.watchdog)
+    for now_s, there, waiting in steps(jobs, start_s, end_s):
+        shadow.watch(there, [one for one in waiting if one.user == "ada"], now_s)
+        if now_s == NOW_S + 9 * STEP_S:
+            early = shadow.waits(now_s + STEP_S)
             assert early.realised_s == pytest.approx(early.simulated_s), "jobs that still wait or run count up to now"
-    waits, mine = shadow.waits(now_s), [one.user == "ada" for one in jobs]
+    waits, mine = shadow.waits(now_s + STEP_S), [one.user == "ada" for one in jobs]
     assert waits.jobs == sum(mine) and waits.simulated_s == pytest.approx(waits.realised_s)
     assert waits.realised_s == pytest.approx(np.mean((start_s - [one.submit_s for one in jobs])[mine]))
 
@@ -94,36 +107,28 @@ def test_unless_told_otherwise_it_is_slurms_own_order_with_reservations(
     """For every job, up to a number of jobs."""
     monkeypatch.setattr(module, "MOST_RESERVED", most)
     rules, jobs = make_config(), arrivals(np.random.default_rng(1), 150)
-    begin = observe([one for one in jobs if one.submit_s <= NOW_S], five_nodes(), rules, NOW_S)
-    assert begin is not None
+    begin = begun(jobs, rules)
     other = {"conservative": "easy", "easy": "conservative"}[backfill]
     (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", rules, how) for how in (backfill, other))
     assert (start_s != other_s).any()
-    watching, now_s = Shadow(begin, rules, rules.watchdog), NOW_S
-    while now_s <= end_s.max():
-        there = seen_at(now_s, jobs, start_s, end_s)
-        watching.watch(there, [one for one in there if one.state == "PENDING"], now_s)
-        now_s += STEP_S
-    waits = watching.waits(now_s)
+    shadow = Shadow(begin, rules, rules.watchdog)
+    for now_s, there, waiting in steps(jobs, start_s, end_s):
+        shadow.watch(there, waiting, now_s)
+    waits = shadow.waits(now_s + STEP_S)
     assert waits.jobs == len(jobs) and waits.simulated_s == pytest.approx(waits.realised_s)
 
 
 @pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])
 def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: bool) -> None:
-    rules = config()
-    jobs = arrivals(np.random.default_rng(3), 60)
-    first = observe([one for one in jobs if one.submit_s <= NOW_S], five_nodes(), rules, NOW_S)
-    assert first is not None
+    rules, jobs = config(), arrivals(np.random.default_rng(3), 60)
+    first = begun(jobs, rules)
     start_s, end_s = played(jobs, first, "fifo", rules)
     if policy == "worst":  # everybody waits three times as long
-        submit_s = np.array([one.submit_s for one in jobs])
-        start_s, end_s = start_s + 2 * (start_s - submit_s), end_s + 2 * (start_s - submit_s)
-    watchdog, said, now_s = Watchdog(rules), "", NOW_S
-    while now_s <= end_s.max() and not said:
-        there = seen_at(now_s, jobs, start_s, end_s)
-        waiting = [one for one in there if one.state == "PENDING"]
-        said = watchdog.cycle(replace(first, now_s=now_s, ranked=tuple(waiting)), there)
-        now_s += STEP_S
+        longer_s = 2 * (start_s - [one.submit_s for one in jobs])
+        start_s, end_s = start_s + longer_s, end_s + longer_s
+    watchdog, said = Watchdog(rules), ""
+    for now_s, there, waiting in steps(jobs, start_s, end_s):
+        said = said or watchdog.cycle(replace(first, now_s=now_s, ranked=tuple(waiting)), there)
     assert bool(said) == says
     if says:
         assert "longer in 3 comparisons in a row" in said and watchdog.last is not None
@@ -145,19 +150,16 @@ def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(wh
     rules = config()
     rules = rules.model_copy(update={"eligible": rules.eligible.model_copy(update={"partitions": ["gpu", "m40"]})})
     jobs, (others, nodes) = arrivals(np.random.default_rng(1), 40), nodes_without_m40(why)
-    begin = observe([*others, *(one for one in jobs if one.submit_s <= NOW_S)], nodes, rules, NOW_S)
-    assert begin is not None
+    begin = begun(jobs, rules, others, nodes)
     start_s, end_s = played(jobs, begin, "fifo", rules)
     partition = "m40" if why == "another partition's" else "gpu"
     later = [job(800 + k, gpu_type="m40", partition=partition, submit_s=NOW_S + STEP_S * k) for k in range(4)]
-    plain, more, now_s = Shadow(begin, rules, rules.watchdog), Shadow(begin, rules, rules.watchdog), NOW_S
-    while now_s <= end_s.max():
-        there = seen_at(now_s, jobs, start_s, end_s)
-        waiting = [one for one in there if one.state == "PENDING"]
+    plain, more = (Shadow(begin, rules, rules.watchdog) for _ in range(2))
+    for now_s, there, waiting in steps(jobs, start_s, end_s):
         come = [one for one in later if one.submit_s <= now_s]
         plain.watch([*others, *there], waiting, now_s)
         more.watch([*others, *there, *come], [*waiting, *come], now_s)
-        now_s += STEP_S
+    now_s += STEP_S
     without, with_ = plain.waits(now_s), more.waits(now_s)
     assert (without.jobs, without.left_out, with_.left_out) == (40, 0, 4)
     assert with_ == replace(without, left_out=4) and with_.realised_s == pytest.approx(with_.simulated_s)

@@ -1,78 +1,24 @@
-"""Read Slurm's answers: JSON in the dialects of its versions, and text for builds without JSON.
+"""Read Slurm's answers in JSON, in the dialects of its versions.
 
 JSON has plain numbers and texts (openapi v0.0.38 and before, Slurm 22.05), or numbers as ``{set, infinite, number}`` and
 states as lists (v0.0.39 and later, Slurm 23.02 and later): each value is read by its own form, not by the claimed version.
-
-Text comes from ``squeue -O`` and ``sinfo -O``, which pad every column, counted in bytes, to the requested width, so that
-no user's text shifts the others. Names of jobs and comments, the free texts, are not requested. A column that its value
-fills may be cut off, and its record is a fault. Times are seconds since 1970 (``SLURM_TIME_FORMAT=%s``). A record in text
-is rewritten with the JSON's keys first.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.records import WAITING_STATES, Parsed, SlurmJob, SlurmNode
-from rltune.slurm.resources import Request, added, base_state, gpus, node_flags, only_type, used_gpus
-from rltune.slurm.values import (
-    EMPTY,
-    Fault,
-    array_tasks,
-    collect,
-    count,
-    duration,
-    expand,
-    memory,
-    moment,
-    number,
-    shown,
-    text_of,
-    words,
-)
+from rltune.slurm.resources import allocated_mb, base_state, gpus, only_type, requested_gpus, used_gpus
+from rltune.slurm.values import Fault, Row, collect, expand, shown
 
 SHARED = {"none": "NO", "shared": "YES", "oversubscribe": "YES", "user": "USER", "mcs": "MCS", "exclusive": "EXCLUSIVE"}
 """Words of the JSON for what squeue's ``%h`` calls otherwise."""
-JOB_OPTION = (
-    "JobID:24,ArrayJobID:24,ArrayTaskID:512,HetJobID:24,UserName:96,Account:96,Partition:256,QOS:96,State:32,Reason:64,"
-    "SubmitTime:24,StartTime:24,EndTime:24,EligibleTime:24,TimeLimit:24,NumNodes:24,NumTasks:24,NumCPUs:24,MinMemory:24,"
-    "tres-alloc:256,tres-per-job:128,tres-per-node:128,tres-per-socket:128,tres-per-task:128,NodeList:1024,"
-    "PriorityLong:24,OverSubscribe:16,Feature:256,Dependency:256"
-)
-"""Columns of ``squeue -O`` with their widths in bytes."""
-NODE_OPTION = (
-    "NodeList:128,StateComplete:128,CPUsState:48,Memory:24,AllocMem:24,Gres:256,GresUsed:256,PartitionName:96,"
-    "Features:512,Reason:128"
-)
-"""Columns of ``sinfo -N -O`` with their widths in bytes."""
-
-
-def _pairs(text: str, separator: str) -> dict[str, str]:
-    return dict(part.split(separator) for part in re.split("[, ]", text))
-
-
-JOB_COLUMNS = {name: int(width) for name, width in _pairs(JOB_OPTION, ":").items()}
-NODE_COLUMNS = {name: int(width) for name, width in _pairs(NODE_OPTION, ":").items()}
-MAY_BE_CUT = frozenset({"Dependency", "Feature", "Features", "Reason", "ArrayTaskID"})
-"""Columns of which the beginning is enough."""
-KEY_OF = _pairs(
-    "JobID=job_id HetJobID=het_job_id UserName=user_name Account=account Partition=partition QOS=qos Reason=state_reason "
-    "SubmitTime=submit_time StartTime=start_time EndTime=end_time EligibleTime=eligible_time NodeList=nodes "
-    "PriorityLong=priority Feature=features Dependency=dependency tres-per-job=tres_per_job tres-per-node=tres_per_node "
-    "tres-per-socket=tres_per_socket tres-per-task=tres_per_task",
-    "=",
-)
-"""Column of the text → key of the JSON with the same values."""
-NODE_KEY_OF = _pairs(
-    "NodeList=name StateComplete=state Memory=real_memory AllocMem=alloc_memory Gres=gres GresUsed=gres_used "
-    "PartitionName=partitions Features=features Reason=reason",
-    "=",
-)
 
 
 def jobs_from_json(text: str) -> Parsed[SlurmJob]:
@@ -92,21 +38,6 @@ def nodes_from_json(text: str) -> Parsed[SlurmNode]:
         read = collect(_rows(answer, "sinfo", "sinfo --json"), _nodes_of_row, lambda item: "row of sinfo")
         return Parsed(_merged(node for nodes in read.records for node in nodes), read.faults)
     return collect(_rows(answer, "nodes", "sinfo --json"), _node, lambda item: f"node {_label(item, 'name')}")
-
-
-def jobs_from_text(text: str) -> Parsed[SlurmJob]:
-    """Jobs of ``squeue --noheader -O`` with :data:`JOB_OPTION`. Raises SlurmError where no line has that form."""
-    lines = _lines(text, JOB_COLUMNS, "squeue")
-    return collect(lines, lambda line: _job(_job_item(_cells(line, JOB_COLUMNS))), lambda line: f"job {_start(line)}")
-
-
-def nodes_from_text(text: str) -> Parsed[SlurmNode]:
-    """Nodes of ``sinfo --noheader -N -O`` with :data:`NODE_OPTION`. Raises SlurmError as :func:`jobs_from_text`."""
-    lines = _lines(text, NODE_COLUMNS, "sinfo")
-    read = collect(
-        lines, lambda line: _node(_node_item(_cells(line, NODE_COLUMNS))), lambda line: f"node {_start(line)}"
-    )
-    return Parsed(_merged(read.records), read.faults)
 
 
 def _answer(text: str, command: str) -> dict[str, Any]:
@@ -142,86 +73,52 @@ def _label(item: Any, key: str) -> str:
     return shown(item.get(key)) if isinstance(item, dict) else shown(item)
 
 
-def _object(item: Any) -> dict[str, Any]:
-    if not isinstance(item, dict):
-        raise Fault(f"found {shown(item)}, expected an object")
-    return item
-
-
-def _required(found: Any, value: Any, key: str, expected: str) -> Any:
-    if not found:
-        raise Fault(f"{key}: found {shown(value)}, expected {expected}")
-    return found
-
-
 def _job(item: Any) -> SlurmJob:
-    job = _object(item)
-
-    def texts(key: str) -> str:
-        return text_of(job.get(key), key)
-
-    def counts(key: str, default: int, bits: int = 32) -> int:
-        return count(job.get(key), key, default, bits)
-
-    states = _required(words(job.get("job_state"), "job_state"), job.get("job_state"), "job_state", "a state")
-    flags = frozenset(word.upper() for word in states)
-    state = base_state(flags, states[0].upper())
+    job = Row(item)
+    states = job.words("job_state", "a state")
+    state = base_state(frozenset(word.upper() for word in states), states[0].upper())
     waiting = state in WAITING_STATES
-    submit_s = _required(
-        moment(job.get("submit_time"), "submit_time"), job.get("submit_time"), "submit_time", "seconds since 1970"
-    )
-    minutes = number(job.get("time_limit"), "time_limit")
-    limit_s = job.get("time_limit_s", None if minutes is None or math.isinf(minutes) else 60.0 * minutes)
-    nodes, tasks, cpus = (counts(key, 1) for key in ("node_count", "tasks", "cpus"))
-    names = () if waiting else expand(texts("nodes"))
-    request = Request(
-        *map(
-            texts,
-            ("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task", "tres_req_str", "tres_alloc_str"),
-        )
-    )
-    detail = [] if waiting else _detail(job.get("gres_detail"))
-    by_type = added(detail) or request.gpus(
-        not waiting, len(names) or nodes, tasks, counts("sockets_per_node", 1, bits=16)
-    )
+    minutes = job.number("time_limit")
+    limit_s = None if minutes is None or math.isinf(minutes) else 60.0 * minutes
+    nodes, tasks, cpus = (job.count(key, 1) for key in ("node_count", "tasks", "cpus"))
+    names = () if waiting else expand(job.text("nodes"))
+    detail = [] if waiting else _detail(job.item.get("gres_detail"))
+    held_nodes, sockets = len(names) or nodes, job.count("sockets_per_node", 1, bits=16)
+    by_type = dict(sum(map(Counter, detail), Counter()))
+    by_type = by_type or requested_gpus(job.text, waiting, held_nodes, tasks, held_nodes * sockets)
     of_node = None
     if names and len(detail) == len(names):
         of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
     elif len(names) == 1:
         of_node = {names[0]: sum(by_type.values())}
-    priority = counts("priority", 0)
+    priority = job.count("priority", 0)
     return SlurmJob(
-        id=_required(count(job.get("job_id"), "job_id"), job.get("job_id"), "job_id", "1 or more"),
-        user=texts("user_name") or str(count(job.get("user_id"), "user_name and user_id")),
-        account=texts("account"),
-        partition=texts("partition"),
-        qos=texts("qos"),
+        id=job.required(job.count("job_id"), "job_id", "1 or more"),
+        user=job.text("user_name") or str(job.count("user_id")),
+        account=job.text("account"),
+        partition=job.text("partition"),
+        qos=job.text("qos"),
         state=state,
-        reason=texts("state_reason"),
-        submit_s=submit_s,
-        start_s=moment(job.get("start_time"), "start_time"),
-        end_limit_s=None if waiting or limit_s is None else moment(job.get("end_time"), "end_time"),
+        reason=job.text("state_reason"),
+        submit_s=job.required(job.moment("submit_time"), "submit_time", "seconds since 1970"),
+        start_s=job.moment("start_time"),
         time_limit_s=limit_s,
         nodes=nodes,
-        tasks=tasks,
         cpus=cpus,
-        mem_mb=_memory(job, request, nodes, cpus),
+        mem_mb=_memory(job, nodes, cpus),
         gpus=sum(by_type.values()),
         gpu_type=only_type(by_type),
         node_names=names,
         gpus_of_node=of_node,
         priority=priority,
-        held=waiting and (priority == 0 or job.get("hold") is True),
-        dependency=texts("dependency"),
-        array_id=counts("array_job_id", 0) or None,
-        het_id=counts("het_job_id", 0) or None,
-        constraint=texts("features"),
+        held=waiting and (priority == 0 or job.item.get("hold") is True),
+        dependency=job.text("dependency"),
+        array_id=job.count("array_job_id", 0) or None,
+        het_id=job.count("het_job_id", 0) or None,
+        constraint=job.text("features"),
         shared=_shared(job),
         gpus_by_type=by_type,
-        array_tasks=array_tasks(texts("array_task_string")) if waiting else 1,
-        eligible_s=moment(job.get("eligible_time"), "eligible_time"),
-        name=texts("name"),
-        flags=flags,
+        eligible_s=job.moment("eligible_time"),
     )
 
 
@@ -234,57 +131,49 @@ def _detail(value: Any) -> list[dict[str, int]]:
     return [gpus(text, "gres_detail") for text in value]
 
 
-def _memory(job: dict[str, Any], request: Request, nodes: int, cpus: int) -> int | None:
+def _memory(job: Row, nodes: int, cpus: int) -> int | None:
     """Memory over all nodes, MB, that it has or requests; 0 is Slurm's value for all memory of its nodes."""
-    if (allocated := request.mem_mb()) is not None:
+    if (allocated := allocated_mb(job.text("tres_alloc_str"))) is not None:
         return allocated
     for key, factor in (("memory_per_node", nodes), ("memory_per_cpu", cpus)):
-        found = number(job.get(key), key, 64)
+        found = job.number(key, 64)
         if found and not math.isinf(found):
             return round(found * factor)
     return None
 
 
-def _shared(job: dict[str, Any]) -> str:
-    if "shared" not in job:
-        return ""
-    value = job["shared"]
+def _shared(job: Row) -> str:
+    value = job.item.get("shared", "")
     if value is None or value == []:
         return "OK"  # neither requested nor refused
-    found = words(value, "shared")
-    return SHARED.get(found[0].lower(), found[0].upper()) if found else "NO"  # "none" is one of Slurm's empty words
+    if value in ("none", ["none"]):  # one of Slurm's words for nothing
+        return "NO"
+    word = next(iter(job.words("shared")), "")
+    return SHARED.get(word.lower(), word.upper())
 
 
 def _node(item: Any) -> SlurmNode:
-    node = _object(item)
-    has = text_of(node.get("gres"), "gres")
-    state = [word for text in words(node.get("state"), "state") for word in node_flags(text)]
-    _required(state, node.get("state"), "state", "a state")
+    node = Row(item)
+    has = node.text("gres")
     return SlurmNode(
-        name=_required(text_of(node.get("name"), "name"), node.get("name"), "name", "a node's name"),
-        state=frozenset(state) | {word.upper() for word in words(node.get("state_flags"), "state_flags")},
-        cpus=count(node.get("cpus"), "cpus", bits=16),
-        cpus_alloc=count(node.get("alloc_cpus"), "alloc_cpus", 0, bits=16),
-        mem_mb=count(node.get("real_memory"), "real_memory", 0, bits=64),
-        mem_alloc_mb=count(node.get("alloc_memory"), "alloc_memory", 0, bits=64),
+        name=node.text("name", "a node's name"),
+        state=frozenset(word.upper() for word in (*node.words("state", "a state"), *node.words("state_flags"))),
+        cpus=node.count("cpus", bits=16),
+        cpus_alloc=node.count("alloc_cpus", 0, bits=16),
+        mem_mb=node.count("real_memory", 0, bits=64),
+        mem_alloc_mb=node.count("alloc_memory", 0, bits=64),
         gpus=gpus(has),
-        gpus_alloc=used_gpus(has, text_of(node.get("gres_used"), "gres_used")),
-        partitions=words(node.get("partitions"), "partitions"),
-        features=words(node.get("active_features") or node.get("features"), "features"),
-        reason=text_of(node.get("reason"), "reason"),
+        gpus_alloc=used_gpus(has, node.text("gres_used")),
+        partitions=node.words("partitions"),
     )
 
 
 def _nodes_of_row(item: Any) -> list[SlurmNode]:
     """Nodes of one row of ``sinfo --json`` as of Slurm 23.02: similar nodes together, amounts as totals."""
-    row = _object(item)
-    listed = _object(row.get("nodes")).get("nodes")
-    names = _required(words(listed, "nodes"), row.get("nodes"), "nodes", "names under 'nodes'")
-    cpus, mem, gres, state = (_object(row.get(key) or {}) for key in ("cpus", "memory", "gres", "node"))
-
-    def inner(key: str, name: str) -> Any:
-        return row[key].get(name) if isinstance(row.get(key), dict) else row.get(key)
-
+    row = Row(item).item
+    names = Row(row.get("nodes")).words("nodes", "names under 'nodes'")
+    cpus, mem, gres, state = (Row(row.get(key) or {}).item for key in ("cpus", "memory", "gres", "node"))
+    partition = row.get("partition")
     node = _node(
         {
             "name": names[0],
@@ -296,9 +185,7 @@ def _nodes_of_row(item: Any) -> list[SlurmNode]:
             "alloc_memory": mem.get("allocated"),
             "gres": gres.get("total"),
             "gres_used": gres.get("used"),
-            "partitions": inner("partition", "name"),
-            "features": inner("features", "active"),
-            "reason": inner("reason", "description"),
+            "partitions": partition.get("name") if isinstance(partition, dict) else partition,
         }
     )
     if len(names) > 1 and (node.cpus_alloc or node.mem_alloc_mb or any(node.gpus_alloc.values())):
@@ -315,66 +202,3 @@ def _merged(nodes: Any) -> tuple[SlurmNode, ...]:
         before = found[node.name].partitions if node.name in found else ()
         found[node.name] = replace(node, partitions=tuple(dict.fromkeys((*before, *node.partitions))))
     return tuple(found.values())
-
-
-def _lines(text: str, columns: dict[str, int], command: str) -> list[bytes]:
-    """Lines as bytes, in which the columns are counted."""
-    lines = [line for line in text.encode("utf-8", "replace").split(b"\n") if line.strip()]
-    if lines and not any(len(line) == sum(columns.values()) for line in lines):
-        raise SlurmError(
-            f"{command} -O: the answer begins {shown(text[:60])}; expected lines of {sum(columns.values())} bytes in "
-            f"{len(columns)} columns, as this version of Slurm may not give"
-        )
-    return lines
-
-
-def _start(line: bytes) -> str:
-    return shown(line[:24].decode("utf-8", "replace").strip())
-
-
-def _cells(line: bytes, columns: dict[str, int]) -> dict[str, str]:
-    if len(line) != sum(columns.values()):
-        raise Fault(f"found a line of {len(line)} bytes, expected {sum(columns.values())}")
-    cells, at = {}, 0
-    for name, width in columns.items():
-        raw = line[at : at + width]
-        at += width
-        if not raw.endswith(b" ") and name not in MAY_BE_CUT:
-            raise Fault(f"{name}: fills its {width} bytes, {shown(raw.decode('utf-8', 'replace'))}, and may be cut off")
-        cells[name] = raw.decode("utf-8", "replace").strip()
-    return cells
-
-
-def _job_item(cells: dict[str, str]) -> dict[str, Any]:
-    """A job's columns under the keys of the JSON."""
-    item: dict[str, Any] = {key: cells[name] for name, key in KEY_OF.items()}
-    item["job_state"] = cells["State"].split("+")
-    item["time_limit_s"] = duration(cells["TimeLimit"], "TimeLimit")
-    item["node_count"], item["cpus"], item["tasks"] = (
-        cells[name].split("-")[0] for name in ("NumNodes", "NumCPUs", "NumTasks")
-    )
-    tasks = cells["ArrayTaskID"]
-    if tasks not in EMPTY:
-        item["array_job_id"] = cells["ArrayJobID"]
-    # where the column may be cut off: up to the last task that is surely whole
-    item["array_task_string"] = tasks if len(tasks) < JOB_COLUMNS["ArrayTaskID"] else tasks.rpartition(",")[0]
-    if cells["OverSubscribe"] not in EMPTY:
-        item["shared"] = cells["OverSubscribe"]
-    found = memory(cells["MinMemory"], "MinMemory")
-    if found:
-        item["memory_per_cpu" if found[1] == "c" else "memory_per_node"] = found[0]
-    item["tres_req_str"] = cells["tres-alloc"]  # of a waiting job the requested resources
-    if found or base_state(frozenset(item["job_state"]), item["job_state"][0]) not in WAITING_STATES:
-        item["tres_alloc_str"] = cells[
-            "tres-alloc"
-        ]  # a waiting job without a request has the memory of whole nodes here
-    return item
-
-
-def _node_item(cells: dict[str, str]) -> dict[str, Any]:
-    """A node's columns under the keys of the JSON."""
-    parts = cells["CPUsState"].split("/")
-    if len(parts) != 4:
-        raise Fault(f"CPUsState: found {shown(cells['CPUsState'])}, expected allocated/idle/other/total")
-    item: dict[str, Any] = {key: cells[name] for name, key in NODE_KEY_OF.items()}
-    return {**item, "alloc_cpus": parts[0], "cpus": parts[3]}

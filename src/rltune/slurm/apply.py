@@ -129,15 +129,6 @@ class Journal:
 
 
 @dataclass(frozen=True)
-class Written:
-    """How many jobs were changed and released, and how many of either Slurm refused."""
-
-    changed: int
-    released: int
-    refused: int
-
-
-@dataclass(frozen=True)
 class Writer:
     """Writes plans. ``note`` runs what writes to disk where an error of the disk must not hide one of Slurm."""
 
@@ -145,8 +136,9 @@ class Writer:
     journal: Journal
     note: Callable[[Callable[[], None]], None]
 
-    def write(self, plan: Plan) -> Written:
-        """Write the list of assigned jobs, then the plan to the journal, then to Slurm, then the outcomes.
+    def write(self, plan: Plan) -> tuple[int, int, int]:
+        """Write the list of assigned jobs, then the plan to the journal, then to Slurm, then the outcomes; how many jobs
+        were changed, how many released, and how many of either Slurm refused.
 
         Raises RLTuneError where Slurm does not answer, OSError where the disk is full: before Slurm gets anything, where
         the disk has to come first.
@@ -168,7 +160,7 @@ class Writer:
         after = {job: given for job, given in after.items() if job not in released or given.exclusive}
         directory.write(Ownership(after, new.overridden))
         changed = sum(o.ok for o in outcomes[: len(plan.changes)])
-        return Written(changed, len(released), sum(not o.ok for o in (*outcomes, *released_now)))
+        return changed, len(released), sum(not o.ok for o in (*outcomes, *released_now))
 
     def _update(self, plan: Plan, unflag: Sequence[Change]) -> list[Outcome]:
         """Change jobs, the ranked ones first."""

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm import answers
-from rltune.slurm.answers import JOB_OPTION, NODE_OPTION
 from rltune.slurm.records import (
     ENDED_STATES,
     RUNNING_STATES,
@@ -31,9 +30,6 @@ from rltune.slurm.records import (
 
 SPEED = "RLTUNE_CLOCK_SPEED"
 """Environment variable that an emulated cluster sets for programs on its fast clock."""
-LARGEST_PRIORITY = 2**32 - 3
-LARGEST_ID = 2**32 - 3
-"""Slurm's larger 32-bit numbers mean "not set" and "without end" (slurm.h)."""
 MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
 STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
@@ -54,7 +50,7 @@ SILENCE = re.compile(
     re.IGNORECASE,
 )
 """Slurm's words when its controller does not answer."""
-NO_JSON = re.compile(r"json|unrecognized option|unrecognised option|serializer|plugin|data_parser", re.IGNORECASE)
+NO_JSON = re.compile(r"unrecognized option.*json|serializer|data_parser", re.IGNORECASE)
 """Words of a build without JSON when asked for it."""
 STEERING = ("SQUEUE_", "SINFO_", "SCONTROL_", "SLURM_CLUSTERS", "SLURM_JSON", "SLURM_YAML", "SLURM_BITSTR_LEN")
 """Beginnings of environment variables that change what the commands print."""
@@ -74,8 +70,6 @@ class Client:
     def __init__(
         self, config: Path | str | None = None, timeout_s: float = 30.0, env: Mapping[str, str] | None = None
     ) -> None:
-        if not timeout_s > 0:
-            raise SlurmError(f"timeout_s: found {timeout_s}, expected seconds above 0")
         if config is not None and not Path(config).is_file():
             raise SlurmUnavailable(f"{config}: no such file, expected Slurm's slurm.conf")
         given = dict(os.environ if env is None else env)
@@ -85,125 +79,73 @@ class Client:
             self.env["SLURM_CONF"] = str(Path(config).resolve())
         self.timeout_s = timeout_s
         self._speed = own_speed()  # waits here are by this process's clock
-        self._json: bool | None = None
-        self._version = ""
 
     def version(self) -> str:
         """Slurm's version, such as 22.05.8, as its commands report it (without the controller)."""
-        if not self._version:
-            words = self._run(["scontrol", "--version"]).stdout.split()
-            if not words or not re.match(r"\d+\.\d+", words[-1]):
-                raise SlurmError(f"scontrol --version: found {' '.join(words)!r}, expected slurm and its version")
-            self._version = words[-1]
-        return self._version
-
-    @property
-    def json(self) -> bool:
-        """Whether this build of Slurm answers in JSON; tried once."""
-        if self._json is None:
-            done = self._run(["squeue", "--all", "--json"], check=False)
-            if done.returncode == 0:
-                answers.jobs_from_json(done.stdout)
-                self._json = True
-            elif SILENCE.search(done.stderr) or not NO_JSON.search(done.stderr):
-                raise _failure(["squeue", "--json"], done)
-            else:
-                self._json = False
-        return self._json
+        return self._run(["scontrol", "--version"]).stdout.split(" ")[-1].strip()
 
     def jobs(self) -> Parsed[SlurmJob]:
         """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
-        if self.json:
-            read = answers.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
-        else:
-            read = answers.jobs_from_text(self._run(["squeue", "--all", "--noheader", "-O", JOB_OPTION]).stdout)
-        present = WAITING_STATES | RUNNING_STATES  # the JSON also has jobs that ended recently
+        read = answers.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
+        present = WAITING_STATES | RUNNING_STATES  # the answer also has jobs that ended recently
         return Parsed(tuple(job for job in read.records if job.state in present), read.faults)
 
     def nodes(self) -> Parsed[SlurmNode]:
         """Every node."""
-        if not self.json:
-            return answers.nodes_from_text(self._run(["sinfo", "--all", "--noheader", "-N", "-O", NODE_OPTION]).stdout)
         return answers.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
 
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
         """Change waiting jobs, all in one scontrol where they are not many; one outcome a change, in their order.
 
-        A job that has started, ended or gone in the meantime is an outcome, not an error. Raises SlurmError for a
-        change of nothing, or to what Slurm does not take, before any is sent.
+        A job that has started, ended or gone in the meantime is an outcome, not an error. Raises ValueError for what is
+        no number, before any is sent.
         """
         return self._order([(change.job, _update_line(change)) for change in changes])
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:
         """Let Slurm compute the priorities of jobs again. Releases jobs that their users hold, too."""
-        return self._order([(job, f"release {_id(job)}") for job in ids])
-
-    def oversubscription(self, ids: Iterable[int]) -> dict[int, str]:
-        """Over-subscription of jobs (``OK``, ``NO``, ``YES``, ...); jobs that are gone are not in it."""
-        wanted = {_id(job) for job in ids}
-        if not wanted:
-            return {}
-        found = {}
-        for line in self._run(["squeue", "--all", "--noheader", "--states=all", "-o", "%A|%h"]).stdout.splitlines():
-            job, _, word = line.strip().partition("|")
-            if not job.isascii() or not job.isdigit():
-                raise SlurmError(f"squeue -o '%A|%h': found the line {line[:80]!r}, expected a job id and a word")
-            if int(job) in wanted:
-                found[int(job)] = word.upper()
-        return found
+        return self._order([(job, f"release {job:d}") for job in ids])
 
     def states(self, ids: Iterable[int]) -> dict[int, JobState]:
         """State and priority of jobs, including those that ended recently; without jobs that Slurm does not show.
 
         Under the id of an array is its waiting rest, or one of its tasks where that is all there is of it.
         """
-        wanted = sorted({_id(job) for job in ids})
-        return {job: found for k in range(0, len(wanted), BATCH) for job, found in self._states(wanted[k : k + BATCH])}
+        wanted = sorted(set(ids))
+        found: dict[int, JobState] = {}
+        for k in range(0, len(wanted), BATCH):
+            found |= self._states(wanted[k : k + BATCH])
+        return {job: found[job] for job in wanted if job in found}
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Those of these jobs that Slurm says it does not know; an empty answer does not say so."""
-        orders = [(job, f"show job {_id(job)}") for job in ids]
-        said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
-        return frozenset(job for (job, _), text in zip(orders, said, strict=True) if UNKNOWN.search(text))
+        orders = [(job, f"show job {job:d}") for job in ids]
+        said = zip(orders, self._send(orders), strict=True)
+        return frozenset(job for (job, _), text in said if UNKNOWN.search(text))
 
-    def _states(self, wanted: list[int]) -> list[tuple[int, JobState]]:
-        form = "%A|%F|%T|%Q|."  # the dot tells a whole line from one that was cut off
-        argv = [
-            "squeue",
-            "--all",
-            "--noheader",
-            "--states=all",
-            "--array",  # else waiting tasks hide behind their array
-            f"--jobs={','.join(map(str, wanted))}",
-            "-o",
-            form,
-        ]
+    def _states(self, wanted: list[int]) -> dict[int, JobState]:
+        """States by id, and by the id of an array; of several ids Slurm passes over those it does not know."""
+        ids, form = ",".join(f"{job:d}" for job in wanted), "%A|%F|%T|%Q|."  # the dot tells a whole line
+        # --array: otherwise waiting tasks hide behind their array
+        argv = ["squeue", "--all", "--array", "--noheader", "--states=all", "-o", form, f"--jobs={ids}"]
         done = self._run(argv, check=False)
-        if done.returncode and not UNKNOWN.search(
-            done.stderr
-        ):  # of several ids Slurm passes over those it does not know
+        if done.returncode and not UNKNOWN.search(done.stderr):
             raise _failure(argv, done)
         own: dict[int, JobState] = {}
         tasks: dict[int, JobState] = {}
         for line in done.stdout.splitlines():
             parts = STATE_LINE.fullmatch(line.strip())
             if parts is None:
-                raise SlurmError(
-                    f"squeue -o {form!r}: found the line {line[:80]!r}, expected ids, a state and a priority"
-                )
+                raise SlurmError(f"squeue -o {form!r}: found {line[:80]!r}, expected ids, a state and a priority")
             found = JobState(parts[3], int(parts[4]))
             own[int(parts[1])] = found
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
-        there = {
-            job: own[job] if job in own and own[job].state not in ENDED_STATES else tasks.get(job, own.get(job))
-            for job in wanted
-        }
-        return [(job, found) for job, found in there.items() if found is not None]
+        return own | tasks | {job: state for job, state in own.items() if state.state not in ENDED_STATES}
 
     def _order(self, orders: list[tuple[int, str]]) -> list[Outcome]:
         """Send orders, and again those that are not possible yet; an outcome each, in their order."""
-        said = [text for k in range(0, len(orders), BATCH) for text in self._send(orders[k : k + BATCH])]
+        said = self._send(orders)
         for pause in PAUSES_S:
             again = [k for k, text in enumerate(said) if NOT_NOW in text]
             if not again:
@@ -214,7 +156,10 @@ class Client:
         return [Outcome(job, not text, text) for (job, _), text in zip(orders, said, strict=True)]
 
     def _send(self, orders: list[tuple[int, str]]) -> list[str]:
-        """What one scontrol answers to each order; empty where it succeeded."""
+        """What scontrol answers to each order, one scontrol a batch; empty where it succeeded."""
+        return [text for k in range(0, len(orders), BATCH) for text in self._send_batch(orders[k : k + BATCH])]
+
+    def _send_batch(self, orders: list[tuple[int, str]]) -> list[str]:
         lines = "".join(f"{order}\n{MARK}{k}\n" for k, (_, order) in enumerate(orders))
         done = self._run(["scontrol"], lines, check=False)
         said: list[str] = []
@@ -267,35 +212,14 @@ def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmEr
     text = " ".join(done.stderr.split())[-400:] or "no message"
     if UNCONFIGURED.search(text):
         text += " (where is slurm.conf? name it under `slurm_conf:`, or in SLURM_CONF)"
+    if NO_JSON.search(text):
+        text += " (this needs Slurm 22.05 or later, built with JSON)"
     kind = SlurmUnavailable if SILENCE.search(text) else SlurmError
     return kind(f"{' '.join(argv[:3])}: exit status {done.returncode}: {text}")
 
 
 def _update_line(change: Change) -> str:
-    """The order for scontrol, of numbers exclusive."""
-    parts = [f"update jobid={_id(change.job)}"]
-    if change.priority is not None:
-        if not _whole(change.priority) or not 0 <= change.priority <= LARGEST_PRIORITY:
-            raise SlurmError(
-                f"priority of job {change.job}: found {change.priority!r}, "
-                f"expected a whole number from 0 to {LARGEST_PRIORITY}"
-            )
-        parts.append(f"priority={int(change.priority)}")
-    if change.oversubscribe is not None:
-        if not isinstance(change.oversubscribe, bool):
-            raise SlurmError(f"oversubscribe of job {change.job}: found {change.oversubscribe!r}, expected a bool")
-        parts.append(f"oversubscribe={'YES' if change.oversubscribe else 'NO'}")
-    if len(parts) == 1:
-        raise SlurmError(f"job {change.job}: a change of nothing; give a priority or oversubscribe")
-    return " ".join(parts)
-
-
-def _id(job: int) -> int:
-    if not _whole(job) or not 1 <= job <= LARGEST_ID:
-        raise SlurmError(f"job id: found {job!r}, expected a whole number from 1 to {LARGEST_ID}")
-    return int(job)
-
-
-def _whole(value: object) -> bool:
-    """A whole number, numpy's too, but no truth value."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    """The order for scontrol, of numbers only."""
+    priority = "" if change.priority is None else f" priority={change.priority:d}"
+    shares = "" if change.oversubscribe is None else f" oversubscribe={'YES' if change.oversubscribe else 'NO'}"
+    return f"update jobid={change.job:d}{priority}{shares}"

@@ -266,18 +266,19 @@ class Controller:
         new: dict[int, int] = {}
         for order in decision.orders.values():
             new |= assign(order, current, self.config.band)
-        wanted = [j.id for j in view.ranked if (j.id in decision.exclusive) != ownership.has_whole_nodes(j.id)]
-        first = [job for job in wanted if not ownership.has_whole_nodes(job)]
-        requested = self.slurm.oversubscription(first) if first else {}
-        # a job whose user requested whole nodes, or sharing, keeps that
-        flags = {job: job not in decision.exclusive for job in wanted if job not in first or requested.get(job) == "OK"}
+        flags = {}
+        for job in view.ranked:
+            exclusive, given = job.id in decision.exclusive, ownership.has_whole_nodes(job.id)
+            # a job whose user requested whole nodes, or sharing, keeps that
+            if exclusive != given and (given or job.shared == "OK"):
+                flags[job.id] = not exclusive
         return [Change(job, new.get(job), flags.get(job)) for job in sorted(new.keys() | flags.keys())]
 
     def _write(self, plan: Plan, done: Cycle) -> None:
         """Write to Slurm; in a dry run, to the journal alone."""
         if self.live:
-            written = Writer(self.slurm, self._journal, self._note).write(plan)
-            done.changed, done.released, done.refused = written.changed, written.released, written.refused
+            writer = Writer(self.slurm, self._journal, self._note)
+            done.changed, done.released, done.refused = writer.write(plan)
         else:
             self._journal.planned(plan, live=False)
             done.changed, done.released, done.planned = len(plan.changes), len(plan.releases), plan.describe()

@@ -42,60 +42,52 @@ class SlurmJob:
     id: int
     """Slurm's job id; of the waiting rest of an array, the array's own id."""
     user: str
-    account: str
-    """Empty where Slurm keeps no accounts."""
     partition: str
     """As asked for: a waiting job may name several, separated by commas."""
-    qos: str
     state: str
     """Base state in upper case: PENDING, RUNNING, COMPLETING, ..."""
-    reason: str
-    """Why it waits, in Slurm's word: Priority, Resources, JobHeldUser, Dependency, BeginTime, ...; empty for none."""
     submit_s: float
     """When it was submitted, s since 1970."""
-    start_s: float | None
-    """When it started; of a waiting job when Slurm expects it to start, None where Slurm does not say."""
-    end_limit_s: float | None
-    """When its time limit ends it, s since 1970; None while it waits and where it has no limit."""
-    time_limit_s: float | None
-    """Time limit, s; None: no limit."""
-    nodes: int
-    """Nodes it has, or asks for (the least number of them while it waits)."""
-    tasks: int
-    cpus: int
-    """CPUs it has, or asks for, over all nodes."""
-    mem_mb: int | None
-    """Memory over all nodes, MB; None: not known, or all the memory of its nodes."""
     gpus: int
     """GPUs over all nodes."""
-    gpu_type: str | None
-    """The one GPU type it asks for or has; None where it names none or several."""
-    node_names: tuple[str, ...]
-    """Nodes it runs on, in order; empty while it waits."""
-    gpus_of_node: dict[str, int] | None
-    """GPUs on each of its nodes; None where Slurm does not say."""
     priority: int
-    held: bool
-    """Its priority is 0, by its user's or an administrator's doing, so that Slurm does not consider it."""
-    dependency: str
-    """Jobs it waits for, in Slurm's words; empty for none."""
-    array_id: int | None
-    """Id of its array; None where it is of none."""
-    het_id: int | None
-    """Id of the leader of its heterogeneous job; None where it is of none."""
-    constraint: str
-    """Features it asks of its nodes; empty for none."""
-    shared: str
-    """Over-subscription: OK, NO (asks for whole nodes), YES, FORCE, EXCLUSIVE, USER; empty where not known."""
-    gpus_by_type: dict[str, int] = field(default_factory=dict)
-    """GPUs for each type it names, those of no type under an empty name."""
-    array_tasks: int = 1
-    """Tasks that this record stands for: above 1 for the waiting rest of an array."""
+    account: str = ""
+    """Empty where Slurm keeps no accounts."""
+    qos: str = ""
+    reason: str = ""
+    """Why it waits, in Slurm's word: Priority, Resources, JobHeldUser, Dependency, BeginTime, ...; empty for none."""
+    start_s: float | None = None
+    """When it started; of a waiting job when Slurm expects it to start, None where Slurm does not say."""
+    time_limit_s: float | None = None
+    """Time limit, s; None: no limit."""
     eligible_s: float | None = None
     """When it was or will be allowed to start, s since 1970: a begin time, a dependency."""
-    name: str = ""
-    flags: frozenset[str] = frozenset()
-    """All words of its state, the base state among them."""
+    nodes: int = 1
+    """Nodes it has, or asks for (the least number of them while it waits)."""
+    cpus: int = 1
+    """CPUs it has, or asks for, over all nodes."""
+    mem_mb: int | None = None
+    """Memory over all nodes, MB; None: not known, or all the memory of its nodes."""
+    gpu_type: str | None = None
+    """The one GPU type it asks for or has; None where it names none or several."""
+    gpus_by_type: dict[str, int] = field(default_factory=dict)
+    """GPUs for each type it names, those of no type under an empty name."""
+    node_names: tuple[str, ...] = ()
+    """Nodes it runs on, in order; empty while it waits."""
+    gpus_of_node: dict[str, int] | None = None
+    """GPUs on each of its nodes; None where Slurm does not say."""
+    held: bool = False
+    """Its priority is 0, by its user's or an administrator's doing, so that Slurm does not consider it."""
+    dependency: str = ""
+    """Jobs it waits for, in Slurm's words; empty for none."""
+    array_id: int | None = None
+    """Id of its array; None where it is of none."""
+    het_id: int | None = None
+    """Id of the leader of its heterogeneous job; None where it is of none."""
+    constraint: str = ""
+    """Features it asks of its nodes; empty for none."""
+    shared: str = ""
+    """Over-subscription: OK, NO (asks for whole nodes), YES, FORCE, EXCLUSIVE, USER; empty where not known."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +107,6 @@ class SlurmNode:
     gpus_alloc: dict[str, int]
     """GPUs that jobs hold, for each type."""
     partitions: tuple[str, ...]
-    features: tuple[str, ...]
-    reason: str = ""
-    """Why it is down or drained, in its administrator's words."""
 
     @property
     def usable(self) -> bool:
@@ -188,9 +177,6 @@ class Slurm(Protocol):
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:
         """Let Slurm compute the priorities of jobs again."""
-
-    def oversubscription(self, ids: Iterable[int]) -> dict[int, str]:
-        """OverSubscribe of jobs."""
 
     def states(self, ids: Iterable[int]) -> dict[int, JobState]:
         """State and priority of those jobs that Slurm shows."""

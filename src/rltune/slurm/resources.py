@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
-from rltune.slurm.values import Fault, memory
+from rltune.slurm.values import Fault
 from rltune.traces import gres
-from rltune.traces.gres import PARENTHESES
 
-STATE_MARKS = {
-    "*": "NO_RESPOND",
-    "~": "POWERED_DOWN",
-    "#": "POWERING_UP",
-    "!": "POWER_DOWN",
-    "%": "POWERING_DOWN",
-    "$": "MAINT",
-    "@": "REBOOT_REQUESTED",
-    "^": "REBOOT_ISSUED",
-    "-": "PLANNED",
-}
-"""Suffixes of a node's state (sinfo(1), NODE STATE CODES)."""
+MEMORY = re.compile(r"\bmem=(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\b", re.ASCII)
+MEMORY_MB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
 
 def gpus(text: str, field: str = "gres") -> dict[str, int]:
@@ -32,14 +19,6 @@ def gpus(text: str, field: str = "gres") -> dict[str, int]:
         return gres.gpus(text)
     except ValueError as error:
         raise Fault(f"{field}: {error}") from None
-
-
-def added(parts: Iterable[dict[str, int]]) -> dict[str, int]:
-    """GPUs by type, summed over several lists."""
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(total)
 
 
 def only_type(found: dict[str, int]) -> str | None:
@@ -51,49 +30,34 @@ def only_type(found: dict[str, int]) -> str | None:
 def used_gpus(has: str, used: str) -> dict[str, int]:
     """GPUs in use by type; those that Slurm reports without a type have the node's only type."""
     found = gpus(used, "gres_used")
-    kinds = set()
-    for item in PARENTHESES.sub("", has.replace("(null)", "")).split(","):
-        parts = re.split("[:=]", item.strip().removeprefix("gres/").removeprefix("gres:"))
-        if parts[0] == "gpu" and len(parts) > 2 and parts[1]:
-            kinds.add(parts[1])
-    return {kinds.pop(): found[""]} if set(found) == {""} and len(kinds) == 1 else found
+    kind = only_type(gpus(has))
+    return {kind: found[""]} if kind and set(found) == {""} else found
 
 
-@dataclass(frozen=True)
-class Request:
-    """Resources of a job in Slurm's fields (``tres_per_job`` and so on)."""
+def requested_gpus(texts: Callable[[str], str], waiting: bool, nodes: int, tasks: int, sockets: int) -> dict[str, int]:
+    """GPUs of a job by type, over all nodes, from the first of Slurm's fields that has some.
 
-    per_job: str
-    per_node: str
-    per_socket: str
-    per_task: str
-    requested: str
-    """All resources it requests (``tres_req_str``), with GPUs only where Slurm accounts for them."""
-    allocated: str
-    """All resources it has (``tres_alloc_str``), likewise."""
+    ``texts``: the job's text of a field. ``tres_alloc_str`` and ``tres_req_str`` have GPUs only where Slurm accounts for
+    them.
+    """
+    factors = {
+        "tres_alloc_str": 0 if waiting else 1,
+        "tres_per_job": 1,
+        "tres_req_str": 1,
+        "tres_per_node": nodes,
+        "tres_per_socket": sockets,
+        "tres_per_task": tasks,
+    }
+    for key, factor in factors.items():
+        if factor and (found := gpus(texts(key), key)):
+            return {kind: amount * factor for kind, amount in found.items()}
+    return {}
 
-    def gpus(self, running: bool, nodes: int, tasks: int, sockets_per_node: int) -> dict[str, int]:
-        """GPUs by type, over all nodes."""
-        fields = (
-            (self.allocated if running else "", "tres_alloc", 1),
-            (self.per_job, "tres_per_job", 1),
-            (self.requested, "tres_req", 1),
-            (self.per_node, "tres_per_node", nodes),
-            (self.per_socket, "tres_per_socket", nodes * sockets_per_node),
-            (self.per_task, "tres_per_task", tasks),
-        )
-        for text, name, factor in fields:
-            if found := gpus(text, name):
-                return {kind: amount * factor for kind, amount in found.items() if amount * factor}
-        return {}
 
-    def mem_mb(self) -> int | None:
-        """Memory that it has, where Slurm reports it."""
-        for item in self.allocated.split(","):
-            name, _, amount = item.partition("=")
-            if name.strip() == "mem" and (found := memory(amount.strip(), "tres_alloc")):
-                return round(found[0])
-        return None
+def allocated_mb(tres: str) -> int | None:
+    """Memory in a list of allocated resources, where it is."""
+    found = MEMORY.search(tres)
+    return round(float(found[1]) * MEMORY_MB[found[2]]) or None if found else None
 
 
 def base_state(flags: frozenset[str], first: str) -> str:
@@ -101,16 +65,3 @@ def base_state(flags: frozenset[str], first: str) -> str:
     if first in WAITING_STATES or first in RUNNING_STATES or len(flags) == 1:
         return first
     return min(flags & (WAITING_STATES | RUNNING_STATES), default=first)
-
-
-def node_flags(text: str) -> frozenset[str]:
-    """Words of a node's state in sinfo's text: ``mixed+drain``, ``idle*``, ``draining@``."""
-    flags = set()
-    for word in text.replace(",", "+").split("+"):
-        name = word.strip()
-        while name and name[-1] in STATE_MARKS:
-            flags.add(STATE_MARKS[name[-1]])
-            name = name[:-1]
-        if name:
-            flags.add(name.upper())
-    return frozenset(flags)

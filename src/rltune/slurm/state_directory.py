@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from rltune.errors import DataError, RLTuneError
 from rltune.files import write_text
-from rltune.slurm.ownership import Assignment, Ownership
+from rltune.slurm.ownership import Ownership
 
 GONE = (0, 0, 0)
 """Stamp of a file that is not there."""
@@ -39,7 +39,7 @@ class StateDirectory:
         self.journal_path = path / "decisions.jsonl"
         self.metrics_path = path / "metrics.prom"
         self._lock_path, self._pid_path = path / "lock", path / "controller.pid"
-        self._locked: tuple[int, int] | None = None
+        self._locked: int | None = None
         self._known: Ownership | None = None
         self._written, self._stamp = Ownership(), GONE
 
@@ -60,7 +60,7 @@ class StateDirectory:
         try:
             with suppress(OSError):  # on a full disk the lock holds all the same, without a process id
                 self._pid_path.write_text(str(os.getpid()))
-            self._locked = _identity(self._lock_path)
+            self._locked = _stamp(self._lock_path)[0]
             yield
         finally:
             self._locked = None
@@ -68,7 +68,7 @@ class StateDirectory:
 
     def check_lock(self) -> None:
         """Raise DataError where the lock that this process holds is not the directory's any more."""
-        if self._locked is not None and _identity(self._lock_path) != self._locked:
+        if self._locked is not None and _stamp(self._lock_path)[0] != self._locked:
             raise DataError(
                 f"{self._lock_path}: somebody has removed it, so that a second controller could have started"
             )
@@ -97,7 +97,7 @@ class StateDirectory:
         Raises DataError where the file is not of this version, or has been removed or changed since this process read or
         wrote it: then nobody can tell from the file what was assigned.
         """
-        stamp = self._stamp_now()
+        stamp = _stamp(self.assigned_path)
         if self._known is not None and stamp == self._stamp:
             return self._known
         found = Ownership() if stamp == GONE else self._read()
@@ -117,15 +117,11 @@ class StateDirectory:
         """Know a list that may not be on the disk yet."""
         self._known = ownership
 
-    def assigned(self) -> dict[int, Assignment]:
-        """Job → what it was last given according to the file; raises DataError where that cannot be read."""
-        return {} if self._stamp_now() == GONE else self._read().assigned
-
     def write(self, ownership: Ownership) -> None:
         """Replace the list, on the disk when this returns; an equal list is not written again."""
-        if ownership != self._written or self._stamp != self._stamp_now():
+        if ownership != self._written or self._stamp != _stamp(self.assigned_path):
             write_text(self.assigned_path, json.dumps(ownership.as_json(), separators=(",", ":")) + "\n", durable=True)
-            self._written, self._stamp = ownership, self._stamp_now()
+            self._written, self._stamp = ownership, _stamp(self.assigned_path)
         self._known = ownership
 
     def _read(self) -> Ownership:
@@ -136,13 +132,6 @@ class StateDirectory:
                 f"{self.assigned_path}: cannot be read ({error}); release the jobs with a priority of the "
                 "controller's band with `rltune slurm release --band`, then delete it"
             ) from None
-
-    def _stamp_now(self) -> tuple[int, int, int]:
-        try:
-            stat = os.stat(self.assigned_path)
-        except (FileNotFoundError, NotADirectoryError):
-            return GONE
-        return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
     def write_journal(self, *lines: dict[str, Any]) -> None:
         """Append lines, in one write; a file of JOURNAL_BYTES is renamed to ``decisions.1.jsonl`` first.
@@ -190,10 +179,10 @@ def _metric(name: str, value: str) -> str:
     return f"{name} {float(value):{'.3f' if name.endswith('_seconds') else '.10g'}}"
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    """What two names of one file have in common; (0, 0) where there is no file."""
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """A file's inode, time of change and size; GONE where there is no file."""
     try:
         stat = path.stat()
-    except FileNotFoundError:
-        return (0, 0)
-    return stat.st_dev, stat.st_ino
+    except (FileNotFoundError, NotADirectoryError):
+        return GONE
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size

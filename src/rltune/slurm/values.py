@@ -1,7 +1,8 @@
-"""Single values of Slurm's answers: numbers in both JSON dialects, times, durations, lists of nodes, memory."""
+"""Single values of Slurm's answers: numbers in both JSON dialects, times, texts, lists of nodes."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -19,12 +20,9 @@ EMPTY = frozenset({"", "N/A", "(null)", "None", "none", "Unknown", "NONE"})
 MOST_NODES = 100_000
 LARGEST = 2**63
 """Numbers above this are no counts."""
-DURATION = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
-MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([cn]?)")
-MEMORY_MB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
-BRACKET = re.compile(r"\[([^][]*)\]")
-PIECE = re.compile(r"(\d+)(?:-(\d+))?")
-STEP = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+NUMBERS = r"\[\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*\]"
+NODES = re.compile(rf"(?:[^,\[\]\s]|{NUMBERS})+", re.ASCII)
+PIECE = re.compile(rf"{NUMBERS}|[^\[]+", re.ASCII)
 
 
 class Fault(ValueError):
@@ -57,14 +55,11 @@ def number(value: Any, what: str, bits: int = 32) -> float | None:
     if value is None:
         return None
     if isinstance(value, str):
-        text = value.strip()
-        if text in EMPTY:
+        if value in EMPTY:
             return None
-        if text.upper() in ("INFINITE", "UNLIMITED"):
-            return math.inf
-        if not re.fullmatch(r"[0-9]{1,19}(\.[0-9]{1,9})?", text):
+        if not re.fullmatch(r"[0-9]{1,19}", value):
             raise Fault(f"{what}: found {shown(value)}, expected a number")
-        value = float(text) if "." in text else int(text)
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Fault(f"{what}: found {shown(value)}, expected a number")
     if not says_so and value in NO_VALUE[bits]:
@@ -92,52 +87,43 @@ def moment(value: Any, what: str) -> float | None:
     return None if not found or math.isinf(found) else float(found)
 
 
-def text_of(value: Any, what: str, default: str = "") -> str:
-    """A text; ``default`` where it is absent or Slurm's word for nothing."""
-    if value is None:
-        return default
-    if not isinstance(value, str):
-        raise Fault(f"{what}: found {shown(value)}, expected a text")
-    return default if value.strip() in EMPTY else value.strip()
+class Row:
+    """One record of an answer, whose values are read by key. Raises Fault where it is no object, or a value cannot be
+    read or is missing though ``expected`` says what it should be."""
 
+    def __init__(self, item: Any) -> None:
+        if not isinstance(item, dict):
+            raise Fault(f"found {shown(item)}, expected an object")
+        self.item = item
 
-def words(value: Any, what: str) -> tuple[str, ...]:
-    """Words, given as a list, or as one text with commas."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise Fault(f"{what}: found {shown(value)}, expected words")
-    return tuple(word.strip() for word in value if word.strip() not in EMPTY)
+    def number(self, key: str, bits: int = 32) -> float | None:
+        return number(self.item.get(key), key, bits)
 
+    def count(self, key: str, default: int | None = None, bits: int = 32) -> int:
+        return count(self.item.get(key), key, default, bits)
 
-def duration(text: str, what: str) -> float | None:
-    """Seconds of ``[days-]hours:minutes:seconds``, ``minutes:seconds``, ``days-hours``; None: without end."""
-    if text in EMPTY or text in ("UNLIMITED", "INFINITE", "NOT_SET", "Partition_Limit"):
-        return None
-    found = DURATION.fullmatch(text)
-    if found is None or len(text) > 40:
-        raise Fault(f"{what}: found {shown(text)}, expected days-hours:minutes:seconds")
-    days, *rest = found.groups()
-    parts = [int(p) for p in rest if p is not None]
-    if days is not None:  # days-hours[:minutes[:seconds]]
-        parts += [0] * (3 - len(parts))
-        return float(86400 * int(days) + 3600 * parts[0] + 60 * parts[1] + parts[2])
-    # minutes, minutes:seconds, hours:minutes:seconds
-    hours, minutes, seconds = {1: (0, *parts, 0), 2: (0, *parts), 3: tuple(parts)}[len(parts)]
-    return float(3600 * hours + 60 * minutes + seconds)
+    def moment(self, key: str) -> float | None:
+        return moment(self.item.get(key), key)
 
+    def text(self, key: str, expected: str = "") -> str:
+        """A text; empty where it is absent or Slurm's word for nothing."""
+        value = self.item.get(key)
+        if not isinstance(value, str | None):
+            raise Fault(f"{key}: found {shown(value)}, expected a text")
+        return self.required("" if value is None or value.strip() in EMPTY else value.strip(), key, expected)
 
-def memory(text: str, what: str) -> tuple[float, str] | None:
-    """MB, and ``c`` where it is for each CPU; None where it is not set (0 is all the memory of a node)."""
-    if text in EMPTY:
-        return None
-    found = MEMORY.fullmatch(text)
-    if found is None or len(text) > 30:
-        raise Fault(f"{what}: found {shown(text)}, expected a number with K, M, G, T or P")
-    amount = float(found[1]) * MEMORY_MB[found[2]]
-    return (amount, found[3]) if amount else None
+    def words(self, key: str, expected: str = "") -> tuple[str, ...]:
+        """Words, given as a list, or as one text with commas."""
+        value = self.item.get(key) or []
+        value = value.split(",") if isinstance(value, str) else value
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise Fault(f"{key}: found {shown(value)}, expected words")
+        return self.required(tuple(word.strip() for word in value if word.strip() not in EMPTY), key, expected)
+
+    def required(self, found: Any, key: str, expected: str) -> Any:
+        if expected and not found:
+            raise Fault(f"{key}: found {shown(self.item.get(key))}, expected {expected}")
+        return found
 
 
 def expand(names: str, what: str = "nodes") -> tuple[str, ...]:
@@ -145,46 +131,16 @@ def expand(names: str, what: str = "nodes") -> tuple[str, ...]:
     names = names.strip()
     if names in EMPTY:
         return ()
-    found: list[str] = []
-    for part in _split(names, what):
-        heads = [""]
-        last = 0
-        for bracket in BRACKET.finditer(part):
-            before, values = part[last : bracket.start()], _range(bracket[1], what)
-            if len(heads) * len(values) > MOST_NODES:
-                raise Fault(f"{what}: {shown(names)} stands for more than {MOST_NODES} nodes")
-            heads = [head + before + value for head in heads for value in values]
-            last = bracket.end()
-        rest = part[last:]
-        if not part or "[" in rest or "]" in rest or any(c.isspace() for c in part):
-            raise Fault(f"{what}: found {shown(names)}, expected names of nodes")
-        found += [head + rest for head in heads]
-        if len(found) > MOST_NODES:
+    parts = [found[0] for found in NODES.finditer(names)]
+    if ",".join(parts) != names:
+        raise Fault(f"{what}: found {shown(names)}, expected names of nodes")
+    nodes: list[str] = []
+    for part in parts:
+        pieces = [_range(piece, what) for piece in PIECE.findall(part)]
+        if len(nodes) + math.prod(map(len, pieces)) > MOST_NODES:
             raise Fault(f"{what}: {shown(names)} stands for more than {MOST_NODES} nodes")
-    return tuple(found)
-
-
-def array_tasks(text: str, what: str = "array tasks") -> int:
-    """Tasks that ``2-99%3``, ``1,3,5-9:2`` or a bit mask ``0x1f`` stand for; at least 1, as a record is one."""
-    text = text.strip().split("%")[0]
-    if text in EMPTY:
-        return 1
-    if text.startswith(("0x", "0X")):
-        if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,100000}", text):
-            raise Fault(f"{what}: found {shown(text)}, expected tasks of an array")
-        return max(1, int(text, 16).bit_count())
-    total = 0
-    for part in text.strip("[]").split(","):
-        found = STEP.fullmatch(part.strip())
-        if part.strip() in ("", "..."):  # Slurm shortens long lists: at least those it shows
-            continue
-        if found is None or len(part) > 60:
-            raise Fault(f"{what}: found {shown(text)}, expected tasks of an array")
-        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
-        if last < first or step < 1:
-            raise Fault(f"{what}: found {shown(text)}, expected tasks of an array")
-        total += (last - first) // step + 1
-    return max(1, total)
+        nodes += map("".join, itertools.product(*pieces))
+    return tuple(nodes)
 
 
 def shown(value: Any) -> str:
@@ -193,28 +149,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _split(names: str, what: str) -> list[str]:
-    """Split at the commas outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for k, char in enumerate(names):
-        depth += (char == "[") - (char == "]")
-        if depth not in (0, 1):
-            raise Fault(f"{what}: found {shown(names)}, expected names of nodes")
-        if char == "," and not depth:
-            parts.append(names[start:k])
-            start = k + 1
-    return [*parts, names[start:]]
-
-
-def _range(text: str, what: str) -> list[str]:
-    """Numbers of ``1-3,07``, with the zeros they were written with."""
+def _range(piece: str, what: str) -> list[str]:
+    """Numbers of ``[1-3,07]``, with the zeros they were written with; a piece without brackets is itself."""
     values: list[str] = []
-    for part in text.split(","):
-        found = PIECE.fullmatch(part)
-        if found is None or len(part) > 40:
-            raise Fault(f"{what}: found [{shown(text)}], expected numbers in the brackets")
-        first, last = int(found[1]), int(found[2] or found[1])
-        if last < first or last - first >= MOST_NODES or len(values) > MOST_NODES:
-            raise Fault(f"{what}: found [{shown(text)}], expected at most {MOST_NODES} numbers, rising")
-        values += [str(n).zfill(len(found[1])) for n in range(first, last + 1)]
-    return values
+    for part in piece[1:-1].split(",") if piece[0] == "[" else ():
+        first, _, last = part.partition("-")
+        numbers = range(int(first), int(last or first) + 1)
+        if not 0 < len(numbers) <= MOST_NODES - len(values):
+            raise Fault(f"{what}: found {shown(piece)}, expected at most {MOST_NODES} numbers, rising")
+        values += [str(number).zfill(len(first)) for number in numbers]
+    return values or [piece]

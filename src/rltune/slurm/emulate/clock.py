@@ -27,26 +27,18 @@ from rltune.slurm.client import SPEED
 from rltune.slurm.emulate import packages
 
 FILE = "FAKETIME_TIMESTAMP_FILE"
-CLOCK = (
-    "LD_PRELOAD",
-    "FAKETIME",
-    "FAKETIME_SHARED",
-    "FAKETIME_DONT_RESET",
-    "FAKETIME_FMT",
-    "FAKETIME_NO_CACHE",
-    "FAKETIME_DONT_FAKE_MONOTONIC",
-    "NO_FAKE_STAT",
-    FILE,
-    SPEED,
-)
-"""Environment variables that make the clock."""
 PERMITS = 1 << 16
 """More than processes can be killed, or be at work, with the semaphore in their hands."""
 
 
+def is_clock(name: str) -> bool:
+    """Whether an environment variable makes the clock."""
+    return name.startswith("FAKETIME") or name in ("LD_PRELOAD", "NO_FAKE_STAT", SPEED)
+
+
 def without_clock(env: Mapping[str, str]) -> dict[str, str]:
     """An environment on the true clock."""
-    return {name: value for name, value in env.items() if name not in CLOCK}
+    return {name: value for name, value in env.items() if not is_clock(name)}
 
 
 def settable(held: Mapping[str, str], path: Path) -> dict[str, str]:
@@ -105,7 +97,7 @@ def of_holder(pid: int, speed: float, timeout_s: float = 5.0) -> dict[str, str]:
                 continue
             env = dict(item.split("=", 1) for item in raw.split("\0") if "=" in item)
             if "FAKETIME_SHARED" in env and "LD_PRELOAD" in env:
-                kept = {name: env[name] for name in CLOCK if name in env}
+                kept = {name: value for name, value in env.items() if is_clock(name)}
                 shared_by_all(pid)
                 return {**kept, "FAKETIME_DONT_RESET": "1", "NO_FAKE_STAT": "1", SPEED: f"{speed:g}"}
         time.sleep(0.02)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from rltune.config.cluster import ClusterConfig
 from rltune.errors import SlurmError
@@ -14,35 +16,12 @@ NAME = re.compile(r"[^A-Za-z0-9-]+")
 LARGEST_U16 = 65000
 """Largest number of seconds that Slurm's 16-bit settings take."""
 PARTITION_KEYS = frozenset(
-    {
-        "OverSubscribe",
-        "DefaultTime",
-        "MaxTime",
-        "DefMemPerCPU",
-        "DefMemPerNode",
-        "PriorityTier",
-        "PriorityJobFactor",
-        "MaxNodes",
-        "MinNodes",
-        "LLN",
-        "ExclusiveUser",
-        "PreemptMode",
-        "GraceTime",
-        "QOS",
-        "TRESBillingWeights",
-    }
+    "OverSubscribe DefaultTime MaxTime DefMemPerCPU DefMemPerNode PriorityTier PriorityJobFactor MaxNodes MinNodes LLN "
+    "ExclusiveUser PreemptMode GraceTime QOS TRESBillingWeights".split()
 )
 """Settings that stand on the lines of partitions; all others stand on lines of their own."""
-WEIGHTS = {
-    "PriorityWeightAge": "1000",
-    "PriorityWeightFairshare": "1000",
-    "PriorityWeightJobSize": "1000",
-    "PriorityWeightPartition": "1000",
-    "PriorityWeightQOS": "1000",
-    "PriorityMaxAge": "1-0",
-    "PriorityCalcPeriod": "1",
-}
-"""Slurm's multifactor priority, every factor of the same weight (paper §5.6 compares with it; weights: our choice)."""
+TIMEOUTS_S = (2, 10, 20, 60, 120, 300)
+"""Slurm's default timeouts; {s120} in a configuration file is the second-last."""
 
 
 @dataclass(frozen=True)
@@ -58,48 +37,15 @@ class Node:
     port: int
 
 
-@dataclass(frozen=True)
 class Folders:
     """Where everything of one emulation lies; sockets lie apart, since their paths must be short."""
 
-    root: Path
-    sockets: Path
-
-    @property
-    def conf(self) -> Path:
-        return self.root / "slurm.conf"
-
-    @property
-    def logs(self) -> Path:
-        return self.root / "log"
-
-    @property
-    def devices(self) -> Path:
-        return self.root / "dev"
-
-    @property
-    def state(self) -> Path:
-        return self.root / "state"
-
-    @property
-    def run(self) -> Path:
-        return self.root / "run"
-
-    @property
-    def spool(self) -> Path:
-        return self.root / "spool"
-
-    @property
-    def database(self) -> Path:
-        return self.root / "database"
-
-    @property
-    def munge(self) -> Path:
-        return self.sockets / "munge.sock"
-
-    @property
-    def mysql(self) -> Path:
-        return self.sockets / "mysql.sock"
+    def __init__(self, root: Path, sockets: Path) -> None:
+        self.root, self.sockets = root, sockets
+        self.conf, self.database = root / "slurm.conf", root / "database"
+        self.logs, self.devices, self.state = root / "log", root / "dev", root / "state"
+        self.run, self.spool = root / "run", root / "spool"
+        self.munge, self.mysql = sockets / "munge.sock", sockets / "mysql.sock"
 
     def make(self) -> None:
         """Make the folders, which clients of other users may pass through but not list."""
@@ -159,42 +105,10 @@ def slurm_conf(
     given = dict(settings or {})
     partition = {"MaxTime": "INFINITE", "State": "UP", "OverSubscribe": "NO"}
     partition |= {key: given.pop(key) for key in list(given) if key in PARTITION_KEYS}
-    lines = {
-        "ClusterName": "emulated",
-        "SlurmctldHost": "localhost(127.0.0.1)",
-        "SlurmctldPort": str(controller_port),
-        "SlurmUser": user,
-        "SlurmdUser": user,
-        "AuthType": "auth/munge",
-        "CredType": "cred/munge",
-        "AuthInfo": f"socket={folders.munge},cred_expire={_seconds(120, speed)}",
-        "StateSaveLocation": str(folders.state),
-        "SlurmdSpoolDir": f"{folders.spool}/%n",
-        "SlurmctldPidFile": f"{folders.run}/slurmctld.pid",
-        "SlurmdPidFile": f"{folders.run}/%n.pid",
-        "ProctrackType": "proctrack/linuxproc",
-        "TaskPlugin": "task/none",
-        "JobAcctGatherType": "jobacct_gather/none",
-        "MpiDefault": "none",
-        "SwitchType": "switch/none",
-        "MailProg": "/bin/true",
-        "SlurmdParameters": "config_overrides",
-        "ReturnToService": "2",
-        "MinJobAge": str(_seconds(300, speed)),
-        "MaxJobCount": "100000",
-        "MaxArraySize": "100001",
-        "SchedulerType": "sched/backfill",
-        "SchedulerParameters": _scheduler(speed),
-        "SelectType": "select/cons_tres",
-        "SelectTypeParameters": "CR_CPU",
-        "PriorityType": "priority/multifactor",
-        **WEIGHTS,
-        "GresTypes": "gpu",
-        "PropagateResourceLimits": "NONE",
-        **_timeouts(speed),
-        **_accounting(nodes, folders, accounting_port),
-    }
-    lines |= given
+    between = min(30, max(1, round(speed / 5)))  # at least a fifth of a true second, no longer than by default
+    common = _filled("slurm.conf", speed, folders=folders, user=user, port=controller_port, between=between)
+    lines = dict(line.split("=", 1) for line in common.splitlines() if "=" in line and not line.startswith("#"))
+    lines |= _accounting(nodes, folders, accounting_port) | given
     text = [f"{key}={value}" for key, value in lines.items()]
     for node in nodes:
         gres = f" Gres=gpu:{node.gpu_type}:{node.gpus}" if node.gpus else ""
@@ -230,22 +144,7 @@ def gres_conf(nodes: list[Node], folders: Folders) -> str:
 
 def slurmdbd_conf(folders: Folders, user: str, port: int, speed: float = 1.0) -> str:
     """The text of slurmdbd.conf."""
-    lines = {
-        "AuthType": "auth/munge",
-        "AuthInfo": f"socket={folders.munge}",
-        "DbdHost": "localhost",
-        "DbdPort": str(port),
-        "SlurmUser": user,
-        "StorageType": "accounting_storage/mysql",
-        "StorageHost": "localhost",
-        "StorageUser": user,
-        "StorageLoc": "slurm",
-        "PidFile": f"{folders.run}/slurmdbd.pid",
-        "CommitDelay": "1",
-        "MessageTimeout": str(_seconds(10, speed)),
-        "TCPTimeout": str(_seconds(2, speed)),
-    }
-    return "".join(f"{key}={value}\n" for key, value in lines.items())
+    return _filled("slurmdbd.conf", speed, folders=folders, user=user, port=port)
 
 
 def partition_name(text: str) -> str:
@@ -253,30 +152,10 @@ def partition_name(text: str) -> str:
     return NAME.sub("-", text).strip("-") or "x"
 
 
-def _seconds(seconds: float, speed: float) -> int:
-    """So many true seconds, on the fast clock, as far as Slurm's settings go."""
-    return max(1, min(LARGEST_U16, round(seconds * max(1.0, speed))))
-
-
-def _scheduler(speed: float) -> str:
-    """Slurm's intervals of scheduling, at least a fifth of a true second apart and no longer than by default."""
-    between = min(30, max(1, round(speed / 5)))
-    return f"batch_sched_delay=0,sched_interval={between},bf_interval={between},bf_continue"
-
-
-def _timeouts(speed: float) -> dict[str, str]:
-    """Slurm's timeouts, as long on the true clock as they are by default."""
-    message = _seconds(10, speed)
-    scaled = {
-        "MessageTimeout": message,
-        "TCPTimeout": _seconds(2, speed),
-        "SlurmctldTimeout": _seconds(120, speed),
-        "SlurmdTimeout": _seconds(300, speed),
-        "BatchStartTimeout": _seconds(20, speed),
-        "KillWait": _seconds(2, speed),
-        "UnkillableStepTimeout": _seconds(60, speed),
-    }
-    return {key: str(value) for key, value in scaled.items()}
+def _filled(name: str, speed: float, **values: Any) -> str:
+    """A configuration file of this package with the values in its braces, timeouts among them."""
+    timeouts = {f"s{true_s}": max(1, min(LARGEST_U16, round(true_s * speed))) for true_s in TIMEOUTS_S}
+    return (files(__package__) / name).read_text(encoding="utf-8").format(**values, **timeouts)
 
 
 def _accounting(nodes: list[Node], folders: Folders, port: int | None) -> dict[str, str]:

@@ -10,10 +10,8 @@ from rltune.slurm.emulate.configure import Folders
 
 
 def make(folders: Folders, user: str) -> None:
-    """Make an empty database where there is none yet. Raises SlurmError with the installer's words where it fails."""
-    if (folders.database / "mysql").is_dir():
-        return
-    folders.database.mkdir(parents=True, exist_ok=True)
+    """Make an empty database. Raises SlurmError with the installer's words where it fails."""
+    folders.database.mkdir()
     done = subprocess.run(
         [
             packages.found("mariadb-install-db"),

@@ -69,7 +69,6 @@ class Emulation:
         self.env: dict[str, str] = {}
         self.nodes: list[configure.Node] = []
         self._running: Processes | None = None
-        self._sent_away: set[str] = set()
 
     def __enter__(self) -> Emulation:
         self.start()
@@ -230,9 +229,9 @@ class Emulation:
             return
         deadline = time.monotonic() + 5
         try:
-            self._run(["scancel", "--quiet", f"--user={self.user}"], timeout_s=5)
-            self._run(["scancel", "--quiet", "--state=PENDING", "--state=RUNNING", "--state=SUSPENDED"], timeout_s=5)
-            while time.monotonic() < deadline and self._run(["squeue", "-h", "-o", "%i"], timeout_s=5).strip():
+            self.run("scancel", "--quiet", f"--user={self.user}", timeout_s=5)
+            self.run("scancel", "--quiet", "--state=PENDING", "--state=RUNNING", "--state=SUSPENDED", timeout_s=5)
+            while time.monotonic() < deadline and self.run("squeue", "-h", "-o", "%i", timeout_s=5).strip():
                 time.sleep(0.05)
         except SlurmError as error:
             self.say(f"jobs are ended without Slurm: {error}")
@@ -265,19 +264,31 @@ class Emulation:
 
         Raises SlurmError with its words where it fails.
         """
-        return self._run([str(a) for a in argv], stdin, timeout_s)
+        try:
+            done = subprocess.run(
+                [str(word) for word in argv],
+                env=self.env,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                errors="replace",
+                **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
+            )
+        except subprocess.TimeoutExpired:
+            raise SlurmUnavailable(f"{argv[0]}: no answer within {timeout_s:g} s") from None
+        if done.returncode:
+            raise SlurmError(f"{' '.join(map(str, argv))}: exit status {done.returncode}: {done.stderr.strip()[-800:]}")
+        return done.stdout
 
     def start_controller(self, clear: bool = False) -> None:
         """Start slurmctld; ``clear``: without the jobs it knew."""
         self.say("slurmctld")
         argv = [packages.found("slurmctld"), "-D", *(["-c"] if clear else [])]
         self._processes.start("slurmctld", argv, self.env, self.log_of("slurmctld"))
-        self._sent_away.discard("slurmctld")
-        self._until(lambda: self._quietly(["scontrol", "ping"]), "slurmctld", 30)
+        self._until(lambda: self._quietly("scontrol", "ping"), "slurmctld", 30)
 
     def kill_controller(self, number: int = signal.SIGKILL) -> None:
         """End slurmctld by a signal; jobs run on, and no command is answered until it is started again."""
-        self._sent_away.add("slurmctld")
         self._processes.kill("slurmctld", number)
 
     def restart_controller(self) -> None:
@@ -291,17 +302,14 @@ class Emulation:
         folders, env = self.folders, {**self.env, "MYSQL_UNIX_PORT": str(self.folders.mysql)}
         argv = database.command(folders, self.user)
         self._processes.start("mariadbd", argv, clock.without_clock(self.env), self.log_of("mariadbd"))
-        self._sent_away.discard("mariadbd")
         self._until(folders.mysql.exists, "mariadbd", 60)
         self.say("slurmdbd")
         self._processes.start("slurmdbd", [packages.found("slurmdbd"), "-D"], env, self.log_of("slurmdbd"))
-        self._sent_away.discard("slurmdbd")
-        self._until(lambda: self._quietly(["sacctmgr", "--noheader", "list", "cluster"]), "slurmdbd", 60)
+        self._until(lambda: self._quietly("sacctmgr", "--noheader", "list", "cluster"), "slurmdbd", 60)
 
     def stop_accounting(self) -> None:
         """End slurmdbd and its database orderly; slurmctld goes on, and keeps what it would tell them."""
         for name in ("slurmdbd", "mariadbd"):
-            self._sent_away.add(name)
             self._processes.kill(name, signal.SIGTERM)
         self.folders.mysql.unlink(missing_ok=True)
 
@@ -309,11 +317,9 @@ class Emulation:
         """Start a node's slurmd."""
         argv = [packages.found("slurmd"), "-D", "-N", name]
         self._processes.start(f"slurmd {name}", argv, self.env, self.log_of(f"slurmd {name}"))
-        self._sent_away.discard(f"slurmd {name}")
 
     def kill_node(self, name: str, number: int = signal.SIGKILL) -> None:
         """End a node's slurmd by a signal."""
-        self._sent_away.add(f"slurmd {name}")
         self._processes.kill(f"slurmd {name}", number)
 
     def set_clock(self, offset_s: float) -> None:
@@ -329,8 +335,7 @@ class Emulation:
 
     def ended(self) -> dict[str, int]:
         """Daemons that have ended of themselves, with their exit statuses."""
-        states = self._processes.states().items()
-        return {name: status for name, status in states if status is not None and name not in self._sent_away}
+        return {name: status for name, status in self._processes.states().items() if status is not None}
 
     @property
     def _processes(self) -> Processes:
@@ -343,27 +348,10 @@ class Emulation:
         """Process id of the parent of all daemons."""
         return self._processes.pid
 
-    def _run(self, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> str:
-        try:
-            done = subprocess.run(
-                argv,
-                env=self.env,
-                capture_output=True,
-                text=True,
-                timeout=timeout_s,
-                errors="replace",
-                **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
-            )
-        except subprocess.TimeoutExpired:
-            raise SlurmUnavailable(f"{argv[0]}: no answer within {timeout_s:g} s") from None
-        if done.returncode:
-            raise SlurmError(f"{' '.join(argv)}: exit status {done.returncode}: {done.stderr.strip()[-800:]}")
-        return done.stdout
-
-    def _quietly(self, argv: Sequence[str]) -> bool:
+    def _quietly(self, *argv: str) -> bool:
         """Whether a command ends well."""
         try:
-            self._run(argv, timeout_s=15)
+            self.run(*argv, timeout_s=15)
         except SlurmError:
             return False
         return True

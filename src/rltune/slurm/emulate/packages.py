@@ -5,15 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 from rltune.errors import SlurmError
 
-LIBRARIES = (
-    "/usr/lib/*/faketime/libfaketime.so.1",
-    "/usr/lib*/faketime/libfaketime.so.1",
-    "/usr/local/lib/faketime/libfaketime.so.1",
-)
 SYSTEM_PATH = ("/usr/sbin", "/sbin", "/usr/local/sbin")
 """Where daemons lie that a user's PATH does not have."""
 
@@ -53,20 +47,9 @@ def found(name: str) -> str:
     return path
 
 
-def faketime_library() -> Path | None:
-    """The library that gives programs another clock."""
-    for pattern in LIBRARIES:
-        for path in sorted(Path("/").glob(pattern[1:])):
-            return path
-    return None
-
-
 def missing(groups: list[Group]) -> list[Group]:
     """Those of the groups of which a program is absent."""
-    lacking = [g for g in groups if any(program(p) is None for p in g.programs)]
-    if CLOCK in groups and CLOCK not in lacking and faketime_library() is None:
-        lacking.append(CLOCK)
-    return lacking
+    return [group for group in groups if any(program(name) is None for name in group.programs)]
 
 
 def install_command(groups: list[Group]) -> str:
@@ -85,11 +68,15 @@ def absent(accounting: bool = False, speed: float = 1.0) -> list[str]:
     return [name for group in missing(needed(accounting, speed)) for name in group.packages]
 
 
+def lacking(groups: list[Group]) -> str:
+    """What is missing of the groups, and the command that installs it; "" where nothing is."""
+    absent_groups = missing(groups)
+    what = "; ".join(f"{group.purpose} (packages {', '.join(group.packages)})" for group in absent_groups)
+    install = f"On Debian or Ubuntu, as root: {install_command(absent_groups)}"
+    return f"what it needs is not installed: {what}. {install}" if what else ""
+
+
 def check(groups: list[Group]) -> None:
     """Raises SlurmError that names what is missing and the command that installs it."""
-    if lacking := missing(groups):
-        what = "; ".join(f"{g.purpose} (packages {', '.join(g.packages)})" for g in lacking)
-        raise SlurmError(
-            f"the emulated cluster needs what is not installed: {what}. On Debian or Ubuntu, as root: "
-            f"{install_command(lacking)}"
-        )
+    if text := lacking(groups):
+        raise SlurmError(f"the emulated cluster: {text}")

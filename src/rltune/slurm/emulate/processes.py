@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rltune.errors import ClusterDied, SlurmError
-from rltune.slurm.emulate import supervisor
+from rltune.slurm.emulate import clock, supervisor
 
 
 class Processes:
     """Daemons under a supervisor of their own, which ends them all when this process ends, however it does."""
 
     def __init__(self) -> None:
-        env = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "FAKETIME")}
         self._lock = threading.Lock()
         self._orders = 0
         self._supervisor = subprocess.Popen(
@@ -27,7 +26,7 @@ class Processes:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=env,
+            env=clock.without_clock(os.environ),
             start_new_session=True,
         )
 
@@ -41,7 +40,8 @@ class Processes:
         return self._ask({"start": name, "argv": [str(a) for a in argv], "env": dict(env), "log": str(log)})
 
     def kill(self, name: str, number: int, wait_s: float = 10.0) -> int | None:
-        """Send a daemon a signal and wait for its end; its exit status, None when it does not end."""
+        """Send a daemon a signal and wait for its end; its exit status, None when it does not end. :meth:`states` has it
+        no more."""
         return self._ask({"kill": name, "signal": int(number), "wait_s": wait_s})
 
     def states(self) -> dict[str, int | None]:

@@ -117,13 +117,15 @@ class Supervisor:
             return
 
     def kill(self, name: str, number: int, wait_s: float) -> int | None:
-        """Send a daemon a signal and wait for its end; its status, None while it still runs."""
+        """Send a daemon a signal and wait for its end; its status, None while it still runs. It is forgotten then."""
         daemon = self.daemons[name]
         daemon.send_signal(number)
         try:
             return daemon.wait(wait_s)
         except subprocess.TimeoutExpired:
             return None
+        finally:
+            del self.daemons[name]
 
     def states(self) -> dict[str, int | None]:
         """Each daemon's exit status, None while it runs."""

@@ -9,10 +9,19 @@ import numpy as np
 import pandas as pd
 
 from rltune.errors import ClusterDied, SlurmError
-from rltune.slurm import accounting
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.experiment.submission import Submission
+from rltune.slurm.resources import gpus
+from rltune.slurm.values import Fault, expand, moment
 
+FIELDS = ("JobIDRaw", "Submit", "Start", "End", "Account", "NodeList", "AllocTRES", "State", "JobName")
+"""Columns of sacct; times in s since 1970."""
+COMMAND = (
+    *("env", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"),
+    *("sacct", "--allusers", "--allocations", "--noheader", "--parsable2", "--starttime=2000-01-01"),
+    f"--format={','.join(FIELDS)}",
+)
+UNFINISHED = frozenset({"PENDING", "RUNNING", "COMPLETING", "REQUEUED", "RESIZING", "SUSPENDED"})
 LATE_S = 60.0
 """Real seconds that the database may take to record the last jobs."""
 SETTLED_S = 10.0
@@ -28,7 +37,7 @@ def jobs_of(slurm: Emulation, submissions: Sequence[Submission], began_s: float)
     """
     asked_s = time.monotonic()
     while True:
-        text = slurm.run(*accounting.command())
+        text = slurm.run(*COMMAND)
         waited_s = time.monotonic() - asked_s
         try:
             return read(text, submissions, began_s, timed=waited_s < SETTLED_S)
@@ -41,36 +50,49 @@ def jobs_of(slurm: Emulation, submissions: Sequence[Submission], began_s: float)
 def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bool = True) -> pd.DataFrame:
     """The frame of :func:`jobs_of` from sacct's output.
 
-    Raises SlurmError if a job is missing, has not ended or, if ``timed``, is completed without a start or without nodes.
+    Raises SlurmError if a job is missing, cannot be read, has not ended or, if ``timed``, is completed without a start or
+    without nodes.
     """
-    found = {account.name: account for account in accounting.read(text).values()}
+    lines = [line.split("|") for line in text.splitlines()]
+    accounts = {values[-1]: dict(zip(FIELDS, values)) for values in lines if len(values) == len(FIELDS)}
     rows = []
     for job in submissions:
-        account = found.get(job.name)
-        if account is None:
-            raise SlurmError(f"sacct: found no job {job.name} among {len(found)}, expected every submission")
-        if account.state in accounting.UNFINISHED:
-            raise SlurmError(f"sacct: job {job.name} (Slurm's {account.id}) is {account.state}, expected an end")
-        if timed and account.state == "COMPLETED" and (account.start_s is None or not account.nodes):
+        if job.name not in accounts:
+            raise SlurmError(f"sacct: found no job {job.name} among {len(accounts)}, expected every submission")
+        try:
+            row = _row(job, accounts[job.name], began_s)
+        except Fault as fault:
+            raise SlurmError(f"sacct: job {job.name}: {fault}") from None
+        if row["state"] in UNFINISHED:
+            raise SlurmError(f"sacct: job {job.name} (Slurm's {row['slurm_id']}) is {row['state']}, expected an end")
+        if timed and row["state"] == "COMPLETED" and (np.isnan(row["start_s"]) or not row["nodes"]):
             raise SlurmError(
-                f"sacct: job {job.name} (Slurm's {account.id}) is COMPLETED with start "
-                f"{account.start_s or 'Unknown'} and {len(account.nodes)} nodes, expected both"
+                f"sacct: job {job.name} (Slurm's {row['slurm_id']}) is COMPLETED with start {row['start_s']} and "
+                f"{row['nodes']} nodes, expected both"
             )
-        known = {name: getattr(account, name) for name in ("submit_s", "start_s", "end_s")}
-        rows.append(
-            {
-                "job": job.name,
-                "slurm_id": account.id,
-                "account": account.account,
-                "asked_gpus": job.gpus,
-                "gpus": account.held_gpus,
-                "nodes": len(account.nodes),
-                "node_list": ",".join(account.nodes),
-                "at_s": job.at_s,
-                **{name: np.nan if at_s is None else at_s - began_s for name, at_s in known.items()},
-                "run_s": job.run_s,
-                "limit_s": 60.0 * job.limit_min,
-                "state": account.state,
-            }
-        )
+        rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _row(job: Submission, account: dict[str, str], began_s: float) -> dict:
+    """One row of the frame. Raises Fault where a value cannot be read."""
+    nodes = () if account["NodeList"] == "None assigned" else expand(account["NodeList"], "NodeList")
+    submit_s, start_s, end_s = (
+        (moment(account[name], name) or np.nan) - began_s for name in ("Submit", "Start", "End")
+    )
+    return {
+        "job": job.name,
+        "slurm_id": int(account["JobIDRaw"]),
+        "account": account["Account"],
+        "asked_gpus": job.gpus,
+        "gpus": sum(gpus(account["AllocTRES"], "AllocTRES").values()),
+        "nodes": len(nodes),
+        "node_list": ",".join(nodes),
+        "at_s": job.at_s,
+        "submit_s": submit_s,
+        "start_s": start_s,
+        "end_s": end_s,
+        "run_s": job.run_s,
+        "limit_s": 60.0 * job.limit_min,
+        "state": account["State"].split(" ")[0],
+    }

@@ -30,7 +30,7 @@ from rltune.slurm.experiment.accounts import jobs_of
 from rltune.slurm.experiment.nodes import UNKILLABLE_S, Nodes
 from rltune.slurm.experiment.submission import Submission, submit_all
 from rltune.slurm.observe import observe
-from rltune.slurm.records import SlurmNode
+from rltune.slurm.records import SlurmJob
 from rltune.slurm.service import DONE, Service
 from rltune.slurm.state_directory import StateDirectory
 
@@ -301,12 +301,17 @@ class _Driver:
     def prepare(self, submissions: Sequence[Submission]) -> None:
         """Decide once about a similar queue, so that everything is compiled before the measurement."""
         now_s = self.slurm.now()
-        nodes = [
-            SlurmNode(n.name, frozenset({"IDLE"}), n.cpus, 0, n.mem_mb, 0, {n.gpu_type: n.gpus}, {}, (n.partition,), ())
-            for n in self.slurm.nodes
+        jobs = [
+            SlurmJob(
+                *(k, "user", job.partition, "PENDING", now_s, job.gpus, 1),
+                reason="Priority",
+                time_limit_s=60.0 * job.limit_min,
+                nodes=job.nodes,
+                cpus=job.cpus,
+            )
+            for k, job in enumerate(submissions[:50], 1)
         ]
-        jobs = [job.waiting(k, now_s) for k, job in enumerate(submissions[:50], 1)]
-        view = observe(jobs, nodes, self.config, now_s + 60.0)
+        view = observe(jobs, self.controller.slurm.nodes().records, self.config, now_s + 60.0)
         assert view is not None
         decide(view, self.order.policy, self.config)
 

@@ -95,14 +95,7 @@ def deploy(
 
 def missing_runs(settings: Deployment, found: int) -> str:
     """Which of the runs are missing, and how to install the packages that they need; "" if none is missing."""
-    asked = len(settings.runs())
-    if found == asked:
+    if found == (asked := len(settings.runs())):
         return ""
-    text = f"{asked - found} of {asked} runs on the Slurm cluster are missing"
-    if not (lacking := packages.missing(packages.needed(accounting=True, speed=settings.speed))):
-        return f"{text}; the workflow makes them."
-    what = "; ".join(f"{', '.join(group.packages)} for {group.purpose}" for group in lacking)
-    return (
-        f"{text}: what they need is not installed ({what}). On Debian or Ubuntu, as root: "
-        f"{packages.install_command(lacking)}"
-    )
+    lacking = packages.lacking(packages.needed(accounting=True, speed=settings.speed))
+    return f"{asked - found} of {asked} runs on the Slurm cluster are missing: {lacking or 'the workflow makes them.'}"

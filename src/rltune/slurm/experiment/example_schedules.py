@@ -36,42 +36,32 @@ CLUSTERS = 3
 a job's start."""
 
 
-def run_schedules(log: Callable[[str], None] = print) -> tuple[pd.DataFrame, dict[str, Any]]:
+def run_schedules(log: Callable[[str], None] = print, speed: float = SPEED) -> tuple[pd.DataFrame, dict[str, Any]]:
     """(The four schedules with COLUMNS, how they were made: ``lacks`` (missing packages; then there are no schedules),
     ``speed``, ``slurm`` (version), ``took_s`` (real seconds)).
 
-    Raises SlurmError if a daemon fails or Slurm does not do what it is asked.
-    """
-    if lacks := packages.absent(accounting=True, speed=SPEED):
-        log(f"Slurm is not installed ; as root: apt-get install --no-install-recommends {' '.join(lacks)}")
-        return pd.DataFrame(columns=list(COLUMNS)), {"lacks": lacks, "speed": SPEED}
-    began = time.monotonic()
-    runs, version = on_slurm(SPEED, log)
-    return runs, {"lacks": [], "speed": SPEED, "slurm": version, "took_s": time.monotonic() - began}
-
-
-def on_slurm(speed: float, log: Callable[[str], None] = print) -> tuple[pd.DataFrame, str]:
-    """(The four schedules with COLUMNS, Slurm's version).
-
     A cluster that stops answering, dies, or loses a start in its accounts is replaced by a new one, which runs the
-    remaining schedules. Raises SlurmUnavailable or ClusterDied when CLUSTERS of them fail.
+    remaining schedules. Raises SlurmUnavailable or ClusterDied when CLUSTERS of them fail, SlurmError if Slurm does not do
+    what it is asked.
     """
-    found: dict[str, pd.DataFrame] = {}
+    if lacks := packages.absent(accounting=True, speed=speed):
+        log(f"Slurm is not installed ; as root: apt-get install --no-install-recommends {' '.join(lacks)}")
+        return pd.DataFrame(columns=list(COLUMNS)), {"lacks": lacks, "speed": speed}
+    began, found = time.monotonic(), {}
     for left in reversed(range(CLUSTERS)):
         try:
             with Emulation(CLUSTER, accounting=True, accounts=["lab"], speed=speed, settings=SETTINGS) as slurm:
                 version = slurm.client().version()
                 for panel in PANELS[len(found) :]:
-                    log(
-                        f"{panel.figure}: {len(JOBS)} jobs on {len(slurm.nodes)} Slurm nodes at {speed:g} times real time"
-                    )
+                    log(f"{panel.figure}: {len(JOBS)} jobs on {len(slurm.nodes)} nodes at {speed:g} times real time")
                     found[panel.figure] = run_panel(slurm, panel)
                 break
         except (SlurmUnavailable, ClusterDied) as error:
             if not left:
                 raise
             log(f"{error}; trying again with a new cluster")
-    return pd.concat(found.values(), ignore_index=True), version
+    facts = {"lacks": [], "speed": speed, "slurm": version, "took_s": time.monotonic() - began}
+    return pd.concat(found.values(), ignore_index=True), facts
 
 
 def run_panel(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float, int]] = JOBS) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from rltune.errors import SlurmError
 from rltune.slurm.emulate import Emulation
-from rltune.slurm.records import SlurmJob
 
 NO_NAME = re.compile(r"[^a-z0-9_]+")
 WORKERS = 4
@@ -47,7 +46,6 @@ class Submission:
     def options(self) -> list[str]:
         """sbatch's options: GPUs of any type, equally many per node if they can be divided so."""
         each, rest = divmod(self.gpus, self.nodes)
-        gpus = f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}"
         options = [
             f"--job-name={self.name}",
             f"--account={self.account}",
@@ -55,41 +53,10 @@ class Submission:
             f"--nodes={self.nodes}",
             "--ntasks-per-node=1",
             f"--cpus-per-task={max(1, self.cpus // self.nodes)}",
-            gpus,
+            f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}",
             f"--time={self.limit_min}",
         ]
         return [*options, self.share] if self.share else options
-
-    def waiting(self, number: int, now_s: float) -> SlurmJob:
-        """Its record in a queue, as squeue would give it."""
-        return SlurmJob(
-            id=number,
-            user="user",
-            account=self.account,
-            partition=self.partition,
-            qos="normal",
-            state="PENDING",
-            reason="Priority",
-            submit_s=now_s,
-            start_s=None,
-            end_limit_s=None,
-            time_limit_s=60.0 * self.limit_min,
-            nodes=self.nodes,
-            tasks=self.nodes,
-            cpus=self.cpus,
-            mem_mb=None,
-            gpus=self.gpus,
-            gpu_type=None,
-            node_names=(),
-            gpus_of_node=None,
-            priority=1,
-            held=False,
-            dependency="",
-            array_id=None,
-            het_id=None,
-            constraint="",
-            shared="OK",
-        )
 
 
 def account_of(user: str) -> str:

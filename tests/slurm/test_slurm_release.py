@@ -1,0 +1,141 @@
+"""Releases: nothing but what is the controller's, nothing of it forgotten, whatever Slurm refuses or others do meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from fake_slurm import BAND, assigned, busy, controller, job, ranked
+
+from rltune.cli import slurm as command
+from rltune.errors import SlurmUnavailable
+from rltune.slurm import release as releasing
+from rltune.slurm.ownership import Assignment, Ownership
+
+REASONS = {"held": "held", "set": "somebody has set its priority"}
+
+
+def somebody(slurm: object, number: int, then: str) -> None:
+    """Somebody holds a job or sets its priority, or it starts."""
+    if then == "held":
+        slurm.hold(number)  # type: ignore[attr-defined]
+    elif then == "set":
+        slurm.change(number, priority=777)  # type: ignore[attr-defined]
+    else:
+        slurm.start(number)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("when", ["just before", "between two batches"])
+@pytest.mark.parametrize("then", ["held", "set", "started"])
+def test_what_happens_to_a_job_while_others_are_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str, when: str
+) -> None:
+    monkeypatch.setattr(releasing, "BATCH", 2)
+    slurm, made = ranked(tmp_path)
+    if when == "just before":
+        somebody(slurm, 14, then)
+    else:
+        slurm.after_release = lambda: None if slurm.released[2:] else somebody(slurm, 14, then)
+    assert made.release_all("test") == (5, []) and 14 not in slurm.released
+    assert slurm.queue[14].held == (then == "held") and (then != "set" or slurm.queue[14].priority == 777)
+    made.cycle()
+    assert made.view is not None and made.view.left.get(14, "") == REASONS.get(then, "")
+    assert (14 in assigned(made)) == (then == "started"), "as it may be requeued"
+
+
+@pytest.mark.parametrize("then", ["held", "set"])
+def test_what_happens_to_a_job_just_before_it_is_released_in_a_cycle_stays(tmp_path: Path, then: str) -> None:
+    slurm, made = ranked(tmp_path)
+    for number in (12, 13):
+        slurm.change(number, dependency="afterok:1")
+    slurm.add(job(99))  # so that something is written before jobs are released
+    slurm.before_update = lambda: somebody(slurm, 13, then)
+    done = made.cycle()
+    assert slurm.released == [12] and (done.released, done.refused) == (1, 0)
+    assert slurm.queue[13].held == (then == "held") and slurm.queue[13].priority in (0, 777)
+    slurm.change(13, dependency="")
+    assert made.cycle().left[13] == REASONS[then]
+
+
+def test_the_queue_is_read_no_oftener_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm, made = ranked(tmp_path)
+    assert slurm.asked == ["jobs"] * 2, "once a cycle"
+    monkeypatch.setattr(releasing, "BATCH", 2)
+    slurm.asked.clear()
+    made.release_all("test")
+    assert slurm.asked == ["jobs", "states", "states"], "and of the second and third batch just its jobs"
+
+
+def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> None:
+    slurm, made = ranked(tmp_path, cycles=1)
+    slurm.hold(15)
+    slurm.hidden, slurm.faults = {15}, ("job 15: time_limit: found 'x'",)
+    assert made.release_all("test") == (5, []) and 15 not in slurm.released and slurm.queue[15].held
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "Invalid job id specified for job 12; slurm_suspend error: Invalid job id specified",
+        "Job has already finished for job 12",
+        "Job/step already completing or completed",
+    ],
+)
+def test_a_job_that_is_over_is_no_refusal(tmp_path: Path, word: str) -> None:
+    slurm, made = ranked(tmp_path, cycles=1)
+    slurm.refuses = {12: word}
+    assert made.release_all("test") == (5, []) and not assigned(made)
+
+
+def test_an_answer_that_lacks_jobs_while_all_is_released(tmp_path: Path) -> None:
+    slurm, made = ranked(tmp_path, cycles=1)
+    slurm.hidden = {10, 12}
+    slurm.after_release = lambda: slurm.hidden.clear()
+    assert made.release_all("test") == (6, []) and slurm.has_all_back() and not assigned(made)
+
+
+def test_slurm_falls_silent_between_two_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has released by then is not taken for somebody else's doing."""
+    monkeypatch.setattr(releasing, "BATCH", 2)
+    slurm, made = ranked(tmp_path)
+    slurm.after_release = lambda: setattr(slurm, "silent", True)
+    with pytest.raises(SlurmUnavailable):
+        made.release_all("test")
+    assert set(assigned(made)) == set(range(10, 16)) and len(slurm.released) == 2
+    slurm.silent, slurm.after_release = False, lambda: None
+    assert made.release_all("again") == (4, []) and not assigned(made) and not made.directory.ownership().overridden
+    assert made.cycle().ranked == 6
+
+
+def test_whole_nodes_of_a_job_with_another_priority_are_taken_back_and_it_stays_theirs(tmp_path: Path) -> None:
+    slurm, made = ranked(tmp_path)
+    slurm.change(12, priority=777, shared="NO")
+    made.directory.write(Ownership(assigned(made) | {12: Assignment(BAND.low, exclusive=True, seen=True)}))
+    assert made.release_all("test") == (5, []) and slurm.queue[12].shared == "YES" and slurm.queue[12].priority == 777
+    assert made.directory.ownership().overridden == {12: 0}
+
+
+def release(made: object, band: bool, monkeypatch: pytest.MonkeyPatch) -> int:
+    """`rltune slurm release`; its exit status."""
+    monkeypatch.setattr(command, "_controller", lambda config, live: made)
+    with pytest.raises(typer.Exit) as ended:
+        command.release(Path("mine.yaml"), band)
+    return ended.value.exit_code
+
+
+def test_release_without_a_list_says_what_is_in_the_band_of_the_ranked_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert release(controller(busy(), tmp_path), False, monkeypatch) == 0, "nothing is in the band"
+    slurm, _ = ranked(tmp_path, cycles=1)
+    slurm.add(job(70, partition="other", priority=BAND.low + 1), job(71, partition="other,gpu", priority=BAND.low + 2))
+    slurm.computed[71] = 4000
+    (tmp_path / "assigned.json").unlink()
+    for _ in range(2):
+        assert release(controller(slurm, tmp_path), False, monkeypatch) == 3
+        said = capsys.readouterr().out
+        assert "no such list, and 7 waiting jobs" in said and "`rltune slurm release --band`" in said
+    assert not slurm.released
+    assert release(controller(slurm, tmp_path), True, monkeypatch) == 0 and set(slurm.released) == {*range(10, 16), 71}
+    assert slurm.queue[70].priority == BAND.low + 1 and release(controller(slurm, tmp_path), False, monkeypatch) == 0
