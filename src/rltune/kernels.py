@@ -4,10 +4,20 @@ Numba counts references to every array a function touches, atomically, each time
 small functions that is half of the time. A ``kernel`` does without. In return it may not allocate, nor keep an array
 that another function has allocated: it works on arrays that its caller keeps alive. ``allocating`` functions are
 compiled as usual; kernels may call those that do not return an array.
+
+Compiling takes longer than most runs. So functions with the word ``inner`` before them, which only compiled code calls,
+get no wrapper for calls from Python: for a state of many arrays it is as long as the function. And numba compiles a
+function once more for each literal it is called with: numbers that are passed on are the typed ones below.
 """
 
+import numpy as np
 from numba import njit
 
+_inner = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 kernel = njit(cache=True, nogil=True, _nrt=False)
+inner_kernel = njit(cache=True, nogil=True, _nrt=False, **_inner)
 inlined = njit(cache=True, inline="always")
 allocating = njit(cache=True, nogil=True, _nrt=True)
+inner_allocating = njit(cache=True, nogil=True, _nrt=True, **_inner)
+
+ZERO, ONE, MINUS_ONE = np.int64(0), np.int64(1), np.int64(-1)

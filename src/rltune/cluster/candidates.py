@@ -11,7 +11,7 @@ import numpy as np
 from rltune.cluster.bits import WORD, lowest, without_lowest
 from rltune.cluster.free import needs
 from rltune.cluster.search import idle
-from rltune.kernels import allocating, inlined
+from rltune.kernels import ZERO, allocating, inlined, inner_allocating
 
 MAX_CANDIDATES = 8  # counted up to here
 
@@ -53,19 +53,19 @@ def classes(nodes, pool, free, only_idle, out):
     Nodes without a free GPU are left out, and with ``only_idle`` those of which anything is taken. Full nodes are not
     even looked at, so that the cost grows with what is free and not with the cluster.
     """
-    k = 0
+    k = ZERO
     for kind in range(nodes.domain_of.shape[1]):
         d = nodes.domain_of[pool, kind]
         if d >= 0 and free.total[d] > 0:
             k = _classes_of(nodes, d, free, only_idle, out, k)
     if nodes.domain_of.shape[1] > 1:  # of one type they are in order already
-        before, rank = out[:k].copy(), np.argsort(out[:k].lowest, kind="mergesort")
+        before, rank = out[:k].copy(), np.argsort(out[:k].lowest.astype(np.float64), kind="mergesort")
         for i in range(k):
             out[i] = before[rank[i]]
     return k
 
 
-@allocating
+@inner_allocating
 def _classes_of(nodes, d, free, only_idle, out, first):
     """Add the classes of one domain behind the first ``first``; number of all."""
     k, found = first, first
@@ -109,7 +109,7 @@ def count_candidates(nodes, jobs, j, table, k):
     return min(candidates, MAX_CANDIDATES)
 
 
-@allocating
+@inner_allocating
 def candidates_of_type(nodes, jobs, j, kind, table, k):
     """Candidates of job ``j`` on nodes of one GPU type, counted up to MAX_CANDIDATES."""
     full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
@@ -135,7 +135,7 @@ def candidates_of_type(nodes, jobs, j, kind, table, k):
     return min(rest_classes, MAX_CANDIDATES)
 
 
-@allocating
+@inner_allocating
 def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
     """Number of ways to take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_CANDIDATES."""
     total = 0
@@ -160,7 +160,7 @@ def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
     return total
 
 
-@allocating
+@inner_allocating
 def _class_holds(nodes, jobs, j, gpus, table, i):
     if table[i].gpus < gpus:
         return False

@@ -33,16 +33,16 @@ import numpy as np
 from rltune.cluster.bits import lowest, without_lowest
 from rltune.cluster.free import needs
 from rltune.config.cells import Locality, Placement
-from rltune.kernels import allocating, inlined, kernel
+from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inlined, inner_allocating, inner_kernel, kernel
 
 FIRST_FIT, BEST_FIT, ISOLATING_BEST_FIT, SPREAD, EXCLUSIVE = range(5)
 RULES = dict(zip((p for p in get_args(Placement) if p != "lookahead"), range(5), strict=True))
 ISOLATING = 5  # and 6: the two halves of isolating_best_fit: nodes without such a job, and the others
 STRICT, PLUS_ONE, ANY, WORTH_IT, SOONEST_END = range(5)
 LOCALITIES = dict(zip(get_args(Locality), range(5), strict=True))
-NEVER = 1 << 50
+NEVER = np.int64(1 << 50)
 """More nodes than there are."""
-AS_MANY = 1 << 40
+AS_MANY = np.int64(1 << 40)
 """Nodes more than strict without a limit."""
 EXTRA = np.array([0, 1, AS_MANY, 0, 0])
 """Nodes more than strict that each locality allows any job; from worth_it on a head more, by a rule of its own."""
@@ -64,9 +64,9 @@ def strict_nodes(jobs, j, kind):
     return cut.full + (1 if cut.rem > 0 else 0)
 
 
-@kernel
+@inner_kernel
 def _strict(nodes, jobs, free, j, rule, place):
-    best_kind, best_left, n_best = -1, 0, 0
+    best_kind, best_left, n_best = MINUS_ONE, ZERO, ZERO
     types = jobs.cut.shape[1]
     for kind in range(types):
         if jobs.cut[j, kind].full < 0:
@@ -89,7 +89,7 @@ def _strict(nodes, jobs, free, j, rule, place):
     return n_best
 
 
-@kernel
+@inner_kernel
 def _in_company(jobs, free, j, place, n):
     """Whether ``j`` is a job of several GPUs, and another one runs on a node of its ``n`` chunks."""
     for c in range(n):
@@ -98,7 +98,7 @@ def _in_company(jobs, free, j, place, n):
     return False
 
 
-@kernel
+@inner_kernel
 def _chunks(nodes, jobs, free, j, kind, d, rule, place):
     """A strict allocation in one domain; number of chunks, 0 when it does not fit."""
     full, size, rem = jobs.cut[j, kind].full, jobs.cut[j, kind].size, jobs.cut[j, kind].rem
@@ -110,17 +110,17 @@ def _chunks(nodes, jobs, free, j, kind, d, rule, place):
         return n
     n = 0
     if full > 0:
-        n = _pick(nodes, jobs, free, j, d, rule, size, full, place, 0)
+        n = _pick(nodes, jobs, free, j, d, rule, size, full, place, ZERO)
         if n < full:
             return 0
     if rem > 0:
-        n = _pick(nodes, jobs, free, j, d, rule, rem, 1, place, full)
+        n = _pick(nodes, jobs, free, j, d, rule, rem, ONE, place, full)
         if n == full:
             return 0
     return n
 
 
-@kernel
+@inner_kernel
 def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
     """Add up to ``wanted`` chunks of ``chunk`` GPUs behind the first ``already``, by the rule; the new number."""
     quiet = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
@@ -133,7 +133,7 @@ def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
     return n
 
 
-@kernel
+@inner_kernel
 def _pick_among(nodes, jobs, free, j, d, rule, chunk, place, already, n, target):
     """Go on from ``n`` chunks to ``target``, next to the first ``already``."""
     here = nodes.domain[d]
@@ -160,7 +160,7 @@ def _pick_among(nodes, jobs, free, j, d, rule, chunk, place, already, n, target)
     return n
 
 
-@kernel
+@inner_kernel
 def _usable(nodes, jobs, free, j, rule, chunk, m, place, already):
     """Whether node ``m``, known to have the GPUs, holds the chunk and is not among the first ``already`` chosen."""
     for i in range(already):
@@ -172,7 +172,7 @@ def _usable(nodes, jobs, free, j, rule, chunk, m, place, already):
     return free.row[m].cpu >= cpu and free.row[m].mem >= mem
 
 
-@kernel
+@inner_kernel
 def _allowed(nodes, free, rule, m):
     """Whether a rule that looks at a node's jobs lets a chunk go there."""
     if rule == EXCLUSIVE:
@@ -187,7 +187,7 @@ def idle(nodes, free, m):
     return left.gpus == node.gpus and left.cpu == node.cpu_milli and left.mem == node.mem_mb
 
 
-@kernel
+@inner_kernel
 def _room(nodes, jobs, free, j, rule, m):
     """GPUs that node ``m`` can give job ``j`` now."""
     if rule == EXCLUSIVE and not idle(nodes, free, m):
@@ -221,7 +221,7 @@ def fewest_nodes(nodes, jobs, free, j, rule, d):
 @allocating
 def split(nodes, jobs, free, j, rule, extra, place):
     """Place job ``j`` on up to ``extra`` nodes more than strict, on the fewest possible; chunks, 0 for none."""
-    best_kind, fewest = -1, NEVER
+    best_kind, fewest = MINUS_ONE, NEVER
     for kind in range(jobs.cut.shape[1]):
         if jobs.cut[j, kind].full < 0:
             continue
@@ -237,7 +237,7 @@ def split(nodes, jobs, free, j, rule, extra, place):
     return fewest
 
 
-@allocating
+@inner_allocating
 def _fill(nodes, jobs, free, j, rule, d, n, place):
     """Write a split on ``n`` nodes: the n − 1 with the most room to the full, the rest by the rule."""
     left, k = jobs.row[j].gpus, 0

@@ -7,7 +7,7 @@ import numpy as np
 from rltune.cluster.candidates import MAX_CANDIDATES, classes, count_candidates
 from rltune.cluster.search import EXCLUSIVE, find
 from rltune.environment.features import CFF_THRESHOLD, EMPHASIS, POOL, SHAPE, slots
-from rltune.kernels import inlined
+from rltune.kernels import ZERO, inlined
 from rltune.simulator.config import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
 
@@ -68,7 +68,7 @@ def pool_features(nodes, seq, options, pool, fact, seen, m, wants, freed, gpus, 
         out[BACKLOG] = min(np.log10(1.0 + area_s / (3600.0 * nodes.pool[pool].gpus)) / 3.0, 2.0)
     if wants[POOL, NEXT_RELEASE]:
         settle_late(seq, pool)
-        job, at = next_release(seq, pool, options.overrun, 0, 0)
+        job, at = next_release(seq, pool, options.overrun, ZERO, ZERO)
         ahead = max(at - seq.status.now, 0.0)
         out[NEXT_RELEASE] = ahead / (ahead + RELEASE_SCALE_S) if job >= 0 else 1.0
 

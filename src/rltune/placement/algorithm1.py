@@ -22,7 +22,7 @@ import numpy as np
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, SPREAD, find
-from rltune.kernels import allocating
+from rltune.kernels import ZERO, allocating
 from rltune.placement.counts import Counts
 from rltune.placement.instance import Outcome
 from rltune.simulator.state import State, sequence_of
@@ -116,7 +116,7 @@ def _allocate(layout: Layout, jobs: Jobs, state: State, s: int, rule: int) -> Al
 @allocating
 def _find(nodes, jobs, st, s, rule):
     seq = sequence_of(st, s)
-    return find(nodes, jobs, seq.free, seq.status.first + seq.status.chosen, rule, 0, seq.place)
+    return find(nodes, jobs, seq.free, seq.status.first + seq.status.chosen, rule, ZERO, seq.place)
 
 
 def _status(

@@ -15,7 +15,7 @@ import numpy as np
 
 from rltune.cluster.free import needs
 from rltune.cluster.search import AS_MANY, NEVER, fewest_nodes, strict_nodes
-from rltune.kernels import allocating
+from rltune.kernels import ZERO, allocating
 from rltune.placement.presolve import largest_node
 from rltune.simulator.config import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
@@ -266,7 +266,7 @@ def _free_by_slot(nodes, jobs, seq, overrun, pool, slots, slot_s):
         left = seq.free.row[begin + m]
         free[m, :, 0], free[m, :, 1], free[m, :, 2] = left.gpus, left.cpu, left.mem
     settle_late(seq, pool)
-    due = late = 0
+    due = late = ZERO
     while True:
         job, end = next_release(seq, pool, overrun, due, late)
         if job < 0 or end > seq.status.now + (slots - 1) * slot_s:

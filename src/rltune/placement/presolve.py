@@ -8,7 +8,7 @@ from rltune.cluster.candidates import candidates_of_type, classes, holds
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, take
 from rltune.cluster.search import AS_MANY, BEST_FIT, find, split
-from rltune.kernels import allocating
+from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating
 from rltune.simulator.contention import split_loses_s
 from rltune.simulator.state import State, sequence_of
 
@@ -66,12 +66,12 @@ def needs_solver(jobs: Jobs, state: State, s: int) -> bool:
     return state.options.interference_slowdown != 1.0 and bool(jobs.row["gpus"][chosen] > 1)
 
 
-@allocating
+@inner_allocating
 def _together(nodes, jobs, seq, n, startable, could, wanted):
     """Whether the wanted next jobs can be packed next to the chosen job's ``n`` chunks: by best_fit, those with the
     fewest types first, then the largest. All is released at the end."""
     first = seq.status.first
-    take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, 0, n, -1)
+    take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, ZERO, n, MINUS_ONE)
     left, packed, chunks = wanted.copy(), np.empty(wanted.sum(), np.int64), np.empty(wanted.sum(), np.int64)
     kept = np.empty((wanted.sum(), seq.place.shape[0]), CHUNK)
     done = 0
@@ -84,19 +84,19 @@ def _together(nodes, jobs, seq, n, startable, could, wanted):
                     best, best_key = i, key
         left[best] = False
         other = first + seq.top[startable[best]]
-        chunks[done] = find(nodes, jobs, seq.free, other, BEST_FIT, 0, kept[done])
+        chunks[done] = find(nodes, jobs, seq.free, other, BEST_FIT, ZERO, kept[done])
         if chunks[done] == 0:
             break
-        take(nodes, jobs, seq.free, other, False, kept[done], 0, chunks[done], -1)
+        take(nodes, jobs, seq.free, other, False, kept[done], ZERO, chunks[done], MINUS_ONE)
         packed[done] = other
         done += 1
     for i in range(done):
-        take(nodes, jobs, seq.free, packed[i], False, kept[i], 0, chunks[i], 1)
-    take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, 0, n, 1)
+        take(nodes, jobs, seq.free, packed[i], False, kept[i], ZERO, chunks[i], ONE)
+    take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, ZERO, n, ONE)
     return done == packed.shape[0]
 
 
-@allocating
+@inner_allocating
 def _best_set(nodes, jobs, seq, decay, startable, could, wanted):
     """The most valuable next jobs whose GPUs there is room for, type by type and in all; False if that is all.
 
@@ -137,7 +137,7 @@ def _best_set(nodes, jobs, seq, decay, startable, could, wanted):
     return best != (1 << n) - 1
 
 
-@allocating
+@inner_allocating
 def _rivals(nodes, jobs, seq, later, asks_solver, table, k, startable, could):
     """Places in the ranking of the next jobs that could start now and that the chosen job's nodes can matter to.
 
@@ -183,7 +183,7 @@ def largest_node(nodes, pool):
     return most
 
 
-@allocating
+@inner_allocating
 def _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k):
     """Chunks of the chosen job's best allocation by its own terms; 0 where full chunks have a choice of classes (the solver's)."""
     free, place = seq.free, seq.place

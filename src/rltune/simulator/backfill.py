@@ -6,7 +6,7 @@ import numpy as np
 
 from rltune.cluster.free import change, take
 from rltune.cluster.search import EXCLUSIVE, WORTH_IT, find
-from rltune.kernels import kernel
+from rltune.kernels import MINUS_ONE, ONE, ZERO, inner_kernel
 from rltune.simulator.config import EASY
 from rltune.simulator.contention import slowdown_on
 from rltune.simulator.queue import drop_started
@@ -14,7 +14,7 @@ from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.start import start_job
 
 
-@kernel
+@inner_kernel
 def reserve(nodes, jobs, seq, options, job, extra):
     """Reserve for the head the earliest time it fits by the expected ends of running jobs: ``status.reserved``.
 
@@ -25,7 +25,7 @@ def reserve(nodes, jobs, seq, options, job, extra):
     p = jobs.row[j].pool
     whole = options.rule == EXCLUSIVE
     settle_late(seq, p)
-    due = late = gone = n = 0
+    due = late = gone = n = ZERO
     time = seq.status.now
     other, upcoming = next_release(seq, p, options.overrun, due, late)
     while n == 0:
@@ -38,23 +38,23 @@ def reserve(nodes, jobs, seq, options, job, extra):
                 late += 1
             else:
                 due += 1
-            take(nodes, jobs, seq.free, seq.status.first + other, whole, seq.chunk, run.at, run.len, 1)
+            take(nodes, jobs, seq.free, seq.status.first + other, whole, seq.chunk, run.at, run.len, ONE)
             seq.released[gone] = other
             gone += 1
             other, upcoming = next_release(seq, p, options.overrun, due, late)
         n = find(nodes, jobs, seq.free, j, options.rule, extra, seq.place)
-    take(nodes, jobs, seq.free, j, whole, seq.place, 0, n, -1)
+    take(nodes, jobs, seq.free, j, whole, seq.place, ZERO, n, MINUS_ONE)
     for c in range(n):
         spare, left = seq.shadow[c], seq.free.row[seq.place[c].node]
         spare.node, spare.gpus, spare.cpu, spare.mem = seq.place[c].node, left.gpus, left.cpu, left.mem
-    take(nodes, jobs, seq.free, j, whole, seq.place, 0, n, 1)
+    take(nodes, jobs, seq.free, j, whole, seq.place, ZERO, n, ONE)
     for i in range(gone):
         run = seq.run[seq.released[i]]
-        take(nodes, jobs, seq.free, seq.status.first + seq.released[i], whole, seq.chunk, run.at, run.len, -1)
+        take(nodes, jobs, seq.free, seq.status.first + seq.released[i], whole, seq.chunk, run.at, run.len, MINUS_ONE)
     seq.status.reserved, seq.status.shadowed = time, n
 
 
-@kernel
+@inner_kernel
 def _hold_back(nodes, seq, n):
     """Leave free on the head's nodes only what is spare then; elsewhere more is free then than now."""
     for c in range(n):
@@ -66,7 +66,7 @@ def _hold_back(nodes, seq, n):
         change(nodes, seq.free, spare.node, -spare.held_gpus, -spare.held_cpu, -spare.held_mem)
 
 
-@kernel
+@inner_kernel
 def _let_go(nodes, seq, n):
     """Undo :func:`_hold_back`."""
     for c in range(n):
@@ -74,7 +74,7 @@ def _let_go(nodes, seq, n):
         change(nodes, seq.free, spare.node, spare.held_gpus, spare.held_cpu, spare.held_mem)
 
 
-@kernel
+@inner_kernel
 def _count_spare(seq, n, sign):
     for c in range(n):
         spare = seq.shadow[c]
@@ -84,7 +84,7 @@ def _count_spare(seq, n, sign):
         spare.mem += sign * left.mem
 
 
-@kernel
+@inner_kernel
 def free_in_pool(nodes, free, p):
     """Free GPUs of a pool."""
     total = 0
@@ -95,7 +95,7 @@ def free_in_pool(nodes, free, p):
     return total
 
 
-@kernel
+@inner_kernel
 def backfill(nodes, jobs, seq, options):
     """Start others of the queue behind the chosen job, its head, in the order of the queue, or of ``order``.
 
@@ -106,14 +106,14 @@ def backfill(nodes, jobs, seq, options):
     q, head = seq.status.queue, seq.status.chosen
     at, length = seq.queue[q].at, seq.queue[q].len
     pool = jobs.row[seq.status.first + head].pool
-    reserved, shadow = np.inf, 0
+    reserved, shadow = np.inf, ZERO
     if options.backfill == EASY:
         if options.locality < WORTH_IT:  # which have reserved already, to weigh a split
             reserve(nodes, jobs, seq, options, head, options.extra)
         reserved, shadow = seq.status.reserved, seq.status.shadowed
     held = False
     now, left = seq.status.now, free_in_pool(nodes, seq.free, pool)
-    lo, hi = length, 0
+    lo, hi = length, ZERO
     for i in range(length):
         if left == 0 and not options.sticky_head:
             break
@@ -147,9 +147,9 @@ def backfill(nodes, jobs, seq, options):
                 seq.failed[1, row.shape] = this
                 continue
             # it will still run at the reserved time: what it takes of the head's nodes is spare no more
-            _count_spare(seq, shadow, -1)
+            _count_spare(seq, shadow, MINUS_ONE)
             start_job(nodes, jobs, seq, options, job, n)
-            _count_spare(seq, shadow, 1)
+            _count_spare(seq, shadow, ONE)
         else:
             start_job(nodes, jobs, seq, options, job, n)
         left -= row.gpus

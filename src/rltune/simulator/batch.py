@@ -12,6 +12,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.policies import OWN, Queue
 from rltune.simulator.config import ASKED, SchedulerConfig
+from rltune.simulator.conservative import reserve_all
 from rltune.simulator.engine import advance_all
 from rltune.simulator.state import MAX_VISIBLE, PICK, PLACE, PLACED, RANK, State, new_state
 
@@ -107,7 +108,10 @@ class Run:
         state = self.state
         state.phase[state.phase == RANK] = PICK
         while True:
-            ranks, places = advance_all(self.layout.nodes, self.jobs, state)
+            ranks, places, reserves = advance_all(self.layout.nodes, self.jobs, state)
+            if reserves:
+                reserve_all(self.layout.nodes, self.jobs, state)
+                continue
             if places and self.placer:
                 asking = np.flatnonzero(state.phase == PLACE)
                 self.placer.place(self.jobs, self.layout, state, asking)

@@ -7,11 +7,11 @@ import numpy as np
 from rltune.cluster.bits import flip
 from rltune.cluster.free import needs
 from rltune.cluster.search import EXCLUSIVE
-from rltune.kernels import allocating
+from rltune.kernels import inner_allocating
 from rltune.simulator.queue import before
 
 
-@allocating
+@inner_allocating
 def check(nodes, jobs, seq, options):
     """Raise RuntimeError where state and schedule contradict each other.
 
@@ -72,7 +72,7 @@ def check(nodes, jobs, seq, options):
             raise RuntimeError("running jobs and expected ends do not agree")
 
 
-@allocating
+@inner_allocating
 def _check_wide(jobs, seq):
     wide = np.zeros(seq.free.row.shape[0], np.int64)
     for i in range(seq.status.running):
@@ -85,7 +85,7 @@ def _check_wide(jobs, seq):
             raise RuntimeError("running jobs of several GPUs are miscounted on a node")
 
 
-@allocating
+@inner_allocating
 def _check_index(nodes, free):
     words, count, total = np.zeros_like(free.words), np.zeros_like(free.count), np.zeros_like(free.total)
     for m in range(nodes.row.shape[0]):

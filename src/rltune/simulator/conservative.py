@@ -6,14 +6,25 @@ import numpy as np
 
 from rltune.cluster.free import Free, change, needs
 from rltune.cluster.search import EXCLUSIVE, find
-from rltune.kernels import allocating, kernel
+from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating, inner_kernel
 from rltune.simulator.queue import drop_started
 from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.start import start_job
+from rltune.simulator.state import POOL, RESERVE, sequence_of
 
 
 @allocating
-def reserve_all(nodes, jobs, seq, options):
+def reserve_all(nodes, jobs, st):
+    """Do what every sequence with RESERVE is to do: see :func:`_reserve_all`."""
+    for s in range(st.status.shape[0]):
+        if st.status[s].phase == RESERVE:
+            seq = sequence_of(st, s)
+            _reserve_all(nodes, jobs, seq, st.options)
+            seq.status.phase = POOL
+
+
+@inner_allocating
+def _reserve_all(nodes, jobs, seq, options):
     """Give the chosen job, the head, then the others of its queue the earliest reservation; start those of now.
 
     A profile holds what is expected to be free on every node of a pool from certain times on: now, the expected ends
@@ -35,10 +46,10 @@ def reserve_all(nodes, jobs, seq, options):
         if options.sticky_head or p == q:
             _plan_pool(nodes, jobs, seq, options, p, ranked[:k])
     if length > 0:
-        drop_started(jobs, seq, q, 0, length)
+        drop_started(jobs, seq, q, ZERO, length)
 
 
-@allocating
+@inner_allocating
 def _plan_pool(nodes, jobs, seq, options, p, ranked):
     begin = nodes.pool[p].start
     width = nodes.pool[p].stop - begin
@@ -96,14 +107,14 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
             profile[x] = profile[x - 1]
             slots += 1
         for c in range(n):
-            _add(nodes, jobs, j, whole, seq.place[c].node, seq.place[c].gpus, begin, profile[i:x], -1)
+            _add(nodes, jobs, j, whole, seq.place[c].node, seq.place[c].gpus, begin, profile[i:x], MINUS_ONE)
         for y in range(i, x):
             total[y] = profile[y, 0].sum()
         if i == 0:
             start_job(nodes, jobs, seq, options, job, n)
 
 
-@kernel
+@inner_kernel
 def _could(nodes, jobs, j, rule, begin, low):
     """Whether a strict allocation fits what is free (``low`` [3, nodes of the pool]), by counting nodes."""
     for kind in range(jobs.cut.shape[1]):
@@ -130,7 +141,7 @@ def _could(nodes, jobs, j, rule, begin, low):
     return False
 
 
-@kernel
+@inner_kernel
 def _enough(times, total, slots, i, lasts, gpus):
     """The first time from ``i`` on from which so many GPUs of the pool stay free for so long; ``slots`` for none."""
     x = i
@@ -146,7 +157,7 @@ def _enough(times, total, slots, i, lasts, gpus):
     return slots
 
 
-@allocating
+@inner_allocating
 def _profile(nodes, jobs, seq, options, p, times, profile):
     """What is free in a pool now, and from each expected end of a running job on; number of times."""
     begin, end = nodes.pool[p].start, nodes.pool[p].stop
@@ -156,7 +167,7 @@ def _profile(nodes, jobs, seq, options, p, times, profile):
         profile[0, 1, m - begin] = seq.free.row[m].cpu
         profile[0, 2, m - begin] = seq.free.row[m].mem
     slots = 1
-    due = late = 0
+    due = late = ZERO
     while True:
         job, time = next_release(seq, p, options.overrun, due, late)
         if job < 0:
@@ -180,11 +191,11 @@ def _profile(nodes, jobs, seq, options, p, times, profile):
                 seq.chunk[c].gpus,
                 begin,
                 profile[slots - 1 : slots],
-                1,
+                ONE,
             )
 
 
-@allocating
+@inner_allocating
 def _add(nodes, jobs, j, whole, m, gpus, begin, profile, sign):
     """Add a chunk to some times of a profile, or take it from them."""
     cpu, mem = needs(nodes, jobs, j, gpus, m)

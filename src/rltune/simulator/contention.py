@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.search import strict_nodes
-from rltune.kernels import inlined, kernel
+from rltune.kernels import inlined, inner_kernel
 from rltune.simulator.heap import move
 from rltune.simulator.releases import move_running
 
@@ -29,7 +29,7 @@ def split_loses_s(nodes, jobs, options, j, m, n):
     return options.split_worth * jobs.row[j].estimate_s * (split_slowdown(nodes, jobs, options, j, m, n) - 1.0)
 
 
-@kernel
+@inner_kernel
 def slowdown_on(nodes, jobs, seq, options, j, place, n):
     """How many times as long job ``j`` would run on these ``n`` chunks, given what runs there now."""
     slowdown = split_slowdown(nodes, jobs, options, j, place[0].node, n)
@@ -40,7 +40,7 @@ def slowdown_on(nodes, jobs, seq, options, j, place, n):
     return slowdown
 
 
-@kernel
+@inner_kernel
 def update_neighbours(nodes, jobs, seq, options, job, sign):
     """A job has started (``sign`` 1) or ended (−1): the slowdown of those on its nodes changes."""
     if jobs.row[seq.status.first + job].gpus < 2:
@@ -65,7 +65,7 @@ def update_neighbours(nodes, jobs, seq, options, job, sign):
         _change_slowdown(nodes, jobs, seq, options, seq.released[i])
 
 
-@kernel
+@inner_kernel
 def _meet(seq, a, b):
     """Whether two jobs have a node in common."""
     x, y = seq.run[a], seq.run[b]
@@ -76,7 +76,7 @@ def _meet(seq, a, b):
     return False
 
 
-@kernel
+@inner_kernel
 def _change_slowdown(nodes, jobs, seq, options, job):
     """Bring a running job's slowdown up to date, and with it its ends: the true one and that by its estimate."""
     j = seq.status.first + job

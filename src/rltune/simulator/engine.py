@@ -1,7 +1,8 @@
 """The compiled event loop. It asks, it does not decide.
 
 Every sequence advances until it needs an answer: RANK (scores of the visible queue) or PLACE (the nodes of the
-chosen job). A driver answers and calls again. Base policies and placement rules that are compiled in are answered
+chosen job), or is to RESERVE for a whole queue, which is a program of its own (rltune.simulator.conservative). A driver
+answers and calls again. Base policies and placement rules that are compiled in are answered
 here, without leaving the loop. With its scores a driver may set ``status.hold``: nothing of the queue starts until the
 sequence's next event time, at which it is asked again; without effect where none would come, or for a kept head.
 
@@ -19,27 +20,26 @@ import numpy as np
 
 from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
-from rltune.kernels import allocating, inlined, kernel
+from rltune.kernels import ZERO, inlined, inner_allocating, inner_kernel, kernel
 from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.backfill import backfill, reserve
 from rltune.simulator.check import check
 from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
-from rltune.simulator.conservative import reserve_all
 from rltune.simulator.contention import split_loses_s
 from rltune.simulator.queue import dequeue, enqueue, rank
 from rltune.simulator.start import end_job, start_job
-from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, sequence_of
+from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, RESERVE, sequence_of
 
 
 @kernel
 def advance_all(nodes, jobs, st):
-    """Advance every sequence that is not waiting for an answer; (sequences asking RANK, asking PLACE)."""
+    """Advance every sequence that is not waiting for an answer; (sequences asking RANK, asking PLACE, RESERVE)."""
     options = st.options
-    ranks, places = 0, 0
+    ranks, places, reserves = 0, 0, 0
     for s in range(st.status.shape[0]):
         seq = sequence_of(st, s)
         status, queue = seq.status, seq.queue
-        while status.phase != RANK and status.phase != PLACE and status.phase != DONE:
+        while status.phase < RANK:
             if status.phase == EVENT:
                 if options.check and status.events > 0:
                     check(nodes, jobs, seq, options)
@@ -65,7 +65,7 @@ def advance_all(nodes, jobs, st):
                 status.hold = False
             elif status.phase == PLACED and status.place_len == 0:
                 reserve(
-                    nodes, jobs, seq, options, status.chosen, 0
+                    nodes, jobs, seq, options, status.chosen, ZERO
                 )  # as the placer saw it; others have used the work space
                 _wait(jobs, seq, options)
             elif status.phase == PLACED:
@@ -77,16 +77,17 @@ def advance_all(nodes, jobs, st):
                 status.phase = POOL
             elif status.phase == BEHIND:
                 # the head waits, and the queue is done for this event time
+                status.phase = POOL
                 if queue[status.queue].len + (status.head >= 0) > 1 and options.backfill != NONE:
                     if options.backfill == CONSERVATIVE:
-                        reserve_all(nodes, jobs, seq, options)
+                        status.phase = RESERVE
                     else:
                         backfill(nodes, jobs, seq, options)
                 queue[status.queue].dirty = False
-                status.phase = POOL
         ranks += status.phase == RANK
         places += status.phase == PLACE
-    return ranks, places
+        reserves += status.phase == RESERVE
+    return ranks, places, reserves
 
 
 @inlined
@@ -95,7 +96,7 @@ def _has_to_decide(seq):
     return queue.dirty and (queue.len > 0 or seq.status.head >= 0)
 
 
-@kernel
+@inner_kernel
 def _next_event(nodes, jobs, seq, options):
     """Go to the next event time: release what ended, queue what arrived, mark their queues."""
     status = seq.status
@@ -122,7 +123,7 @@ def _next_event(nodes, jobs, seq, options):
             seq.queue[q].ranked = False
 
 
-@kernel
+@inner_kernel
 def _decide(nodes, jobs, seq, options):
     """Bring a queue into order, or ask for its ranking."""
     status, queue = seq.status, seq.queue[seq.status.queue]
@@ -144,7 +145,7 @@ def _decide(nodes, jobs, seq, options):
         status.cut += options.order == EXTERNAL and visible < queue.len
 
 
-@kernel
+@inner_kernel
 def _best(jobs, seq):
     """Place of the best visible job by the scores given."""
     at, best = seq.queue[seq.status.queue].at, 0
@@ -166,7 +167,7 @@ def _before(jobs, seq, at, i, k):
     return a < b
 
 
-@allocating
+@inner_allocating
 def _order(jobs, seq):
     """Write to ``order`` the places of a queue's jobs by the scores given; behind them, in their order, those that the
     ranking did not see."""
@@ -181,7 +182,7 @@ def _order(jobs, seq):
             k -= 1
 
 
-@kernel
+@inner_kernel
 def _try(nodes, jobs, seq, options):
     """Start the first job of the ranking where it fits; else it is the head, and others may go by the backfill rule."""
     status = seq.status
@@ -209,7 +210,7 @@ def _try(nodes, jobs, seq, options):
     _wait(jobs, seq, options)
 
 
-@kernel
+@inner_kernel
 def _wait(jobs, seq, options):
     """The chosen job becomes the head."""
     status = seq.status
@@ -225,7 +226,7 @@ def _wait(jobs, seq, options):
                 seq.order[i] = place - 1 if place > status.picked else place
 
 
-@kernel
+@inner_kernel
 def _fit(nodes, jobs, seq, options, job):
     """Place a job that is first in order; chunks, 0 when it does not fit, or where it should rather wait than be split.
 
@@ -234,13 +235,13 @@ def _fit(nodes, jobs, seq, options, job):
     status = seq.status
     status.may_wait = False
     j = status.first + job
-    n = find(nodes, jobs, seq.free, j, options.rule, 0, seq.place)
+    n = find(nodes, jobs, seq.free, j, options.rule, ZERO, seq.place)
     status.split = n == 0
     if n > 0:
         return n
     if options.locality < WORTH_IT:
         return 0 if options.extra == 0 else split(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place)
-    reserve(nodes, jobs, seq, options, job, 0)
+    reserve(nodes, jobs, seq, options, job, ZERO)
     status.may_wait = options.asks_place != NEVER and _in_equal_chunks(jobs, j)
     n = split(nodes, jobs, seq.free, j, options.rule, AS_MANY, seq.place)
     if n > 0 and (
@@ -260,7 +261,7 @@ def _in_equal_chunks(jobs, j):
     return True
 
 
-@kernel
+@inner_kernel
 def _reserve_sooner(nodes, jobs, seq, options, job):
     """With soonest_end, reserve for a head the earliest time at which it can be split, if that ends sooner."""
     if options.locality != SOONEST_END:
@@ -269,10 +270,10 @@ def _reserve_sooner(nodes, jobs, seq, options, job):
     reserve(nodes, jobs, seq, options, job, AS_MANY)
     loses_s = split_loses_s(nodes, jobs, options, seq.status.first + job, seq.shadow[0].node, seq.status.shadowed)
     if not loses_s < strict_s - seq.status.reserved:
-        reserve(nodes, jobs, seq, options, job, 0)
+        reserve(nodes, jobs, seq, options, job, ZERO)
 
 
-@allocating
+@inner_allocating
 def _candidates(nodes, jobs, seq, job):
     j = seq.status.first + job
     table = room(nodes)
@@ -280,7 +281,7 @@ def _candidates(nodes, jobs, seq, job):
     return count_candidates(nodes, jobs, j, table, k)
 
 
-@kernel
+@inner_kernel
 def _fill_top(jobs, seq):
     """The chosen job and the next of the ranking, in its order."""
     at = seq.queue[seq.status.queue].at

@@ -14,7 +14,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, change, take
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, EXCLUSIVE, find
-from rltune.kernels import allocating, kernel
+from rltune.kernels import ONE, ZERO, allocating, inner_allocating, kernel
 from rltune.simulator.batch import Placer, Run
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.queue import enqueue
@@ -126,7 +126,7 @@ def _resume(nodes, jobs, st, start_s, end_s, offsets, chunks, free, now_s, queue
     status.queue, status.phase = 0, POOL
 
 
-@allocating
+@inner_allocating
 def _end_at(seq, end_s):
     """Let the running jobs end when they are said to (where co-located jobs slow each other down: until that changes)."""
     order = np.argsort(end_s, kind="mergesort")
@@ -148,8 +148,8 @@ def could_start(run: Run, layout: Layout, found: Found) -> np.ndarray:
 def _could_start(nodes, jobs, st, running, queued):
     seq = sequence_of(st, 0)
     for r in range(running):
-        take(nodes, jobs, seq.free, r, st.options.rule == EXCLUSIVE, seq.chunk, seq.run[r].at, seq.run[r].len, 1)
+        take(nodes, jobs, seq.free, r, st.options.rule == EXCLUSIVE, seq.chunk, seq.run[r].at, seq.run[r].len, ONE)
     fits = np.zeros(queued, np.bool_)
     for q in range(queued):
-        fits[q] = find(nodes, jobs, seq.free, running + q, BEST_FIT, 0, seq.place) > 0
+        fits[q] = find(nodes, jobs, seq.free, running + q, BEST_FIT, ZERO, seq.place) > 0
     return fits

@@ -1,6 +1,6 @@
 """Running jobs by their true end: a binary heap, ties by job."""
 
-from rltune.kernels import inlined, kernel
+from rltune.kernels import inlined, inner_kernel
 
 
 @inlined
@@ -8,7 +8,7 @@ def _before(heap, i, end, job):
     return heap[i].end < end or (heap[i].end == end and heap[i].job < job)
 
 
-@kernel
+@inner_kernel
 def push(heap, n, end, job):
     """Add a job that ends at ``end`` to a heap of ``n``."""
     i = n
@@ -21,7 +21,7 @@ def push(heap, n, end, job):
     heap[i].end, heap[i].job = end, job
 
 
-@kernel
+@inner_kernel
 def move(heap, n, job, end):
     """Give a job in a heap of ``n`` another end."""
     i = 0
@@ -34,7 +34,7 @@ def move(heap, n, job, end):
     _settle(heap, n, end, job)
 
 
-@kernel
+@inner_kernel
 def pop(heap, n):
     """Take the job that ends first out of a heap of ``n``."""
     top = heap[0].job
@@ -43,7 +43,7 @@ def pop(heap, n):
     return top
 
 
-@kernel
+@inner_kernel
 def _settle(heap, n, end, job):
     """Put a job into a heap of ``n`` in place of the first."""
     i = 0

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.kernels import allocating, inlined, kernel
+from rltune.kernels import inlined, inner_allocating, inner_kernel
 from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, Facts
 from rltune.policies.compiled import compiled_score
 from rltune.simulator.usage import fair_share, know
 
 
-@kernel
+@inner_kernel
 def score_of(nodes, jobs, seq, policy, job):
     """Score of a job of the sequence now, lower first."""
     row = jobs.row[seq.status.first + job]
@@ -49,7 +49,7 @@ def before(jobs, seq, a, b):
     return a < b
 
 
-@kernel
+@inner_kernel
 def enqueue(nodes, jobs, seq, q, policy, job):
     """Add a job that arrives."""
     queue, waiting = seq.queue[q], seq.waiting
@@ -75,7 +75,7 @@ def enqueue(nodes, jobs, seq, q, policy, job):
     queue.ranked = policy < FIRST_DYNAMIC
 
 
-@kernel
+@inner_kernel
 def dequeue(jobs, seq, q, i):
     """Take out the job in place ``i``; the shorter side moves up."""
     queue, waiting = seq.queue[q], seq.waiting
@@ -90,7 +90,7 @@ def dequeue(jobs, seq, q, i):
             waiting[k] = waiting[k + 1]
 
 
-@kernel
+@inner_kernel
 def drop_started(jobs, seq, q, lo, hi):
     """Take out every job that has started, all in places ``lo … hi − 1``; the shorter side moves up."""
     queue, waiting, first = seq.queue[q], seq.waiting, seq.status.first
@@ -120,7 +120,7 @@ def drop_started(jobs, seq, q, lo, hi):
     queue.len -= gone
 
 
-@kernel
+@inner_kernel
 def rank(nodes, jobs, seq, q, policy):
     """Score a queue again and bring it into order."""
     queue, waiting = seq.queue[q], seq.waiting
@@ -142,7 +142,7 @@ def rank(nodes, jobs, seq, q, policy):
             return
 
 
-@allocating
+@inner_allocating
 def _sort(jobs, seq, at, n):
     mine = np.sort(seq.waiting[at : at + n])
     key = np.empty(n, np.float64)

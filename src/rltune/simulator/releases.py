@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.kernels import inlined, kernel
+from rltune.kernels import inlined, inner_kernel
 from rltune.simulator.config import DOUBLE
 
-DUE, LATE = False, True
+DUE, LATE = np.False_, np.True_
 
 
 @inlined
@@ -20,7 +20,7 @@ def _key(run, job, late):
     return run[job].start if late else run[job].due
 
 
-@kernel
+@inner_kernel
 def _place(row, run, late, at, n, job):
     """Where ``job`` stands, or would, in a span sorted by (due end or start, job)."""
     key = _key(run, job, late)
@@ -36,7 +36,7 @@ def _place(row, run, late, at, n, job):
     return lo
 
 
-@kernel
+@inner_kernel
 def _insert(row, run, late, at, n, job):
     lo = _place(row, run, late, at, n, job)
     for i in range(at + n, lo, -1):
@@ -44,7 +44,7 @@ def _insert(row, run, late, at, n, job):
     row[lo] = job
 
 
-@kernel
+@inner_kernel
 def _remove(row, run, late, at, n, job):
     """Take a job out; how far the span's beginning moves."""
     lo = _place(row, run, late, at, n, job)
@@ -55,7 +55,7 @@ def _remove(row, run, late, at, n, job):
     return 0
 
 
-@kernel
+@inner_kernel
 def add_running(seq, p, job):
     """A job of pool ``p`` has started; its ``due`` is set."""
     ends = seq.ends[p]
@@ -63,7 +63,7 @@ def add_running(seq, p, job):
     ends.due_len += 1
 
 
-@kernel
+@inner_kernel
 def move_running(seq, p, job, due):
     """Give a job within its estimate another end by it."""
     ends = seq.ends[p]
@@ -74,7 +74,7 @@ def move_running(seq, p, job, due):
     _insert(seq.due, seq.run, DUE, ends.due_at, ends.due_len - 1, job)
 
 
-@kernel
+@inner_kernel
 def drop_running(seq, p, job):
     """A job of pool ``p`` has ended."""
     ends = seq.ends[p]
@@ -86,7 +86,7 @@ def drop_running(seq, p, job):
         ends.due_len -= 1
 
 
-@kernel
+@inner_kernel
 def settle_late(seq, p):
     """Move jobs that have reached the end of their estimate from one list to the other."""
     ends = seq.ends[p]
@@ -101,7 +101,7 @@ def settle_late(seq, p):
         ends.late_len += 1
 
 
-@kernel
+@inner_kernel
 def next_release(seq, p, overrun, due, late):
     """(Job, its expected end) that comes next when ``due`` and ``late`` jobs of the two lists are gone; (−1, inf)
     for none. The late ones go from the end of their list, the latest start first."""

@@ -13,8 +13,8 @@ from rltune.kernels import inlined
 from rltune.policies import FIRST_FAIR
 from rltune.simulator.config import Options
 
-# What a sequence is doing; RANK and PLACE are questions to the driver.
-EVENT, POOL, RANK, PICK, PLACE, PLACED, BEHIND, DONE = range(8)
+# What a sequence is doing; from RANK on the driver's turn: RANK and PLACE are questions to it.
+EVENT, POOL, PICK, PLACED, BEHIND, RANK, PLACE, RESERVE, DONE = range(9)
 
 MAX_VISIBLE = 256
 """Jobs an agent sees of a queue (paper §3.2, MAX_QUEUE_SIZE); the rest keep the base policy's order behind them."""
@@ -105,7 +105,7 @@ class Sequence(NamedTuple):
 
 
 class State(NamedTuple):
-    """The same with a leading axis [S]; the work space behind ``top`` is shared. Scheduled by ``options``."""
+    """The same with a leading axis [S]; the work space behind ``order`` is shared. Scheduled by ``options``."""
 
     options: Options
     status: np.ndarray
@@ -161,7 +161,7 @@ def sequence_of(st, s):
         st.score[s],
         st.place[s],
         st.top[s],
-        st.order,
+        st.order[s],
         st.shadow,
         st.released,
         st.failed,
@@ -207,7 +207,7 @@ def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, option
         np.zeros((s, most if options.asks else 0)),
         np.zeros((s, room), CHUNK),
         np.full((s, top), -1, np.int64),
-        np.zeros(most if options.asks else 0, np.int64),
+        np.zeros((s, most if options.asks else 0), np.int64),
         np.zeros(room, SHADOW),
         np.zeros(by_end, np.int64),
         np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),
