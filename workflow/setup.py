@@ -54,7 +54,7 @@ def main() -> None:
     uv = shutil.which("uv", path=os.pathsep.join(p for p in os.get_exec_path() if not p.startswith(str(root))))
     tool = "uv" if uv else "pip"
     print(f"setting up {args.venv} with Python {found} and {tool} (once; a minute or two) …", flush=True)
-    # A set-up killed half-way may leave a Python without pip, or none that runs: such a folder is made anew.
+    # A set-up killed half-way may leave a Python without pip, or none that runs: such a folder is made again.
     if not works(python, *(("-c", "") if uv else ("-m", "pip", "--version"))):
         if uv:
             shutil.rmtree(root, ignore_errors=True)

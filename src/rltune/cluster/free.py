@@ -15,7 +15,7 @@ from rltune.cluster.bits import WORD, flip
 from rltune.cluster.layout import Nodes
 from rltune.kernels import inlined, kernel
 
-FREE = np.dtype([("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64), ("wide", np.int64)], align=True)
+FREE = np.dtype([("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64), ("multi_gpu_jobs", np.int64)], align=True)
 """What is free on a node: GPUs, thousandths of a CPU, MB; jobs of several GPUs that run on it, where a run counts them."""
 
 

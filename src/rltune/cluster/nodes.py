@@ -141,28 +141,28 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
         )
     rows: dict[str, dict[str, object]] = {}
     for number, line in enumerate(lines[1:], 2):
-        fields = [field.strip() for field in line.split(cut)]
-        if len(fields) != len(names):
+        cells = [field.strip() for field in line.split(cut)]
+        if len(cells) != len(names):
             raise DataError(
-                f"{path}:{number}: found {len(fields)} fields, expected {len(names)} as in the header; "
+                f"{path}:{number}: found {len(cells)} fields, expected {len(names)} as in the header; "
                 f"make the file with {SINFO}"
             )
-        told = dict(zip(names, fields, strict=True))
-        partition = told["partition"].rstrip("*")
+        fields = dict(zip(names, cells, strict=True))
+        partition = fields["partition"].rstrip("*")
         try:
-            cpus, mib = float(told["cpus"].rstrip("+")), float(told["mib"].rstrip("+"))
+            cpus, mib = float(fields["cpus"].rstrip("+")), float(fields["mib"].rstrip("+"))
         except ValueError:
             raise DataError(
-                f"{path}:{number}: found CPUS {told['cpus']!r} and MEMORY {told['mib']!r}, expected numbers"
+                f"{path}:{number}: found CPUS {fields['cpus']!r} and MEMORY {fields['mib']!r}, expected numbers"
             ) from None
         try:
-            row = _row(told["name"], told["gres"], cpus, mib, (partition,), told.get("state", ""))
+            row = _row(fields["name"], fields["gres"], cpus, mib, (partition,), fields.get("state", ""))
         except ValueError as error:
             raise DataError(f"{path}:{number}: GRES: {error}") from None
-        if told["name"] in rows:
-            rows[told["name"]]["partitions"] = (*rows[told["name"]]["partitions"], partition)
+        if fields["name"] in rows:
+            rows[fields["name"]]["partitions"] = (*rows[fields["name"]]["partitions"], partition)
         else:
-            rows[told["name"]] = row
+            rows[fields["name"]] = row
     return pd.DataFrame(list(rows.values()))
 
 
@@ -207,24 +207,26 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
     ``slots``: ``gpu``: nodes without GPUs are left out; ``cpu``: processors stand in the place of GPUs. What is not
     known of CPUs and memory is 8 cores and 64 GB a GPU. Raises DataError where no node is left.
     """
-    told, table = [], nodes.table
+    remarks, table = [], nodes.table
     key = "gpus" if slots == "gpu" else "cpus"
     have = table[table[key].fillna(0) >= 1]
     if len(have) < len(table):
-        told.append(f"nodes left out, without {'GPUs' if slots == 'gpu' else 'known CPUs'}: {len(table) - len(have):,}")
+        remarks.append(
+            f"nodes left out, without {'GPUs' if slots == 'gpu' else 'known CPUs'}: {len(table) - len(have):,}"
+        )
     if not len(have):
         raise DataError(f"no node of the list has {key}; expected {EXPECTED}")
     if down := int(have["down"].sum()):
-        told.append(
+        remarks.append(
             f"nodes down or drained when the list was made: {down:,}; they are counted in: delete them if they were "
             "so all the time"
         )
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
-        told.append("nodes with GPUs of several types count as a type of their own")
+        remarks.append("nodes with GPUs of several types count as a type of their own")
     if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
-        told.append("CPUs or memory of some nodes are not in the list: 8 cores and 64 GB a GPU are assumed")
+        remarks.append("CPUs or memory of some nodes are not in the list: 8 cores and 64 GB a GPU are assumed")
     if slots == "cpu" and (have["cpus"] > MOST_SLOTS).any():
-        told.append(f"nodes of more than {MOST_SLOTS} processors are taken in equal parts of at most that")
+        remarks.append(f"nodes of more than {MOST_SLOTS} processors are taken in equal parts of at most that")
     pools = []
     for partitions, mine in _pools(have):
         groups = _groups(mine, slots)
@@ -240,12 +242,12 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
             )
         )
         if len(partitions) > 1:
-            told.append(
+            remarks.append(
                 f"partitions {', '.join(sorted(partitions))} share nodes and are one pool; limits "
                 "of a partition on these nodes are not known to the simulator"
             )
     if len(pools) == 1:
-        told.append("one pool: every job of the log goes there, whatever its partition")
+        remarks.append("one pool: every job of the log goes there, whatever its partition")
         pools = [Pool(name="all", groups=pools[0].groups)]
     types = {g.gpu_type for p in pools for g in p.groups}
     return ClusterConfig(
@@ -254,7 +256,7 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         pools=pools,
         slots=slots,
         gpu_types="ignore" if slots == "cpu" or len(types) == 1 else "match",
-    ), told
+    ), remarks
 
 
 def _pools(have: pd.DataFrame) -> list[tuple[set[str], pd.DataFrame]]:

@@ -80,7 +80,7 @@ def _strict(nodes, jobs, free, j, rule, place):
         if rule == FIRST_FIT or types == 1:
             return n
         left = free.row[place[n - 1].node].gpus - place[n - 1].gpus
-        if rule == ISOLATING_BEST_FIT and _in_company(jobs, free, j, place, n):
+        if rule == ISOLATING_BEST_FIT and _is_co_located(jobs, free, j, place, n):
             left += NEVER
         if best_kind < 0 or (left > best_left if rule == SPREAD else left < best_left):
             best_kind, best_left, n_best = kind, left, n
@@ -90,10 +90,10 @@ def _strict(nodes, jobs, free, j, rule, place):
 
 
 @inner_kernel
-def _in_company(jobs, free, j, place, n):
+def _is_co_located(jobs, free, j, place, n):
     """Whether ``j`` is a job of several GPUs, and another one runs on a node of its ``n`` chunks."""
     for c in range(n):
-        if free.row[place[c].node].wide > 0 and jobs.row[j].gpus > 1:
+        if free.row[place[c].node].multi_gpu_jobs > 0 and jobs.row[j].gpus > 1:
             return True
     return False
 
@@ -123,12 +123,22 @@ def _chunks(nodes, jobs, free, j, kind, d, rule, place):
 @inner_kernel
 def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
     """Add up to ``wanted`` chunks of ``chunk`` GPUs behind the first ``already``, by the rule; the new number."""
-    quiet = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
+    isolates = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
     n = already
-    for half in range(2 if quiet else 1):
+    for half in range(2 if isolates else 1):
         if n < already + wanted:
             n = _pick_among(
-                nodes, jobs, free, j, d, ISOLATING + half if quiet else rule, chunk, place, already, n, already + wanted
+                nodes,
+                jobs,
+                free,
+                j,
+                d,
+                ISOLATING + half if isolates else rule,
+                chunk,
+                place,
+                already,
+                n,
+                already + wanted,
             )
     return n
 
@@ -177,7 +187,7 @@ def _allowed(nodes, free, rule, m):
     """Whether a rule that looks at a node's jobs lets a chunk go there."""
     if rule == EXCLUSIVE:
         return idle(nodes, free, m)
-    return rule == ISOLATING_BEST_FIT or (free.row[m].wide == 0) == (rule == ISOLATING)
+    return rule == ISOLATING_BEST_FIT or (free.row[m].multi_gpu_jobs == 0) == (rule == ISOLATING)
 
 
 @inlined
@@ -243,15 +253,15 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
     left, k = jobs.row[j].gpus, 0
     here = nodes.domain[d]
     mine = nodes.member[here.member_at : here.member_at + here.nodes]
-    quiet = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
+    isolates = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
     for r in range(here.largest, 0, -1):
-        for shared in range(2 if quiet else 1):
+        for shared in range(2 if isolates else 1):
             if k == n - 1:
                 break
             for m in mine:
                 if k == n - 1:
                     break
-                if quiet and (free.row[m].wide > 0) != (shared == 1):
+                if isolates and (free.row[m].multi_gpu_jobs > 0) != (shared == 1):
                     continue
                 if _room(nodes, jobs, free, j, rule, m) == r:
                     place[k].node, place[k].gpus = m, r
@@ -265,7 +275,7 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
         for u in range(k):
             taken = taken or place[u].node == m
         spare = free.row[m].gpus
-        if quiet and free.row[m].wide > 0:
+        if isolates and free.row[m].multi_gpu_jobs > 0:
             spare += NEVER
         better = spare > best_left if rule == SPREAD else spare < best_left and rule != FIRST_FIT
         if not taken and (best < 0 or better):

@@ -144,7 +144,7 @@ def build_instance(
         node["share_mem"].copy(),
         free[:, 0, 0] == largest_node(nodes, pool),
         count,
-        state.free.row["wide"][s, member] > 0 if together else np.zeros(len(member), np.bool_),
+        state.free.row["multi_gpu_jobs"][s, member] > 0 if together else np.zeros(len(member), np.bool_),
         price_s[member - nodes.pool["start"][pool]] if together else np.zeros(len(member)),
         member,
     )
@@ -244,7 +244,7 @@ def _slots(nodes, jobs, st, s, pool, slots, slot_s, chunks, price_s):
     if price_s.shape[0] > 0:
         cost = price_s.copy()
         for m in range(stop - begin):
-            if seq.free.row[begin + m].wide == 0:
+            if seq.free.row[begin + m].multi_gpu_jobs == 0:
                 cost[m] = -1.0
         order = np.argsort(cost, kind="mergesort")
     left, at = count[:k].copy(), np.cumsum(count[:k]) - count[:k]

@@ -53,7 +53,7 @@ class Placement:
             enumerate(zip(node["gpus"].tolist(), node["cpu_milli"].tolist(), node["mem_mb"].tolist()))
         )
         self.kind = node["type"].tolist()
-        self.wide: dict[int, int] = {}
+        self.multi_gpu_jobs: dict[int, int] = {}
         """Node → running jobs of several GPUs on it."""
         self.nodes_of_pool = [list(range(a, b)) for a, b in zip(pool["start"].tolist(), pool["stop"].tolist())]
 
@@ -154,7 +154,7 @@ class Placement:
 
     def _shares(self, j: int, m: int) -> bool:
         """Whether the job would rather not go to a node."""
-        return self.rule == "isolating_best_fit" and self.row["gpus"][j] > 1 and self.wide.get(m, 0) > 0
+        return self.rule == "isolating_best_fit" and self.row["gpus"][j] > 1 and self.multi_gpu_jobs.get(m, 0) > 0
 
     def _kinds(self, j: int) -> list[int]:
         """GPU types the job may use and that could hold it."""

@@ -352,7 +352,7 @@ class Twin:
     def _count_wide(self, j: int, sign: int) -> None:
         if self.gpus[j] > 1:
             for m in self.allocation[j]:
-                self.place.wide[m] = self.place.wide.get(m, 0) + sign
+                self.place.multi_gpu_jobs[m] = self.place.multi_gpu_jobs.get(m, 0) + sign
 
     def _check(self) -> None:
         """Free and used add up to the capacity, per node and resource."""

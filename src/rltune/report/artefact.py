@@ -69,7 +69,7 @@ class Artefact:
     columns: dict[str, Column] = field(default_factory=dict)
     """Column of the frame → how it is shown; columns without an entry are in the CSV only."""
     notes: tuple[str, ...] = ()
-    """What one must know before believing it."""
+    """What one must know before relying on it."""
     alt: str = ""
     """A figure in words, for those who cannot see it."""
 

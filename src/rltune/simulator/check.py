@@ -74,14 +74,14 @@ def check(nodes, jobs, seq, options):
 
 @inner_allocating
 def _check_wide(jobs, seq):
-    wide = np.zeros(seq.free.row.shape[0], np.int64)
+    running = np.zeros(seq.free.row.shape[0], np.int64)
     for i in range(seq.status.running):
         run = seq.run[seq.heap[i].job]
         if jobs.row[seq.status.first + seq.heap[i].job].gpus > 1:
             for c in range(run.at, run.at + run.len):
-                wide[seq.chunk[c].node] += 1
-    for m in range(wide.shape[0]):
-        if wide[m] != seq.free.row[m].wide:
+                running[seq.chunk[c].node] += 1
+    for m in range(running.shape[0]):
+        if running[m] != seq.free.row[m].multi_gpu_jobs:
             raise RuntimeError("running jobs of several GPUs are miscounted on a node")
 
 

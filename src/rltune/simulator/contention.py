@@ -35,7 +35,7 @@ def slowdown_on(nodes, jobs, seq, options, j, place, n):
     slowdown = split_slowdown(nodes, jobs, options, j, place[0].node, n)
     if options.interference_slowdown > slowdown and jobs.row[j].gpus > 1:
         for c in range(n):
-            if seq.free.row[place[c].node].wide > 0:
+            if seq.free.row[place[c].node].multi_gpu_jobs > 0:
                 return options.interference_slowdown
     return slowdown
 
@@ -46,12 +46,12 @@ def update_neighbours(nodes, jobs, seq, options, job, sign):
     if jobs.row[seq.status.first + job].gpus < 2:
         return
     run = seq.run[job]
-    changed = 2 if sign > 0 else 1  # wide jobs on a node where the first one stops, or starts, to be alone
+    changed = 2 if sign > 0 else 1  # multi-GPU jobs on a node where the first one stops, or starts, to be alone
     some = False
     for c in range(run.at, run.at + run.len):
         m = seq.chunk[c].node
-        seq.free.row[m].wide += sign
-        some = some or seq.free.row[m].wide == changed
+        seq.free.row[m].multi_gpu_jobs += sign
+        some = some or seq.free.row[m].multi_gpu_jobs == changed
     if not some or options.interference_slowdown == 1.0:
         return
     # a change of slowdown moves a job in the heap: those to change are found first
@@ -86,7 +86,7 @@ def _change_slowdown(nodes, jobs, seq, options, job):
     slowdown = split_slowdown(nodes, jobs, options, j, seq.chunk[run.at].node, run.len)
     if options.interference_slowdown > slowdown:
         for c in range(run.at, run.at + run.len):
-            if seq.free.row[seq.chunk[c].node].wide > 1:
+            if seq.free.row[seq.chunk[c].node].multi_gpu_jobs > 1:
                 slowdown = options.interference_slowdown
     if slowdown == run.slowdown:
         return

@@ -2,7 +2,7 @@
 
 A decision is: the features of the queue (the first 256 jobs of it, the rest behind by the base policy), the actor, the
 ranking, the placement of the chosen job with look-ahead, its start, and the simulator up to the next question. All jobs
-are submitted at one instant to an idle cluster, so the queue is as long as it says; decisions are timed while jobs
+are submitted at one time to an idle cluster, so the queue is as long as it says; decisions are timed while jobs
 still fit.
 """
 

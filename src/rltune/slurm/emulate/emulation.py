@@ -329,7 +329,7 @@ class Emulation:
         aside.replace(self._offset)
         self._zero = (0.0, offset_s)
 
-    def set_node(self, name: str, state: str, reason: str = "told to") -> None:
+    def set_node(self, name: str, state: str, reason: str = "requested") -> None:
         """Set a node's state, as an administrator does: DRAIN, DOWN, RESUME."""
         self.run("scontrol", "update", f"nodename={name}", f"state={state}", f"reason={reason}")
 
