@@ -144,8 +144,9 @@ class Experiment(Block):
     features: list[Features] = Field(["engineered"], min_length=1)
     """What the agent sees of a queued job."""
     estimate: list[Estimate] = Field(["lognormal-1"], min_length=1)
-    """Run-time estimates that every policy gets: `exact`; `lognormal-SIGMA`, with random errors; `requested`, the users' limits;
-    `history-rolling` or `history-lightgbm`, from earlier jobs alone; `published`, from the trace's `predictions`."""
+    """Run-time estimates that every policy gets: `exact`; `lognormal-SIGMA`, with random errors; `requested`, the
+    users' limits; `history-rolling` or `history-lightgbm`, from earlier jobs alone; `published`, from the trace's
+    `predictions`."""
     preset: list[Name] = Field(["quick"], min_length=1)
     """Training preset."""
     seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)

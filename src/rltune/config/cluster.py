@@ -50,21 +50,22 @@ class ClusterConfig(Block):
     gpu_types: Literal["match", "ignore"] = "match"
     """`match`: a job's GPU type is a constraint; `ignore`: all GPUs of a pool count as the same type."""
     type_shares: dict[str, float] | None = None
-    """GPU type of jobs that request none: null, any one type; else one drawn for each job, in proportion to these shares, from
-    the types in its pool that could hold it (counted)."""
+    """GPU type of jobs that request none: null, any one type; else one drawn for each job, in proportion to these
+    shares, from the types in its pool that could hold it (counted)."""
     fewest_nodes: bool = False
-    """Whether a job may only use the node types that hold it on the fewest nodes, as in Slurm when it requests that number of
-    nodes; else it may also use more nodes of smaller types."""
+    """Whether a job may only use the node types that hold it on the fewest nodes, as in Slurm when it requests that
+    number of nodes; else it may also use more nodes of smaller types."""
     unknown_vc: Literal["leave_out", "impute"] = "leave_out"
-    """A job whose VC is served by no pool is left out, or gets a random pool like a job without a VC (both are counted)."""
+    """A job whose VC is served by no pool is left out, or gets a random pool like a job without a VC (both are
+    counted)."""
     slots: Literal["gpu", "cpu"] = "gpu"
-    """What a node's `gpus` are: `gpu`, GPUs; `cpu`, the processors of a cluster without GPUs. There a job's CPUs take the place
-    of GPUs, and memory is no constraint."""
+    """What a node's `gpus` are: `gpu`, GPUs; `cpu`, the processors of a cluster without GPUs. There a job's CPUs take
+    the place of GPUs, and memory is no constraint."""
     max_job_gpus: int | None = Field(None, ge=1)
     """Leave out jobs with more GPUs than this (counted)."""
     balance: float | None = Field(None, gt=0)
-    """Leave out jobs, chosen by their ids alone, until the offered load (requested GPU-seconds per second over the cluster's
-    GPUs) is no more than this (counted); never adds any."""
+    """Leave out jobs, chosen by their ids alone, until the offered load (requested GPU-seconds per second over the
+    cluster's GPUs) is no more than this (counted); never adds any."""
     source: str = ""
     """Where the layout comes from."""
 

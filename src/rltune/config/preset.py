@@ -23,8 +23,8 @@ class Preset(Block):
     sequence_jobs: int = Field(256, ge=2)
     """Jobs per sequence."""
     contended: float = Field(0.0, ge=0, le=1)
-    """Share of the sequences drawn from the more contended half of the training part, where jobs wait longer than the median
-    under the base policy; the others start anywhere."""
+    """Share of the sequences drawn from the more contended half of the training part, where jobs wait longer than the
+    median under the base policy; the others start anywhere."""
     actor_layers: list[Annotated[int, Field(ge=1)]] = Field([32, 16, 8])
     """Widths of the actor's hidden layers."""
     tunes: Literal["nothing", "reservations", "scheduler"] = "nothing"
@@ -32,9 +32,9 @@ class Preset(Block):
     starts from, whether nodes are reserved for more jobs than the cell's backfill does, and whether it uses calibrated
     run-time estimates; `scheduler`: also placement and locality. Base policies keep the cell's scheduler."""
     base_policy_bias: float = Field(0.0, ge=0)
-    """Subtracted from a job's logit for every rank in the order of the base policy. The network's last layer starts at zero, so
-    that training starts from the base policy, and step sizes fall to zero along half a cosine. 0: training starts from random
-    weights, with constant step sizes."""
+    """Subtracted from a job's logit for every rank in the order of the base policy. The network's last layer starts at
+    zero, so that training starts from the base policy, and step sizes fall to zero along half a cosine. 0: training
+    starts from random weights, with constant step sizes."""
     actor_lr: float = Field(3e-4, gt=0)
     """Adam step size of the actor."""
     critic_lr: float = Field(1e-3, gt=0)
@@ -47,7 +47,8 @@ class Preset(Block):
     """λ of generalised advantage estimation; rewards are not discounted (γ = 1)."""
     credit_horizon_s: float | None = Field(None, gt=0)
     """With several rollouts: each decision is credited with the waiting after it, relative to the other rollouts of its
-    sequence; waiting this many seconds later has weight 1/e, and there is no critic. null: reward at the end, and a critic."""
+    sequence; waiting this many seconds later has weight 1/e, and there is no critic. null: reward at the end, and a
+    critic."""
     target_kl: float = Field(0.01, gt=0)
     """KL divergence from the epoch's behaviour policy at which actor steps stop (× 1.5)."""
     entropy: float = Field(0.0, ge=0)
@@ -57,8 +58,8 @@ class Preset(Block):
     validation_windows: int = Field(20, ge=1)
     """At most this many windows of the validation part, evenly spread."""
     margin: float = Field(0.0, ge=0)
-    """Weights are kept only if they beat those at the start by this many standard errors over the validation windows; with a
-    `base_policy_bias` only."""
+    """Weights are kept only if they beat those at the start by this many standard errors over the validation windows;
+    with a `base_policy_bias` only."""
 
     @property
     def has_critic(self) -> bool:
@@ -143,7 +144,7 @@ BUILT_IN: dict[str, Preset] = {
         validation_windows=40,
     ),
 }
-"""`paper`: the paper's budget; `tuned`: starts from a heuristic and learns corrections of it; `quick`: for the default run, takes
-minutes and is not expected to converge. The others train what RLTune is compared with. `linear`: generations of CMA-ES on 48
-sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper`; `schedinspector`: about as many rollouts as
-`tuned`, rejecting one choice in twenty at first."""
+"""`paper`: the paper's budget; `tuned`: starts from a heuristic and learns corrections of it; `quick`: for the default
+run, takes minutes and is not expected to converge. The others train what RLTune is compared with. `linear`: generations
+of CMA-ES on 48 sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper`; `schedinspector`: about
+as many rollouts as `tuned`, rejecting one choice in twenty at first."""

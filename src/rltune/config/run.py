@@ -56,7 +56,8 @@ class SimulationConfig(Block):
     overrun: Overrun = "double"
     """When a job past its estimate is expected to end: `double`: after as long again as it has run; `now`: at once."""
     sticky_head: bool = False
-    """Whether the first job of a ranking stays first until it starts; else the queue is ranked again at its pool's next event."""
+    """Whether the first job of a ranking stays first until it starts; else the queue is ranked again at its pool's next
+    event."""
     multi_node_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job on more nodes than the fewest that hold it."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
@@ -77,7 +78,8 @@ class EvaluationConfig(Block):
     baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
     """… under each of these, with best_fit."""
     also: Annotated[list[OtherPlacement], EachOnce] = []
-    """Other placements and localities under which each agent and its base policy are also evaluated, on the same windows."""
+    """Other placements and localities under which each agent and its base policy are also evaluated, on the same
+    windows."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
     confidence: float = Field(0.95, gt=0.5, lt=1)
@@ -114,7 +116,8 @@ class RunConfig(Block):
     whatif: WhatIf | None = None
     """What-if analysis: other rules on the last part of your cluster's log, with a recommendation; null: none."""
     example_schedules: Literal["simulator", "slurm"] = "simulator"
-    """What produces Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are missing."""
+    """What produces Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are
+    missing."""
     deployment: Deployment | None = None
     """The agent's controller on an emulated Slurm cluster, compared with Slurm itself (paper §5.6); null: none."""
     presets: dict[Name, Preset] = {}

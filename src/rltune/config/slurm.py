@@ -30,15 +30,16 @@ class EligibleConfig(Block):
     priority_below: int | None = Field(None, ge=1, le=MOST_PRIORITY)
     """Jobs to which Slurm gives this priority or more are left to Slurm; null: those above the band."""
     also: list[Literal["arrays", "constraints"]] = []
-    """Jobs that are ranked too: `arrays`, tasks of job arrays (the waiting tasks of an array are one record, ranked as one task);
-    `constraints`, jobs that request node features, which the ranking ignores."""
+    """Jobs that are ranked too: `arrays`, tasks of job arrays (the waiting tasks of an array are one record, ranked as
+    one task); `constraints`, jobs that request node features, which the ranking ignores."""
 
 
 class BandConfig(Block):
     """Priorities that the controller writes; it never writes others."""
 
     low: int = Field(1_000_000, ge=1, le=MOST_PRIORITY)
-    """Lowest priority: above what Slurm computes, so that ranked jobs come first, or below that of jobs that must come first."""
+    """Lowest priority: above what Slurm computes, so that ranked jobs come first, or below that of jobs that must come
+    first."""
     high: int = Field(2_000_000, ge=1, le=MOST_PRIORITY)
     """Highest priority."""
 
@@ -57,8 +58,8 @@ class BandConfig(Block):
 
 
 class WatchdogConfig(Block):
-    """Compares actual waits with a simulation of Slurm's own order from the same state; if they stay longer, every job is
-    released."""
+    """Compares actual waits with a simulation of Slurm's own order from the same state; if they stay longer, every job
+    is released."""
 
     policy: Literal["multifactor_size", "multifactor", "fifo"] = "multifactor_size"
     """Slurm's own order in the simulation; `multifactor` favours shorter jobs, `multifactor_size` larger ones."""
@@ -94,14 +95,14 @@ class SlurmConfig(Block):
     base_policy: str | None = None
     """Order of the jobs that the agent does not see (all but the first 256); null: that of the trained policy."""
     backfill: Literal["none", "greedy", "easy", "conservative"] = "easy"
-    """How jobs that could start now are found: sched/backfill reserves nodes for every job of the queue, as `conservative` does;
-    `easy` reserves for the first job alone, which is faster."""
+    """How jobs that could start now are found: sched/backfill reserves nodes for every job of the queue, as
+    `conservative` does; `easy` reserves for the first job alone, which is faster."""
     placement: Literal["lookahead", "best_fit"] = "lookahead"
     """How nodes of jobs that could start now are chosen: by the placement model, or by best fit."""
     exclusive: Literal["never", "model"] = "never"
-    """Which jobs get OverSubscribe=NO, nodes to themselves: none, or jobs of several GPUs that the placement model puts on idle
-    nodes although partly used ones would hold them (with `interference_slowdown` above 1). Slurm cannot unset this flag: a
-    released job has OverSubscribe=YES, which in a partition with OverSubscribe=YES lets it share nodes."""
+    """Which jobs get OverSubscribe=NO, nodes to themselves: none, or jobs of several GPUs that the placement model puts
+    on idle nodes although partly used ones would hold them (with `interference_slowdown` above 1). Slurm cannot unset
+    this flag: a released job has OverSubscribe=YES, which in a partition with OverSubscribe=YES lets it share nodes."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
     default_time_limit_s: float = Field(86400.0, gt=0)

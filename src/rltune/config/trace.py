@@ -277,18 +277,18 @@ class TraceConfig(Block):
     path: str | None = None
     """… or read this file or folder (`${VARIABLE}` is replaced from the environment; relative to the root)."""
     part: str | None = None
-    """Format `helios`: the cluster, Earth, Saturn, Uranus, Venus or all (required). `alibaba2023`: the variant of the pod list
-    where a folder has several (default, gpuspec33, …). `authors`: the variant of the columns where it cannot be detected, readme
-    or reader. With `synthetic`, the log to generate (`swf`: HPC2N or SDSC-SP2, required; `sacct`: example, the default, or
-    finetuning)."""
+    """Format `helios`: the cluster, Earth, Saturn, Uranus, Venus or all (required). `alibaba2023`: the variant of the
+    pod list where a folder has several (default, gpuspec33, …). `authors`: the variant of the columns where it cannot
+    be detected, readme or reader. With `synthetic`, the log to generate (`swf`: HPC2N or SDSC-SP2, required; `sacct`:
+    example, the default, or finetuning)."""
     gpu_share: GpuShare = "round_up"
-    """How fractions of a GPU become whole GPUs: the job's total is rounded up, each instance's or GPU's share is rounded up, the
-    total is rounded to the nearest whole number (at least one), or the job is left out."""
+    """How fractions of a GPU become whole GPUs: the job's total is rounded up, each instance's or GPU's share is
+    rounded up, the total is rounded to the nearest whole number (at least one), or the job is left out."""
     run_time: Literal["sum", "span"] = "sum"
     """Format `philly`: a job's run time is the sum over its attempts, or the span from first start to last end."""
     pods_running: Literal["leave_out", "until_deletion"] = "leave_out"
-    """Format `alibaba2023`: pods last seen running are left out, or count as having run until their deletion (and been killed),
-    except those deleted at the very end of the trace."""
+    """Format `alibaba2023`: pods last seen running are left out, or count as having run until their deletion (and been
+    killed), except those deleted at the very end of the trace."""
     columns: Columns | None = None
     """Format `csv`: column of the job table → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
