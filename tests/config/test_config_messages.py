@@ -77,7 +77,7 @@ OTHERS = [
     ("cluster", CLUSTER.replace("mem_gb", "memory"), "mine.yaml:5: pools[0].groups[0].memory: unknown key"),
     ("cluster", CLUSTER.replace("gpus: 8", "gpus: eight"), "groups[0].gpus: found 'eight', expected a valid integer"),
     ("cluster", "title: C\npools: []\n", "mine.yaml:2: pools: found [], expected"),
-    ("cluster", CLUSTER + "balance: {load: 0}\n", "mine.yaml:6: balance.load: found 0, expected greater than 0"),
+    ("cluster", CLUSTER + "balance: 0\n", "mine.yaml:6: balance: found 0, expected greater than 0"),
     ("cluster", CLUSTER + "gpu_types: ignored\n", "mine.yaml:6: gpu_types: found 'ignored' (did you mean 'ignore'?)"),
     ("trace", TRACE + "timezone: UTC\n", "mine.yaml:6: timezone: unknown key (did you mean 'time_zone'?)"),
     ("trace", TRACE + "time_zone: Mars/Olympus\n", "mine.yaml:6: time_zone: found 'Mars/Olympus'"),

@@ -123,7 +123,7 @@ def test_jobs_the_cluster_cannot_hold_have_no_wait(project: Any) -> None:
 def test_the_largest_cluster_that_gets_all_arrivals_is_simulated(project: Any) -> None:
     folder = project.root / "config" / "clusters"
     (folder / "larger.yaml").write_text(FULL)
-    (folder / "thinned.yaml").write_text(FULL.replace("nodes: 9", "nodes: 99") + "balance: {load: 0.001}\n")
+    (folder / "thinned.yaml").write_text(FULL.replace("nodes: 9", "nodes: 99") + "balance: 0.001\n")
     more = "workloads: [{trace: tiny, cluster: larger}, {trace: tiny, cluster: thinned}]\n"
     project.change(project.run, "experiments:\n", f"{more}experiments:\n")
     assert wait_is(project).startswith("simulated: FIFO + EASY on Larger")

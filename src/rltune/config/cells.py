@@ -57,10 +57,10 @@ LOCALITIES: tuple[str, ...] = get_args(Locality)
 
 
 class OtherPlacement(Block):
-    """Another choice of nodes under which agents and their base policies are evaluated, too."""
+    """Another placement and locality under which agents and their base policies are also evaluated."""
 
     placement: Literal[Placement, "algorithm1"]
-    """How a job's nodes are chosen; algorithm1: the paper's listing, with which nothing is trained."""
+    """How a job's nodes are chosen; `algorithm1` is the paper's listing, with which no agent is trained."""
     locality: Locality = "strict"
     """How many nodes a job may be spread over."""
 
@@ -128,7 +128,7 @@ class Experiment(Block):
     """A block of the matrix: every combination of its lists is a cell."""
 
     name: str
-    """What it is for; printed in the run's plan."""
+    """What the experiment is for."""
     workloads: list[Workload] = Field(min_length=1)
     """Traces on clusters."""
     policy: list[Policy] = Field(min_length=1)
@@ -138,14 +138,15 @@ class Experiment(Block):
     backfill: list[Backfill] = Field(["none"], min_length=1)
     """What may start while the first job of the queue does not fit."""
     placement: list[Placement] = Field(["lookahead"], min_length=1)
-    """How a job's nodes are chosen; lookahead: by the placement model."""
+    """How a job's nodes are chosen; `lookahead`: by the placement model."""
     locality: list[Locality] = Field(["strict"], min_length=1)
     """How many nodes a job may be spread over: the fewest, one more, any, or more only where that beats waiting."""
     features: list[Features] = Field(["engineered"], min_length=1)
     """What the agent sees of a queued job."""
     estimate: list[Estimate] = Field(["lognormal-1"], min_length=1)
-    """Run-time estimates every policy gets: `exact`; `lognormal-SIGMA`, blurred; `requested`, the users' own;
-    `history-rolling` or `history-lightgbm`, made of earlier jobs alone; `published`, from the trace's `predictions`."""
+    """Run-time estimates that every policy gets: `exact`; `lognormal-SIGMA`, with random errors; `requested`, the
+    users' limits; `history-rolling` or `history-lightgbm`, from earlier jobs alone; `published`, from the trace's
+    `predictions`."""
     preset: list[Name] = Field(["quick"], min_length=1)
     """Training preset."""
     seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)

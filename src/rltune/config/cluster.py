@@ -16,15 +16,15 @@ class NodeGroup(Block):
     """Identical nodes."""
 
     gpu_type: str
-    """GPU model; jobs name it, and a job never mixes two."""
+    """GPU type, as jobs request it; a job never runs on two types."""
     nodes: int = Field(ge=1)
     """Number of nodes."""
     gpus: int = Field(ge=1, le=64)
-    """GPUs a node."""
+    """GPUs per node."""
     cpus: float = Field(ge=0.001)
-    """CPU cores a node."""
+    """CPU cores per node."""
     mem_gb: float = Field(ge=0.001)
-    """Memory a node, GB."""
+    """Memory per node, GB."""
 
 
 class Pool(Block):
@@ -33,11 +33,11 @@ class Pool(Block):
     name: str
     """Name in tables and figures."""
     vcs: list[str] | None = None
-    """Virtual clusters of the trace that this pool serves; default: the one of its own name."""
+    """Virtual clusters of the trace that this pool serves; default: the one with the pool's name."""
     groups: list[NodeGroup] = Field(min_length=1)
     """Its nodes."""
     priority: float = Field(1.0, ge=0)
-    """Partition priority in Slurm's multifactor order; counts relative to the largest of the cluster."""
+    """Partition priority in Slurm's multifactor order, relative to the largest in the cluster."""
 
 
 class ClusterConfig(Block):
@@ -46,25 +46,26 @@ class ClusterConfig(Block):
     title: str
     """Name in tables and figures."""
     pools: list[Pool] = Field(min_length=1)
-    """Queueing domains; a cluster of one pool has no virtual clusters, every job goes there."""
+    """Queueing domains; a single pool takes the jobs of all virtual clusters."""
     gpu_types: Literal["match", "ignore"] = "match"
-    """`match`: a job's GPU type is a constraint; `ignore`: all GPUs of a pool count as alike."""
+    """`match`: a job's GPU type is a constraint; `ignore`: all GPUs of a pool count as the same type."""
     type_shares: dict[str, float] | None = None
-    """Jobs that name no GPU type: null, any one type; else a type drawn for each, in proportion to these shares of the
-    types its pool could hold it on (counted)."""
+    """GPU type of jobs that request none: null, any one type; else one drawn for each job, in proportion to these
+    shares, from the types in its pool that could hold it (counted)."""
     fewest_nodes: bool = False
-    """A job goes on nodes of those types alone that hold it on the fewest nodes, as Slurm places one that asks for that
-    many; else also on more nodes of smaller ones."""
+    """Whether a job may only use the node types that hold it on the fewest nodes, as in Slurm when it requests that
+    number of nodes; else it may also use more nodes of smaller types."""
     unknown_vc: Literal["leave_out", "impute"] = "leave_out"
-    """A job whose VC no pool serves: left out (counted), or its pool drawn as for a job without a VC (counted)."""
+    """A job whose VC is served by no pool is left out, or gets a random pool like a job without a VC (both are
+    counted)."""
     slots: Literal["gpu", "cpu"] = "gpu"
-    """What a node's `gpus` are: `gpu`, GPUs; `cpu`, the processors of a cluster without GPUs. There a job's CPUs are
-    what it asks for in the place of GPUs, and neither CPUs nor memory limit it besides."""
+    """What a node's `gpus` are: `gpu`, GPUs; `cpu`, the processors of a cluster without GPUs. There a job's CPUs take
+    the place of GPUs, and memory is no constraint."""
     max_job_gpus: int | None = Field(None, ge=1)
-    """Leave out jobs of more GPUs than this (counted)."""
+    """Leave out jobs with more GPUs than this (counted)."""
     balance: float | None = Field(None, gt=0)
-    """Leave out jobs, chosen by their ids alone, until no more than this offered load (requested GPU-seconds per second
-    over the cluster's GPUs) is left (counted); never adds any."""
+    """Leave out jobs, chosen by their ids alone, until the offered load (requested GPU-seconds per second over the
+    cluster's GPUs) is no more than this (counted); never adds any."""
     source: str = ""
     """Where the layout comes from."""
 

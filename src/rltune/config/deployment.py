@@ -1,4 +1,4 @@
-"""The block ``deployment`` of a run: a trained agent's controller on an emulated Slurm cluster, compared with Slurm itself."""
+"""The block ``deployment`` of a run: an agent's controller on an emulated Slurm cluster, compared with Slurm itself."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ CLUSTER = "deployment"
 INTERVAL_S = 60.0
 """Seconds of the cluster's clock between two cycles of the controller (paper §5.6: one minute)."""
 LONG_CYCLE_S = 30.0
-"""Seconds of the cluster's clock: after a longer cycle of the controller, new jobs are unranked for more than half of the
-paper's minute."""
+"""Seconds of the cluster's clock: after a longer cycle of the controller, new jobs are unranked for more than half of
+the paper's minute."""
 
 
 class Deployment(Block):
-    """Jobs of the test part submitted to a Slurm cluster of real daemons on a fast clock (paper §5.6): once under each
-    scheduler, and in each repetition, which has jobs of its own."""
+    """Jobs of the test part submitted to a Slurm cluster of real daemons on a fast clock (paper §5.6). Each repetition
+    has other jobs, and every scheduler gets the same ones."""
 
     cell: str | None = None
-    """The cell whose agent is deployed, on whose cluster; null: the run's first cell on cluster `deployment`."""
+    """The cell whose agent is deployed, on its cluster; null: the run's first cell on cluster `deployment`."""
     jobs: int = Field(1024, ge=4)
-    """Jobs of a repetition (paper §5.6)."""
+    """Jobs per repetition (paper §5.6)."""
     repetitions: int = Field(3, ge=1)
     """Repetitions, each with the next jobs of the test part."""
     schedulers: Annotated[list[Scheduler], EachOnce] = Field(["slurm", "rltune", "saf"], min_length=2)
-    """`slurm`: multifactor priority only; `rltune`: the agent's controller; `fifo`, `sjf`, `saf`: a rule's order written by the
-    same controller. `slurm` and `rltune` are required."""
+    """`slurm`: multifactor priority only; `rltune`: the agent's controller; `fifo`, `sjf`, `saf`: the same controller
+    with a rule's order. `slurm` and `rltune` are required."""
     speed: float = Field(100.0, ge=1, le=1000)
-    """How fast the cluster's clock runs."""
+    """Speed of the cluster's clock, relative to the true one."""
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:

@@ -13,18 +13,18 @@ class Preset(Block):
     """How an agent is trained. Defaults are those of `paper` (§5.2; constants of Spinning Up's PPO)."""
 
     agent: Literal["rltune", "rlscheduler", "schedinspector", "linear"] = "rltune"
-    """Which learner is trained; rltune is the paper's, the others are compared with it."""
+    """Which learner is trained: `rltune` or one that it is compared with."""
     epochs: int = Field(100, ge=1)
     """Policy updates."""
     trajectories: int = Field(100, ge=1)
-    """Sequences drawn an epoch."""
+    """Sequences drawn per epoch."""
     rollouts: int = Field(1, ge=1)
-    """Rollouts of each sequence; above 1 a rollout's reward counts relative to the mean of its sequence's."""
+    """Rollouts of each sequence; if there are several, a rollout's reward is relative to their mean."""
     sequence_jobs: int = Field(256, ge=2)
-    """Jobs a sequence."""
+    """Jobs per sequence."""
     contended: float = Field(0.0, ge=0, le=1)
-    """Share of the sequences drawn from the more contended half of the training part: those that under the base policy
-    wait longer than the median; the others start anywhere."""
+    """Share of the sequences drawn from the more contended half of the training part, where jobs wait longer than the
+    median under the base policy; the others start anywhere."""
     actor_layers: list[Annotated[int, Field(ge=1)]] = Field([32, 16, 8])
     """Widths of the actor's hidden layers."""
     tunes: Literal["nothing", "reservations", "scheduler"] = "nothing"
@@ -32,33 +32,34 @@ class Preset(Block):
     starts from, whether nodes are reserved for more jobs than the cell's backfill does, and whether it uses calibrated
     run-time estimates; `scheduler`: also placement and locality. Base policies keep the cell's scheduler."""
     base_policy_bias: float = Field(0.0, ge=0)
-    """Logits fall by this with every rank in the order of the base policy and the network's last layer starts at zero,
-    so that training starts from the base policy, and step sizes fall to nothing along half a cosine; 0: training starts
-    from nothing, with constant step sizes."""
+    """Subtracted from a job's logit for every rank in the order of the base policy. The network's last layer starts at
+    zero, so that training starts from the base policy, and step sizes fall to zero along half a cosine. 0: training
+    starts from random weights, with constant step sizes."""
     actor_lr: float = Field(3e-4, gt=0)
     """Adam step size of the actor."""
     critic_lr: float = Field(1e-3, gt=0)
     """Adam step size of the critic."""
     iterations: int = Field(80, ge=1)
-    """Gradient steps an epoch: of the critic, and of the actor at most (it stops at 1.5 × target_kl)."""
+    """Gradient steps per epoch, for the actor at most these (it stops at 1.5 × target_kl)."""
     batch_decisions: int | None = Field(None, ge=64)
-    """Decisions a gradient step sees, drawn again for each; null: all of the epoch."""
+    """Minibatch: decisions per gradient step, drawn again for each; null: all of the epoch."""
     gae_lambda: float = Field(0.97, ge=0, le=1)
     """λ of generalised advantage estimation; rewards are not discounted (γ = 1)."""
     credit_horizon_s: float | None = Field(None, gt=0)
-    """With several rollouts: each decision counts by the waiting after it against the other rollouts of its sequence,
-    waiting this many seconds later counting 1/e, and there is no critic. null: by the reward at the end and a critic."""
+    """With several rollouts: each decision is credited with the waiting after it, relative to the other rollouts of its
+    sequence; waiting this many seconds later has weight 1/e, and there is no critic. null: reward at the end, and a
+    critic."""
     target_kl: float = Field(0.01, gt=0)
     """KL divergence from the epoch's behaviour policy at which actor steps stop (× 1.5)."""
     entropy: float = Field(0.0, ge=0)
     """Weight of the entropy bonus."""
     validate_every: int = Field(10, ge=1)
-    """Epochs between greedy validations; the best checkpoint by validation is kept."""
+    """Epochs between validations (without sampling); the best checkpoint is kept."""
     validation_windows: int = Field(20, ge=1)
-    """Windows of the validation part used, at most, evenly spread."""
+    """At most this many windows of the validation part, evenly spread."""
     margin: float = Field(0.0, ge=0)
-    """Standard errors, over validation windows, by which weights have to be better than those training starts from to
-    be kept; with a base_policy_bias only."""
+    """Weights are kept only if they beat those at the start by this many standard errors over the validation windows;
+    with a `base_policy_bias` only."""
 
     @property
     def has_critic(self) -> bool:
@@ -143,7 +144,7 @@ BUILT_IN: dict[str, Preset] = {
         validation_windows=40,
     ),
 }
-"""`paper`: the paper's budget; `tuned`: starts from the base policy and learns what to change of it; `quick`: the
-default run's, minutes, not expected to converge; `linear`, `rlscheduler` and `schedinspector` train what RLTune is
-compared with: generations of CMA-ES on 48 sequences; RLScheduler's constants, which are those of `paper`; about as
-many rollouts as `tuned`, rejecting one choice in twenty at first."""
+"""`paper`: the paper's budget; `tuned`: starts from a heuristic and learns corrections of it; `quick`: for the default
+run, takes minutes and is not expected to converge. The others train what RLTune is compared with. `linear`: generations
+of CMA-ES on 48 sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper`; `schedinspector`: about
+as many rollouts as `tuned`, rejecting one choice in twenty at first."""

@@ -28,24 +28,24 @@ class SplitConfig(Block):
 
 
 class LookaheadConfig(Block):
-    """The placement model: the chosen job's nodes, jointly with which of the next jobs can start now."""
+    """The placement model: it chooses a job's nodes jointly with which of the next jobs can start now."""
 
     jobs: int = Field(8, ge=2, le=16)
-    """K: the chosen job and the K − 1 next of the ranking (paper §5.7: 8–16)."""
+    """K: the job to place and the next K − 1 of the ranking (paper §5.7: 8–16)."""
     slots: int = Field(1, ge=1, le=8)
-    """T: time slots looked at; the present is slot 1."""
+    """T: number of time slots in the model; slot 1 is now."""
     slot_s: float = Field(600.0, gt=0)
-    """Seconds from one slot to the next; a start in slot t counts (T + 1 − t) / T of one now."""
+    """Seconds from one slot to the next; a start in slot t has weight (T + 1 − t) / T."""
     solver: Literal["glpk", "cvxpy"] = "glpk"
-    """What solves it: `glpk`, kept in memory, or `cvxpy`, the program as it is to be read, with HiGHS: slower."""
+    """What solves the model: `glpk`, which is fast, or `cvxpy`, the readable model with HiGHS."""
     rank_decay: ClassVar[float] = 0.8
     """Weight of starting the next-ranked job relative to the one before."""
     whole_node: ClassVar[float] = 0.01
-    """Gain of leaving a wholly free node of the largest size untouched, in starts of the first of the next jobs."""
+    """Gain of leaving an empty node of the largest size unused, in starts of the first of the next jobs."""
     tightness: ClassVar[float] = 0.01
-    """Cost of one GPU left free on the node of the chosen job's remainder, in the same units."""
+    """Cost of one GPU left free on the node of the job's last chunk, in the same unit."""
     others: ClassVar[float] = 0.1
-    """Where the chosen job may be split or wait: what a second of the next jobs' waiting counts, in seconds of its own."""
+    """Weight of the next jobs' waiting relative to the job's own, where it may be split or wait."""
     time_limit_s: ClassVar[float] = 5.0
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
 
@@ -56,11 +56,12 @@ class SimulationConfig(Block):
     overrun: Overrun = "double"
     """When a job past its estimate is expected to end: `double`: after as long again as it has run; `now`: at once."""
     sticky_head: bool = False
-    """Whether the first job of a ranking stays first until it starts; else it may change at the next event of its pool."""
+    """Whether the first job of a ranking stays first until it starts; else the queue is ranked again at its pool's next
+    event."""
     multi_node_slowdown: float = Field(1.0, ge=1, le=100)
-    """Run time of a job on more nodes than the fewest that hold it, over its run time on those (a factor)."""
+    """Factor on the run time of a job on more nodes than the fewest that hold it."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
-    """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time (a factor)."""
+    """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
 
 
 class EvaluationConfig(Block):
@@ -73,11 +74,12 @@ class EvaluationConfig(Block):
     baseline_policies: Annotated[list[str], EachOnce] = Field(
         ["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor"], min_length=1
     )
-    """Strong baselines: each of these, built in or one of your own from `plugins` …"""
+    """Heuristics to compare with: each of these policies, built in or from `plugins` …"""
     baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
     """… under each of these, with best_fit."""
     also: Annotated[list[OtherPlacement], EachOnce] = []
-    """Other placements and localities in which each agent and its base policy are run too, on the same windows."""
+    """Other placements and localities under which each agent and its base policy are also evaluated, on the same
+    windows."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
     confidence: float = Field(0.95, gt=0.5, lt=1)
@@ -98,11 +100,11 @@ class RunConfig(Block):
     workloads: list[Workload] = []
     """Traces on clusters to prepare and characterise besides those the experiments name."""
     characterise: Annotated[list[Name], EachOnce] = []
-    """Traces to characterise alone, on no cluster: CPU traces, for Table 2 and Figure 5."""
+    """Traces to characterise without a cluster: CPU traces, for Table 2 and Figure 5."""
     experiments: list[Experiment] = Field(min_length=1)
-    """The matrix."""
+    """What is trained and evaluated: every combination of an experiment's lists is a cell."""
     plugins: Annotated[list[str], EachOnce] = []
-    """Python files with policies of your own, for evaluation.baseline_policies; relative to the project's root."""
+    """Python files with your own policies, for `evaluation.baseline_policies`; relative to the project's root."""
     split: SplitConfig = SplitConfig()
     """Training, validation and test parts."""
     lookahead: LookaheadConfig = LookaheadConfig()
@@ -110,15 +112,16 @@ class RunConfig(Block):
     simulation: SimulationConfig = SimulationConfig()
     """Rules of the simulator that every policy shares."""
     evaluation: EvaluationConfig = EvaluationConfig()
-    """Judging."""
+    """How agents are evaluated."""
     whatif: WhatIf | None = None
-    """Other rules on the end of a cluster's own log, as hours waited and a recommendation; null: not made."""
+    """What-if analysis: other rules on the last part of your cluster's log, with a recommendation; null: none."""
     example_schedules: Literal["simulator", "slurm"] = "simulator"
-    """What makes Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are missing."""
+    """What produces Figures 1 to 4; `slurm`: real Slurm daemons, or the simulator where Slurm's packages are
+    missing."""
     deployment: Deployment | None = None
-    """The agent's controller on an emulated Slurm cluster beside Slurm itself (paper §5.6); null: not made."""
+    """The agent's controller on an emulated Slurm cluster, compared with Slurm itself (paper §5.6); null: none."""
     presets: dict[Name, Preset] = {}
-    """Presets of your own, or the built-in ones (paper, quick) redefined."""
+    """Your own presets, or built-in ones redefined."""
 
     @field_validator("results")
     @classmethod

@@ -13,7 +13,7 @@ MOST_PRIORITY = 2**32 - 3
 
 
 class EligibleConfig(Block):
-    """Which waiting jobs are ranked. All others are left to Slurm, and never changed."""
+    """Which waiting jobs are ranked. All others are left to Slurm and never changed."""
 
     partitions: list[str] = Field(min_length=1)
     """Partitions whose jobs are ranked."""
@@ -28,19 +28,20 @@ class EligibleConfig(Block):
     exclude_qos: list[str] = []
     """QOS whose jobs are left to Slurm: those under a service-level agreement (paper §3.1.2)."""
     priority_below: int | None = Field(None, ge=1, le=MOST_PRIORITY)
-    """A job whose priority, computed by Slurm, is this or higher is left to it; null: one above the band is."""
+    """Jobs to which Slurm gives this priority or more are left to Slurm; null: those above the band."""
     also: list[Literal["arrays", "constraints"]] = []
-    """Jobs that are ranked too: `arrays`, tasks of job arrays (the waiting rest of an array is one record, and ranked as one
-    task); `constraints`, jobs that request features of nodes, which the ranking ignores."""
+    """Jobs that are ranked too: `arrays`, tasks of job arrays (the waiting tasks of an array are one record, ranked as
+    one task); `constraints`, jobs that request node features, which the ranking ignores."""
 
 
 class BandConfig(Block):
     """Priorities that the controller writes; it never writes others."""
 
     low: int = Field(1_000_000, ge=1, le=MOST_PRIORITY)
-    """Lowest. Above what Slurm computes, so that ranked jobs come first, or below that of jobs that must come first."""
+    """Lowest priority: above what Slurm computes, so that ranked jobs come first, or below that of jobs that must come
+    first."""
     high: int = Field(2_000_000, ge=1, le=MOST_PRIORITY)
-    """Highest."""
+    """Highest priority."""
 
     def __contains__(self, priority: int) -> bool:
         """Whether a priority lies in the band."""
@@ -57,25 +58,25 @@ class BandConfig(Block):
 
 
 class WatchdogConfig(Block):
-    """Compares realised waits with a simulation of Slurm's own order from the same state; where they are longer for a while,
-    every job is released."""
+    """Compares actual waits with a simulation of Slurm's own order from the same state; if they stay longer, every job
+    is released."""
 
     policy: Literal["multifactor_size", "multifactor", "fifo"] = "multifactor_size"
-    """Slurm's own order in the simulation; `multifactor` favours shorter jobs in place of larger ones."""
+    """Slurm's own order in the simulation; `multifactor` favours shorter jobs, `multifactor_size` larger ones."""
     every_s: float = Field(600.0, gt=0)
     """Seconds between two comparisons."""
     restart_s: float = Field(86400.0, gt=0)
     """How long one simulation continues before it restarts from the cluster's present state."""
     min_jobs: int = Field(20, ge=1)
-    """Fewest jobs for a comparison."""
+    """Minimum number of jobs for a comparison."""
     tolerance: float = Field(0.2, gt=0)
     """Fraction by which the mean wait may exceed that of the simulation."""
     patience: int = Field(6, ge=1)
-    """Consecutive comparisons that have to exceed it."""
+    """Consecutive comparisons that have to exceed the tolerance."""
 
 
 class SlurmConfig(Block):
-    """A controller."""
+    """The controller of a live Slurm cluster."""
 
     policy: str
     """The trained policy: `results/cells/<cell>/policy.npz`."""
@@ -88,27 +89,27 @@ class SlurmConfig(Block):
     slurm_conf: str | None = None
     """Path of slurm.conf; null: where Slurm's commands look for it."""
     timeout_s: float = Field(30.0, gt=0)
-    """How long a command of Slurm's may take."""
+    """Time limit of a Slurm command."""
     state_directory: str = "results/slurm"
-    """Where the list of assigned jobs, decisions and metrics are written."""
+    """Folder for the list of assigned jobs, decisions and metrics."""
     base_policy: str | None = None
     """Order of the jobs that the agent does not see (all but the first 256); null: that of the trained policy."""
     backfill: Literal["none", "greedy", "easy", "conservative"] = "easy"
-    """Which jobs Slurm's scheduler lets overtake a job that does not fit: sched/backfill reserves nodes for every job of the
-    queue, as `conservative` does; `easy` reserves for the first alone, which is faster to plan."""
+    """How jobs that could start now are found: sched/backfill reserves nodes for every job of the queue, as
+    `conservative` does; `easy` reserves for the first job alone, which is faster."""
     placement: Literal["lookahead", "best_fit"] = "lookahead"
     """How nodes of jobs that could start now are chosen: by the placement model, or by best fit."""
     exclusive: Literal["never", "model"] = "never"
-    """Which jobs get OverSubscribe=NO, a node to themselves: none, or jobs of several GPUs that the placement model puts on
-    idle nodes although others would hold them (with `interference_slowdown` above 1). Slurm cannot remove the flag again: a
-    released job has OverSubscribe=YES, which on a partition of OverSubscribe=YES lets it share."""
+    """Which jobs get OverSubscribe=NO, nodes to themselves: none, or jobs of several GPUs that the placement model puts
+    on idle nodes although partly used ones would hold them (with `interference_slowdown` above 1). Slurm cannot unset
+    this flag: a released job has OverSubscribe=YES, which in a partition with OverSubscribe=YES lets it share nodes."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
-    """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time alone."""
+    """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
     default_time_limit_s: float = Field(86400.0, gt=0)
-    """Expected run time of a job without a time limit."""
+    """Estimated run time of a job without a time limit."""
     max_failures: int = Field(5, ge=1)
     """Consecutive failed cycles after which every job is released."""
     max_policy_age_days: float | None = Field(None, gt=0)
-    """Age of the policy's file above which every job is released; null: any."""
+    """Age of the policy's file above which every job is released; null: no limit."""
     watchdog: WatchdogConfig | None = WatchdogConfig()
     """When to stop because jobs wait longer than without the controller; null: never."""

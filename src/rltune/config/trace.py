@@ -68,7 +68,7 @@ class Synthetic(Block):
 
 
 class Download(Block):
-    """One file of the official archive."""
+    """One file of the published archive."""
 
     url: str
     """Address; a `file://` address works too."""
@@ -83,7 +83,7 @@ class Download(Block):
 
 
 class Column(Block):
-    """How one canonical column is made from the columns of a CSV file."""
+    """How one column of the job table is made from the columns of a CSV file."""
 
     SHORT: ClassVar[str] = "the name of a column of the file (a number in quotes), or "
     """What may stand in place of the block, for messages."""
@@ -97,8 +97,8 @@ class Column(Block):
     map: dict[str, str] | None = None
     """Replacement of values, e.g. `{COMPLETED: passed}`; a value that is not in the map is counted and becomes null."""
     unit: str | None = None
-    """Unit of the file's numbers, where it is not the canonical one: s, ms, min, h or d of times and durations; GB, MB,
-    GiB or MiB of memory; milli or percent of GPUs and CPUs."""
+    """Unit of the file's numbers, where it is not the job table's: s, ms, min, h or d for times and durations; GB, MB,
+    GiB or MiB for memory; milli or percent for GPUs and CPUs."""
     factor: float = Field(1.0, gt=0)
     """Multiplier of numbers after unit conversion; 1/12 on submissions makes arrivals twelve times as dense."""
     time_zone: Zone | None = None
@@ -129,10 +129,10 @@ UNITS: dict[str, dict[str, float]] = {
 
 
 class Columns(Block):
-    """Canonical column → column of the file."""
+    """Column of the job table → column of the file."""
 
     job_id: Column | None = None
-    """Name of the job; where there is none, jobs are numbered by row."""
+    """Id of the job; without this column, jobs are numbered by row."""
     user: Column | None = None
     """Who submitted it."""
     vc: Column | None = None
@@ -148,7 +148,7 @@ class Columns(Block):
     run_clamped: Column | None = None
     """Whether the source cut the run time off (true or false)."""
     requested_s: Column | None = None
-    """Run time the user asked for."""
+    """Run time that the user requested."""
     wait_s: Column | None = None
     """Recorded wait; default: start − submission."""
     resource: Column | None = None
@@ -160,7 +160,7 @@ class Columns(Block):
     mem_gb: Column | None = None
     """Memory."""
     gpu_type: Column | None = None
-    """GPU type asked for."""
+    """Requested GPU type."""
     status: Column | None = None
     """How it ended: passed, failed, killed, running or unknown."""
     sla: Column | None = None
@@ -232,11 +232,11 @@ class RecordedOn(Block):
     network: str | None = None
     """Its network."""
     source: str
-    """Where this is said."""
+    """Where this was published."""
 
 
 class Predictions(Block):
-    """A file of predictions that somebody has published, for the estimate `published`."""
+    """A file of published predictions, for the estimate `published`."""
 
     path: str
     """A CSV file with a header (gzip or not; `${VARIABLE}` is replaced from the environment; relative to the root)."""
@@ -261,7 +261,7 @@ class TraceConfig(Block):
     title: str
     """Name in tables and figures."""
     data: Literal["synthetic", "sample", "full", "own"]
-    """What the rows are; every table and figure says it."""
+    """What kind of data the rows are; every table and figure says it."""
     format: Format
     """Layout of the raw files."""
     time_zone: Zone = "UTC"
@@ -277,26 +277,26 @@ class TraceConfig(Block):
     path: str | None = None
     """… or read this file or folder (`${VARIABLE}` is replaced from the environment; relative to the root)."""
     part: str | None = None
-    """The part of an archive that holds several clusters (`helios`: Earth, Saturn, Uranus, Venus or all; needed), the
-    variant of the pod list where a folder has several (`alibaba2023`: default, gpuspec33, …), the variant of the
-    columns where it is not to be found out (`authors`: readme or reader), or the log that `synthetic` makes (`swf`:
-    HPC2N or SDSC-SP2, needed there; `sacct`: example, which is the default, or finetuning)."""
+    """Format `helios`: the cluster, Earth, Saturn, Uranus, Venus or all (required). `alibaba2023`: the variant of the
+    pod list where a folder has several (default, gpuspec33, …). `authors`: the variant of the columns where it cannot
+    be detected, readme or reader. With `synthetic`, the log to generate (`swf`: HPC2N or SDSC-SP2, required; `sacct`:
+    example, the default, or finetuning)."""
     gpu_share: GpuShare = "round_up"
-    """What becomes of a share of a GPU: the job's total is rounded up to whole GPUs, each instance's or GPU's share is
-    rounded up by itself, the total is rounded to the nearest whole number (at least one), or the job is left out."""
+    """How fractions of a GPU become whole GPUs: the job's total is rounded up, each instance's or GPU's share is
+    rounded up, the total is rounded to the nearest whole number (at least one), or the job is left out."""
     run_time: Literal["sum", "span"] = "sum"
     """Format `philly`: a job's run time is the sum over its attempts, or the span from first start to last end."""
     pods_running: Literal["leave_out", "until_deletion"] = "leave_out"
-    """Format `alibaba2023`: pods last seen running are left out, or count as run (and killed) until their deletion,
-    but for those deleted at the very end of the trace."""
+    """Format `alibaba2023`: pods last seen running are left out, or count as having run until their deletion (and been
+    killed), except those deleted at the very end of the trace."""
     columns: Columns | None = None
-    """Format `csv`: canonical column → column of the file (a name alone is short for `{column: name}`)."""
+    """Format `csv`: column of the job table → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
     """Format `csv`: rows to keep."""
     predictions: Predictions | None = None
-    """Run times or GPU times that somebody has predicted for its jobs, for the estimate `published`."""
+    """Published predictions of run times or GPU times, for the estimate `published`."""
     recorded_on: RecordedOn | None = None
-    """The system the trace comes from (a generated trace: the one it imitates)."""
+    """The system on which the trace was recorded (for a generated trace, the one it imitates)."""
     licence: str | None = None
     """Licence of the data."""
     citation: str | None = None

@@ -34,17 +34,18 @@ class Rule(Block):
 
 
 class WhatIf(Block):
-    """Replays of the log's last part under the cluster's current rule, other rules, QSSF and the run's first agent."""
+    """Replays the last part of the log under the cluster's current rule, other rules, QSSF and the run's first
+    agent."""
 
     current: Rule = Rule(policy="multifactor", backfill="easy")
-    """The rule that the cluster runs now, as near as the simulator has it; `multifactor` is Slurm's priority."""
+    """The simulator's rule that is nearest to the cluster's current one; `multifactor` is Slurm's priority."""
     others: list[Rule] = Field(
         [*(Rule(policy=p) for p in ("fifo", "sjf", "saf")), Rule(policy="saf", backfill="conservative")], min_length=1
     )
-    """Rules to compare it with; none of them learns. One reserves nodes for every queued job (`conservative`), since the
-    agent may choose to."""
+    """Rules to compare it with; none of them learns. One should use `conservative` backfilling, because the agent may
+    choose it."""
     min_saving: float = Field(0.05, ge=0, lt=1)
-    """Share of the hours waited that a change has to save to be recommended."""
+    """Share of the hours waited that a change must save to be recommended."""
 
     @model_validator(mode="after")
     def _something_to_compare(self) -> Self:
