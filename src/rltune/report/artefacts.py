@@ -7,7 +7,7 @@ text and columns are there too, as Jinja templates that get their numbers from t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -18,8 +18,9 @@ import yaml
 
 from rltune.config.comparisons import against_qssf, agent_of, by_features
 from rltune.config.run import RunConfig
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact, Column
-from rltune.report.common import NAIVE, PRO, data_labels
+from rltune.report.common import NAIVE, PRO, constant_settings, data_labels, setting_columns
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
 from rltune.report.templates import environment
@@ -148,15 +149,23 @@ def describe(
     paper_ref: str | None = None,
     rows: pd.DataFrame | None = None,
     data: str = "",
+    cells: pd.DataFrame | None = None,
+    without: Iterable[str] = (),
+    by: Intervals | None = None,
     **facts: Any,
 ) -> Artefact:
     """The artefact of this id with its texts filled in from ``facts``.
 
-    ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``data``: that label itself. Columns that
-    the frame lacks are not shown.
+    ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``data``: that label itself; ``cells``: the
+    same, and their settings become columns where they differ and a sentence where they do not, but for those
+    ``without``; ``by``: gives the confidence. Columns that the frame lacks are not shown.
     """
     entry = entry_of(name)
-    facts |= {"rule": RULE}
+    if cells is not None:
+        rows = cells if rows is None else rows
+        shared = {"shared_settings": constant_settings(cells, without)}
+        facts = shared | {"settings": setting_columns(cells, without) if len(cells) else {}} | facts
+    facts |= {"rule": RULE} | ({"confidence": by.confidence} if by else {})
     notes = []
     for note in entry.notes:
         notes += list(facts[note["each"]]) if isinstance(note, dict) else [_fill(note, facts)]

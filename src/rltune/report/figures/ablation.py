@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import constant_settings, distinct_names, schedulers, where
+from rltune.report.common import distinct_names, schedulers, where
 from rltune.report.figures.curves import HOW_TO_READ, curves, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -65,10 +65,9 @@ def ablation_training(
     artefact = describe(
         "fig10-training",
         frame,
-        rows=chosen,
+        cells=chosen,
         paper_ref=paper_ref(chosen, paper),
         how_to_read=HOW_TO_READ,
-        shared_settings=constant_settings(chosen),
         last="; ".join(f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()),
     )
     return artefact, frame, figure

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import SETTINGS, constant_settings, distinct_names, lengths, policy_title, proper, schedulers
+from rltune.report.common import SETTINGS, distinct_names, lengths, policy_title, proper, schedulers
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.studies import Study, cells_of
@@ -60,7 +60,7 @@ def boxes(
     artefact = describe(
         study.boxes if n == longest else f"{study.boxes}-{n}",
         frame,
-        rows=chosen,
+        cells=chosen,
         paper_ref=paper.ref(study.paper) if study.paper else "",
         study=study,
         name=NAME[study.metric][0],
@@ -69,7 +69,6 @@ def boxes(
         linear_below=LINEAR_BELOW_S if study.metric == "wait" else 0,
         left=left,
         pooled="; ".join(f"{trace}, {name} ({k})" for (trace, name), k in several[several > 1].items()),
-        shared_settings=constant_settings(chosen),
         alt=_alt(study, frame, n),
     )
     return artefact, frame, _draw(study, frame)

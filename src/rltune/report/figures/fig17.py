@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter
 from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import constant_settings, distinct_names, where
+from rltune.report.common import distinct_names, where
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
@@ -47,12 +47,7 @@ def fig17(
     frame = pd.concat(curves, ignore_index=True)
     means = {titles[c["cell"]]: _summary(c) for _, c in comparisons.iterrows()}
     artefact = describe(
-        "fig17",
-        frame,
-        paper,
-        rows=used,
-        shared_settings=constant_settings(used),
-        means="; ".join(f"{title}: {words}" for title, words in means.items()),
+        "fig17", frame, paper, cells=used, means="; ".join(f"{title}: {words}" for title, words in means.items())
     )
     return artefact, frame, _draw(frame, means)
 

@@ -76,11 +76,11 @@ def sensitivity(
         "sensitivity",
         frame,
         paper,
-        rows=used,
+        cells=used,
+        without=["features", "seed"],
         n=frame["sequence_jobs"].max(),
         statement={"where": paper.where("sensitivity", "statement"), "text": entry.text} if entry else None,
         seeds=common.seeds_note(frame),
-        shared_settings=common.constant_settings(used, without=["features", "seed"]),
         dots="; ".join(dots),
     )
     return artefact, frame, _draw(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe, entry_of
-from rltune.report.common import SETTING_TITLE, constant_settings, policy_title, proper, varying
+from rltune.report.common import SETTING_TITLE, policy_title, proper, varying
 from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curves, draw
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, in_curves
@@ -43,13 +43,12 @@ def training(
         name,
         frame,
         paper,
-        rows=chosen,
+        cells=chosen,
         metrics=metrics,
         how_to_read=HOW_TO_READ,
         in_paper=entry_of(name).paper,
         utilisation="utilisation" in set(chosen["metric"]),
         left=left,
-        shared_settings=constant_settings(chosen),
         panels="; ".join(panels.values()),
         traces=", ".join(titles),
         better=int((last > 0).sum()),
