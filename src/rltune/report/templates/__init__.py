@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rltune.report.format import FORMATS, is_missing, show
+from rltune.report.format import FORMATS, is_missing, show, show_interval
 
 
 @lru_cache
@@ -22,6 +22,7 @@ def environment() -> Environment:
     )
     for name in FORMATS:
         made.filters[name.replace("-", "_")] = lambda value, name=name: show(value, name)
+    made.filters["interval"] = show_interval
     made.filters["level"] = lambda confidence: f"{100 * confidence:.0f}"
     made.tests["missing"] = is_missing
     return made
