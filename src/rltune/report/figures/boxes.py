@@ -69,7 +69,8 @@ def boxes(
         linear_below=LINEAR_BELOW_S if study.metric == "wait" else 0,
         left=left,
         pooled="; ".join(f"{trace}, {name} ({k})" for (trace, name), k in several[several > 1].items()),
-        alt=_alt(study, frame, n),
+        plural=NAME[study.metric][1],
+        means=_means(study, frame),
     )
     return artefact, frame, _draw(study, frame)
 
@@ -97,16 +98,11 @@ def _settings(cells: pd.DataFrame) -> pd.Series:
     return pd.concat(named) if named else pd.Series(dtype=object)
 
 
-def _alt(study: Study, frame: pd.DataFrame, n: int) -> str:
+def _means(study: Study, frame: pd.DataFrame) -> str:
     means = frame.pivot_table(index=["trace_title", "setting"], columns="role", values="mean", sort=False)
-    unit = f" {study.unit}" if study.unit else ""
-    means_of = [
-        f"{trace}, {setting}: {show(r['base'], study.format)}{unit} against {show(r['rltune'], study.format)}{unit}"
-        for (trace, setting), r in means.dropna().iterrows()
-    ]
-    return (
-        f"Box plots of {NAME[study.metric][1]} in windows of {n} jobs; means, base policy against RLTune: "
-        f"{'; '.join(means_of)}."
+    means = means.dropna().map(lambda v: show(v, study.format) + (f" {study.unit}" if study.unit else ""))
+    return "; ".join(
+        f"{': '.join([', '.join(of), row['base']])} against {row['rltune']}" for of, row in means.iterrows()
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -64,7 +65,7 @@ def opponent_row(
     n: int,
     ours: str,
     theirs: str,
-    paper: tuple[float, float],
+    paper: Sequence[float],
     by: Intervals,
 ) -> dict[str, Any]:
     """One metric of RLTune against one opponent on the same windows of n jobs.
@@ -117,32 +118,21 @@ def table8(
     rows: list[dict[str, Any]] = []
     for _, group in used.groupby(["trace_title", "estimate"], sort=False):
         agents = {m: [c.cell for c in for_metric(list(group.itertuples()), m)] for m in METRICS}
-        for n in common.lengths(windows[windows["cell"].isin(group["cell"])]):
-            for theirs in AGAINST:
-                for metric, names in agents.items():
-                    for _, alike in group[group["cell"].isin(names)].groupby(SAME_AGENT, sort=False):
-                        rows += _table8_row(alike, windows, paper, n, theirs, metric, by)
+        there = common.lengths(windows[windows["cell"].isin(group["cell"])])
+        for n, theirs, (metric, names) in product(there, AGAINST, agents.items()):
+            for _, alike in group[group["cell"].isin(names)].groupby(SAME_AGENT, sort=False):
+                each = [where(windows, cell=name) for name in alike["cell"]]
+                if (each[0]["who"] == theirs).any():  # else the opponent did not run
+                    papers = alike["paper_trace"].iloc[0] == "Philly"
+                    row = {**common.about(alike.iloc[0]), "sequence_jobs": n, "against": AGAINST[theirs]}
+                    row["reserves"] = ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique())
+                    claimed = [
+                        printed(paper, "table8", metric, who) if papers else common.NAN for who in (theirs, "rltune")
+                    ]
+                    rows.append(row | opponent_row(each, metric, n, "rltune", theirs, claimed, by))
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
     facts = {"cells": used, "without": ["metric", "seed"], "seeds": common.seeds_note(frame)}
     return describe("table8", frame, paper, **facts, **_facts(frame, by)), frame
-
-
-def _table8_row(
-    alike: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, n: int, theirs: str, metric: str, by: Intervals
-) -> list[dict[str, Any]]:
-    """The row of the agents that differ by seed only; none where the opponent did not run."""
-    cell, each = alike.iloc[0], [where(windows, cell=name) for name in alike["cell"]]
-    if not (each[0]["who"] == theirs).any():
-        return []
-    is_papers = cell["paper_trace"] == "Philly"
-    claimed = tuple(printed(paper, "table8", metric, who) if is_papers else common.NAN for who in (theirs, "rltune"))
-    row = {
-        **common.about(cell),
-        "sequence_jobs": n,
-        "against": AGAINST[theirs],
-        "reserves": ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique()),
-    }
-    return [row | opponent_row(each, metric, n, "rltune", theirs, claimed, by)]
 
 
 def fig17_numbers(
@@ -261,10 +251,8 @@ def table9_numbers(
         same = {"trace_title": trace, "data": group["data"].iloc[0], "agent": ours}
         for theirs, kind in group.groupby("title", sort=False)["kind"].first().items():
             for metric in METRICS if theirs != ours else ():
-                claimed = tuple(
-                    printed(paper, "table9", metric, paper_trace, who) if kind != "rltune" else common.NAN
-                    for who in (kind, "rltune")
-                )
+                claimed = [printed(paper, "table9", metric, paper_trace, who) for who in (kind, "rltune")]
+                claimed = [common.NAN] * 2 if kind == "rltune" else claimed
                 row = opponent_row(group.assign(who=group["title"]), metric, n, ours, theirs, claimed, by)
                 rows.append({**same, "against": theirs, **row})
     table = common.with_holm(pd.DataFrame(rows), TESTED)
