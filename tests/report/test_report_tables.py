@@ -13,6 +13,7 @@ from report_fakes import Made
 from rltune.errors import DataError
 from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, read, tables
+from rltune.report.common import where
 from rltune.report.paper import load_paper
 from rltune.report.studies import WAIT
 
@@ -24,8 +25,7 @@ def test_comparison_means_and_improvements_are_those_of_the_windows(made: Made) 
     frame = made.there["fig12-numbers"].frame
     assert len(frame) == 12 * 2
     for _, row in frame.iterrows():
-        windows = pd.read_csv(made.project.results / "cells" / row["cell"] / "windows.csv")
-        windows = windows[windows["sequence_jobs"] == row["sequence_jobs"]]
+        windows = where(made.windows, cell=row["cell"], sequence_jobs=row["sequence_jobs"])
         mean = windows.groupby("role")["wait_s"].mean()
         assert row["rltune_mean"] == pytest.approx(mean["rltune"])
         assert row["base_mean"] == pytest.approx(mean["base"])
@@ -47,8 +47,7 @@ def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> Non
 
 
 def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    curves = made.histories
+    cells, windows, curves = made.cells, made.windows, made.histories
     _, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
     assert set(frame["learned"]) <= {"yes", "no"}
     worse = curves.assign(validation_random=curves["validation_rl"] * 0.5)
@@ -59,8 +58,7 @@ def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learn
 
 
 def test_what_an_agent_chose_itself_is_named(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    curves = made.histories
+    cells, windows, curves = made.cells, made.windows.copy(), made.histories
     artefact, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
     assert not frame["choice"].any() and "choice" not in artefact.columns
     ours = windows["role"] == "rltune"
@@ -96,21 +94,18 @@ def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
         own = rows.iloc[0]
         assert own["title"] == f"{cells[name].placement} ★" and not rows["title"].iloc[1:].str.contains("★").any()
         assert np.isnan(own["rltune_less"]) and np.isnan(own["base_less"])
-        windows = pd.read_csv(made.project.results / "cells" / name / "windows.csv")
-        windows = windows[windows["sequence_jobs"] == n]
+        windows = where(made.windows, cell=name, sequence_jobs=n)
         for _, row in rows.iterrows():
             also = "" if row["title"].endswith("★") else "_also"
             for side in ("rltune", "base"):
-                mine = windows[(windows["role"] == side + also) & (windows["placement"] == row["placement"])]
-                mine = mine[mine["locality"] == row["locality"]]
+                mine = where(windows, role=side + also, placement=row["placement"], locality=row["locality"])
                 assert len(mine) == row["windows"]
                 for column, of in (("mean", "wait_s"), ("bsld", "bsld"), ("utilisation", "utilisation_span")):
                     assert row[f"{side}_{column}"] == pytest.approx(mine[of].mean())
             if also:
                 factor, shows = (1.1, "worse") if row["placement"] == "best_fit" else (0.8, "better")
-                assert row[["rltune_less", "rltune_low", "base_less", "base_high"]].to_numpy(float) == pytest.approx(
-                    1 - factor
-                )
+                ends = row[["rltune_less", "rltune_low", "base_less", "base_high"]].to_numpy(float)
+                assert ends == pytest.approx(1 - factor)
                 assert row["rltune_shows"] == row["base_shows"] == shows
     solved = frame.groupby("title")["milp_calls"].sum()
     assert (solved > 0).all()
