@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,7 +76,7 @@ def long_runs(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         qssf = rng.lognormal(8, 2, 3000)
         ours = 0.5 * qssf
         frames += [pd.DataFrame({"cell": name, "who": w, "jct_s": x}) for w, x in (("rltune", ours), ("qssf", qssf))]
-        compared.append({"cell": name, **asdict(compare_long(ours, qssf, Intervals(200)))})
+        compared.append({"cell": name, **compare_long(ours, qssf, Intervals(200))})
     return pd.concat(frames, ignore_index=True), pd.DataFrame(compared)
 
 

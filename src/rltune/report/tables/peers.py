@@ -140,7 +140,7 @@ def fig17_numbers(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per cell: mean JCT of one long sequence under QSSF and RLTune.
 
-    ``comparisons``: cell, and the fields of rltune.evaluation.studies.learners.LongComparison.
+    ``comparisons``: cell, and what rltune.evaluation.studies.learners.compare_long gives.
     """
     rows = []
     for _, one in comparisons.iterrows():
