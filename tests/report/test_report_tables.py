@@ -21,28 +21,14 @@ PAPER = load_paper(fakes.SOURCE)
 JUDGE = Intervals(200)
 
 
-def test_comparison_means_and_improvements_are_those_of_the_windows(made: Made) -> None:
+def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made: Made) -> None:
     frame = made.there["fig12-numbers"].frame
-    assert len(frame) == 12 * 2
+    assert len(frame) == 12 * 2 and set(frame["heuristics"]) == {15}
     for _, row in frame.iterrows():
         windows = where(made.windows, cell=row["cell"], sequence_jobs=row["sequence_jobs"])
-        mean = windows.groupby("role")["wait_s"].mean()
-        assert row["rltune_mean"] == pytest.approx(mean["rltune"])
-        assert row["base_mean"] == pytest.approx(mean["base"])
-        assert row["improvement"] == pytest.approx(1 - mean["rltune"] / mean["base"])
-        rivals = windows[windows["role"] == "baseline"].groupby(["policy", "backfill", "placement"])["wait_s"].mean()
+        rivals = where(windows, role="baseline").groupby(["policy", "backfill", "placement"])["wait_s"].mean()
         assert row["strong_mean"] == pytest.approx(rivals.min())
-        assert row["low"] <= row["improvement"] <= row["high"]
-        assert row["heuristics"] == 15
-
-
-def test_paper_figures_stand_only_where_the_paper_prints_them(made: Made) -> None:
-    frame = made.there["fig12-numbers"].frame
-    printed = frame[frame["paper"].notna()]
-    assert set(zip(printed["trace"], printed["policy"])) == {("philly", "fifo")}
-    assert set(printed["paper"]) == {0.875}
-    assert set(frame.loc[frame["verdict"].notna(), "policy"]) == {"fifo"}
-    says = frame[(frame["trace"] == "pai") & (frame["policy"] == "sjf")]["paper_says"]
+    says = where(frame, trace="pai", policy="sjf")["paper_says"]
     assert set(says) == {"only a small change"}
 
 
@@ -65,15 +51,6 @@ def test_what_an_agent_chose_itself_is_named(made: Made) -> None:
     windows.loc[ours, ["policy", "backfill", "locality"]] = ["saf", "conservative", "any"]
     artefact, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
     assert set(frame["choice"]) == {"from SAF + conservative, any"} and "choice" in artefact.columns
-
-
-def test_ablation_pairs_pro_with_each_other_variant(made: Made) -> None:
-    frame = made.there["fig10-numbers"].frame
-    assert list(frame["variant"]) == ["naive", "pro"] * 4
-    naive, pro = frame[frame["variant"] == "naive"], frame[frame["variant"] == "pro"]
-    assert pro["pro_over"].isna().all()
-    expected = 1 - pro["rltune_mean"].to_numpy() / naive["rltune_mean"].to_numpy()
-    assert naive["pro_over"].to_numpy() == pytest.approx(expected)
 
 
 def test_without_a_pair_there_is_no_ablation(made: Made) -> None:

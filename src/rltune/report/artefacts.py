@@ -51,7 +51,8 @@ class Entry:
     caption: str = ""
     alt: str = ""
     notes: tuple[str | dict[str, str], ...] = ()
-    """Templates; those that render to nothing are dropped; `each: name` stands for a list of sentences."""
+    """Templates; those that render to nothing are dropped; `each: name` stands for a list
+    of sentences, or of what the template `say` makes one of, as `item`."""
     columns: Mapping[str, Any] = field(default_factory=dict)
     """Column → the fields of `Column`, and `when`, an expression. None: the caller gives some under that name; columns of
     columns: a group, once for each of the names and titles that the caller gives."""
@@ -72,10 +73,10 @@ class Chapter:
 @lru_cache
 def chapters() -> dict[str, Chapter]:
     """Every chapter by id, in the order of the page."""
-    shared = _read(FOLDER / "shared.yaml")
+    shared = read("shared")
     found = {}
     for path in sorted(FOLDER.glob("[0-9]*.yaml")):
-        name, given = path.stem.partition("-")[2], _read(path)
+        name, given = path.stem.partition("-")[2], read(path.stem)
         entries = []
         for key, text in given.pop("artefacts").items():
             entries.append(_entry(key, name, text, shared))
@@ -164,7 +165,9 @@ def describe(
     facts |= {"rule": RULE} | ({"confidence": by.confidence} if by else {})
     notes = []
     for note in entry.notes:
-        notes += list(facts[note["each"]]) if isinstance(note, dict) else [_fill(note, facts)]
+        items = [{"item": item} for item in facts[note["each"]]] if isinstance(note, dict) else [{}]
+        text = note.get("say", "{{ item }}") if isinstance(note, dict) else note
+        notes += [_fill(text, facts | item) for item in items]
     columns: dict[str, Column] = {}
     for key, text in _columns(entry.columns, facts):
         if isinstance(text, Column):
@@ -204,8 +207,9 @@ def _columns(texts: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tup
                     yield column.replace("*", name), filled
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+def read(name: str) -> dict[str, Any]:
+    """A file of texts among the chapters."""
+    return yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def _fill(text: str, facts: Mapping[str, Any]) -> str:

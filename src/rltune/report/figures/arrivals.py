@@ -10,7 +10,6 @@ from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import where
-from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -24,22 +23,12 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.Dat
     if frame.empty:
         frame = pd.DataFrame(columns=["trace", "data", "busiest", "by", "bin", "relative"])
     figure = _draw(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace"]}))
-    busiest = [
-        f"{r['trace']}: the busiest tenth of all hours has {show(r['busiest'], 'percent')} of the jobs (10{NBSP}% if "
-        "evenly spread)."
-        for _, r in frame.drop_duplicates("trace").iterrows()
-    ]
-    peaks = [_peak(trace, rows) for trace, rows in where(frame, by="hour").groupby("trace", sort=False)]
-    return describe("arrivals", frame, notes=busiest, peaks="; ".join(peaks) or "None here"), frame, figure
-
-
-def _peak(trace: str, rows: pd.DataFrame) -> str:
-    known = rows.dropna(subset=["relative"])
-    top, low = known.loc[known["relative"].idxmax()], known.loc[known["relative"].idxmin()]
-    return (
-        f"{trace}: most at {int(top['bin'])}:00 ({show(top['relative'], 'number')} times the mean), "
-        f"fewest at {int(low['bin'])}:00 ({show(low['relative'], 'number')})"
-    )
+    peaks = {}
+    for trace, rows in where(frame, by="hour").groupby("trace", sort=False):
+        known = rows.dropna(subset=["relative"]).sort_values("relative").to_dict("records")
+        peaks[trace] = known[-1], known[0]
+    busiest = frame.drop_duplicates("trace").to_dict("records")
+    return describe("arrivals", frame, busiest=busiest, peaks=peaks), frame, figure
 
 
 @style.styled()

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
 
@@ -21,25 +20,14 @@ def fig6(batches: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataF
     if batches.empty:
         raise ValueError("no GPU trace has a wait, recorded or simulated")
     figure = _draw(batches, style.trace_colours({t: paper.trace(t) for t in batches["trace"]}))
-    each = batches.drop_duplicates("trace")
-    notes = [
-        f"{r['trace']}: waits {r['wait_is']}; median {show(r['median_wait_s'], 'seconds')} s; "
-        f"{show(r['of_batches'], 'int')} batches in all."
-        for _, r in each.iterrows()
-    ]
+    ranges = batches.groupby("trace", sort=False)[["above", "wait_h"]].agg(["min", "max"])
     facts = {
         "jobs": " or ".join(map(str, sorted(set(batches["jobs"])))),
         "most": int(batches.groupby("trace")["batch"].count().max()),
-        "ranges": "; ".join(_ranges(t, g) for t, g in batches.groupby("trace", sort=False)),
+        "ranges": dict(zip(ranges.index, ranges.to_numpy().tolist())),
+        "traces": batches.drop_duplicates("trace").to_dict("records"),
     }
-    return describe("fig6", batches, paper, notes=notes, **facts), batches, figure
-
-
-def _ranges(trace: str, rows: pd.DataFrame) -> str:
-    return (
-        f"{trace}: {rows['above'].min()} to {rows['above'].max()} jobs of a batch above the median, "
-        f"{show(rows['wait_h'].min(), 'number')} to {show(rows['wait_h'].max(), 'number')} hours of wait"
-    )
+    return describe("fig6", batches, paper, **facts), batches, figure
 
 
 @style.styled()

@@ -10,7 +10,7 @@ from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import schedulers
-from rltune.report.format import show, show_interval
+from rltune.report.format import show
 
 LOOKS = {
     "basic": ("FIFO, no backfilling", "o", style.SCHEDULER["base"]),
@@ -27,28 +27,11 @@ def headroom(numbers: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.Dat
     """A panel per workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(title=pd.Series(schedulers(numbers), numbers.index).where(numbers["policy"] != "", ""))
-    waits = [
-        f"{workload}: " + ", ".join(f"{_plain(r['what'])} {show(r['wait_s'], 'seconds')} s" for _, r in part.iterrows())
-        for workload, part in frame.groupby("workload", sort=False)
+    workloads = [
+        {row["what"]: row | {"name": LOOKS[row["what"]][0].replace("\n", " ")} for row in part.to_dict("records")}
+        for _, part in frame.groupby("workload", sort=False)
     ]
-    workloads = [_summary(part, confidence) for _, part in frame.groupby("workload", sort=False)]
-    return describe("headroom", frame, workloads=workloads, waits="; ".join(waits)), frame, _draw(frame)
-
-
-def _summary(part: pd.DataFrame, confidence: float) -> str:
-    rows = {r["what"]: r for _, r in part.iterrows()}
-    strong, exact, agent, bound = (rows[k] for k in ("strong", "same_exact", "agent", "bound"))
-    said = f"{strong['workload']}: best heuristic {strong['title']}, {show(strong['wait_s'], 'seconds')} s; less wait"
-    for name, row in (("RLTune", agent), ("the same with exact run times", exact)):
-        said += f"{' than that:' if row is agent else ','} {name} {show(row['less'], 'percent')}"
-        if not pd.isna(row["low"]):
-            said += f" ({show_interval(row['low'], row['high'], 'percent')}, {100 * confidence:.0f} % interval)"
-    over = f" ({show(strong['over_bound'], 'number')} times lower)" if not pd.isna(strong["over_bound"]) else ""
-    return f"{said}; bound {show(bound['wait_s'], 'seconds')} s{over}; {strong['windows']} windows."
-
-
-def _plain(what: str) -> str:
-    return LOOKS[what][0].replace("\n", " ")
+    return describe("headroom", frame, workloads=workloads, confidence=confidence), frame, _draw(frame)
 
 
 @style.styled()

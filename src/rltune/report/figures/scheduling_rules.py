@@ -15,7 +15,7 @@ from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import policy_title, where
 from rltune.report.format import show
-from rltune.report.tables.scheduling_rules import AGENT, STEPS, step_title
+from rltune.report.tables.scheduling_rules import AGENT, STEPS, TITLES
 
 BARS = {
     "base policy, (a)": style.MUTED,
@@ -55,7 +55,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     figure, axes = style.panels(titles, 3, 2.5, 0.7, sharey=True)
     for axis, rows in zip(axes, rows_of.values()):
         _panel(axis, rows, looks)
-    style.name_rows(axes[0], [*map(step_title, STEPS), "RLTune"])
+    style.name_rows(axes[0], [*TITLES.values(), "RLTune"])
     handles: list[Any] = [Patch(color=colour, label=name) for name, colour in BARS.items()]
     handles += [style.handle(policy_title(p), colour, marker) for p, (marker, colour) in looks.items()]
     style.legend(figure, handles, 4)
