@@ -50,6 +50,7 @@ class Entry:
     heading: str = ""
     caption: str = ""
     alt: str = ""
+    """Gets the rows of the frame as `drawn`, too."""
     notes: tuple[str | dict[str, str], ...] = ()
     """Templates; those that render to nothing are dropped; `each: name` stands for a list
     of sentences, or of what the template `say` makes one of, as `item`."""
@@ -162,6 +163,8 @@ def describe(
         rows = cells if rows is None else rows
         shared = {"shared_settings": constant_settings(cells, without)}
         facts = shared | {"settings": setting_columns(cells, without) if len(cells) else {}} | facts
+    if "drawn" in entry.alt:
+        facts["drawn"] = frame.to_dict("records")
     facts |= {"rule": RULE} | ({"confidence": by.confidence} if by else {})
     notes = []
     for note in entry.notes:

@@ -38,40 +38,21 @@ LETTER_IN = 0.075
 """Width of a letter of a tick's name, about."""
 
 RC = {
-    "font.family": ["DejaVu Sans", "sans-serif"],
-    "font.size": 9,
+    **dict.fromkeys(("font.size", "axes.labelsize"), 9),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8.5),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow", "figure.constrained_layout.use"), True),
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.labelsize": 9,
-    "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.unicode_minus": True,
     "grid.color": GRID,
     "grid.linewidth": 0.7,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "xtick.major.width": 0.8,
-    "ytick.major.width": 0.8,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
     "lines.linewidth": 1.6,
-    "figure.facecolor": PAPER,
-    "axes.facecolor": PAPER,
-    "savefig.facecolor": PAPER,
     "figure.dpi": 110,
-    "figure.constrained_layout.use": True,
 }
+"""What differs from matplotlib's own."""
 
 
 @contextmanager

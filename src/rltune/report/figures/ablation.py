@@ -27,10 +27,6 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.
     if variants.empty:
         raise ValueError("no ablation: the run has no setting in which pro can be compared with another variant")
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
-    shown = [
-        f"{r['setting']}, windows of {r['sequence_jobs']}, {r['variant']} {show(r['improvement'], 'percent')}"
-        for _, r in frame.iterrows()
-    ]
     own = paper_ref(frame, paper)
     artefact = describe(
         "fig10",
@@ -39,7 +35,6 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.
         own=own,
         measures=", ".join(dict.fromkeys(frame["measure_title"])),
         cut=(frame["improvement"] < style.LEFT_MOST).any(),
-        dots="; ".join(shown),
     )
     return artefact, frame, _draw(frame)
 

@@ -37,6 +37,8 @@ def _draw(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
     axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     for axis, by in zip(axes, ("hour", "weekday")):
         axis.axhline(1, color=style.INK, linewidth=0.9)
+        if frame.empty:
+            continue
         look = {"hue": "trace", "style": "trace", "palette": colours, "markers": True, "dashes": False}
         sns.lineplot(where(frame, by=by), x="bin", y="relative", linewidth=1.3, legend=by == "hour", ax=axis, **look)
     axes[0].set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])

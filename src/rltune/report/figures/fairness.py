@@ -10,7 +10,6 @@ from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import where
-from rltune.report.format import show
 from rltune.report.tables.fairness import scheduler_names
 
 LOOKS = {
@@ -30,16 +29,10 @@ def fairness(sizes: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     size; the frame is the same with `title` (the scheduler).
     """
     frame = sizes.assign(title=scheduler_names(sizes))
-    waits = []
-    for workload, part in frame.groupby("workload", sort=False):
-        each = [
-            f"{size} GPUs "
-            + ", ".join(f"{LOOKS[r['scheduler']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in rows.iterrows())
-            for size, rows in part.groupby("group", sort=False)
-        ]
-        waits.append(f"{workload}: {'; '.join(each)}")
     who = [f"{w}: {', '.join(p['title'].drop_duplicates())}." for w, p in frame.groupby("workload", sort=False)]
-    return describe("fairness", frame, heuristics=who, waits=". ".join(waits)), frame, _draw(frame)
+    names = {scheduler: name for scheduler, (name, *_) in LOOKS.items()}
+    sizes_there = list(dict.fromkeys(frame["group"]))
+    return describe("fairness", frame, heuristics=who, who=names, sizes=sizes_there), frame, _draw(frame)
 
 
 @style.styled()

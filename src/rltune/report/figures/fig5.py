@@ -10,7 +10,6 @@ from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import where
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
 PANELS = {"avg_run_s": "Mean run time (s)", "alloc": "Allocated GPUs or CPUs (per 30 days)"}
@@ -32,13 +31,13 @@ def fig5(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.Da
     printed = _printed(paper)
     frame = pd.concat([ours, printed], ignore_index=True)
     figure = _draw(frame, {t: paper.trace(t) for t in ours["trace"]})
-    without = sorted(set(statistics["trace"]) - set(ours["trace"]))
-    simulated = ours[ours["wait_is"].str.startswith("simulated")]
-    notes = [f"{r['trace']}: waits {r['wait_is']}." for _, r in simulated.iterrows()]
-    notes += [f"Without a wait, and so not drawn: {', '.join(without)}."] if without else []
-    if (frame["avg_wait_s"] < LEAST_WAIT_S).any():
-        notes.append(f"Mean waits below {LEAST_WAIT_S:.0f} s are drawn at {LEAST_WAIT_S:.0f} s.")
-    return describe("fig5", frame, paper, rows=ours, notes=notes, alt=_alt(ours)), frame, figure
+    facts = {
+        "simulated": ours[ours["wait_is"].str.startswith("simulated")].to_dict("records"),
+        "lacking": sorted(set(statistics["trace"]) - set(ours["trace"])),
+        "short": (frame["avg_wait_s"] < LEAST_WAIT_S).any(),
+        "least_wait_s": LEAST_WAIT_S,
+    }
+    return describe("fig5", frame, paper, rows=ours, **facts), frame, figure
 
 
 def _printed(paper: PaperResults) -> pd.DataFrame:
@@ -51,15 +50,6 @@ def _printed(paper: PaperResults) -> pd.DataFrame:
             {"trace": trace, "type": entries[f"{trace}.type"].text, "data": "", "wait_is": "", "row": "paper", **values}
         )
     return pd.DataFrame(rows)
-
-
-def _alt(ours: pd.DataFrame) -> str:
-    points = [
-        f"{r['trace']} ({r['type']}) waits {show(r['avg_wait_s'], 'seconds')} s, runs "
-        f"{show(r['avg_run_s'], 'seconds')} s, allocates {show(r['alloc'], 'int')}"
-        for _, r in ours.iterrows()
-    ]
-    return f"Two scatter plots over the mean wait. This run’s traces: {'; '.join(points)}."
 
 
 @style.styled()

@@ -31,7 +31,6 @@ def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> tu
     for column in {c for columns in SIDES.values() for c in columns} - set(frame):
         frame[column] = float("nan")
     frame["label"] = _labels(frame)
-    shown = [f"{name} {show(value, 'percent')}" for name, value in zip(frame["label"], frame["improvement"])]
     only = set(frame["measure"]) == {"wait"}
     artefact = describe(
         "improvements",
@@ -40,7 +39,6 @@ def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> tu
         only=only,
         sizes=" or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"]))),
         cut=(frame[[value for value, *_ in SIDES.values()]] < style.LEFT_MOST).any().any(),
-        dots="; ".join(shown),
     )
     return artefact, frame, _draw(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))
 

@@ -27,12 +27,7 @@ def loads_compared(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figur
     """
     best = numbers["slice_best"] | numbers["balanced_best"]
     frame = numbers[numbers["policy"].isin(SHOWN) | (numbers["role"] == AGENT) | best].reset_index(drop=True)
-    waits = [
-        f"{r['workload']} {r['title']}: slice {show(r['slice_wait_s'], 'seconds')} s, balanced "
-        f"{show(r['balanced_wait_s'], 'seconds')} s"
-        for _, r in frame.iterrows()
-    ]
-    return describe("loads-compared", frame, linear_below=LINEAR_BELOW_S, waits="; ".join(waits)), frame, _draw(frame)
+    return describe("loads-compared", frame, linear_below=LINEAR_BELOW_S), frame, _draw(frame)
 
 
 @style.styled()

@@ -13,7 +13,6 @@ from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import policy_title, varying, where
-from rltune.report.format import show
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 
 SIDES = {"share": "Mean wait / FIFO’s", "more": "More wait than\nwith exact estimates"}
@@ -54,24 +53,19 @@ def robustness(
                 row |= {"share": 1 - share.gain, "share_low": 1 - share.high, "share_high": 1 - share.low}
                 rows.append(row | {"more": -more.gain, "more_low": -more.high, "more_high": -more.low})
     frame = pd.DataFrame(rows)
-    name, worst = style.scheduler_title(*reference), frame[frame["sigma"] == frame["sigma"].max()]
-    shown = [
-        f"{r['trace_title']}, {r['scheduler']}: {show(r['share'], 'number')} of {name}’s wait, "
-        f"{show(r['more'], 'percent')} more than with exact estimates"
-        for _, r in worst.iterrows()
-    ]
+    largest = float(frame["sigma"].max())
     artefact = describe(
         "robustness",
         frame,
-        reference=name,
+        reference=style.scheduler_title(*reference),
         confidence=by.confidence,
-        factor=math.exp(worst["sigma"].iloc[0]),
+        factor=math.exp(largest),
         trained=", ".join(dict.fromkeys(cells["estimate"])),
         windows=int(frame["windows"].max()),
         n=frame["sequence_jobs"].max(),
         highest=HIGHEST,
         off=bool((frame[["share", "more"]] > HIGHEST).any().any()),
-        worst="; ".join(shown),
+        largest=largest,
     )
     return artefact, frame, _draw(frame)
 

@@ -13,7 +13,6 @@ from rltune.report import common, style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import where
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.ablation import OTHER, OURS, of_the_same_seed, side_by_side
 from rltune.report.tables.peers import METRICS
@@ -70,7 +69,6 @@ def sensitivity(
     ]
     frame["panel"] = common.distinct_names(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]
-    dots = [f"{r['panel']}, {_label(r)}: {show(r['improvement'], 'percent')}" for _, r in frame.iterrows()]
     entry = paper.find("sensitivity", "statement")
     artefact = describe(
         "sensitivity",
@@ -81,7 +79,6 @@ def sensitivity(
         n=frame["sequence_jobs"].max(),
         statement={"where": paper.where("sensitivity", "statement"), "text": entry.text} if entry else None,
         seeds=common.seeds_note(frame),
-        dots="; ".join(dots),
     )
     return artefact, frame, _draw(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))
 

@@ -52,8 +52,7 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> tuple[Arte
         axis.margins(x=0.14)
         axis.set_xlabel(f"Hours waited by {show(facts['jobs'], 'int')} jobs in {show(facts['days'], 'number')} days")
         axis.xaxis.set_major_formatter(style.COUNT)
-    hours = "; ".join(f"{r['title']} {show(r['wait_h'], 'int')} h" for _, r in frame.iterrows())
-    return describe("whatif", frame, confidence=confidence, summary=hours), frame, figure
+    return describe("whatif", frame, confidence=confidence), frame, figure
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:
@@ -87,8 +86,7 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> tuple[Ar
         axis.yaxis.set_major_formatter(style.COUNT)
         style.legend_of(axis, 3)
     worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
-    most = [f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows()]
-    return describe("whatif-days", frame, summary="; ".join(most)), frame, figure
+    return describe("whatif-days", frame, worst=worst.to_dict("records")), frame, figure
 
 
 def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
@@ -103,15 +101,8 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.Data
             for k, (scheduler, mine) in enumerate(part.groupby("scheduler", sort=False)):
                 at = [order.index(g) + 0.11 * (k - (len(schedulers) - 1) / 2) for g in mine["group"]]
                 name = mine["title"].iloc[0]
-                style.marks(
-                    axis,
-                    at,
-                    mine["wait_s"] / 3600,
-                    style.MARKERS[k % len(style.MARKERS)],
-                    colour[scheduler],
-                    5,
-                    label=name,
-                )
+                marker = style.MARKERS[k % len(style.MARKERS)]
+                style.marks(axis, at, mine["wait_s"] / 3600, marker, colour[scheduler], 5, label=name)
             axis.set_xticks(range(len(order)), order)
             axis.set_xlabel(GROUP_TITLE[grouping].capitalize() if grouping == "user" else GROUP_TITLE[grouping])
             axis.set_yscale("symlog", linthresh=0.1, linscale=0.5)
