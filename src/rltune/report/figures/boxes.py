@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -134,7 +135,7 @@ def _draw(study: Study, frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_boxes(axis: style.Axes, rows: pd.DataFrame, x: pd.Series, colour: str, form: str) -> None:
+def _draw_boxes(axis: Axes, rows: pd.DataFrame, x: pd.Series, colour: str, form: str) -> None:
     line = {"color": colour}
     axis.bxp(
         rows.rename(columns=DRAWN)[list(DRAWN.values())].to_dict("records"),
